@@ -1,0 +1,224 @@
+//! How many documents, and how many bytes of text, does each recipe fingerprint in a second, and
+//! how does that compare with segmenting the same text and throwing the words away?
+//!
+//! Run with `cargo bench --bench fingerprint`. The corpora are the Chinese and the English texts
+//! of `tests/data/quotes_and_news.jsonl`; without that file, texts drawn from a fixed sequence
+//! of common words. The baseline is bare `Jieba::cut` with its model, in the same run, turn by
+//! turn with the recipes, so that a busy machine slows all of them alike. Each line is the best
+//! of several turns on one thread; the last line of a corpus is all threads at once.
+//!
+//! The answers are checked: the fingerprints of every turn, also those made on many threads,
+//! have the same exclusive or as those made by the plain definition from the features.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::time::Instant;
+
+use jieba_rs::Jieba;
+use simdb::simhash::{merge, sign, weigh};
+use simdb::{Fingerprinter, Recipe};
+
+const CORPUS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/data/quotes_and_news.jsonl"
+);
+
+/// Turns of each contender, of which the best counts.
+const TURNS: usize = 7;
+
+/// A corpus is repeated until it has at least this much text.
+const LEAST_CORPUS_BYTES: usize = 4 << 20;
+
+struct Corpus {
+    name: String,
+    texts: Vec<String>,
+    bytes: usize,
+}
+
+fn main() {
+    let jieba = Jieba::new();
+    let fingerprinters: Vec<_> = Recipe::all().into_iter().map(Fingerprinter::new).collect();
+    for lang in ["zh", "en"] {
+        let corpus = Corpus::read(lang).unwrap_or_else(|| Corpus::drawn(lang));
+        compare(&corpus, &jieba, &fingerprinters).expect("standard output is open");
+    }
+}
+
+/// Prints the table of one corpus.
+fn compare(
+    corpus: &Corpus,
+    jieba: &Jieba,
+    fingerprinters: &[Fingerprinter],
+) -> std::io::Result<()> {
+    let expected: Vec<u64> = fingerprinters
+        .iter()
+        .map(|f| plain_checksum(f, corpus))
+        .collect();
+    let mut cut_seconds = f64::INFINITY;
+    let mut recipe_seconds = vec![f64::INFINITY; fingerprinters.len()];
+    for _ in 0..TURNS {
+        let started = Instant::now();
+        for text in &corpus.texts {
+            black_box(jieba.cut(black_box(text), true));
+        }
+        cut_seconds = cut_seconds.min(started.elapsed().as_secs_f64());
+        for (i, fingerprinter) in fingerprinters.iter().enumerate() {
+            let started = Instant::now();
+            let found = checksum(fingerprinter, &corpus.texts);
+            recipe_seconds[i] = recipe_seconds[i].min(started.elapsed().as_secs_f64());
+            assert_eq!(
+                found,
+                expected[i],
+                "{} gave other fingerprints",
+                fingerprinter.recipe()
+            );
+        }
+    }
+
+    let mut out = std::io::stdout().lock();
+    let (name, count) = (&corpus.name, corpus.texts.len());
+    writeln!(
+        out,
+        "{name}: {count} documents, {:.1} MB",
+        corpus.bytes as f64 / 1e6
+    )?;
+    writeln!(
+        out,
+        "{:24} {:>12} {:>8} {:>8}",
+        "", "documents/s", "MB/s", "of cut"
+    )?;
+    let mut row = |what: &str, seconds: f64| {
+        let (documents, megabytes) = (count as f64 / seconds, corpus.bytes as f64 / 1e6 / seconds);
+        let ratio = cut_seconds / seconds;
+        writeln!(
+            out,
+            "{what:24} {documents:>12.0} {megabytes:>8.1} {ratio:>7.2}×"
+        )
+    };
+    row("Jieba::cut", cut_seconds)?;
+    for (i, fingerprinter) in fingerprinters.iter().enumerate() {
+        row(&fingerprinter.recipe().to_string(), recipe_seconds[i])?;
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    for (i, fingerprinter) in fingerprinters.iter().enumerate() {
+        let seconds = on_all_threads(fingerprinter, corpus, threads, expected[i]);
+        row(
+            &format!("{}, {threads} threads", fingerprinter.recipe()),
+            seconds,
+        )?;
+    }
+    writeln!(out)
+}
+
+fn checksum(fingerprinter: &Fingerprinter, texts: &[String]) -> u64 {
+    let fingerprints = texts
+        .iter()
+        .map(|text| fingerprinter.fingerprint(text).fingerprint.bits());
+    fingerprints.fold(0, |sum, bits| sum.rotate_left(1) ^ bits)
+}
+
+/// The same from the features, by the definition of SimHash.
+fn plain_checksum(fingerprinter: &Fingerprinter, corpus: &Corpus) -> u64 {
+    let plain = |text| {
+        let features = fingerprinter.features(text).into_iter();
+        sign(merge(
+            features.map(|f| weigh::<64>(u128::from(f.hash), f.weight)),
+        )) as u64
+    };
+    corpus
+        .texts
+        .iter()
+        .fold(0, |sum, text| sum.rotate_left(1) ^ plain(text))
+}
+
+/// The seconds of the best turn in which the threads share the texts.
+fn on_all_threads(
+    fingerprinter: &Fingerprinter,
+    corpus: &Corpus,
+    threads: usize,
+    expected: u64,
+) -> f64 {
+    let mut best = f64::INFINITY;
+    for _ in 0..TURNS {
+        let started = Instant::now();
+        let share = corpus.texts.len().div_ceil(threads);
+        let sums: Vec<(usize, u64)> = std::thread::scope(|scope| {
+            let shares = corpus.texts.chunks(share);
+            let workers = shares
+                .map(|texts| scope.spawn(move || (texts.len(), checksum(fingerprinter, texts))));
+            let workers: Vec<_> = workers.collect();
+            workers
+                .into_iter()
+                .map(|worker| worker.join().expect("no text panics"))
+                .collect()
+        });
+        best = best.min(started.elapsed().as_secs_f64());
+        let joined = sums.iter().fold(0_u64, |all, (len, sum)| {
+            all.rotate_left((len % 64) as u32) ^ sum
+        });
+        assert_eq!(joined, expected, "threads gave other fingerprints");
+    }
+    best
+}
+
+impl Corpus {
+    /// The texts of one language in the corpus file.
+    fn read(lang: &str) -> Option<Self> {
+        let file = std::fs::read_to_string(CORPUS).ok()?;
+        let rows = file.lines().map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).expect("a line is a JSON object")
+        });
+        let texts = rows
+            .filter(|row| row["lang"] == lang)
+            .map(|row| row["text"].as_str().expect("a text is a string").to_owned());
+        Some(Self::repeated(
+            format!("{lang} of quotes_and_news.jsonl"),
+            texts.collect(),
+        ))
+    }
+
+    /// Texts of 10 to 300 words, drawn from a fixed sequence.
+    fn drawn(lang: &str) -> Self {
+        let words: Vec<&str> = match lang {
+            "zh" => "我们 海量 数据 相似度 计算 文本 的 距离 去重 网页 系统 用户 可以 ， 。 算法 问题 北京 \
+                     发展 经济 了 在 是 新闻 记者 报道 昨天 市场 公司 技术 研究 科学 ： 人类 历史"
+                .split(' ')
+                .collect(),
+            _ => "we large scale data similarity of text the distance web page system user can algorithm \
+                  problem Beijing economy market company, technology research science. human history was"
+                .split(' ')
+                .collect(),
+        };
+        let gap = if lang == "zh" { "" } else { " " };
+        let mut state = 20_020_519_u64;
+        let mut draw = move |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        let texts = (0..5000).map(|_| {
+            let length = 10 + draw(290);
+            (0..length)
+                .map(|_| words[draw(words.len())])
+                .collect::<Vec<_>>()
+                .join(gap)
+        });
+        Self::repeated(
+            format!("{lang} drawn from {} words", words.len()),
+            texts.collect(),
+        )
+    }
+
+    fn repeated(name: String, texts: Vec<String>) -> Self {
+        let bytes: usize = texts.iter().map(String::len).sum();
+        assert!(bytes > 0, "the corpus {name} has no text");
+        let times = LEAST_CORPUS_BYTES.div_ceil(bytes);
+        let texts = vec![texts; times].concat();
+        Self {
+            name,
+            texts,
+            bytes: bytes * times,
+        }
+    }
+}

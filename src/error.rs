@@ -1,0 +1,226 @@
+//! [`Error`], the one error type of the library, and [`Result`].
+
+use std::error::Error as StdError;
+use std::path::PathBuf;
+
+/// What a call of this library returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The cause of an [`Error`], as another package reported it.
+pub type Cause = Box<dyn StdError + Send + Sync>;
+
+/// Everything that can go wrong.
+///
+/// The text of each variant says what failed, where, and what to do about it. A cause from the
+/// operating system or the storage engine is behind [`source`](StdError::source) and is not
+/// repeated in the text.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused something that was asked of it outside the database file
+    /// proper: creating it, renaming it, writing a temporary file beside it.
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        /// What was attempted, as a verb: `create`, `rename`.
+        action: &'static str,
+        /// The file or folder it was attempted on.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+
+    /// A file that should be created is already there. Nothing was changed.
+    #[error("{} already exists; open it, or choose another name", path.display())]
+    AlreadyExists {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A file that should be opened is not there.
+    #[error("there is no database {}; create it first", path.display())]
+    NotFound {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// The file is not a database of simdb, or its first page is damaged.
+    #[error("{} is not a simdb database; check the name, or restore it from a backup", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+        /// What the storage engine said, where it was asked.
+        source: Option<Cause>,
+    },
+
+    /// The file was written in a format that this version of simdb does not know.
+    #[error(
+        "cannot open {}: its format is version {found}, this simdb reads version {supported}; \
+         upgrade simdb, or rebuild the database with simdb-load",
+        path.display()
+    )]
+    FormatVersion {
+        /// The file.
+        path: PathBuf,
+        /// The version the file says it has.
+        found: u32,
+        /// The one version this library reads and writes.
+        supported: u32,
+    },
+
+    /// The file was created with another recipe than the one asked for, so its fingerprints and
+    /// those of the caller do not mean the same.
+    #[error(
+        "cannot open {} with the recipe {asked}: its fingerprints were made with {stored}; \
+         ask for that recipe, or build another database",
+        path.display()
+    )]
+    RecipeMismatch {
+        /// The file.
+        path: PathBuf,
+        /// Name, version and description of the recipe stored in the file.
+        stored: String,
+        /// Name, version and description of the recipe the caller asked for.
+        asked: String,
+    },
+
+    /// There is no recipe of that name.
+    #[error("there is no recipe {name:?}; known are {known}")]
+    UnknownRecipe {
+        /// The name asked for.
+        name: String,
+        /// The names of the recipes there are, separated by commas.
+        known: String,
+    },
+
+    /// Another process, or another handle of this one, has the database open.
+    #[error("{} is open elsewhere; close it there and try again", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A database that was not closed cleanly was to be opened for reading only.
+    #[error(
+        "{} was not closed cleanly; open it for writing once, which mends it",
+        path.display()
+    )]
+    NotClosed {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// The file is to be checked while a snapshot of it is held.
+    #[error("a snapshot of {} is held; drop it and try again", path.display())]
+    SnapshotHeld {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// An empty database was to be created frozen: nobody could ever fill it.
+    #[error("a frozen database cannot be created empty: fill {} in one go, with bulk_create", path.display())]
+    FrozenEmpty {
+        /// The file that was to be created.
+        path: PathBuf,
+    },
+
+    /// A change was asked of a database that was opened for reading only.
+    #[error("{} was opened for reading only; open it for writing to change it", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A change was asked of a database that was declared frozen when it was created.
+    #[error("{} is frozen; load its documents into a new database to change it", path.display())]
+    Frozen {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A document with this id is already stored. Nothing was changed.
+    #[error(
+        "document {id} is already stored, with fingerprint {stored:016x}; use another id, or upsert"
+    )]
+    DocumentExists {
+        /// The id that is taken.
+        id: u64,
+        /// The bits of the fingerprint stored under it; those given if the call was a repetition.
+        stored: u64,
+    },
+
+    /// A text is too long to be kept.
+    #[error("the text of document {id} has {len_bytes} bytes; at most {limit_bytes} can be kept")]
+    TextTooLong {
+        /// The id of the document.
+        id: u64,
+        /// Bytes of its text in UTF-8.
+        len_bytes: usize,
+        /// The most a stored text may have.
+        limit_bytes: usize,
+    },
+
+    /// Something that should be a fingerprint in hexadecimal is none.
+    #[error("{text:?} is not a fingerprint: {digits} hexadecimal digits are expected")]
+    InvalidFingerprint {
+        /// What was given.
+        text: String,
+        /// How many digits a fingerprint of that width has.
+        digits: usize,
+    },
+
+    /// Something read from the file is not what was written there. The answer that was asked for
+    /// cannot be given; nothing was changed.
+    #[error(
+        "{} is damaged: {what}; run `simdb-cli check` on it and restore it from a backup",
+        path.display()
+    )]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Which table and chunk, and what is wrong with it.
+        what: String,
+    },
+
+    /// The storage engine failed: the disk is full, a read or a write failed. The transaction
+    /// was not applied. After an input/output error the handle refuses further changes until
+    /// the database is opened anew.
+    #[error("cannot {action} {}; mend the cause and open the database again", path.display())]
+    Storage {
+        /// What was attempted, as a verb: `read`, `write`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the storage engine said.
+        source: Cause,
+    },
+
+    /// A commit failed in such a way that its changes may or may not be durable: wholly, or not
+    /// at all. Open the database again and repeat the same changes; that is harmless, because a
+    /// repeated insert finds its document already there.
+    #[error(
+        "the outcome of a commit to {} is unknown: all of it is durable, or none; open the \
+         database again and repeat the same changes",
+        path.display()
+    )]
+    CommitUnknown {
+        /// The file.
+        path: PathBuf,
+        /// What the storage engine said.
+        source: Cause,
+    },
+
+    /// A transaction in which a batch failed half way can only be dropped: nothing of it was
+    /// committed.
+    #[error("a batch of this transaction on {} failed; drop it, mend the cause and begin anew", path.display())]
+    TransactionFailed {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// The caller's observer stopped a bulk load. Nothing was changed.
+    #[error("the load into {} was interrupted; nothing was changed", path.display())]
+    Interrupted {
+        /// The file that would have been created or changed.
+        path: PathBuf,
+    },
+}

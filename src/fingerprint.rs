@@ -1,0 +1,147 @@
+//! [`Fingerprint`], the 64 bits SimHash makes of a document, and its 128-bit sibling.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// The 64 bits that SimHash makes of a document's features (Charikar, STOC 2002).
+///
+/// Bit 63 is the most significant one and is written first; blocks are counted from there. Two
+/// fingerprints are as alike as few of their bits differ: see [`distance`](Self::distance).
+///
+/// Written and read as 16 hexadecimal digits.
+///
+/// ```
+/// use simdb::Fingerprint;
+///
+/// let a: Fingerprint = "00000000000000ff".parse()?;
+/// let b = Fingerprint::from_bits(0xf0);
+/// assert_eq!(a.distance(b), 4);
+/// assert_eq!(b.to_string(), "00000000000000f0");
+/// # Ok::<(), simdb::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(u64);
+
+/// A SimHash fingerprint of 128 bits: the width of the first published implementations.
+///
+/// It can be computed and compared; a database stores 64 bits. Written and read as 32
+/// hexadecimal digits.
+///
+/// ```
+/// use simdb::Fingerprint128;
+///
+/// let a = Fingerprint128::from_bits(0b10101);
+/// let b = Fingerprint128::from_bits(0b00110);
+/// assert_eq!(a.distance(b), 3);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint128(u128);
+
+macro_rules! fingerprint {
+    ($name:ident, $bits:ty, $digits:literal) => {
+        impl $name {
+            /// The fingerprint with exactly these bits.
+            pub const fn from_bits(bits: $bits) -> Self {
+                Self(bits)
+            }
+
+            /// The bits of the fingerprint.
+            pub const fn bits(self) -> $bits {
+                self.0
+            }
+
+            /// The Hamming distance: the number of bits in which the two differ.
+            pub const fn distance(self, other: Self) -> u32 {
+                (self.0 ^ other.0).count_ones()
+            }
+        }
+
+        /// All digits of the fingerprint in hexadecimal, lower case, zero-padded.
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!("{:0", $digits, "x}"), self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self)
+            }
+        }
+
+        /// Reads exactly as many hexadecimal digits as `Display` writes, in either case.
+        ///
+        /// # Errors
+        /// [`Error::InvalidFingerprint`] for anything else: a sign, a prefix, another length.
+        impl FromStr for $name {
+            type Err = Error;
+
+            fn from_str(text: &str) -> Result<Self, Error> {
+                let digits = const { (<$bits>::BITS / 4) as usize };
+                let all_digits =
+                    text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+                match <$bits>::from_str_radix(text, 16) {
+                    Ok(bits) if all_digits => Ok(Self(bits)),
+                    _ => Err(Error::InvalidFingerprint {
+                        text: text.to_owned(),
+                        digits,
+                    }),
+                }
+            }
+        }
+    };
+}
+
+fingerprint!(Fingerprint, u64, "16");
+fingerprint!(Fingerprint128, u128, "32");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for bits in [0, 1, 0xf000_0000_0000_0001, u64::MAX] {
+            let fingerprint = Fingerprint::from_bits(bits);
+            assert_eq!(fingerprint.to_string().len(), 16);
+            assert_eq!(
+                fingerprint.to_string().parse::<Fingerprint>().unwrap(),
+                fingerprint
+            );
+        }
+        let wide = Fingerprint128::from_bits(u128::MAX - 7);
+        assert_eq!(wide.to_string().parse::<Fingerprint128>().unwrap(), wide);
+        assert_eq!(
+            "00000000000000AB".parse::<Fingerprint>().unwrap().bits(),
+            0xab
+        );
+    }
+
+    #[test]
+    fn what_is_no_fingerprint_is_refused() {
+        for text in [
+            "",
+            "ff",
+            "+0000000000000ff",
+            "0x000000000000ff",
+            "00000000000000fg",
+        ] {
+            let error = text.parse::<Fingerprint>().unwrap_err().to_string();
+            assert!(error.contains("16 hexadecimal digits"), "{error}");
+        }
+        assert!("00000000000000000".parse::<Fingerprint>().is_err());
+    }
+
+    #[test]
+    fn distance_is_the_number_of_differing_bits() {
+        let a = Fingerprint::from_bits(0b10101);
+        let b = Fingerprint::from_bits(0b00110);
+        assert_eq!(a.distance(b), 3);
+        assert_eq!(
+            Fingerprint::from_bits(0).distance(Fingerprint::from_bits(u64::MAX)),
+            64
+        );
+    }
+}

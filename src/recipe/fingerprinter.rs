@@ -1,0 +1,404 @@
+//! [`Fingerprinter`]: a recipe made ready to be followed.
+
+use std::fmt;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{KEYWORDS, Kind, LEAST_KEYWORDS, LEAST_SHINGLES, REPETITIVE, Recipe};
+use crate::feature::{Feature, Idf, LogWeights, Tally, Weighted};
+use crate::fingerprint::{Fingerprint, Fingerprint128};
+use crate::simhash::fingerprint_of;
+use crate::text::{Normaliser, Words, shingles};
+
+/// The room a tally has at first, at most. It grows with the distinct tokens, not with the text.
+const MOST_FIRST_ROOM: usize = 1 << 14;
+
+/// Fewer bytes of text than there are for each distinct word, as a rule.
+const BYTES_PER_WORD: usize = 8;
+
+/// The fingerprint of a text, and whether it says anything about the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextFingerprint {
+    /// The fingerprint. That of a text without features is 0.
+    pub fingerprint: Fingerprint,
+    /// Whether the text has enough features for its fingerprint to mean anything.
+    ///
+    /// `false` for a text
+    /// - with fewer than 5 distinct features (`jieba`: fewer than 4), where one changed character
+    ///   replaces most of them, and unrelated texts soon share most of them;
+    /// - in which one feature weighs at least as much as all others together, since it decides
+    ///   every bit alone: any two texts it dominates would be equal;
+    /// - that only repeats itself (`ngram`: fewer than 32 distinct features that occur twice on
+    ///   average, or fewer than 300 that occur four times): it would match every text that repeats
+    ///   the same phrase, however often, or any long table of digits.
+    ///
+    /// Such a fingerprint is as deterministic as any other, but should never make its text a
+    /// near-duplicate of another.
+    pub reliable: bool,
+}
+
+/// A [`Recipe`] made ready: its tables and dictionaries are loaded.
+///
+/// Usable alone, without a database. It has no mutable state, so one can serve all threads. The
+/// fingerprint of a text depends on nothing but the text and the recipe: not on the machine, the
+/// thread, or the texts seen before. (One reservation: where jieba-rs chooses between two
+/// segmentations it compares sums of logarithms that the platform computes, so for recipe `jieba`
+/// a tie within the last digit may fall otherwise on another platform.)
+///
+/// # Cost
+/// To make one: some milliseconds for `ngram`, about a tenth of a second and 60 MB for `jieba`,
+/// so make one and share it. A fingerprint takes time in proportion to the text, and memory
+/// for the normalised text and its distinct features.
+///
+/// # Examples
+///
+/// ```
+/// use simdb::{Fingerprinter, Recipe};
+///
+/// let fingerprinter = Fingerprinter::new(Recipe::ngram());
+/// let original = fingerprinter.fingerprint("你妈妈喊你回家吃饭哦，回家罗回家罗");
+/// let edited = fingerprinter.fingerprint("你妈妈叫你回家吃饭啦，回家罗回家罗");
+/// let unrelated = fingerprinter.fingerprint("The cat sat on the mat.");
+///
+/// assert!(original.reliable);
+/// let near = original.fingerprint.distance(edited.fingerprint);
+/// assert!(near < original.fingerprint.distance(unrelated.fingerprint));
+///
+/// // Width, punctuation and traditional characters make no difference at all.
+/// let cosmetic = fingerprinter.fingerprint("你媽媽喊你回家吃飯哦!! 回家羅、回家羅");
+/// assert_eq!(cosmetic, original);
+/// ```
+///
+/// # Source
+/// M. Charikar, *Similarity estimation techniques from rounding algorithms*, STOC 2002, section
+/// 3; G. S. Manku, A. Jain, A. Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007,
+/// section 2. The steps from features to fingerprint are shown in [`simhash`](crate::simhash).
+pub struct Fingerprinter {
+    recipe: Recipe,
+    normaliser: Normaliser,
+    method: Method,
+}
+
+/// What a recipe needs beside the normaliser.
+enum Method {
+    Ngram(LogWeights),
+    Jieba(Words, Idf),
+}
+
+/// The features of a text, as ranges of its normalised form.
+struct Weighed {
+    normalised: String,
+    features: Vec<Weighted>,
+    reliable: bool,
+}
+
+impl Fingerprinter {
+    /// Makes the recipe ready.
+    pub fn new(recipe: Recipe) -> Self {
+        let method = match recipe.0 {
+            Kind::NgramV1 => Method::Ngram(LogWeights::new()),
+            Kind::JiebaV1 => Method::Jieba(Words::new(), Idf::new()),
+        };
+        Self {
+            recipe,
+            normaliser: Normaliser::new(),
+            method,
+        }
+    }
+
+    /// The recipe it follows.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// The fingerprint of a text, and whether it is reliable.
+    pub fn fingerprint(&self, text: &str) -> TextFingerprint {
+        let weighed = self.weigh(text);
+        let features = weighed
+            .features
+            .iter()
+            .map(|feature| (feature.hash, feature.weight));
+        TextFingerprint {
+            fingerprint: Fingerprint::from_bits(fingerprint_of(features)),
+            reliable: weighed.reliable,
+        }
+    }
+
+    /// The fingerprint of 128 bits, from the same features and weights.
+    ///
+    /// A feature votes with its `xxh3_128`, bit for bit; neither half of the result is the
+    /// fingerprint of 64 bits, whose votes come from `xxh3_64`.
+    pub fn fingerprint128(&self, text: &str) -> Fingerprint128 {
+        let weighed = self.weigh(text);
+        let bytes = weighed.normalised.as_bytes();
+        let hashes = weighed
+            .features
+            .iter()
+            .map(|feature| (xxh3_128(&bytes[feature.range.clone()]), feature.weight));
+        let hashes: Vec<_> = hashes.collect();
+        let half = |shift| {
+            let votes = hashes
+                .iter()
+                .map(move |&(hash, weight)| ((hash >> shift) as u64, weight));
+            u128::from(fingerprint_of(votes))
+        };
+        Fingerprint128::from_bits(half(64) << 64 | half(0))
+    }
+
+    /// The features of a text that its fingerprint is made of, the heaviest first, ties in the
+    /// order of their tokens.
+    ///
+    /// ```
+    /// use simdb::{Fingerprinter, Recipe};
+    ///
+    /// let features = Fingerprinter::new(Recipe::ngram()).features("回家罗回家罗！");
+    /// let tokens: Vec<_> = features.iter().map(|f| (f.token.as_str(), f.weight)).collect();
+    /// // Twice gives 1024 × (1 + ln 2), once 1024.
+    /// assert_eq!(tokens, [("回家", 1734), ("家罗", 1734), ("罗回", 1024)]);
+    /// ```
+    pub fn features(&self, text: &str) -> Vec<Feature> {
+        let mut weighed = self.weigh(text);
+        weighed.sort();
+        let Weighed {
+            normalised,
+            features,
+            ..
+        } = weighed;
+        let feature = |Weighted {
+                           hash,
+                           weight,
+                           range,
+                       }| Feature {
+            token: normalised[range].to_owned(),
+            weight,
+            hash,
+        };
+        features.into_iter().map(feature).collect()
+    }
+
+    /// The text as the recipe compares it: letters, digits and marks only, in the normal form
+    /// NFKC, with case folded and traditional characters simplified.
+    ///
+    /// Normalising a normalised text changes nothing. For the recipe `jieba`, which needs the
+    /// separators to find the words, this is the text without them.
+    ///
+    /// ```
+    /// use simdb::{Fingerprinter, Recipe};
+    ///
+    /// let fingerprinter = Fingerprinter::new(Recipe::ngram());
+    /// assert_eq!(fingerprinter.normalise("《漢語》 Ｖｅｒ．１！"), "汉语ver1");
+    /// ```
+    pub fn normalise(&self, text: &str) -> String {
+        self.normaliser.letters(text)
+    }
+
+    fn weigh(&self, text: &str) -> Weighed {
+        match &self.method {
+            Method::Ngram(weights) => self.weigh_shingles(text, weights),
+            Method::Jieba(words, idf) => self.weigh_keywords(text, words, idf),
+        }
+    }
+
+    fn weigh_shingles(&self, text: &str, weights: &LogWeights) -> Weighed {
+        let normalised = self.normaliser.letters(text);
+        let mut tally = first_tally(normalised.chars().count());
+        shingles(&normalised, |range| tally.add(&normalised, range));
+
+        let (counted, total) = tally.finish();
+        let features: Vec<_> = counted
+            .into_iter()
+            .map(|shingle| Weighted {
+                hash: shingle.hash,
+                weight: weights.weight(shingle.count),
+                range: shingle.range,
+            })
+            .collect();
+        let repetitive = REPETITIVE.iter().any(|(distinct, times)| {
+            features.len() < *distinct && total >= times * features.len() as u64
+        });
+        let reliable =
+            features.len() >= LEAST_SHINGLES && !repetitive && !one_outweighs_the_rest(&features);
+        Weighed {
+            normalised,
+            features,
+            reliable,
+        }
+    }
+
+    fn weigh_keywords(&self, text: &str, words: &Words, idf: &Idf) -> Weighed {
+        let normalised = self.normaliser.sentences(text);
+        let mut tally = first_tally(normalised.len() / BYTES_PER_WORD);
+        words.for_each(&normalised, |range| tally.add(&normalised, range));
+
+        let (counted, _) = tally.finish();
+        let slots: Vec<_> = counted
+            .iter()
+            .map(|word| idf.first_slot(word.hash))
+            .collect();
+        let features = counted.into_iter().zip(slots).filter_map(|(word, slot)| {
+            let weight = idf.weight(word.hash, slot)?;
+            let bytes = &normalised.as_bytes()[word.range.clone()];
+            // Characters that connect, such as `--`, are no word by themselves.
+            let says_something = bytes
+                .iter()
+                .any(|b| !b.is_ascii() || b.is_ascii_alphanumeric());
+            says_something.then(|| Weighted {
+                hash: word.hash,
+                weight: weight.saturating_mul(word.count as i64),
+                range: word.range,
+            })
+        });
+        let mut weighed = Weighed {
+            features: features.collect(),
+            normalised,
+            reliable: false,
+        };
+        weighed.keep_heaviest(KEYWORDS);
+        weighed.reliable =
+            weighed.features.len() >= LEAST_KEYWORDS && !one_outweighs_the_rest(&weighed.features);
+        weighed
+    }
+}
+
+/// Shows the recipe; the tables are the same for all of one recipe.
+impl fmt::Debug for Fingerprinter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fingerprinter")
+            .field("recipe", &self.recipe)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Weighed {
+    /// Heaviest first, ties by token: an order in which no two features are equal.
+    fn order<'a>(
+        normalised: &'a str,
+    ) -> impl FnMut(&Weighted, &Weighted) -> std::cmp::Ordering + use<'a> {
+        move |a, b| {
+            let by_token = || normalised[a.range.clone()].cmp(&normalised[b.range.clone()]);
+            b.weight.cmp(&a.weight).then_with(by_token)
+        }
+    }
+
+    fn sort(&mut self) {
+        self.features
+            .sort_unstable_by(Self::order(&self.normalised));
+    }
+
+    fn keep_heaviest(&mut self, most: usize) {
+        if self.features.len() > most {
+            self.features
+                .select_nth_unstable_by(most, Self::order(&self.normalised));
+            self.features.truncate(most);
+        }
+    }
+}
+
+fn first_tally(most_distinct: usize) -> Tally {
+    Tally::with_room(most_distinct.min(MOST_FIRST_ROOM))
+}
+
+fn one_outweighs_the_rest(features: &[Weighted]) -> bool {
+    let heaviest = features
+        .iter()
+        .map(|feature| feature.weight)
+        .max()
+        .unwrap_or(0);
+    let total = features
+        .iter()
+        .map(|feature| i128::from(feature.weight))
+        .sum::<i128>();
+    2 * i128::from(heaviest) >= total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_say_nothing_are_unreliable() {
+        let ngram = Fingerprinter::new(Recipe::ngram());
+        let filler = "哈哈哈".repeat(1000);
+        let phrase = "click here ".repeat(3);
+        // All 256 runs of four of the letters come about equally often, in any such text.
+        let letters: String = (0..3_000_u64)
+            .map(|n| b"acgt"[(n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 37) as usize % 4] as char)
+            .collect();
+        for text in [
+            "",
+            "  \n",
+            "👍👍👍👍👍👍",
+            "好的",
+            "ok",
+            &filler,
+            &phrase,
+            &letters,
+        ] {
+            assert!(!ngram.fingerprint(text).reliable, "{text:?}");
+        }
+        for text in [
+            "生存还是毁灭呢",
+            "to be or not to be",
+            "一二三四五，上山打老虎",
+        ] {
+            assert!(ngram.fingerprint(text).reliable, "{text:?}");
+        }
+
+        let jieba = Fingerprinter::new(Recipe::jieba());
+        let one_word = "美国 ".repeat(30) + "飞碟 雇员 灰色";
+        for text in ["", "好的", "我们的，就是你们的", "--- +++ ...", &one_word] {
+            assert!(!jieba.fingerprint(text).reliable, "{text:?}");
+        }
+        let text = "美国51区雇员称内部有9架飞碟，曾看见灰色外星人";
+        assert!(jieba.fingerprint(text).reliable);
+    }
+
+    #[test]
+    fn a_text_without_features_gives_zero() {
+        for recipe in Recipe::all() {
+            let fingerprinter = Fingerprinter::new(recipe);
+            assert_eq!(fingerprinter.fingerprint("…").fingerprint.bits(), 0);
+            assert_eq!(fingerprinter.fingerprint128("…").bits(), 0);
+            assert!(fingerprinter.features("…").is_empty());
+        }
+    }
+
+    #[test]
+    fn the_features_give_the_fingerprint_back() {
+        use crate::simhash::{merge, sign, weigh};
+
+        let text = "美国51区雇员称内部有9架飞碟，曾看见灰色外星人。The cat sat on the mat.";
+        for recipe in Recipe::all() {
+            let fingerprinter = Fingerprinter::new(recipe);
+            let features = fingerprinter.features(text);
+            assert!(features.is_sorted_by_key(|f| (std::cmp::Reverse(f.weight), f.token.clone())));
+            let votes = features
+                .iter()
+                .map(|f| weigh::<64>(u128::from(f.hash), f.weight));
+            let fingerprint = fingerprinter.fingerprint(text).fingerprint;
+            assert_eq!(sign(merge(votes)), u128::from(fingerprint.bits()));
+            let wide = features
+                .iter()
+                .map(|f| weigh::<128>(xxh3_128(f.token.as_bytes()), f.weight));
+            assert_eq!(sign(merge(wide)), fingerprinter.fingerprint128(text).bits());
+        }
+    }
+
+    #[test]
+    fn keywords_are_the_twenty_heaviest() {
+        let jieba = Fingerprinter::new(Recipe::jieba());
+        let text = "今天纽约的天气真好啊，京华大酒店的张尧经理吃了一只北京烤鸭。\
+                    后天纽约的天气不好，昨天纽约的天气也不好，北京烤鸭真好吃";
+        let tokens: Vec<_> = jieba.features(text).into_iter().map(|f| f.token).collect();
+        assert_eq!(tokens[..3], ["北京烤鸭", "纽约", "天气"]);
+
+        let long: String = (0..200).map(|i| format!("word{i} ")).collect();
+        assert_eq!(jieba.features(&long).len(), KEYWORDS);
+    }
+
+    #[test]
+    fn a_fingerprinter_can_be_shared_by_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Fingerprinter>();
+    }
+}

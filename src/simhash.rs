@@ -1,0 +1,292 @@
+//! Features to a fingerprint: weigh, merge, sign.
+//!
+//! SimHash in the five steps in which the Chinese literature teaches it. The first, 分词
+//! (segment), and the choice of the weights are the [`Recipe`](crate::Recipe)'s; the other four
+//! need only hashes and weights:
+//!
+//! | step | here | what it does |
+//! |---|---|---|
+//! | hash | any hash function | a feature becomes bits |
+//! | 加权 | [`weigh`] | each bit becomes the feature's weight: positive for a 1, negative for a 0 |
+//! | 合并 | [`merge`] | all features are added up, place by place |
+//! | 降维 | [`sign`] | each sum becomes a bit again: 1 if it is greater than 0, else 0 |
+//!
+//! Two documents that share most of their weight agree in most of the sums' signs: the expected
+//! share of differing bits is the angle between their feature vectors divided by π.
+//!
+//! # Examples
+//!
+//! A sentence about 51区 (Area 51), cut to two words and hashes of 6 bits:
+//!
+//! ```
+//! use simdb::simhash::{merge, sign, weigh};
+//!
+//! // 1. 分词, segment: the words that matter, and how much each does.
+//! let words = [("美国", 4), ("51区", 5)];
+//!
+//! // 2. hash: each word becomes bits. (A real hash function would give 64 of them.)
+//! let hash = |word| if word == "美国" { 0b100101 } else { 0b101011 };
+//!
+//! // 3. 加权, weigh: a 1 counts for the weight, a 0 against it.
+//! let weighed = words.map(|(word, weight)| weigh::<6>(hash(word), weight));
+//! assert_eq!(weighed[0], [4, -4, -4, 4, -4, 4]);
+//! assert_eq!(weighed[1], [5, -5, 5, -5, 5, 5]);
+//!
+//! // 4. 合并, merge: the columns are added.
+//! let sums = merge(weighed);
+//! assert_eq!(sums, [9, -9, 1, -1, 1, 9]);
+//!
+//! // 5. 降维, sign: what is greater than 0 becomes a 1.
+//! assert_eq!(sign(sums), 0b101011);
+//! ```
+//!
+//! # Source
+//! M. Charikar, *Similarity estimation techniques from rounding algorithms*, STOC 2002, section 3
+//! (the method); G. S. Manku, A. Jain, A. Das Sarma, *Detecting near-duplicates for web crawling*,
+//! WWW 2007, section 2 (its use for documents, 64 bits and radius 3).
+
+/// 加权: what one feature says about each bit, its weight for a 1 and the negated weight for a 0.
+///
+/// The most significant bit comes first, as fingerprints are written; bit *i* of the hash speaks
+/// for bit *i* of the fingerprint. Bits of the hash beyond the lowest `BITS` are ignored.
+/// `BITS` is at most 128. See the [module](self) for an example.
+pub fn weigh<const BITS: usize>(hash: u128, weight: i64) -> [i64; BITS] {
+    const { assert!(BITS <= u128::BITS as usize, "a hash has at most 128 bits") };
+    std::array::from_fn(|place| {
+        let bit = BITS - 1 - place;
+        if hash >> bit & 1 == 1 {
+            weight
+        } else {
+            -weight
+        }
+    })
+}
+
+/// 合并: the sum of what all features say, place by place.
+///
+/// The sums are exact integers, so the order of the features never matters. They are as exact as
+/// `i64` is wide: the weights of one document must stay below 2⁶³ in all. See the
+/// [module](self) for an example.
+pub fn merge<const BITS: usize>(weighed: impl IntoIterator<Item = [i64; BITS]>) -> [i64; BITS] {
+    weighed.into_iter().fold([0; BITS], |mut sums, feature| {
+        for (sum, vote) in sums.iter_mut().zip(feature) {
+            *sum += vote;
+        }
+        sums
+    })
+}
+
+/// 降维: the fingerprint of the sums, one bit each.
+///
+/// A bit is 1 if and only if its sum is greater than 0. A tie, a sum of exactly 0, gives a 0, so
+/// a document without features has the fingerprint 0. See the [module](self) for an example.
+pub fn sign<const BITS: usize>(sums: [i64; BITS]) -> u128 {
+    const {
+        assert!(
+            BITS <= u128::BITS as usize,
+            "a fingerprint has at most 128 bits"
+        )
+    };
+    sums.into_iter()
+        .fold(0, |bits, sum| bits << 1 | u128::from(sum > 0))
+}
+
+/// [`weigh`], [`merge`] and [`sign`] for 64 bits and a hundred million features a second.
+///
+/// Only the weights of the set bits are added: a sum is then twice that minus the weight of all
+/// features, and greater than 0 exactly if twice that is greater than the weight of all.
+///
+/// The features are hashes and weights, which are not negative. Most features of a text occur
+/// once and so weigh the same, the least; for those it is enough to count the set bits.
+pub(crate) fn fingerprint_of(features: impl Iterator<Item = (u64, i64)> + Clone) -> u64 {
+    let lightest = features
+        .clone()
+        .map(|(_, weight)| weight)
+        .min()
+        .unwrap_or(0);
+    debug_assert!(lightest >= 0, "a feature cannot weigh less than nothing");
+    let mut sums = [0_i64; 64];
+    let mut total = 0;
+    let mut light = [0_u64; BATCH];
+    let mut heavy = [Heavy::default(); BATCH];
+    let (mut light_count, mut heavy_count) = (0, 0);
+    for (hash, weight) in features {
+        total += weight;
+        if weight > MOST_BATCHED_WEIGHT {
+            add_one(&mut sums, hash, weight);
+            continue;
+        }
+        // Both are written and one is kept, since no branch predictor can tell which.
+        light[light_count] = hash;
+        heavy[heavy_count] = Heavy {
+            hash,
+            weight: weight as i32,
+        };
+        light_count += usize::from(weight == lightest);
+        heavy_count += usize::from(weight != lightest);
+        if light_count == BATCH {
+            add_light(&mut sums, &light, lightest);
+            light_count = 0;
+        }
+        if heavy_count == BATCH {
+            add_heavy(&mut sums, &heavy);
+            heavy_count = 0;
+        }
+    }
+    add_light(&mut sums, &light[..light_count], lightest);
+    add_heavy(&mut sums, &heavy[..heavy_count]);
+    let bits = sums.into_iter().enumerate();
+    bits.fold(0, |bits, (bit, sum)| {
+        bits | u64::from(sum > total - sum) << bit
+    })
+}
+
+/// How many features are added before their sums go to the wide ones: as many as a byte counts.
+const BATCH: usize = u8::MAX as usize;
+
+/// The largest weight of which so many cannot overflow an `i32`.
+const MOST_BATCHED_WEIGHT: i64 = i32::MAX as i64 / BATCH as i64;
+
+/// A feature that is heavier than the lightest, and not too heavy for a batch.
+#[derive(Clone, Copy, Default)]
+struct Heavy {
+    hash: u64,
+    weight: i32,
+}
+
+fn add_one(sums: &mut [i64; 64], hash: u64, weight: i64) {
+    for (bit, sum) in sums.iter_mut().enumerate() {
+        *sum += (hash >> bit & 1) as i64 * weight;
+    }
+}
+
+/// Adds the weight to the sums of the bits that are set, for up to [`BATCH`] hashes.
+///
+/// Word `i` of the counts holds eight counters of a byte each, for the bits `i`, `8 + i`, …
+#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn add_light(sums: &mut [i64; 64], hashes: &[u64], weight: i64) {
+    const LOWEST_BITS: u64 = u64::MAX / 0xff;
+    let mut counts = [0_u64; 8];
+    for hash in hashes {
+        for (i, count) in counts.iter_mut().enumerate() {
+            *count += hash >> i & LOWEST_BITS;
+        }
+    }
+    for (bit, sum) in sums.iter_mut().enumerate() {
+        *sum += i64::from(counts[bit % 8].to_le_bytes()[bit / 8]) * weight;
+    }
+}
+
+/// Adds each weight to the sums of the bits that are set, for up to [`BATCH`] features.
+///
+/// Halves of the hash are compared with constants, because compilers turn that into vector
+/// instructions; a shift by the number of the lane needs AVX2.
+#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn add_heavy(sums: &mut [i64; 64], features: &[Heavy]) {
+    const BIT_OF_LANE: [u32; 32] = {
+        let mut bits = [0; 32];
+        let mut lane = 0;
+        while lane < 32 {
+            bits[lane] = 1 << lane;
+            lane += 1;
+        }
+        bits
+    };
+    for (half, sums) in sums.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+        let mut lanes = [0_i32; 32];
+        for feature in features {
+            let bits = (feature.hash >> (32 * half)) as u32;
+            for (lane, bit) in lanes.iter_mut().zip(BIT_OF_LANE) {
+                *lane += if bits & bit != 0 { feature.weight } else { 0 };
+            }
+        }
+        for (sum, lane) in sums.iter_mut().zip(lanes) {
+            *sum += i64::from(lane);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plainly<const BITS: usize>(features: &[(u128, i64)]) -> u128 {
+        sign(merge(
+            features
+                .iter()
+                .map(|&(hash, weight)| weigh::<BITS>(hash, weight)),
+        ))
+    }
+
+    /// Checks the fast way against the plain one.
+    fn fingerprint(features: &[(u64, i64)]) -> u64 {
+        let wide: Vec<_> = features
+            .iter()
+            .map(|&(hash, w)| (u128::from(hash), w))
+            .collect();
+        let fingerprint = fingerprint_of(features.iter().copied());
+        assert_eq!(u128::from(fingerprint), plainly::<64>(&wide));
+        fingerprint
+    }
+
+    #[test]
+    fn the_worked_example_gives_its_sums_and_bits() {
+        let sums = merge([weigh::<6>(0b100101, 4), weigh::<6>(0b101011, 5)]);
+        assert_eq!(sums, [9, -9, 1, -1, 1, 9]);
+        assert_eq!(sign(sums), 0b101011);
+    }
+
+    #[test]
+    fn a_tie_gives_a_zero() {
+        assert_eq!(
+            sign(merge([weigh::<6>(0b110000, 3), weigh::<6>(0b101000, 3)])),
+            0b100000
+        );
+        assert_eq!(sign(merge::<64>([])), 0);
+        assert_eq!(fingerprint(&[(0b110000, 3), (0b101000, 3)]), 0b100000);
+        assert_eq!(fingerprint(&[]), 0);
+    }
+
+    #[test]
+    fn batches_of_any_length_and_weight_are_added_exactly() {
+        let most = MOST_BATCHED_WEIGHT;
+        for weights in [
+            [1; 3],
+            [most; 3],
+            [most, most + 1, 1 << 40],
+            [1 << 50, 0, most],
+        ] {
+            for count in [1, 254, 255, 256, 511, 1000] {
+                let hashes = (0..count).map(|i| 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(i + 1));
+                let features: Vec<_> = hashes.zip(weights.into_iter().cycle()).collect();
+                fingerprint(&features);
+                let equal: Vec<_> = features.iter().map(|&(_, w)| (u64::MAX, w)).collect();
+                assert_eq!(fingerprint(&equal), u64::MAX);
+            }
+        }
+    }
+
+    #[test]
+    fn a_single_feature_is_its_own_fingerprint_at_every_width() {
+        let hash = 0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6978;
+        assert_eq!(plainly::<128>(&[(hash, 7)]), hash);
+        assert_eq!(plainly::<64>(&[(hash, 7)]), hash & u128::from(u64::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn the_fast_way_equals_the_plain_one_in_any_order(
+            weights in prop::sample::select(vec![1..2_i64, 1..3, 0..1 << 20, 0..1 << 36]),
+            mut features in prop::collection::vec((any::<u64>(), any::<u32>()), 0..600),
+        ) {
+            let span = weights.end - weights.start;
+            let weigh = |&(hash, draw): &(u64, u32)| (hash, weights.start + i64::from(draw) * 97 % span);
+            let forwards = fingerprint(&features.iter().map(weigh).collect::<Vec<_>>());
+            features.reverse();
+            let backwards = fingerprint(&features.iter().map(weigh).collect::<Vec<_>>());
+            prop_assert_eq!(forwards, backwards);
+        }
+    }
+}

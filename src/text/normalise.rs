@@ -1,0 +1,389 @@
+//! [`Normaliser`]: text to normalised text, so that what looks alike is alike.
+
+use caseless::Caseless;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::canonical_combining_class;
+use unicode_normalization::{IsNormalized, is_nfc_quick};
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+
+/// Traditional characters and their simplified forms.
+pub(crate) const SIMPLIFIED: &str = include_str!("simplified.txt");
+
+/// How many characters have a rule in the table: the basic multilingual plane.
+const BASIC_PLANE: usize = 0x1_0000;
+
+/// A bound for the rounds until nothing changes any more, so that no text can keep us turning.
+/// The property tests look for a text that would need more.
+const MOST_ROUNDS: usize = 8;
+
+/// What normalisation makes of a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// A letter or digit that becomes this one, mostly itself, whatever stands beside it.
+    Becomes(char),
+    /// A separator: white space, punctuation, a symbol, a control character.
+    Separates,
+    /// A separator that jieba-rs keeps inside a word, as in `3.14` or `c++`.
+    Connects,
+    /// Nothing: a format character such as the soft hyphen, or a variation selector.
+    Vanishes,
+    /// Something that depends on its neighbours, as an accent does, or becomes several letters.
+    Joins,
+}
+
+/// Makes normalised text: Unicode NFKC, then case folding, then traditional characters to
+/// simplified ones, then nothing but letters, digits, and the marks that spell words.
+///
+/// - Full-width and half-width forms, ligatures, circled digits, decomposed accents and the like
+///   are made one by NFKC.
+/// - *Letters and digits* are the Unicode categories L and N. Of the marks (M) those stay that
+///   belong to one script, since Indic, Thai and Arabic words are spelt with them; an accent
+///   that NFKC could not join to its letter goes, and so does a variation selector.
+/// - Characters that this version of Unicode does not know go.
+///
+/// Normalised text is a fixed point: normalising it again changes nothing.
+///
+/// # Cost
+/// One table look-up per character, some hundred megabytes a second; a few dozen times as much
+/// for runs of characters that join with their neighbours, such as Arabic vowel marks. The table takes 256 KiB and some milliseconds to make.
+pub(crate) struct Normaliser {
+    basic: Box<[Rule; BASIC_PLANE]>,
+    simplified: Vec<(char, char)>,
+}
+
+impl Normaliser {
+    pub(crate) fn new() -> Self {
+        let simplified: Vec<(char, char)> = SIMPLIFIED
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| {
+                let mut pair = line.chars();
+                Some((pair.next()?, pair.next()?))
+            })
+            .collect();
+        debug_assert!(simplified.is_sorted(), "the table is searched by halving");
+
+        let mut normaliser = Self {
+            basic: Box::new([Rule::Separates; BASIC_PLANE]),
+            simplified,
+        };
+        for code in 0..BASIC_PLANE {
+            if let Some(c) = char::from_u32(code as u32) {
+                normaliser.basic[code] = normaliser.derive_rule(c);
+            }
+        }
+        normaliser
+    }
+
+    /// The letters and digits of the text, all separators removed.
+    pub(crate) fn letters(&self, text: &str) -> String {
+        self.normalise::<false>(text)
+    }
+
+    /// The text with its separators, each run of them one space, for a segmenter that needs to
+    /// know where words and clauses end. Of the characters `+ # & . _ % -` all are kept.
+    pub(crate) fn sentences(&self, text: &str) -> String {
+        self.normalise::<true>(text)
+    }
+
+    fn normalise<const SEPARATED: bool>(&self, text: &str) -> String {
+        let (mut normalised, mut settled) = self.pass::<SEPARATED>(text);
+        // What a removed character kept apart may join in the next round: two parts of a Hangul
+        // syllable, an Arabic letter and its mark.
+        for _ in 0..MOST_ROUNDS {
+            if settled {
+                break;
+            }
+            let (again, again_settled) = self.pass::<SEPARATED>(&normalised);
+            settled = again_settled || again == normalised;
+            normalised = again;
+        }
+        normalised
+    }
+
+    /// Normalises once. The flag tells whether doing it again would certainly change nothing.
+    fn pass<const SEPARATED: bool>(&self, text: &str) -> (String, bool) {
+        let mut out = String::with_capacity(text.len());
+        let mut settled = true;
+        let mut chars = text.char_indices();
+        while let Some((at, c)) = chars.next() {
+            match self.rule(c) {
+                Rule::Becomes(letter) => out.push(letter),
+                Rule::Vanishes => {}
+                Rule::Joins => {
+                    let end = self.end_of_joined(text, at);
+                    let start = self.take_back_letter(text, at, &mut out);
+                    settled &= self.push_settled::<SEPARATED>(&text[start..end], &mut out);
+                    while chars.offset() < end {
+                        chars.next();
+                    }
+                }
+                separator if SEPARATED => push_separator(&mut out, c, separator),
+                Rule::Separates | Rule::Connects => {}
+            }
+        }
+        (out, settled)
+    }
+
+    /// The end of the run of joining characters that reaches to `end` at least.
+    fn end_of_joined(&self, text: &str, end: usize) -> usize {
+        let rest = text[end..].char_indices();
+        let mut others = rest.skip_while(|&(_, c)| self.rule(c) == Rule::Joins);
+        others.next().map_or(text.len(), |(offset, _)| end + offset)
+    }
+
+    /// Where a run that may join with the letter before `at` starts: at that letter, which is
+    /// taken back from the output, or at `at` if there is none.
+    fn take_back_letter(&self, text: &str, at: usize, out: &mut String) -> usize {
+        let Some(before) = text[..at].chars().next_back() else {
+            return at;
+        };
+        let Rule::Becomes(letter) = self.rule(before) else {
+            return at;
+        };
+        out.truncate(out.len() - letter.len_utf8());
+        at - before.len_utf8()
+    }
+
+    /// Normalises a run as a whole, the slow way. False if the result holds what may join again.
+    fn push_settled<const SEPARATED: bool>(&self, run: &str, out: &mut String) -> bool {
+        let mut settled = true;
+        for c in self.settle(run).chars() {
+            match self.kind(c) {
+                Rule::Becomes(c) => {
+                    settled &= self.stays(c);
+                    out.push(c);
+                }
+                Rule::Vanishes => {}
+                separator => {
+                    if SEPARATED {
+                        push_separator(out, c, separator);
+                    }
+                }
+            }
+        }
+        settled
+    }
+
+    /// NFKC, case folding and simplified forms until nothing changes; nothing is removed.
+    fn settle(&self, run: &str) -> String {
+        let mut settled = self.settle_once(run);
+        for _ in 0..MOST_ROUNDS {
+            let again = self.settle_once(&settled);
+            if again == settled {
+                break;
+            }
+            settled = again;
+        }
+        settled
+    }
+
+    fn settle_once(&self, run: &str) -> String {
+        let folded = run.nfkc().default_case_fold();
+        folded.map(|c| self.simplify(c)).nfkc().collect()
+    }
+
+    fn simplify(&self, c: char) -> char {
+        let found = self
+            .simplified
+            .binary_search_by_key(&c, |&(traditional, _)| traditional);
+        found.map_or(c, |index| self.simplified[index].1)
+    }
+
+    #[inline]
+    fn stays(&self, c: char) -> bool {
+        matches!(self.rule(c), Rule::Becomes(letter) if letter == c)
+    }
+
+    #[inline]
+    fn rule(&self, c: char) -> Rule {
+        match self.basic.get(c as usize) {
+            Some(&rule) => rule,
+            // Emoji, the most frequent characters outside the table; a test proves them alike.
+            None if matches!(c, '\u{1f300}'..='\u{1f6d7}' | '\u{1f90c}'..='\u{1f9ff}') => {
+                Rule::Separates
+            }
+            None => self.derive_rule(c),
+        }
+    }
+
+    /// The rule of a character, from the Unicode tables.
+    fn derive_rule(&self, c: char) -> Rule {
+        let Some(first) = std::iter::once(c).nfkd().next() else {
+            return Rule::Vanishes;
+        };
+        // Such a character may join with, or be moved before, the one that precedes it.
+        if canonical_combining_class(first) != 0
+            || is_nfc_quick(std::iter::once(first)) != IsNormalized::Yes
+        {
+            return Rule::Joins;
+        }
+        let settled = self.settle(c.encode_utf8(&mut [0; 4]));
+        let mut chars = settled.chars();
+        match (chars.next(), chars.next()) {
+            (Some(only), None) => self.kind(only),
+            _ if settled
+                .chars()
+                .all(|c| !matches!(self.kind(c), Rule::Becomes(_))) =>
+            {
+                Rule::Separates
+            }
+            _ => Rule::Joins,
+        }
+    }
+
+    /// What becomes of a character that NFKC, folding and simplification leave as it is.
+    fn kind(&self, c: char) -> Rule {
+        let category = c.general_category();
+        match c.general_category_group() {
+            GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number => Rule::Becomes(c),
+            GeneralCategoryGroup::Mark if is_shared_mark(c) => Rule::Vanishes,
+            GeneralCategoryGroup::Mark => Rule::Becomes(c),
+            _ if category == GeneralCategory::Format => Rule::Vanishes,
+            _ if matches!(c, '+' | '#' | '&' | '.' | '_' | '%' | '-') => Rule::Connects,
+            _ => Rule::Separates,
+        }
+    }
+}
+
+/// Whether a mark belongs to no script of its own: accents, and what selects a glyph.
+fn is_shared_mark(mark: char) -> bool {
+    matches!(
+        mark,
+        '\u{300}'..='\u{36f}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{1ab0}'..='\u{1aff}'
+            | '\u{1dc0}'..='\u{1dff}'
+            | '\u{20d0}'..='\u{20ff}'
+            | '\u{302a}'..='\u{302f}'
+            | '\u{3099}'..='\u{309a}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{fe20}'..='\u{fe2f}'
+            | '\u{1d165}'..='\u{1d1ad}'
+            | '\u{e0100}'..='\u{e01ef}'
+    )
+}
+
+/// Writes a separator for a segmenter: one space for a run of them, or the connecting character.
+fn push_separator(out: &mut String, c: char, rule: Rule) {
+    if rule == Rule::Connects {
+        // A full-width form stands 0xfee0 above its ASCII form; the rarer forms settle the slow
+        // way, and all of them end as one of seven ASCII characters.
+        out.extend(std::iter::once(c).nfkc());
+    } else if !out.ends_with(' ') {
+        out.push(' ');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn letters(text: &str) -> String {
+        Normaliser::new().letters(text)
+    }
+
+    #[test]
+    fn white_space_width_punctuation_case_and_script_make_no_difference() {
+        let normaliser = Normaliser::new();
+        for (text, expected) in [
+            ("Hello,  World!\r\n", "helloworld"),
+            ("Ｈｅｌｌｏ　１２３", "hello123"),
+            ("漢語與臺灣。", "汉语与台湾"),
+            ("薴", "苎"),
+            ("①②㈱㎏ﬁ…½", "12株kgfi12"),
+            ("STRASSE Straße", "strassestrasse"),
+            ("ΣΑΣ σας", "σασσας".replace('ς', "σ").as_str()),
+            ("cafe\u{301} CAFÉ", "cafécafé"),
+            ("ｶﾞｷﾞ か\u{3099}", "ガギが"),
+            ("\u{1112}\u{1161}\u{11ab}글", "한글"),
+            ("葛\u{e0100}飾 a\u{ad}b\u{200b}c\u{feff}", "葛饰abc"),
+            ("नमस्ते สวัสดีครับ", "नमस्तेสวัสดีครับ"),
+            ("👩‍👩‍👧 ❤\u{fe0f} \0\u{1}", ""),
+            ("豈\u{2f800}", "岂丽"),
+        ] {
+            assert_eq!(normaliser.letters(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn sentences_keep_one_space_for_separators_and_what_connects() {
+        let normaliser = Normaliser::new();
+        assert_eq!(
+            normaliser.sentences("版本３．１４，C＋＋ —— 測試！\n"),
+            "版本3.14 c++ 测试 "
+        );
+        assert_eq!(normaliser.sentences("a\u{200b}b…c"), "ab c");
+    }
+
+    #[test]
+    fn every_rule_leads_to_characters_that_stay() {
+        let normaliser = Normaliser::new();
+        for c in '\0'..=char::MAX {
+            let rule = normaliser.rule(c);
+            if c as u32 >= BASIC_PLANE as u32 {
+                assert_eq!(rule, normaliser.derive_rule(c), "{c:?}");
+            }
+            if let Rule::Becomes(letter) = rule {
+                assert_eq!(normaliser.rule(letter), rule, "{c:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_joined_by_a_removed_separator_are_composed() {
+        assert_eq!(letters("가.\u{11a8}"), "각");
+        assert_eq!(letters("\u{627}-\u{654}"), letters("\u{627}\u{654}"));
+    }
+
+    #[test]
+    fn a_long_text_of_nothing_but_marks_takes_linear_time() {
+        let normaliser = Normaliser::new();
+        let started = Instant::now();
+        for mark in [
+            "\u{301}",
+            "\u{64b}",
+            "\u{323}\u{301}",
+            "\u{1161}",
+            "\u{e31}",
+        ] {
+            let text = mark.repeat(500_000);
+            assert!(normaliser.letters(&text).len() <= text.len());
+        }
+        // Quadratic time would be hours.
+        assert!(started.elapsed().as_secs() < 60);
+    }
+
+    /// Texts of characters that are known to be troublesome, among ordinary ones.
+    fn troublesome() -> impl Strategy<Value = String> {
+        let some = prop::sample::select(
+            "aé-ß \u{301}\u{323}\u{345}\u{307}İıſΐᾳςΣ가\u{1100}\u{1161}\u{11a8}か\u{3099}ｶﾞ漢薴苧\u{627}\u{654}\u{64b}\u{e33}\u{200d}\u{34f}ﬃ½.＋\u{fe0f}\u{1d15e}\u{f900}\u{2f800}ㅏ\u{9c7}\u{9be}\u{338}="
+                .chars()
+                .collect::<Vec<_>>(),
+        );
+        prop::collection::vec(some, 0..12).prop_map(String::from_iter)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn normalising_again_changes_nothing(
+            texts in prop::collection::vec(prop_oneof![any::<String>(), troublesome()], 64),
+        ) {
+            let normaliser = Normaliser::new();
+            for text in texts {
+                let once = normaliser.letters(&text);
+                prop_assert_eq!(&normaliser.letters(&once), &once);
+                let sentences = normaliser.sentences(&text);
+                prop_assert_eq!(&normaliser.sentences(&sentences), &sentences);
+                // Canonically equivalent texts are alike.
+                prop_assert_eq!(normaliser.letters(&text.nfd().collect::<String>()), once);
+            }
+        }
+    }
+}

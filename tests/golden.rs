@@ -1,0 +1,280 @@
+//! Known texts give known fingerprints, for ever: a failure here means that databases made by an
+//! earlier version would silently stop matching. The answer is a new version of the recipe.
+
+use proptest::prelude::*;
+use simdb::{Fingerprinter, Recipe};
+
+/// A text, and its fingerprints by `ngram` and `jieba`. `!` marks the unreliable ones.
+const GOLDEN: &[(&str, &str, &str)] = &[
+    ("", "0000000000000000!", "0000000000000000!"),
+    (
+        " \t\r\n\u{0}\u{7f}",
+        "0000000000000000!",
+        "0000000000000000!",
+    ),
+    ("👍🏽👩‍👩‍👧🇨🇳❤️", "0000000000000000!", "0000000000000000!"),
+    ("。，！？…—（）", "0000000000000000!", "0000000000000000!"),
+    ("好", "14984f62c286ed2d!", "0000000000000000!"),
+    ("a", "e6c632b61e964e1f!", "0000000000000000!"),
+    (
+        "生存还是毁灭，这是一个问题。",
+        "4b0a5982d36d5b77",
+        "833a5f16e3bcd3f7",
+    ),
+    (
+        "你妈妈喊你回家吃饭哦，回家罗回家罗",
+        "90374eda27f00b7d",
+        "d57724fa8ff02f2c!",
+    ),
+    (
+        "你妈妈叫你回家吃饭啦，回家罗回家罗",
+        "f0134eda2ff4297d",
+        "d57724fa8ff02f2c!",
+    ),
+    (
+        "美国“51区”雇员称内部有9架飞碟，曾看见灰色外星人",
+        "b21c391408729fd5",
+        "9b347e2cc8739391",
+    ),
+    (
+        "CSDN博客结构之法算法之道的作者July",
+        "5371332426c92005",
+        "13f328a6b6ec202f",
+    ),
+    (
+        "床前明月光，疑是地上霜。舉頭望明月，低頭思故鄉。",
+        "d542037f20593126",
+        "92e1131d8853d29f",
+    ),
+    (
+        "床前明月光，疑是地上霜。举头望明月，低头思故乡。",
+        "d542037f20593126",
+        "92e1131d8853d29f",
+    ),
+    (
+        "the cat sat on the mat",
+        "c8810b19b4096615",
+        "c2d42a80139c062a!",
+    ),
+    (
+        "the cat sat on a mat",
+        "ec850b19b4512325",
+        "c2d42a80139c062a!",
+    ),
+    (
+        "we all scream for ice cream",
+        "61790ce21c75f527",
+        "24538b2ebde66f0c!",
+    ),
+    (
+        "The quick brown fox jumps over the lazy dog.",
+        "132167164ab71624",
+        "860c8692885a92e3",
+    ),
+    (
+        "ＴＨＥ　ＱＵＩＣＫ　ＢＲＯＷＮ　ＦＯＸ jumps over the lazy dog!",
+        "132167164ab71624",
+        "860c8692885a92e3",
+    ),
+    (
+        "Straße, ﬁnal, café, CAFE\u{301}, İstanbul, ΣΊΣΥΦΟΣ",
+        "cd97dc335cb502aa",
+        "ea0470d3e94e479a",
+    ),
+    (
+        "吾輩は猫である。名前はまだ無い。ﾄﾞｺで生れたか",
+        "44408840d50ceb26",
+        "96c5c159a934f1be!",
+    ),
+    (
+        "나는 고양이로소이다. 이름은 아직 없다.",
+        "7cc7d50d97f78b72",
+        "0000000000000000!",
+    ),
+    (
+        "Съешь же ещё этих мягких французских булок, да выпей чаю",
+        "b61bfb83dd546773",
+        "0000000000000000!",
+    ),
+    (
+        "السَّلَامُ عَلَيْكُمْ وَرَحْمَةُ اللهِ",
+        "2b31a6def0088232",
+        "0000000000000000!",
+    ),
+    (
+        "मैं एक बिल्ली हूँ। ฉันเป็นแมว",
+        "1cca21e68aafb3a0",
+        "0000000000000000!",
+    ),
+    (
+        "Rust 1.90 与 C++20：版本3.14，价格￥１，２８０．５０元，涨幅+3.5%",
+        "7e320e32f5164435",
+        "c0f30e243b1734f7",
+    ),
+    (
+        "https://example.com/path?q=near-duplicate&lang=zh_CN#top",
+        "7a8c809d042e649d",
+        "e92200fcb0f59c3b",
+    ),
+];
+
+/// Fingerprints of texts too long to print, made by [`long_text`].
+const GOLDEN_LONG: &[(usize, &str, &str)] = &[
+    (100, "0f8517224a618c39!", "af02433edccb8aa9"),
+    (10_000, "62f9572a283c8430", "af12532edccb8aa9"),
+];
+
+/// Sentences drawn from a fixed sequence.
+fn long_text(sentences: usize) -> String {
+    let words = [
+        "海量数据",
+        "相似度",
+        "计算",
+        "fingerprint",
+        "文本",
+        "Hamming",
+        "距离",
+        "去重",
+        "网页",
+    ];
+    let mut state = 1_u32;
+    let mut draw = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        words[(state >> 16) as usize % words.len()]
+    };
+    (0..sentences)
+        .map(|i| format!("{}的{}{i}，{}。", draw(), draw(), draw()))
+        .collect()
+}
+
+fn shown(fingerprinter: &Fingerprinter, text: &str) -> String {
+    let made = fingerprinter.fingerprint(text);
+    let mark = if made.reliable { "" } else { "!" };
+    format!("{}{mark}", made.fingerprint)
+}
+
+#[test]
+fn known_texts_give_known_fingerprints() {
+    let ngram = Fingerprinter::new(Recipe::ngram());
+    let jieba = Fingerprinter::new(Recipe::jieba());
+    let long = GOLDEN_LONG
+        .iter()
+        .map(|&(count, a, b)| (long_text(count), a, b));
+    let short = GOLDEN.iter().map(|&(text, a, b)| (text.to_owned(), a, b));
+    let mut wrong = String::new();
+    for (text, by_ngram, by_jieba) in short.chain(long) {
+        let found = (shown(&ngram, &text), shown(&jieba, &text));
+        if found != (by_ngram.to_owned(), by_jieba.to_owned()) {
+            let start: String = text.chars().take(60).collect();
+            wrong += &format!("{start:?}: {:?}, {:?}\n", found.0, found.1);
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "these texts have other fingerprints now:\n{wrong}"
+    );
+}
+
+#[test]
+fn known_texts_give_known_fingerprints_of_128_bits() {
+    let text = "你妈妈喊你回家吃饭哦，回家罗回家罗";
+    for (recipe, expected) in [
+        (Recipe::ngram(), "85de31ee0ce36cf6257e564535df9f09"),
+        (Recipe::jieba(), "85ceb2260c7acd662d1e9447dcf14f2b"),
+    ] {
+        let fingerprint = Fingerprinter::new(recipe).fingerprint128(text);
+        assert_eq!(fingerprint.to_string(), expected, "{recipe}");
+    }
+}
+
+#[test]
+fn cosmetic_edits_are_at_distance_zero_from_the_original() {
+    let ngram = Fingerprinter::new(Recipe::ngram());
+    for (original, edited) in [
+        (
+            "你妈妈喊你回家吃饭哦，回家罗回家罗",
+            "  你妈妈 喊你回家吃饭哦\r\n回家罗……回家罗！！",
+        ),
+        (
+            "漢語與臺灣的圖書館，開門時間",
+            "汉语与台湾的图书馆：开门时间",
+        ),
+        (
+            "Version 2.0 of the ABC library",
+            "ｖｅｒｓｉｏｎ　２．０ Of THE a-b-c “library”",
+        ),
+        (
+            "Café Zürich, 25 ℃, naïve",
+            "CAFE\u{301} ZU\u{308}RICH 25°C nai\u{308}ve",
+        ),
+        ("ﾃﾞｰﾀﾍﾞｰｽの検索と登録", "データベース の 検索 と 登録"),
+        (
+            "soft hyphen and joiner here",
+            "soft hy\u{ad}phen and joi\u{200d}ner here 🎉",
+        ),
+    ] {
+        let (a, b) = (ngram.fingerprint(original), ngram.fingerprint(edited));
+        assert!(a.reliable, "{original}");
+        assert_eq!(a, b, "{original} / {edited}");
+    }
+}
+
+#[test]
+fn an_edited_sentence_is_nearer_than_any_unrelated_one() {
+    for recipe in Recipe::all() {
+        let fingerprinter = Fingerprinter::new(recipe);
+        let fingerprint = |text| fingerprinter.fingerprint(text).fingerprint;
+        let original = fingerprint("你妈妈喊你回家吃饭哦，回家罗回家罗");
+        let edited = fingerprint("你妈妈叫你回家吃饭啦，回家罗回家罗");
+        for unrelated in [
+            "美国“51区”雇员称内部有9架飞碟，曾看见灰色外星人",
+            "生存还是毁灭，这是一个值得考虑的问题",
+            "床前明月光，疑是地上霜。举头望明月，低头思故乡。",
+            "the cat sat on the mat",
+        ] {
+            let far = original.distance(fingerprint(unrelated));
+            assert!(original.distance(edited) < far, "{recipe}: {unrelated}");
+        }
+    }
+}
+
+#[test]
+fn huge_and_hostile_texts_are_fingerprinted_too() {
+    let texts = [
+        "x".repeat(3_000_000),
+        "相".repeat(1_000_000),
+        "\u{0}".repeat(1_000_000),
+        "\u{202e}\u{5d0}\u{5d1}".repeat(200_000),
+        "👨‍👩‍👧‍👦".repeat(100_000),
+        "e\u{301}\u{323}".repeat(200_000),
+        "a.b-c_d+e#".repeat(100_000),
+        long_text(50_000),
+    ];
+    for recipe in Recipe::all() {
+        let fingerprinter = Fingerprinter::new(recipe);
+        for text in &texts {
+            let start: String = text.chars().take(10).collect();
+            let once = fingerprinter.fingerprint(text);
+            assert_eq!(once, fingerprinter.fingerprint(text), "{start:?}");
+        }
+    }
+}
+
+#[test]
+fn any_text_has_one_fingerprint_and_normalises_to_a_fixed_point() {
+    let fingerprinters = Recipe::all()
+        .into_iter()
+        .map(|recipe| (Fingerprinter::new(recipe), Fingerprinter::new(recipe)));
+    let fingerprinters: Vec<_> = fingerprinters.collect();
+    proptest!(|(text: String)| {
+        for (one, other) in &fingerprinters {
+            let made = one.fingerprint(&text);
+            prop_assert_eq!(made, other.fingerprint(&text));
+            let normalised = one.normalise(&text);
+            prop_assert_eq!(one.normalise(&normalised), normalised.clone());
+            if one.recipe() == &Recipe::ngram() {
+                prop_assert_eq!(one.fingerprint(&normalised), made);
+            }
+        }
+    });
+}
