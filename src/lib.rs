@@ -1,4 +1,43 @@
-//! simdb: SimHash fingerprints of texts, and how near they are to each other.
+//! simdb answers one question from one file on disk, in microseconds, with no server: *do we
+//! have this text already, or nearly this?*
+//!
+//! A text becomes a 64-bit SimHash [`Fingerprint`] by a [`Recipe`]; documents whose fingerprints
+//! differ in few bits are near-duplicates of each other. A [`Database`] keeps ids and
+//! fingerprints of tens of millions of documents and finds every one within a Hamming radius,
+//! exactly: what it answers is what comparing with all of them would answer.
+//!
+//! ```
+//! use simdb::{Database, DocId, Insertion};
+//!
+//! let folder = tempfile::tempdir().unwrap();
+//! let db = Database::create(folder.path().join("news.simdb"))?;
+//! db.insert_text(DocId(1), "你妈妈喊你回家吃饭哦，回家罗回家罗")?;
+//! db.insert_text(DocId(2), "Three cats sat on the mat and would not be moved by anyone.")?;
+//!
+//! // Other punctuation, other width, traditional characters: the same document.
+//! let arrived = db.insert_unique_text(DocId(3), "你媽媽喊你回家吃飯哦!回家羅回家羅~", 3)?;
+//! assert!(matches!(arrived, Insertion::Duplicate(of) if of.id == DocId(1)));
+//!
+//! // Everything is still there when the file is opened again.
+//! drop(db);
+//! let db = Database::open(folder.path().join("news.simdb"))?;
+//! let query = db.fingerprint("three cats sat on the mat, and would not be moved by anyone");
+//! let matches = db.within(query.fingerprint, 3)?;
+//! assert_eq!(matches[0].id, DocId(2));
+//! # Ok::<(), simdb::Error>(())
+//! ```
+//!
+//! # What it is not
+//!
+//! A match is a claim about bits, not about meaning. At radius 3 of 64 bits it says: the same
+//! text with cosmetic changes. Texts that were really edited, and short ones, lie farther apart;
+//! ask with a larger radius and look at the texts that come back.
+//!
+//! # Where to start
+//!
+//! [`Database`] and [`Snapshot`] to store and ask, [`BulkLoad`] for millions of documents at a
+//! time, [`Fingerprinter`] for fingerprints without a database, [`simhash`] for how SimHash
+//! works, in five steps.
 
 mod document;
 mod error;
@@ -12,8 +51,29 @@ mod recipe;
 pub mod simhash;
 mod text;
 
+mod store;
+
+mod change;
+mod query;
+
+mod snapshot;
+mod transaction;
+
+mod database;
+
+mod builder;
+mod bulk;
+
+pub use builder::Builder;
+pub use bulk::{BulkEvent, BulkLoad, BulkReport};
+pub use change::{Change, Outcome};
+pub use database::{Database, Insertion, Settings};
 pub use document::{DocId, Document, Match};
 pub use error::{Error, Result};
 pub use feature::Feature;
 pub use fingerprint::{Fingerprint, Fingerprint128};
 pub use recipe::{Fingerprinter, Recipe, TextFingerprint};
+pub use snapshot::Snapshot;
+pub use store::stats::{Stats, TableStats};
+pub use transaction::Transaction;
+

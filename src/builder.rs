@@ -1,0 +1,159 @@
+//! [`Builder`]: how a database is created or opened.
+
+use std::path::Path;
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::recipe::Recipe;
+use crate::store::{Header, Store};
+
+/// How a database is to be created or opened.
+///
+/// The recipe, whether texts are kept, and whether the database is frozen are fixed when it is
+/// created. Opening reads them from the file; there, a recipe that was asked for must be the one
+/// in the file, and the other two are not looked at.
+///
+/// ```
+/// use simdb::{Database, Recipe};
+///
+/// let folder = tempfile::tempdir().unwrap();
+/// let db = Database::builder()
+///     .recipe(Recipe::ngram())
+///     .keep_texts(true)
+///     .cache_bytes(64 << 20)
+///     .create(folder.path().join("docs.simdb"))?;
+/// assert!(db.settings().keep_texts);
+/// # Ok::<(), simdb::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    cache_bytes: Option<usize>,
+    recipe: Option<Recipe>,
+    keep_texts: bool,
+    frozen: bool,
+}
+
+/// Cache of the storage engine unless another size is asked for.
+const DEFAULT_CACHE_BYTES: usize = 1 << 30;
+
+impl Builder {
+    /// The most memory the storage engine uses to cache pages; 1 GiB unless set. This is apart
+    /// from the operating system's own cache of the file.
+    pub fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = Some(bytes);
+        self
+    }
+
+    /// How texts become fingerprints; [`Recipe::ngram`] unless set.
+    pub fn recipe(mut self, recipe: Recipe) -> Self {
+        self.recipe = Some(recipe);
+        self
+    }
+
+    /// Whether to keep texts beside their fingerprints; not unless set.
+    pub fn keep_texts(mut self, keep: bool) -> Self {
+        self.keep_texts = keep;
+        self
+    }
+
+    /// Whether the database will be loaded once, with
+    /// [`bulk_create`](Self::bulk_create), and never changed: it then takes the least room.
+    /// [`create`](Self::create) refuses it.
+    pub fn frozen(mut self, frozen: bool) -> Self {
+        self.frozen = frozen;
+        self
+    }
+
+    /// Creates an empty database. The file appears under its name only when it is whole and
+    /// durable.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] if there is anything at `path`; [`Error::Io`] and
+    /// [`Error::Storage`] if the folder does not take a file; [`Error::FrozenEmpty`].
+    pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
+        let store = Store::create(path.as_ref(), self.header(), self.cache())?;
+        Database::over(store, self.recipe.as_ref())
+    }
+
+    /// Opens a database for reading and writing. Only one handle at a time can do so.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::NotADatabase`], [`Error::FormatVersion`],
+    /// [`Error::RecipeMismatch`], [`Error::Locked`], [`Error::Corrupt`].
+    ///
+    /// # Cost
+    /// About a millisecond, after a crash too.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
+        let store = Store::open(path.as_ref(), self.cache())?;
+        Database::over(store, self.recipe.as_ref())
+    }
+
+    /// Opens a database, or creates it if there is nothing at `path`.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open) and [`create`](Self::create).
+    pub fn open_or_create(self, path: impl AsRef<Path>) -> Result<Database> {
+        match self.clone().open(path.as_ref()) {
+            Err(Error::NotFound { .. }) => match self.clone().create(path.as_ref()) {
+                // Someone else created it in between.
+                Err(Error::AlreadyExists { .. }) => self.open(path),
+                created => created,
+            },
+            opened => opened,
+        }
+    }
+
+    /// Opens a database for reading only. Any number of processes can do so at a time, while
+    /// none has it open for writing.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open); [`Error::NotClosed`] for a file that was not closed cleanly:
+    /// opening it for writing once mends it.
+    pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<Database> {
+        let store = Store::open_read_only(path.as_ref(), self.cache())?;
+        Database::over(store, self.recipe.as_ref())
+    }
+
+    pub(crate) fn header(&self) -> Header {
+        Header {
+            recipe: self.recipe.unwrap_or_default().description(),
+            keep_texts: self.keep_texts,
+            frozen: self.frozen,
+        }
+    }
+
+    fn cache(&self) -> usize {
+        self.cache_bytes.unwrap_or(DEFAULT_CACHE_BYTES)
+    }
+}
+
+impl Database {
+    /// A builder, for settings other than the usual.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Creates an empty database with the usual settings: see [`Builder::create`].
+    ///
+    /// # Errors
+    /// Those of [`Builder::create`].
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder().create(path)
+    }
+
+    /// Opens a database for reading and writing: see [`Builder::open`].
+    ///
+    /// # Errors
+    /// Those of [`Builder::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder().open(path)
+    }
+
+    /// Opens a database for reading only: see [`Builder::open_read_only`].
+    ///
+    /// # Errors
+    /// Those of [`Builder::open_read_only`].
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder().open_read_only(path)
+    }
+}

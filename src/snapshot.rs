@@ -1,0 +1,144 @@
+//! [`Snapshot`]: the database as of one commit.
+
+use crate::document::{DocId, Document, Match};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::query;
+use crate::store::ReadView;
+use crate::store::stats::{self, Stats};
+
+/// The database as of one commit: consistent, reusable, `Send` and `Sync`.
+///
+/// Queries through a snapshot save opening the tables each time. Pages freed by later commits
+/// are kept for as long as a snapshot lives, so the file grows while writers work beside an old
+/// one: do not hold one longer than needed.
+pub struct Snapshot {
+    view: ReadView,
+}
+
+impl Snapshot {
+    pub(crate) fn over(view: ReadView) -> Self {
+        Self { view }
+    }
+
+    /// The document with this id, with its text where one is kept.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Storage`](crate::Error::Storage).
+    ///
+    /// # Cost
+    /// A descent to one chunk, a few microseconds when cached.
+    pub fn get(&self, id: DocId) -> Result<Option<Document>> {
+        self.view.document(id)
+    }
+
+    /// Every reliable document whose fingerprint differs in at most `radius` bits, nearest
+    /// first, then smallest id. It is exactly what comparing with every document would give.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::Error::Corrupt) if a chunk that was needed is damaged. (Damage
+    /// to the keys of the storage engine may lead past a chunk unseen;
+    /// [`Database::check`](crate::Database::check) finds it.)
+    /// [`Error::Storage`](crate::Error::Storage).
+    ///
+    /// # Cost
+    /// For n documents and radius 3: one probe in each of the four block tables, n / 65,536
+    /// candidates in each, and a look-up for each distinct fingerprint found. A larger radius
+    /// probes the keys that differ in up to radius / 4 bits, 68 in all at radius 7, 548 at 11,
+    /// until a scan of 8 bytes for each distinct fingerprint is cheaper. Skewed data costs more.
+    ///
+    /// # Source
+    /// Manku, Jain, Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007, section 3;
+    /// Norouzi, Punjani, Fleet, *Fast search in Hamming space with multi-index hashing*, CVPR
+    /// 2012, section 3.
+    ///
+    /// ```
+    /// use simdb::{Database, DocId, Fingerprint};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::create(folder.path().join("docs.simdb"))?;
+    /// db.insert(DocId(7), Fingerprint::from_bits(0b0111))?;
+    /// db.insert(DocId(8), Fingerprint::from_bits(0b1111))?;
+    ///
+    /// let snapshot = db.snapshot()?;
+    /// let matches = snapshot.within(Fingerprint::from_bits(0), 3)?;
+    /// assert_eq!(matches.len(), 1);
+    /// assert_eq!((matches[0].id, matches[0].distance), (DocId(7), 3));
+    /// assert_eq!(snapshot.within(Fingerprint::from_bits(0), 4)?.len(), 2);
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn within(&self, fingerprint: Fingerprint, radius: u32) -> Result<Vec<Match>> {
+        self.within_limit(fingerprint, radius, usize::MAX)
+    }
+
+    /// The first `limit` of what [`within`](Self::within) gives. The documents of a fingerprint
+    /// that many share are not read beyond the limit.
+    ///
+    /// # Errors
+    /// Those of [`within`](Self::within).
+    pub fn within_limit(
+        &self,
+        fingerprint: Fingerprint,
+        radius: u32,
+        limit: usize,
+    ) -> Result<Vec<Match>> {
+        query::within(&self.view.tables, fingerprint, radius, limit)
+    }
+
+    /// The `count` nearest reliable documents, ties by id; fewer only if there are fewer.
+    ///
+    /// # Errors
+    /// Those of [`within`](Self::within).
+    ///
+    /// # Cost
+    /// That of [`within`](Self::within) at radius 3, 7, 11 and so on, until so many are found.
+    pub fn nearest(&self, fingerprint: Fingerprint, count: usize) -> Result<Vec<Match>> {
+        query::nearest(&self.view.tables, fingerprint, count)
+    }
+
+    /// How many documents are stored.
+    pub fn len(&self) -> u64 {
+        self.view.counters.documents
+    }
+
+    /// Whether no document is stored.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All documents in order of their ids, with their texts where they are kept. After an error
+    /// the iterator ends.
+    pub fn documents(&self) -> impl Iterator<Item = Result<Document>> + '_ {
+        let mut from = Some(DocId(0));
+        let pages = std::iter::from_fn(move || {
+            let page = self.view.documents_from(from.take()?);
+            if let Ok(documents) = &page {
+                from = documents.last()?.id.0.checked_add(1).map(DocId);
+            }
+            Some(page)
+        });
+        let documents = pages.flat_map(|page| match page {
+            Ok(documents) => documents.into_iter().map(Ok).collect::<Vec<_>>(),
+            Err(error) => vec![Err(error)],
+        });
+        let mut failed = false;
+        let with_texts = documents.map(|document| {
+            let mut document = document?;
+            document.text = self.view.text(document.id)?;
+            Ok(document)
+        });
+        with_texts.take_while(move |document| !std::mem::replace(&mut failed, document.is_err()))
+    }
+
+    /// Counts and sizes.
+    ///
+    /// # Errors
+    /// Those of [`within`](Self::within); [`Error::Io`](crate::Error::Io) if the length of the
+    /// file cannot be read.
+    ///
+    /// # Cost
+    /// Reads every page of the packed tables.
+    pub fn stats(&self) -> Result<Stats> {
+        stats::stats(&self.view)
+    }
+}

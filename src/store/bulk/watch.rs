@@ -1,0 +1,86 @@
+//! How far a bulk load is, told to whoever asked for it.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use crate::document::DocId;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+
+/// Steps between two reports of progress.
+const STEPS_PER_REPORT: u64 = 64 << 10;
+
+/// What a bulk load tells its observer while it finishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BulkEvent {
+    /// So far this share of the work is done.
+    Progress {
+        /// Steps done.
+        done: u64,
+        /// Steps in all.
+        total: u64,
+    },
+    /// A document has the id of another, stored before or pushed earlier, but another
+    /// fingerprint. It is left out if the load goes on.
+    Conflict {
+        /// The number of the document that is left out, counted from 0 as they were pushed.
+        position: u64,
+        /// The id.
+        id: DocId,
+        /// The fingerprint that the id has.
+        stored: Fingerprint,
+    },
+}
+
+/// Tells the observer how far the work is, and stops it when the observer says so.
+pub(super) struct Watch<O> {
+    observer: O,
+    path: PathBuf,
+    /// Steps of one stage.
+    documents: u64,
+    done: u64,
+}
+
+impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Watch<O> {
+    /// How many tables are written; each counts as many steps as there are documents.
+    const STAGES: u64 = 5;
+
+    pub(super) fn new(observer: O, path: &Path, documents: u64) -> Self {
+        Self {
+            observer,
+            path: path.to_path_buf(),
+            documents,
+            done: 0,
+        }
+    }
+
+    pub(super) fn step(&mut self) -> Result<()> {
+        self.done += 1;
+        if self.done.is_multiple_of(STEPS_PER_REPORT) {
+            return self.report();
+        }
+        Ok(())
+    }
+
+    /// So many stages are done, whether they took all their steps or, where fingerprints
+    /// repeat, fewer.
+    pub(super) fn stage_is_done(&mut self, stages: u64) -> Result<()> {
+        self.done = stages * self.documents;
+        self.report()
+    }
+
+    fn report(&mut self) -> Result<()> {
+        let (done, total) = (self.done, Self::STAGES * self.documents);
+        self.tell(BulkEvent::Progress { done, total })
+    }
+
+    pub(super) fn tell(&mut self, event: BulkEvent) -> Result<()> {
+        match (self.observer)(event) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::Interrupted {
+                path: self.path.clone(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! The walk that proves a file sound.
+//!
+//! Every chunk and every text is read and its checksum compared; chunks must be in order and
+//! within their fences. That the tables hold the same documents is shown by comparing counts and
+//! 128-bit sums of scrambled entries, which do not depend on order; only where they differ is
+//! each entry looked up, to say which ones.
+
+use std::sync::Arc;
+
+use redb::ReadableTable;
+
+use super::chunk::{Entry, pair};
+use super::packed::Packed;
+use super::read::ReadView;
+use super::schema::Counters;
+use super::{Handle, Store, texts};
+use crate::block;
+use crate::document::DocId;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+
+/// How many entries that one table lacks are named one by one.
+const NAMED: usize = 10;
+/// Entries between two calls of the observer.
+const ENTRIES_PER_REPORT: u64 = 64 << 10;
+
+/// All damage found, a sentence each.
+pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
+    let mut damage = Vec::new();
+    let path = || store.place.path().to_path_buf();
+    match Arc::get_mut(&mut store.handle) {
+        None => return Err(Error::SnapshotHeld { path: path() }),
+        Some(Handle::Writable(database)) => match database.check_integrity() {
+            Ok(true) => {}
+            Ok(false) => {
+                damage.push("the storage engine found damage in its pages and mended it".to_owned())
+            }
+            Err(redb::DatabaseError::Storage(redb::StorageError::Corrupted(what))) => {
+                damage.push(format!(
+                    "the storage engine found damage in its pages: {what}"
+                ));
+                return Ok(damage);
+            }
+            Err(cause) => return Err(store.place.opening(cause)),
+        },
+        Some(Handle::ReadOnly(_)) => return Err(Error::ReadOnly { path: path() }),
+    }
+    let Some(view) = noted(store.read(), &mut damage)? else {
+        return Ok(damage);
+    };
+    let Counters {
+        documents,
+        distinct_fingerprints,
+        unreliable,
+        texts,
+    } = view.counters;
+    let mut walk = Walk {
+        damage,
+        observer,
+        done: 0,
+        total: (documents.saturating_mul(2))
+            .saturating_add(distinct_fingerprints.saturating_mul(3))
+            .saturating_add(texts)
+            .saturating_sub(unreliable),
+    };
+    walk.tables(&view)?;
+    walk.texts(&view)?;
+    Ok(walk.damage)
+}
+
+/// Turns damage into a sentence, and leaves other errors as they are.
+fn noted<V>(result: Result<V>, damage: &mut Vec<String>) -> Result<Option<V>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::Corrupt { what, .. }) => {
+            damage.push(what);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A set of entries, as far as its comparison with another goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
+    count: u64,
+    sum: u128,
+}
+
+impl Sum {
+    fn add(&mut self, entry: u128) {
+        // Two rounds of the finaliser of splitmix64, crossed, so that sums of different sets meet
+        // by chance only.
+        let scramble = |mut word: u64| {
+            word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            word ^ (word >> 31)
+        };
+        let low = scramble(entry.second() ^ scramble(entry.first().wrapping_add(1)));
+        let high = scramble(entry.first() ^ scramble(low.wrapping_add(2)));
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(pair(high, low));
+    }
+}
+
+/// What the tables of documents hold.
+#[derive(Default)]
+struct Documents {
+    /// The reliable ones, each as `block0` should hold it.
+    reliable: Sum,
+    /// How many are unreliable.
+    unreliable: u64,
+    /// The first few ids in `unreliable` that are no documents.
+    strays: Vec<u64>,
+}
+
+impl Documents {
+    fn stray(&mut self, id: u64) {
+        if self.strays.len() < NAMED {
+            self.strays.push(id);
+        }
+    }
+}
+
+struct Walk<O> {
+    damage: Vec<String>,
+    observer: O,
+    done: u64,
+    total: u64,
+}
+
+impl<O: FnMut(u64, u64)> Walk<O> {
+    /// Walks all packed tables, then compares what they hold.
+    fn tables(&mut self, view: &ReadView) -> Result<()> {
+        let tables = &view.tables;
+        let mut documents = Documents::default();
+        let mut from_block0 = Sum::default();
+        let mut distinct = [Sum::default(); block::BLOCKS];
+
+        let mut whole = self.documents(view, &mut documents)?;
+        let mut last = None;
+        whole &= self.walk(&tables.block0, |entry: u128| {
+            from_block0.add(entry);
+            if last.replace(entry.first()) != Some(entry.first()) {
+                distinct[0].add(u128::from(entry.first()));
+            }
+            Ok(())
+        })?;
+        for (position, table) in tables.rotated.iter().enumerate() {
+            whole &= self.walk(table, |rotated: u64| {
+                let fingerprint = block::unrotate(rotated, position + 1);
+                distinct[position + 1].add(u128::from(fingerprint.bits()));
+                Ok(())
+            })?;
+        }
+        if !whole {
+            // What a table lacks says nothing while parts of it cannot be read.
+            return Ok(());
+        }
+        for id in documents.strays {
+            self.damage.push(format!(
+                "table unreliable holds document {id}, table fingerprints does not"
+            ));
+        }
+        if documents.reliable != from_block0 {
+            self.name_missing_documents(view)?;
+        }
+        for position in 1..block::BLOCKS {
+            if distinct[position] != distinct[0] {
+                self.name_missing_fingerprints(view, position)?;
+            }
+        }
+        let counted = (
+            documents.reliable.count + documents.unreliable,
+            distinct[0].count,
+            documents.unreliable,
+        );
+        let Counters {
+            documents,
+            distinct_fingerprints,
+            unreliable,
+            ..
+        } = view.counters;
+        if counted != (documents, distinct_fingerprints, unreliable) {
+            self.damage.push(format!(
+                "the counters say {documents} documents, {distinct_fingerprints} distinct \
+                 fingerprints and {unreliable} unreliable ones; the tables hold {}, {} and {}",
+                counted.0, counted.1, counted.2
+            ));
+        }
+        Ok(())
+    }
+
+    /// Walks the documents and, in step, the ids of those that are unreliable; whether all of it
+    /// could be read.
+    fn documents(&mut self, view: &ReadView, found: &mut Documents) -> Result<bool> {
+        let mut unreliable = view.tables.unreliable.entries()?.peekable();
+        let whole = self.walk(&view.tables.fingerprints, |entry: u128| {
+            let (id, fingerprint) = (entry.first(), entry.second());
+            let reached = |other: &Result<u64>| other.as_ref().is_ok_and(|other| *other >= id);
+            while let Some(stray) = unreliable.next_if(|other| !reached(other)) {
+                found.stray(stray?);
+            }
+            match unreliable.next_if(|other| other.as_ref().is_ok_and(|other| *other == id)) {
+                Some(_) => found.unreliable += 1,
+                None => found.reliable.add(pair(fingerprint, id)),
+            }
+            Ok(())
+        })?;
+        for stray in unreliable {
+            let Some(id) = noted(stray, &mut self.damage)? else {
+                return Ok(false);
+            };
+            found.stray(id);
+        }
+        Ok(whole)
+    }
+
+    /// Calls `each` with every entry of a table; whether all of it could be read.
+    fn walk<E: Entry, T: ReadableTable<E, &'static [u8]>>(
+        &mut self,
+        table: &Packed<T>,
+        mut each: impl FnMut(E) -> Result<()>,
+    ) -> Result<bool> {
+        for entry in table.entries()? {
+            if noted(entry.and_then(&mut each), &mut self.damage)?.is_none() {
+                return Ok(false);
+            }
+            self.step();
+        }
+        Ok(true)
+    }
+
+    fn step(&mut self) {
+        self.done += 1;
+        if self.done.is_multiple_of(ENTRIES_PER_REPORT) || self.done == self.total {
+            (self.observer)(self.done.min(self.total), self.total);
+        }
+    }
+
+    fn name_missing_documents(&mut self, view: &ReadView) -> Result<()> {
+        let tables = &view.tables;
+        let before = self.damage.len();
+        for entry in tables.fingerprints.entries()? {
+            let entry: u128 = entry?;
+            let (id, fingerprint) = (entry.first(), entry.second());
+            let wanted = pair(fingerprint, id);
+            let reliable = tables.unreliable.first_in(id, id)?.is_none();
+            if reliable && tables.block0.first_in(wanted, wanted)?.is_none() {
+                self.damage.push(format!(
+                    "table block0 lacks document {id} with {fingerprint:016x}"
+                ));
+            }
+            if self.damage.len() - before == NAMED {
+                return Ok(());
+            }
+        }
+        for entry in tables.block0.entries()? {
+            let entry: u128 = entry?;
+            let (fingerprint, id) = (entry.first(), entry.second());
+            let wanted = pair(id, fingerprint);
+            if tables.fingerprints.first_in(wanted, wanted)?.is_none()
+                || tables.unreliable.first_in(id, id)?.is_some()
+            {
+                self.damage.push(format!(
+                    "table block0 holds document {id} with {fingerprint:016x}, table fingerprints does not"
+                ));
+            }
+            if self.damage.len() - before == NAMED {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn name_missing_fingerprints(&mut self, view: &ReadView, position: usize) -> Result<()> {
+        let tables = &view.tables;
+        let table = &tables.rotated[position - 1];
+        let name = table.kind().name;
+        let before = self.damage.len();
+        for entry in tables.block0.entries()? {
+            let entry: u128 = entry?;
+            let rotated = block::rotate(Fingerprint::from_bits(entry.first()), position);
+            if table.first_in(rotated, rotated)?.is_none() {
+                self.damage.push(format!(
+                    "table {name} lacks fingerprint {:016x}",
+                    entry.first()
+                ));
+            }
+            if self.damage.len() - before == NAMED {
+                return Ok(());
+            }
+        }
+        for rotated in table.entries()? {
+            let fingerprint = block::unrotate(rotated?, position);
+            if !tables.has_fingerprint(fingerprint.bits())? {
+                self.damage.push(format!(
+                    "table {name} holds {fingerprint}, table block0 does not"
+                ));
+            }
+            if self.damage.len() - before == NAMED {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads every text, and finds its document.
+    fn texts(&mut self, view: &ReadView) -> Result<()> {
+        let Some(table) = &view.texts else {
+            return Ok(());
+        };
+        let mut count = 0;
+        for row in table.iter().map_err(|cause| view.place.reading(cause))? {
+            let (id, sealed) = row.map_err(|cause| view.place.reading(cause))?;
+            let id = DocId(id.value());
+            noted(
+                texts::decode(id, sealed.value(), &view.place),
+                &mut self.damage,
+            )?;
+            let entry = view
+                .tables
+                .fingerprints
+                .first_in(pair(id.0, 0), pair(id.0, u64::MAX));
+            if let Some(None) = noted(entry, &mut self.damage)? {
+                self.damage.push(format!(
+                    "table texts holds document {id}, table fingerprints does not"
+                ));
+            }
+            count += 1;
+            self.step();
+        }
+        if count != view.counters.texts {
+            let counted = view.counters.texts;
+            self.damage.push(format!(
+                "the counters say {counted} texts; table texts holds {count}"
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Copies of a whole database: a backup beside the live file, a vacuum in its place.
+
+use std::path::Path;
+
+use redb::ReadableTable;
+
+use super::Store;
+use super::new_file::NewFile;
+use super::read::ReadView;
+use super::tables::ROTATED_TABLES;
+use super::texts;
+use crate::document::DocId;
+use crate::error::{Error, Result};
+
+/// The engine's cache while a copy is made.
+const CACHE_BYTES: usize = 160 << 20;
+
+/// Bytes of texts written between two commits.
+const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
+
+/// Writes the database as of now to a new file at `path`.
+pub(crate) fn backup(store: &Store, path: &Path) -> Result<()> {
+    if path.symlink_metadata().is_ok() {
+        let path = path.to_path_buf();
+        return Err(Error::AlreadyExists { path });
+    }
+    // A copy of what is private is private.
+    let permissions = std::fs::metadata(store.path())
+        .map_err(|source| Error::Io {
+            action: "read the permissions of",
+            path: store.path().to_path_buf(),
+            source,
+        })?
+        .permissions();
+    let file = NewFile::create_beside(path, store.header(), CACHE_BYTES, Some(permissions))?;
+    copy(&store.read()?, &file)?;
+    file.place()
+}
+
+/// Rewrites the file at `path`; returns the bytes it had and has.
+pub(crate) fn vacuum(path: &Path) -> Result<(u64, u64)> {
+    let io = |action| {
+        move |source| Error::Io {
+            action,
+            path: path.to_path_buf(),
+            source,
+        }
+    };
+    // Open until the end, so that nobody else can write meanwhile.
+    let store = Store::open(path, CACHE_BYTES)?;
+    // A link stays what it is, and the file it names is replaced.
+    let target = path.canonicalize().map_err(io("find"))?;
+    let old = std::fs::metadata(&target).map_err(io("read the size of"))?;
+    let permissions = Some(old.permissions());
+    let file = NewFile::create_beside(&target, store.header(), CACHE_BYTES, permissions)?;
+    copy(&store.read()?, &file)?;
+    file.set_permissions(old.permissions())?;
+    let new_bytes = file.replace()?;
+    Ok((old.len(), new_bytes))
+}
+
+/// Copies every table, proving each chunk and each text as it goes.
+fn copy(view: &ReadView, file: &NewFile) -> Result<()> {
+    let tables = &view.tables;
+    file.append(
+        |tables| &mut tables.fingerprints,
+        tables.fingerprints.entries()?,
+    )?;
+    file.append(|tables| &mut tables.block0, tables.block0.entries()?)?;
+    for (source, target) in tables.rotated.iter().zip(ROTATED_TABLES) {
+        file.append(target, source.entries()?)?;
+    }
+    file.append(
+        |tables| &mut tables.unreliable,
+        tables.unreliable.entries()?,
+    )?;
+    copy_texts(view, file)?;
+    let mut transaction = file.write()?;
+    *transaction.counters() = view.counters;
+    transaction.commit()
+}
+
+fn copy_texts(view: &ReadView, file: &NewFile) -> Result<()> {
+    let Some(source) = &view.texts else {
+        return Ok(());
+    };
+    let mut rows = source.iter().map_err(|cause| view.place.reading(cause))?;
+    loop {
+        let mut transaction = file.write()?;
+        let mut bytes_written = 0;
+        let mut more = false;
+        {
+            let mut target = transaction.texts_to_change()?;
+            for row in rows.by_ref() {
+                let (id, sealed) = row.map_err(|cause| view.place.reading(cause))?;
+                texts::decode(DocId(id.value()), sealed.value(), &view.place)?;
+                target
+                    .insert(id.value(), sealed.value())
+                    .map_err(|cause| view.place.writing(cause))?;
+                bytes_written += sealed.value().len();
+                if bytes_written > TEXT_BYTES_PER_COMMIT {
+                    more = true;
+                    break;
+                }
+            }
+        }
+        transaction.commit()?;
+        file.count(bytes_written as u64);
+        if !more {
+            return Ok(());
+        }
+    }
+}

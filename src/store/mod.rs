@@ -1,0 +1,195 @@
+//! Everything on disk: one redb file in the layout of [`schema`].
+//!
+//! The only folder that names redb, and the only one that touches a file.
+
+pub(crate) mod bulk;
+pub(crate) mod check;
+mod chunk;
+pub(crate) mod copy;
+mod fault;
+mod new_file;
+mod packed;
+mod read;
+mod schema;
+mod sort;
+pub(crate) mod stats;
+mod tables;
+mod texts;
+mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use redb::ReadableDatabase;
+
+use crate::error::{Error, Result};
+use fault::Place;
+use new_file::NewFile;
+
+pub(crate) use read::ReadView;
+pub(crate) use schema::Header;
+pub(crate) use tables::Index;
+pub(crate) use write::{DocumentEdit, TextEdit, WriteTransaction};
+
+/// An open database file.
+#[derive(Debug)]
+pub(crate) struct Store {
+    /// Shared with every read view, which would lose the file under its feet otherwise.
+    handle: Arc<Handle>,
+    place: Place,
+    header: Header,
+}
+
+pub(crate) enum Handle {
+    Writable(redb::Database),
+    ReadOnly(redb::ReadOnlyDatabase),
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Writable(_) => "Writable",
+            Self::ReadOnly(_) => "ReadOnly",
+        })
+    }
+}
+
+impl Store {
+    /// Creates an empty database. It appears under its name only when it is whole and durable.
+    pub(crate) fn create(path: &Path, header: Header, cache_bytes: usize) -> Result<Self> {
+        if header.frozen {
+            let path = path.to_path_buf();
+            return Err(Error::FrozenEmpty { path });
+        }
+        NewFile::create(path, &header, cache_bytes)?.place()?;
+        Self::open(path, cache_bytes)
+    }
+
+    /// Opens a database for reading and writing. After a crash this mends the file, in about a
+    /// millisecond, since every commit leaves behind what that takes.
+    pub(crate) fn open(path: &Path, cache_bytes: usize) -> Result<Self> {
+        Self::open_with(path, |place| {
+            let database = redb::Database::builder()
+                .set_cache_size(cache_bytes)
+                .open(path)
+                .map_err(|cause| place.opening(cause))?;
+            Ok(Handle::Writable(database))
+        })
+    }
+
+    /// Opens a database for reading only, beside others who do the same.
+    pub(crate) fn open_read_only(path: &Path, cache_bytes: usize) -> Result<Self> {
+        Self::open_with(path, |place| {
+            let database = redb::Database::builder()
+                .set_cache_size(cache_bytes)
+                .open_read_only(path)
+                .map_err(|cause| place.opening(cause))?;
+            Ok(Handle::ReadOnly(database))
+        })
+    }
+
+    /// Opens the file that has the name, and not one that lost it to a vacuum in the meantime.
+    fn open_with(path: &Path, open: impl Fn(&Place) -> Result<Handle>) -> Result<Self> {
+        let place = Place::new(path);
+        loop {
+            let before = identity(&place)?;
+            let handle = open(&place)?;
+            if identity(&place)? == before {
+                return Self::with_handle(handle, place);
+            }
+        }
+    }
+
+    fn with_handle(handle: Handle, place: Place) -> Result<Self> {
+        let transaction = handle.begin_read().map_err(|cause| place.reading(cause))?;
+        let meta = transaction
+            .open_table(schema::META)
+            .map_err(|cause| match cause {
+                // Some other program's redb file.
+                redb::TableError::TableDoesNotExist(_)
+                | redb::TableError::TableTypeMismatch { .. } => Error::NotADatabase {
+                    path: place.path().to_path_buf(),
+                    source: Some(Box::new(cause)),
+                },
+                cause => place.reading(cause),
+            })?;
+        let header = schema::read_header(&meta, &place)?;
+        drop(meta);
+        Ok(Self {
+            handle: Arc::new(handle),
+            place,
+            header,
+        })
+    }
+
+    /// The path the database was opened under.
+    pub(crate) fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// What was fixed at creation.
+    pub(crate) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The database as of the last commit.
+    pub(crate) fn read(&self) -> Result<ReadView> {
+        let transaction = self
+            .handle
+            .begin_read()
+            .map_err(|cause| self.place.reading(cause))?;
+        let handle = Arc::clone(&self.handle);
+        ReadView::of(transaction, handle, &self.place, self.header.keep_texts)
+    }
+
+    /// Starts a write transaction; waits while there is another one.
+    pub(crate) fn write(&self) -> Result<WriteTransaction> {
+        let path = || self.place.path().to_path_buf();
+        if self.header.frozen {
+            return Err(Error::Frozen { path: path() });
+        }
+        match &*self.handle {
+            Handle::ReadOnly(_) => Err(Error::ReadOnly { path: path() }),
+            Handle::Writable(database) => {
+                WriteTransaction::begin(database, &self.place, self.header.keep_texts)
+            }
+        }
+    }
+}
+
+impl Handle {
+    fn begin_read(&self) -> std::result::Result<redb::ReadTransaction, redb::TransactionError> {
+        match self {
+            Self::Writable(database) => database.begin_read(),
+            Self::ReadOnly(database) => database.begin_read(),
+        }
+    }
+}
+
+/// Which file has the name now. Refuses an empty file, which redb would take for a new database,
+/// and a folder, which it would report as a failed read.
+fn identity(place: &Place) -> Result<impl PartialEq + use<>> {
+    let path = place.path().to_path_buf();
+    match std::fs::metadata(&path) {
+        Ok(metadata) if metadata.is_file() && metadata.len() > 0 => {
+            #[cfg(unix)]
+            let identity = {
+                use std::os::unix::fs::MetadataExt;
+                (metadata.dev(), metadata.ino())
+            };
+            // Elsewhere a file that is open cannot be replaced.
+            #[cfg(not(unix))]
+            let identity = ();
+            Ok(identity)
+        }
+        Ok(_) => Err(Error::NotADatabase { path, source: None }),
+        Err(source) if source.kind() == std::io::ErrorKind::NotFound => {
+            Err(Error::NotFound { path })
+        }
+        Err(source) => Err(Error::Io {
+            action: "open",
+            path,
+            source,
+        }),
+    }
+}

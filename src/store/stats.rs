@@ -1,0 +1,138 @@
+//! Counts and sizes of a database.
+
+use redb::ReadableTable;
+
+use super::chunk::Entry;
+use super::packed::Packed;
+use super::read::ReadView;
+use crate::block::{self, BLOCKS};
+use crate::error::{Error, Result};
+
+/// Counts and sizes of a database, as [`Snapshot::stats`](crate::Snapshot::stats) gives them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Documents stored.
+    pub documents: u64,
+    /// Distinct fingerprints among the reliable ones.
+    pub distinct_fingerprints: u64,
+    /// Documents whose fingerprint is not reliable.
+    pub unreliable: u64,
+    /// Texts stored.
+    pub texts: u64,
+    /// Length of the file.
+    pub file_bytes: u64,
+    /// Bytes of the pages that hold the packed tables.
+    pub packed_bytes: u64,
+    /// Every packed table.
+    pub tables: Vec<TableStats>,
+    /// For each block, how evenly its keys are used: at index 0 how many of the 65,536 keys no
+    /// fingerprint has, at index i how many of them 2^(i−1) to 2^i − 1 distinct fingerprints have.
+    pub block_histograms: [Vec<u64>; BLOCKS],
+    /// For each block, the key that most distinct fingerprints have, and how many have it.
+    pub hottest_keys: [(u16, u64); BLOCKS],
+}
+
+/// Counts of one packed table.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TableStats {
+    /// Its name in the file.
+    pub name: &'static str,
+    /// Entries it holds.
+    pub entries: u64,
+    /// Chunks of one page they are cut into.
+    pub chunks: u64,
+    /// The share of the room in those chunks that is used, from 0 to 1.
+    pub fill: f64,
+}
+
+/// Keys a block can have.
+const KEYS: usize = 1 << block::BLOCK_BITS;
+
+pub(crate) fn stats(view: &ReadView) -> Result<Stats> {
+    let tables = &view.tables;
+    let file_bytes = std::fs::metadata(view.place.path())
+        .map_err(|source| Error::Io {
+            action: "read the size of",
+            path: view.place.path().to_path_buf(),
+            source,
+        })?
+        .len();
+    let mut found = vec![count(&tables.fingerprints, |_: u128| {})?];
+    let mut keys: [Vec<u64>; BLOCKS] = std::array::from_fn(|_| vec![0; KEYS]);
+    let [keys0, rotated_keys @ ..] = &mut keys;
+    let mut last = None;
+    found.push(count(&tables.block0, |entry: u128| {
+        // Once for each distinct fingerprint.
+        if last.replace(entry.first()) != Some(entry.first()) {
+            keys0[usize::from(block::front_key(entry.first()))] += 1;
+        }
+    })?);
+    for (table, keys) in tables.rotated.iter().zip(rotated_keys) {
+        found.push(count(table, |rotated: u64| {
+            keys[usize::from(block::front_key(rotated))] += 1;
+        })?);
+    }
+    found.push(count(&tables.unreliable, |_: u64| {})?);
+    let mut packed_bytes = tables.fingerprints.bytes()? + tables.block0.bytes()?;
+    for table in tables.rotated.iter().chain([&tables.unreliable]) {
+        packed_bytes += table.bytes()?;
+    }
+    Ok(Stats {
+        documents: view.counters.documents,
+        distinct_fingerprints: view.counters.distinct_fingerprints,
+        unreliable: view.counters.unreliable,
+        texts: view.counters.texts,
+        file_bytes,
+        packed_bytes,
+        tables: found,
+        block_histograms: std::array::from_fn(|block| histogram(&keys[block])),
+        hottest_keys: std::array::from_fn(|block| hottest(&keys[block])),
+    })
+}
+
+fn count<E: Entry, T: ReadableTable<E, &'static [u8]>>(
+    table: &Packed<T>,
+    mut each: impl FnMut(E),
+) -> Result<TableStats> {
+    let mut entries = 0;
+    for entry in table.entries()? {
+        entries += 1;
+        each(entry?);
+    }
+    let chunks = table.chunks()?;
+    let room = chunks * E::CAPACITY as u64;
+    Ok(TableStats {
+        name: table.kind().name,
+        entries,
+        chunks,
+        fill: if room == 0 {
+            0.0
+        } else {
+            entries as f64 / room as f64
+        },
+    })
+}
+
+/// At index i, how many of the counts have i bits.
+fn histogram(counts: &[u64]) -> Vec<u64> {
+    let mut histogram = Vec::new();
+    for count in counts {
+        let bits = (u64::BITS - count.leading_zeros()) as usize;
+        if histogram.len() <= bits {
+            histogram.resize(bits + 1, 0);
+        }
+        histogram[bits] += 1;
+    }
+    histogram
+}
+
+/// The first key with the largest count.
+fn hottest(counts: &[u64]) -> (u16, u64) {
+    let hottest = counts
+        .iter()
+        .enumerate()
+        .max_by_key(|(key, count)| (**count, usize::MAX - key));
+    hottest.map_or((0, 0), |(key, count)| (key as u16, *count))
+}

@@ -1,0 +1,99 @@
+//! Stored texts: document id → text, compressed where that saves room, with a checksum.
+
+use redb::ReadableTable;
+
+use super::chunk::{seal, unseal};
+use super::fault::Place;
+use crate::document::DocId;
+use crate::error::{Error, Result};
+
+/// The longest text that is kept.
+pub(crate) const TEXT_LIMIT_BYTES: usize = 256 << 20;
+
+/// The text is stored as it is.
+const PLAIN: u8 = 0;
+/// The text is stored as one frame of Zstandard.
+const ZSTANDARD: u8 = 1;
+/// A level that costs little beside making a fingerprint.
+const ZSTANDARD_LEVEL: i32 = 3;
+
+/// An error for a text that is too long to be kept.
+pub(crate) fn refuse_too_long(id: DocId, text: &str) -> Result<()> {
+    if text.len() > TEXT_LIMIT_BYTES {
+        return Err(Error::TextTooLong {
+            id: id.0,
+            len_bytes: text.len(),
+            limit_bytes: TEXT_LIMIT_BYTES,
+        });
+    }
+    Ok(())
+}
+
+/// The bytes under which a text is stored.
+pub(crate) fn encode(id: DocId, text: &str) -> Result<Vec<u8>> {
+    refuse_too_long(id, text)?;
+    let mut payload = vec![ZSTANDARD];
+    // Compression into memory does not fail; if it did, the plain text would do.
+    let compressed = zstd::bulk::compress(text.as_bytes(), ZSTANDARD_LEVEL).unwrap_or_default();
+    if !compressed.is_empty() && compressed.len() < text.len() {
+        payload.extend_from_slice(&compressed);
+    } else {
+        payload[0] = PLAIN;
+        payload.extend_from_slice(text.as_bytes());
+    }
+    Ok(seal(&payload))
+}
+
+/// The text stored under these bytes.
+pub(crate) fn decode(id: DocId, bytes: &[u8], place: &Place) -> Result<String> {
+    let damaged = |what: &str| place.corrupt(format!("the text of document {id} {what}"));
+    let payload = unseal(bytes).ok_or_else(|| damaged("does not fit its checksum"))?;
+    let text = match payload.split_first() {
+        Some((&PLAIN, text)) => text.to_vec(),
+        Some((&ZSTANDARD, frame)) => {
+            zstd::bulk::decompress(frame, TEXT_LIMIT_BYTES.min(frame_limit(frame)))
+                .map_err(|_| damaged("cannot be decompressed"))?
+        }
+        _ => return Err(damaged("is stored in an unknown way")),
+    };
+    String::from_utf8(text).map_err(|_| damaged("is not UTF-8"))
+}
+
+/// The length a frame announces, so that no more than that is allocated.
+fn frame_limit(frame: &[u8]) -> usize {
+    match zstd::zstd_safe::get_frame_content_size(frame) {
+        Ok(Some(length)) => usize::try_from(length).unwrap_or(TEXT_LIMIT_BYTES),
+        _ => TEXT_LIMIT_BYTES,
+    }
+}
+
+/// The text of a document, if one is stored.
+pub(crate) fn get(
+    table: &impl ReadableTable<u64, &'static [u8]>,
+    id: DocId,
+    place: &Place,
+) -> Result<Option<String>> {
+    let bytes = table.get(id.0).map_err(|cause| place.reading(cause))?;
+    bytes
+        .map(|bytes| decode(id, bytes.value(), place))
+        .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_come_back_short_and_long() {
+        let place = Place::new(std::path::Path::new("texts.simdb"));
+        for text in ["", "短", &"the cat sat on the mat. ".repeat(500)] {
+            let bytes = encode(DocId(1), text).unwrap();
+            assert_eq!(decode(DocId(1), &bytes, &place).unwrap(), text);
+            let mut damaged = bytes.clone();
+            damaged[bytes.len() / 2] ^= 1;
+            assert!(decode(DocId(1), &damaged, &place).is_err());
+        }
+        let long = "again ".repeat(10_000);
+        assert!(encode(DocId(1), &long).unwrap().len() < long.len() / 50);
+    }
+}

@@ -1,0 +1,482 @@
+//! A flipped bit gives an error, never a wrong answer or a panic; `check` finds the rest. What is
+//! no database at all is refused with a sentence that names it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use common::{Model, SplitMix, builder, caught, documents, folder};
+use redb::{ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
+use simdb::{Change, Database, DocId, Error, Fingerprint};
+
+mod common;
+
+const PAGE_BYTES: usize = 4096;
+
+/// A database in which every table has several chunks, closed, and what it holds.
+fn damageable(path: &Path) -> Model {
+    let mut documents = documents(1, 0, 3_000);
+    for (place, document) in documents.iter_mut().enumerate() {
+        // More unreliable documents than one chunk holds, and fingerprints that many share.
+        document.reliable = place % 5 != 0;
+        if place % 3 == 0 {
+            document.fingerprint = Fingerprint::from_bits((0xabc << 48) + place as u64 / 900);
+        }
+        document.text = (place % 60 == 1).then(|| format!("text {place} ").repeat(1 + place / 100));
+    }
+    let database = builder().keep_texts(true).create(path).unwrap();
+    for batch in documents.chunks(1_000) {
+        database
+            .apply(batch.iter().cloned().map(Change::Insert))
+            .unwrap();
+    }
+    let stats = database.snapshot().unwrap().stats().unwrap();
+    assert!(
+        stats.tables.iter().all(|table| table.chunks > 1),
+        "{stats:?}"
+    );
+    Model::of(documents, true)
+}
+
+/// Every kind of answer, as a program would get them: right, or the first error.
+fn read_everything(database: &Database, model: &Model, seed: u64) -> Result<(), Error> {
+    let snapshot = database.snapshot()?;
+    assert_eq!(snapshot.len(), model.documents.len() as u64, "len");
+    let mut sequence = SplitMix(seed);
+    let ids: Vec<DocId> = model.documents.keys().copied().collect();
+    let mut first_error = None;
+    let mut note = |error: Option<Error>| first_error = first_error.take().or(error);
+    let mut stored = snapshot.documents();
+    let mut expected = model.documents.values();
+    note(loop {
+        match (stored.next(), expected.next()) {
+            (Some(Err(error)), _) => break Some(error),
+            (stored, expected) => {
+                assert_eq!(stored.map(Result::unwrap).as_ref(), expected, "documents");
+                if expected.is_none() {
+                    break None;
+                }
+            }
+        }
+    });
+    for _ in 0..20 {
+        let id = ids[sequence.below(ids.len() as u64) as usize];
+        match snapshot.get(id) {
+            Ok(found) => assert_eq!(found.as_ref(), model.documents.get(&id), "get"),
+            Err(error) => note(Some(error)),
+        }
+        match snapshot.get(DocId(id.0 + 1_000_000)) {
+            Ok(found) => assert_eq!(found, None, "get"),
+            Err(error) => note(Some(error)),
+        }
+        let query = common::planted(&mut sequence, model.documents[&id].fingerprint, 2);
+        for radius in [0, 3, 5] {
+            match snapshot.within(query, radius) {
+                Ok(found) => assert_eq!(found, model.within(query, radius), "within"),
+                Err(error) => note(Some(error)),
+            }
+        }
+    }
+    match snapshot.stats() {
+        Ok(stats) => {
+            assert_eq!(stats.documents, model.documents.len() as u64, "stats");
+            assert_eq!(
+                stats.distinct_fingerprints,
+                model.distinct_fingerprints(),
+                "stats"
+            );
+        }
+        Err(error) => note(Some(error)),
+    }
+    first_error.map_or(Ok(()), Err)
+}
+
+/// What a damaged file does to those who use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Effect {
+    /// All answers are right.
+    Right,
+    /// Some answer is an error that tells of damage, the others are right.
+    Refused,
+    /// Some answer is wrong.
+    Wrong,
+    /// The storage engine panicked.
+    EnginePanic,
+}
+
+/// The effect on those who read, in words where it is not one of the good ones.
+fn effect(path: &Path, model: &Model, seed: u64) -> (Effect, String) {
+    let read = caught(|| {
+        let database = builder().open_read_only(path)?;
+        read_everything(&database, model, seed)
+    });
+    match read {
+        Ok(Ok(())) => (Effect::Right, String::new()),
+        Ok(Err(
+            Error::Corrupt { .. }
+            | Error::NotADatabase { .. }
+            | Error::FormatVersion { .. }
+            | Error::RecipeMismatch { .. }
+            | Error::Storage { .. },
+        )) => (Effect::Refused, String::new()),
+        Ok(Err(error)) => (Effect::Wrong, format!("{error:?}")),
+        Err(place) if place.starts_with("redb-") => (Effect::EnginePanic, place),
+        // An assertion of this file.
+        Err(place) => (Effect::Wrong, place),
+    }
+}
+
+/// Whether opening for writing or `check` tells of damage; the place of a panic if one came.
+fn is_found_by_check(path: &Path) -> Result<bool, String> {
+    caught(|| match builder().open(path) {
+        Ok(mut database) => database
+            .check(|_, _| {})
+            .map_or(true, |damage| !damage.is_empty()),
+        Err(_) => true,
+    })
+}
+
+/// Where the values that simdb wrote lie in the file, with all their copies: chunks, texts,
+/// settings.
+fn values_in(path: &Path, bytes: &[u8]) -> Vec<Vec<Range<usize>>> {
+    let database = redb::Builder::new().open_read_only(path).unwrap();
+    let transaction = database.begin_read().unwrap();
+    let mut values: Vec<Vec<u8>> = Vec::new();
+    for table in transaction.list_tables().unwrap() {
+        let name = table.name().to_owned();
+        // The three kinds of key there are.
+        let pairs = TableDefinition::<u128, &[u8]>::new(&name);
+        let singles = TableDefinition::<u64, &[u8]>::new(&name);
+        let named = TableDefinition::<&str, &[u8]>::new(&name);
+        if let Ok(table) = transaction.open_table(pairs) {
+            values.extend(
+                table
+                    .iter()
+                    .unwrap()
+                    .map(|row| row.unwrap().1.value().to_vec()),
+            );
+        } else if let Ok(table) = transaction.open_table(singles) {
+            values.extend(
+                table
+                    .iter()
+                    .unwrap()
+                    .map(|row| row.unwrap().1.value().to_vec()),
+            );
+        } else {
+            let table = transaction.open_table(named).unwrap();
+            values.extend(
+                table
+                    .iter()
+                    .unwrap()
+                    .map(|row| row.unwrap().1.value().to_vec()),
+            );
+        }
+    }
+    values
+        .into_iter()
+        .map(|value| {
+            let found = bytes
+                .windows(value.len())
+                .enumerate()
+                .filter(|(_, window)| *window == value);
+            found.map(|(start, _)| start..start + value.len()).collect()
+        })
+        .collect()
+}
+
+/// A file in which one bit after the other is flipped and put back.
+struct Flipped {
+    path: PathBuf,
+    sound: Vec<u8>,
+}
+
+impl Flipped {
+    fn with_flip<T>(&self, byte: usize, bit: u64, run: impl FnOnce(&Path) -> T) -> T {
+        let mut damaged = self.sound.clone();
+        damaged[byte] ^= 1 << bit;
+        std::fs::write(&self.path, &damaged).unwrap();
+        run(&self.path)
+    }
+}
+
+#[test]
+fn flipped_bit_in_a_stored_value_gives_an_error_or_the_right_answer_and_check_finds_it() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let model = damageable(&path);
+    let sound = std::fs::read(&path).unwrap();
+    let values = values_in(&path, &sound);
+    let flipped = Flipped { path, sound };
+    let mut sequence = SplitMix(11);
+    let mut refused = 0;
+    for copies in &values {
+        let mut live = 0;
+        for value in copies {
+            let length = value.len() as u64;
+            let mut found_in_value = 0;
+            for byte in [0, length - 1, sequence.below(length)] {
+                let (byte, bit) = (value.start + byte as usize, sequence.below(8));
+                let (effect, what) =
+                    flipped.with_flip(byte, bit, |path| effect(path, &model, byte as u64));
+                let found = flipped.with_flip(byte, bit, is_found_by_check);
+                let is_refused = effect == Effect::Refused;
+                assert!(
+                    is_refused || effect == Effect::Right,
+                    "byte {byte}, bit {bit}: {effect:?} {what}"
+                );
+                assert_eq!(found, Ok(is_refused), "byte {byte}, bit {bit}");
+                found_in_value += usize::from(is_refused);
+            }
+            assert!(
+                [0, 3].contains(&found_in_value),
+                "damage in {value:?} is noticed here and not there"
+            );
+            live += usize::from(found_in_value > 0);
+            refused += found_in_value;
+        }
+        // Of several copies one is the value; the others are what earlier commits left behind.
+        assert_eq!(live, 1, "{copies:?}");
+    }
+    assert_eq!(refused, 3 * values.len());
+}
+
+#[test]
+fn flipped_bit_in_front_of_the_values_of_a_page_may_mislead_reads_but_not_check() {
+    // The engine's own bytes in a page of values: kind, count, offsets, keys. No checksum of ours
+    // covers them as they are read. A changed key can hide a chunk, so a read may miss documents,
+    // and a changed offset makes the engine panic. What holds is that `check` tells of each, or
+    // panics in the engine too.
+    //
+    // Left out are the pages that hold no value, where it is worse: a flipped size in a page
+    // number in a branch page makes the engine allocate gigabytes, which ends a process where
+    // memory is short and cannot be tested beside other tests.
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let model = damageable(&path);
+    let sound = std::fs::read(&path).unwrap();
+    let mut first_value_of_page = BTreeMap::new();
+    for value in values_in(&path, &sound).into_iter().flatten() {
+        let first = first_value_of_page
+            .entry(value.start / PAGE_BYTES)
+            .or_insert(value.start);
+        *first = value.start.min(*first);
+    }
+    let flipped = Flipped { path, sound };
+    let mut sequence = SplitMix(12);
+    let mut effects: BTreeMap<Effect, u64> = BTreeMap::new();
+    for (page, first_value) in first_value_of_page {
+        let front = (first_value - page * PAGE_BYTES) as u64;
+        for _ in 0..4 {
+            let (byte, bit) = (
+                page * PAGE_BYTES + sequence.below(front) as usize,
+                sequence.below(8),
+            );
+            let (effect, what) =
+                flipped.with_flip(byte, bit, |path| effect(path, &model, byte as u64));
+            let found = flipped.with_flip(byte, bit, is_found_by_check);
+            *effects.entry(effect).or_default() += 1;
+            // The engine's own check panics over some of what it should find.
+            let is_found = found.unwrap_or_else(|place| place.starts_with("redb-"));
+            assert!(
+                is_found || effect == Effect::Right,
+                "byte {byte}, bit {bit}: {effect:?} {what}"
+            );
+        }
+    }
+    assert!(
+        effects[&Effect::Refused] > effects[&Effect::Wrong],
+        "{effects:?}"
+    );
+}
+
+// ---- files that are no database ----
+
+/// Asserts that every way to open refuses the file, and returns the error of one.
+fn refused(path: &Path) -> Error {
+    let writing = builder().open(path).unwrap_err();
+    let reading = builder().open_read_only(path).unwrap_err();
+    let vacuum = Database::vacuum(path).unwrap_err();
+    for other in [&reading, &vacuum] {
+        assert_eq!(
+            std::mem::discriminant(other),
+            std::mem::discriminant(&writing),
+            "{other:?}"
+        );
+    }
+    let name = path.file_name().unwrap().to_str().unwrap();
+    assert!(writing.to_string().contains(name), "{writing}");
+    writing
+}
+
+#[test]
+fn what_is_no_database_is_refused_by_name_and_left_as_it_is() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    damageable(&path);
+    let header = std::fs::read(&path).unwrap()[..40].to_vec();
+    let mut sequence = SplitMix(6);
+    let random: Vec<u8> = (0..50_000).map(|_| sequence.next() as u8).collect();
+    let contents = [
+        ("empty", Vec::new()),
+        ("text", b"id,text\n1,no database at all\n".repeat(1_000)),
+        ("one-byte", vec![b'r']),
+        ("random", random),
+        ("zeros", vec![0; 1 << 20]),
+        ("header", header),
+    ];
+    for (name, content) in contents {
+        let path = folder.path().join(name);
+        std::fs::write(&path, &content).unwrap();
+        let refused = refused(&path);
+        assert!(
+            matches!(&refused, Error::NotADatabase { path: named, .. } if *named == path),
+            "{refused:?}"
+        );
+        assert!(
+            refused.to_string().contains("is not a simdb database"),
+            "{refused}"
+        );
+        assert!(
+            std::fs::read(&path).unwrap() == content,
+            "{name} was changed"
+        );
+    }
+    let refused_folder = refused(folder.path());
+    assert!(
+        matches!(refused_folder, Error::NotADatabase { .. }),
+        "{refused_folder:?}"
+    );
+    let refused_missing = refused(&folder.path().join("missing.simdb"));
+    assert!(
+        matches!(refused_missing, Error::NotFound { .. }),
+        "{refused_missing:?}"
+    );
+    assert!(
+        refused_missing.to_string().contains("there is no database"),
+        "{refused_missing}"
+    );
+}
+
+/// Table `meta`, in which settings are stored.
+const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+
+#[test]
+fn redb_file_of_another_program_is_refused() {
+    let folder = folder();
+    let tables: [fn(&redb::WriteTransaction); 3] = [
+        |_| {},
+        |transaction| {
+            let numbers = TableDefinition::<u64, u64>::new("numbers");
+            transaction
+                .open_table(numbers)
+                .unwrap()
+                .insert(1, 2)
+                .unwrap();
+        },
+        |transaction| {
+            let meta = TableDefinition::<u64, u64>::new("meta");
+            transaction.open_table(meta).unwrap().insert(1, 2).unwrap();
+        },
+    ];
+    for (number, write) in tables.into_iter().enumerate() {
+        let path = folder.path().join(format!("other{number}.redb"));
+        let database = redb::Database::create(&path).unwrap();
+        let transaction = database.begin_write().unwrap();
+        write(&transaction);
+        transaction.commit().unwrap();
+        drop(database);
+        let refused = refused(&path);
+        assert!(matches!(refused, Error::NotADatabase { .. }), "{refused:?}");
+    }
+}
+
+/// Puts a value in the place of one of table `meta`, with its checksum in front.
+fn replace_setting(path: &Path, key: &str, payload: Option<&[u8]>) {
+    let database = redb::Database::open(path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    {
+        let mut meta = transaction.open_table(META).unwrap();
+        match payload {
+            Some(payload) => {
+                let sealed = [&crc32fast::hash(payload).to_le_bytes(), payload].concat();
+                meta.insert(key, sealed.as_slice()).unwrap();
+            }
+            None => drop(meta.remove(key).unwrap()),
+        }
+    }
+    transaction.commit().unwrap();
+}
+
+#[test]
+fn database_of_a_newer_format_is_refused_with_both_versions() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    damageable(&path);
+    for version in [2_u32, 77, u32::MAX] {
+        replace_setting(&path, "format", Some(&version.to_le_bytes()));
+        let refused = refused(&path);
+        let Error::FormatVersion {
+            found,
+            supported: 1,
+            ..
+        } = refused
+        else {
+            panic!("{refused:?}")
+        };
+        assert_eq!(found, version);
+        let told = format!("its format is version {version}, this simdb reads version 1");
+        assert!(refused.to_string().contains(&told), "{refused}");
+    }
+    replace_setting(&path, "format", Some(&1_u32.to_le_bytes()));
+    assert_eq!(builder().open(&path).unwrap().len().unwrap(), 3_000);
+}
+
+#[test]
+fn settings_that_are_missing_or_make_no_sense_are_damage() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let wrong: [(&str, Option<&[u8]>); 9] = [
+        ("format", None),
+        ("format", Some(b"1")),
+        ("recipe", None),
+        ("recipe", Some(&[0xff, 0xfe])),
+        ("settings", None),
+        ("settings", Some(&[0x80])),
+        ("settings", Some(&[0, 0])),
+        ("counters", None),
+        ("counters", Some(&[0; 31])),
+    ];
+    for (key, payload) in wrong {
+        drop(builder().create(&path).unwrap());
+        replace_setting(&path, key, payload);
+        let opened = builder().open(&path).and_then(|database| database.len());
+        let refused = opened.unwrap_err();
+        assert!(
+            matches!(refused, Error::Corrupt { .. }),
+            "{key}: {refused:?}"
+        );
+        assert!(refused.to_string().contains("docs.simdb"), "{refused}");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn counters_that_do_not_fit_the_tables_are_found_by_check() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    builder()
+        .create(&path)
+        .unwrap()
+        .insert(DocId(1), Fingerprint::from_bits(1))
+        .unwrap();
+    for counter in 0..4 {
+        let mut counters = [1_u64, 1, 0, 0];
+        counters[counter] += 1;
+        // A database that keeps no texts counts none; that counter is not compared.
+        let is_compared = counter < 3;
+        let bytes: Vec<u8> = counters.into_iter().flat_map(u64::to_le_bytes).collect();
+        replace_setting(&path, "counters", Some(&bytes));
+        let damage = builder().open(&path).unwrap().check(|_, _| {}).unwrap();
+        assert_eq!(damage.len(), usize::from(is_compared), "{damage:?}");
+    }
+}

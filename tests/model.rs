@@ -1,0 +1,146 @@
+//! Any sequence of batches, with reopening in between, equals a plain map.
+
+use common::{Model, assert_holds, assert_sound, builder, folder};
+use proptest::prelude::*;
+use simdb::{Change, DocId, Document, Fingerprint, Snapshot};
+
+mod common;
+
+/// Ids are drawn from these many, so that most changes meet what earlier ones left; the last
+/// stands for the largest id there is.
+const IDS: u64 = 40;
+/// Fingerprints lie within 6 bits of one of these, so that most lie near some other.
+const CENTRES: [u64; 4] = [0, u64::MAX, 0x0123_4567_89ab_cdef, 0x0123_4567_89ab_0000];
+const RADII: [u32; 6] = [0, 1, 3, 4, 7, 64];
+
+fn id() -> impl Strategy<Value = DocId> {
+    (0..IDS).prop_map(|id| DocId(if id == IDS - 1 { u64::MAX } else { id }))
+}
+
+fn fingerprint() -> impl Strategy<Value = Fingerprint> {
+    // Few positions, in every block, so that flips meet again.
+    let flip = prop::sample::select(vec![0_u32, 1, 15, 16, 31, 33, 47, 48, 62, 63]);
+    (
+        prop::sample::select(&CENTRES[..]),
+        prop::collection::vec(flip, 0..6),
+    )
+        .prop_map(|(centre, flips)| {
+            Fingerprint::from_bits(flips.iter().fold(centre, |bits, flip| bits ^ 1 << flip))
+        })
+}
+
+fn document() -> impl Strategy<Value = Document> {
+    let text = prop::option::of("[a-z]{0,12}|短文{1,40}");
+    (id(), fingerprint(), prop::bool::weighted(0.85), text).prop_map(
+        |(id, fingerprint, reliable, text)| Document {
+            id,
+            fingerprint,
+            reliable,
+            text,
+        },
+    )
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        3 => document().prop_map(Change::Insert),
+        3 => (document(), 0..=5_u32)
+            .prop_map(|(document, radius)| Change::InsertUnique { document, radius }),
+        2 => document().prop_map(Change::Upsert),
+        3 => id().prop_map(Change::Remove),
+    ]
+}
+
+/// One step: a batch, and how it is applied.
+#[derive(Clone, Debug)]
+enum Step {
+    /// One call of `apply`.
+    Batch(Vec<Change>),
+    /// One transaction of several batches, committed or dropped.
+    Transaction(Vec<Vec<Change>>, bool),
+    Reopen,
+    Vacuum,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let batch = || prop::collection::vec(change(), 0..40);
+    prop_oneof![
+        6 => batch().prop_map(Step::Batch),
+        2 => (prop::collection::vec(batch(), 1..4), prop::bool::weighted(0.75))
+            .prop_map(|(batches, committed)| Step::Transaction(batches, committed)),
+        2 => Just(Step::Reopen),
+        1 => Just(Step::Vacuum),
+    ]
+}
+
+fn assert_answers(snapshot: &Snapshot, model: &Model) {
+    assert_holds(snapshot, model);
+    for (document, near) in model.documents.values().zip(CENTRES.iter().cycle()) {
+        assert_eq!(snapshot.get(document.id).unwrap().as_ref(), Some(document));
+        let midway = Fingerprint::from_bits(document.fingerprint.bits() ^ (near & 0x8001_0001));
+        for query in [document.fingerprint, midway] {
+            for radius in RADII {
+                assert_eq!(
+                    snapshot.within(query, radius).unwrap(),
+                    model.within(query, radius)
+                );
+            }
+            assert_eq!(snapshot.nearest(query, 5).unwrap(), model.nearest(query, 5));
+        }
+    }
+    let stats = snapshot.stats().unwrap();
+    let count =
+        |counted: fn(&&Document) -> bool| model.documents.values().filter(counted).count() as u64;
+    assert_eq!(stats.documents, model.documents.len() as u64);
+    assert_eq!(stats.unreliable, count(|document| !document.reliable));
+    assert_eq!(stats.texts, count(|document| document.text.is_some()));
+    assert_eq!(stats.distinct_fingerprints, model.distinct_fingerprints());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_sequence_of_batches_equals_a_plain_map(
+        keeps_texts in any::<bool>(),
+        steps in prop::collection::vec(step(), 1..12),
+    ) {
+        let folder = folder();
+        let path = folder.path().join("docs.simdb");
+        let mut database = builder().keep_texts(keeps_texts).create(&path).unwrap();
+        let mut model = Model { keeps_texts, ..Model::default() };
+        for step in steps {
+            match step {
+                Step::Batch(batch) => {
+                    let expected = model.apply_all(batch.clone());
+                    prop_assert_eq!(database.apply(batch).unwrap(), expected);
+                }
+                Step::Transaction(batches, committed) => {
+                    let before = model.clone();
+                    let mut transaction = database.begin().unwrap();
+                    for batch in batches {
+                        let expected = model.apply_all(batch.clone());
+                        prop_assert_eq!(transaction.apply(batch).unwrap(), expected);
+                    }
+                    if committed {
+                        transaction.commit().unwrap();
+                    } else {
+                        drop(transaction);
+                        model = before;
+                    }
+                }
+                Step::Reopen => {
+                    drop(database);
+                    database = builder().open(&path).unwrap();
+                }
+                Step::Vacuum => {
+                    drop(database);
+                    simdb::Database::vacuum(&path).unwrap();
+                    database = builder().open(&path).unwrap();
+                }
+            }
+            assert_answers(&database.snapshot().unwrap(), &model);
+        }
+        assert_sound(&mut database);
+    }
+}

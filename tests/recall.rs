@@ -1,0 +1,272 @@
+//! Every answer equals the plain scan: a million fingerprints with planted neighbours, before and
+//! after reopening and after ten thousand changes, and skewed data.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use common::SplitMix;
+use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome, Snapshot};
+
+const DOCUMENTS: u64 = 1_000_000;
+const CENTRES: usize = 12;
+
+/// Every way to spread `flips` over the four blocks of a fingerprint.
+fn spreads(flips: u32) -> Vec<[u32; 4]> {
+    let mut spreads = Vec::new();
+    for a in 0..=flips {
+        for b in 0..=flips - a {
+            for c in 0..=flips - a - b {
+                spreads.push([a, b, c, flips - a - b - c]);
+            }
+        }
+    }
+    spreads
+}
+
+/// `centre` with that many bits flipped in each block, at positions drawn from `random`.
+fn flipped(centre: u64, spread: [u32; 4], random: &mut SplitMix) -> u64 {
+    let mut flips = 0_u64;
+    for (block, count) in spread.into_iter().enumerate() {
+        let block_mask = 0xffff_u64 << (48 - 16 * block);
+        while (flips & block_mask).count_ones() < count {
+            flips |= 1 << (48 - 16 * block as u64 + random.next() % 16);
+        }
+    }
+    assert_eq!(flips.count_ones(), spread.iter().sum::<u32>());
+    centre ^ flips
+}
+
+/// What comparing with every document gives, in the order of matches.
+fn plain_scan(documents: &BTreeMap<u64, u64>, query: u64, radius: u32) -> Vec<(u32, u64)> {
+    let distances = documents
+        .iter()
+        .map(|(id, bits)| ((bits ^ query).count_ones(), *id));
+    let mut matches: Vec<(u32, u64)> = distances
+        .filter(|(distance, _)| *distance <= radius)
+        .collect();
+    matches.sort_unstable();
+    matches
+}
+
+fn within(snapshot: &Snapshot, query: u64, radius: u32) -> Vec<(u32, u64)> {
+    let matches = snapshot
+        .within(Fingerprint::from_bits(query), radius)
+        .unwrap();
+    for found in &matches {
+        assert_eq!(
+            found.fingerprint.distance(Fingerprint::from_bits(query)),
+            found.distance
+        );
+    }
+    matches
+        .iter()
+        .map(|found| (found.distance, found.id.0))
+        .collect()
+}
+
+/// Compares every query, and says how many matches there were.
+fn compare(db: &Database, documents: &BTreeMap<u64, u64>, queries: &[u64]) -> usize {
+    let snapshot = db.snapshot().unwrap();
+    assert_eq!(snapshot.len(), documents.len() as u64);
+    let mut matches = 0;
+    for query in queries {
+        let expected = plain_scan(documents, *query, 3);
+        assert_eq!(within(&snapshot, *query, 3), expected, "query {query:016x}");
+        matches += expected.len();
+    }
+    matches
+}
+
+#[test]
+fn a_million_documents_answer_as_the_plain_scan_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("recall.simdb");
+    let mut random = SplitMix(42);
+    let mut documents: BTreeMap<u64, u64> = (0..DOCUMENTS).map(|id| (id, random.next())).collect();
+    // Around each centre, neighbours at distance 0 to 4, spread over the blocks in every way.
+    let centres: Vec<u64> = (0..CENTRES).map(|_| random.next()).collect();
+    for centre in &centres {
+        for spread in (0..=4).flat_map(spreads) {
+            // Anywhere in the order of the ids.
+            let id = DOCUMENTS + (random.next() >> 20);
+            documents.insert(id, flipped(*centre, spread, &mut random));
+        }
+    }
+
+    let mut load = Database::builder().bulk_create(&path, 64 << 20).unwrap();
+    for (id, bits) in &documents {
+        load.push(Document::new(DocId(*id), Fingerprint::from_bits(*bits)))
+            .unwrap();
+    }
+    load.finish(|_| ControlFlow::Continue(())).unwrap();
+
+    let mut queries = centres.clone();
+    queries.extend(documents.values().step_by(90_001));
+    queries.extend((0..10).map(|_| random.next()));
+    let db = Database::open(&path).unwrap();
+    // Of the neighbours, 1 + 4 + 10 + 20 lie within radius 3, and 35 do not.
+    assert!(compare(&db, &documents, &queries) >= CENTRES * 35);
+    drop(db);
+    let db = Database::open(&path).unwrap();
+    compare(&db, &documents, &queries);
+
+    let ids: Vec<u64> = documents.keys().copied().collect();
+    for _ in 0..10 {
+        let mut changes = Vec::new();
+        for _ in 0..1_000 {
+            let known = ids[random.next() as usize % ids.len()];
+            let near = flipped(
+                centres[random.next() as usize % CENTRES],
+                [1, 0, 1, 0],
+                &mut random,
+            );
+            let bits = if random.next().is_multiple_of(2) {
+                near
+            } else {
+                random.next()
+            };
+            let document = |id| Document::new(DocId(id), Fingerprint::from_bits(bits));
+            changes.push(match random.next() % 3 {
+                0 => {
+                    documents.remove(&known);
+                    Change::Remove(DocId(known))
+                }
+                1 => {
+                    documents.insert(known, bits);
+                    Change::Upsert(document(known))
+                }
+                _ => {
+                    let id = random.next();
+                    documents.entry(id).or_insert(bits);
+                    Change::Insert(document(id))
+                }
+            });
+        }
+        let outcomes = db.apply(changes).unwrap();
+        assert!(
+            outcomes
+                .iter()
+                .all(|outcome| !matches!(outcome, Outcome::Exists { .. }))
+        );
+    }
+    compare(&db, &documents, &queries);
+    drop(db);
+    let mut db = Database::open(&path).unwrap();
+    compare(&db, &documents, &queries);
+    assert_eq!(db.check(|_, _| {}).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn every_radius_answers_as_the_plain_scan_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::create(folder.path().join("radius.simdb")).unwrap();
+    let mut random = SplitMix(7);
+    let centre = random.next();
+    let mut documents = BTreeMap::new();
+    for id in 0..3_000 {
+        let distance = (id % 65) as u32;
+        let mut flips = 0_u64;
+        while flips.count_ones() < distance {
+            flips |= 1 << (random.next() % 64);
+        }
+        documents.insert(id, centre ^ flips);
+    }
+    let insert = |(id, bits): (&u64, &u64)| {
+        Change::Insert(Document::new(DocId(*id), Fingerprint::from_bits(*bits)))
+    };
+    db.apply(documents.iter().map(insert)).unwrap();
+    let snapshot = db.snapshot().unwrap();
+    for radius in 0..=64 {
+        let expected = plain_scan(&documents, centre, radius);
+        assert_eq!(
+            within(&snapshot, centre, radius),
+            expected,
+            "radius {radius}"
+        );
+        for limit in [0, 1, 10, 100] {
+            let limited = snapshot
+                .within_limit(Fingerprint::from_bits(centre), radius, limit)
+                .unwrap();
+            let limited: Vec<(u32, u64)> = limited
+                .iter()
+                .map(|found| (found.distance, found.id.0))
+                .collect();
+            assert_eq!(limited, expected[..limit.min(expected.len())]);
+        }
+    }
+    for count in [1, 7, 100, 1_500, 5_000] {
+        let nearest = snapshot
+            .nearest(Fingerprint::from_bits(centre), count)
+            .unwrap();
+        let nearest: Vec<(u32, u64)> = nearest
+            .iter()
+            .map(|found| (found.distance, found.id.0))
+            .collect();
+        let expected = plain_scan(&documents, centre, 64);
+        assert_eq!(nearest, expected[..count.min(expected.len())]);
+    }
+}
+
+#[test]
+fn skewed_fingerprints_answer_as_the_plain_scan_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("skew.simdb");
+    let mut random = SplitMix(3);
+    // A third have one of five fingerprints, a third share the key of block 0, the rest differ.
+    let hot: Vec<u64> = (0..5).map(|_| random.next() >> 16).collect();
+    let documents: BTreeMap<u64, u64> = (0..30_000)
+        .map(|id| {
+            let bits = match id % 3 {
+                0 => hot[random.next() as usize % hot.len()],
+                1 => random.next() >> 16,
+                _ => random.next(),
+            };
+            (random.next(), bits)
+        })
+        .collect();
+    let mut queries: Vec<u64> = hot
+        .iter()
+        .flat_map(|bits| [*bits, bits ^ 0x1_0001_0001, bits ^ (1 << 63)])
+        .collect();
+    queries.extend(documents.values().step_by(3_001));
+
+    let mut load = Database::builder().bulk_create(&path, 0).unwrap();
+    for (id, bits) in &documents {
+        load.push(Document::new(DocId(*id), Fingerprint::from_bits(*bits)))
+            .unwrap();
+    }
+    load.finish(|_| ControlFlow::Continue(())).unwrap();
+    let mut loaded = Database::open(&path).unwrap();
+    assert!(compare(&loaded, &documents, &queries) > 10_000);
+    assert!(loaded.check(|_, _| {}).unwrap().is_empty());
+
+    let mut grown = Database::create(folder.path().join("grown.simdb")).unwrap();
+    let mut changes = documents
+        .iter()
+        .map(|(id, bits)| Change::Insert(Document::new(DocId(*id), Fingerprint::from_bits(*bits))));
+    while let Some(change) = changes.next() {
+        grown
+            .apply(std::iter::once(change).chain(changes.by_ref().take(4_999)))
+            .unwrap();
+    }
+    compare(&grown, &documents, &queries);
+    assert!(grown.check(|_, _| {}).unwrap().is_empty());
+
+    // With the last document of a fingerprint the fingerprint goes, and not before.
+    let holders: Vec<u64> = documents
+        .iter()
+        .filter(|(_, bits)| **bits == hot[0])
+        .map(|(id, _)| *id)
+        .collect();
+    let query = Fingerprint::from_bits(hot[0]);
+    for part in holders.chunks(holders.len().div_ceil(3)) {
+        assert!(!grown.within(query, 0).unwrap().is_empty());
+        grown
+            .apply(part.iter().map(|id| Change::Remove(DocId(*id))))
+            .unwrap();
+        assert!(grown.check(|_, _| {}).unwrap().is_empty());
+    }
+    assert!(grown.within(query, 0).unwrap().is_empty());
+}
