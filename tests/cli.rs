@@ -1,0 +1,877 @@
+//! `simdb-cli` as a user meets it: standard output, standard error, exit codes.
+
+#[path = "common/tools.rs"]
+mod tools;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tools::{Folder, TEXTS, raw_pairs};
+
+/// A folder with a database `a.simdb` of [`TEXTS`], texts kept.
+fn with_texts() -> Folder {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    folder.load(&["a.simdb", "a.jsonl", "--keep-texts"]).ends(0);
+    folder
+}
+
+/// A folder with a database `a.simdb` of these fingerprints.
+fn with_fingerprints(pairs: &[(u64, u64)]) -> Folder {
+    let folder = Folder::new();
+    folder.write("a.raw", raw_pairs(pairs));
+    folder.load(&["a.simdb", "a.raw"]).ends(0);
+    folder
+}
+
+fn hex(bits: u64) -> String {
+    format!("{bits:016x}")
+}
+
+/// The ids and distances of a line of `query --json`.
+fn matches(line: &Value) -> Vec<(u64, u64)> {
+    let found = line["matches"].as_array().expect("matches");
+    let number = |found: &Value, name: &str| found[name].as_u64().expect("a number");
+    found
+        .iter()
+        .map(|found| (number(found, "id"), number(found, "distance")))
+        .collect()
+}
+
+const VERBS: [&str; 12] = [
+    "stats",
+    "get",
+    "query",
+    "hash",
+    "distance",
+    "insert",
+    "remove",
+    "check",
+    "backup",
+    "vacuum",
+    "export",
+    "completions",
+];
+
+#[test]
+fn help_of_every_verb_has_an_example() {
+    let folder = Folder::new();
+    let all = folder.cli(&["--help"]).ends(0).stdout;
+    for verb in VERBS {
+        assert!(
+            all.contains(&format!("\n  {verb} ")),
+            "{verb} is not listed: {all}"
+        );
+        let help = folder.cli(&[verb, "--help"]).ends(0).stdout;
+        assert!(help.contains("Examples:\n  simdb-cli "), "{verb}: {help}");
+        assert!(help.contains(verb), "{verb}: {help}");
+    }
+}
+
+#[test]
+fn a_command_line_that_is_not_understood_ends_with_2() {
+    let folder = with_fingerprints(&[(1, 1)]);
+    let one = hex(1);
+    for arguments in [
+        &[][..],
+        &["unknown"],
+        &["query", "a.simdb"],
+        &["query", "a.simdb", "--text", "a", "--id", "1"],
+        &["query", "a.simdb", "--id", "1", "--radius", "65"],
+        &[
+            "query",
+            "a.simdb",
+            "--id",
+            "1",
+            "--limit",
+            "2",
+            "--nearest",
+            "2",
+        ],
+        &["query", "a.simdb", "--fingerprint", "ff"],
+        &["insert", "a.simdb", "1"],
+        &[
+            "insert",
+            "a.simdb",
+            "1",
+            "--fingerprint",
+            &one,
+            "--unique",
+            "3",
+            "--replace",
+        ],
+        &["get", "a.simdb"],
+        &["get", "a.simdb", "-1"],
+        &["completions", "nonesuch"],
+    ] {
+        let ran = folder.cli(arguments).ends(2);
+        assert_eq!(ran.stdout, "", "{arguments:?}");
+        assert_ne!(ran.stderr, "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_database_that_is_none_is_an_error_for_every_verb() {
+    let folder = Folder::new();
+    folder.write("text.simdb", "this is a text, not a database");
+    for database in ["text.simdb", "missing.simdb"] {
+        for arguments in [
+            &["stats", database][..],
+            &["get", database, "1"],
+            &["query", database, "--text", "a"],
+            &["insert", database, "1", "--text", "a"],
+            &["remove", database, "1"],
+            &["check", database],
+            &["backup", database, "copy.simdb"],
+            &["vacuum", database],
+            &["export", database],
+        ] {
+            folder.cli(arguments).fails(&[database]);
+        }
+    }
+    assert_eq!(folder.names(), ["text.simdb"]);
+}
+
+#[test]
+fn stats_have_the_documented_shape() {
+    let folder = with_texts();
+    let ran = folder.cli(&["stats", "a.simdb", "--json"]).ends(0);
+    let stats = ran.one_json();
+    assert_eq!(stats["documents"], 4);
+    assert_eq!(stats["distinct_fingerprints"], 3);
+    assert_eq!(stats["unreliable"], 0);
+    assert_eq!(stats["recipe"], "ngram");
+    assert_eq!(stats["keep_texts"], true);
+    assert_eq!(stats["frozen"], false);
+    assert!(stats["file_bytes"].as_u64().expect("a size") > 0);
+    assert_eq!(stats["blocks"].as_array().map(Vec::len), Some(4));
+    for block in stats["blocks"].as_array().expect("blocks") {
+        let keys: u64 = block["histogram"]
+            .as_array()
+            .expect("a histogram")
+            .iter()
+            .map(|keys| keys.as_u64().expect("a count"))
+            .sum();
+        assert_eq!(keys, 65_536);
+    }
+    let tables = stats["tables"].as_array().expect("tables");
+    assert!(
+        tables
+            .iter()
+            .any(|table| table["name"] == "block3" && table["entries"] == 3)
+    );
+
+    let human = folder.cli(&["stats", "a.simdb"]).ends(0).stdout;
+    for said in ["documents", "ngram", "block0", "hottest key", "#"] {
+        assert!(human.contains(said), "{said}: {human}");
+    }
+}
+
+#[test]
+fn stats_of_an_empty_database_have_no_bytes_per_document() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", "");
+    folder.load(&["a.simdb", "a.jsonl"]).ends(0);
+    let stats = folder
+        .cli(&["stats", "a.simdb", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(
+        (&stats["documents"], &stats["bytes_per_document"]),
+        (&json!(0), &Value::Null)
+    );
+    folder.cli(&["stats", "a.simdb"]).ends(0);
+    folder
+        .cli(&[
+            "query",
+            "a.simdb",
+            "--fingerprint",
+            &hex(0),
+            "--nearest",
+            "3",
+        ])
+        .ends(1);
+    assert_eq!(folder.cli(&["export", "a.simdb"]).ends(0).stdout, "");
+}
+
+#[test]
+fn documents_are_shown_by_their_ids() {
+    let folder = with_texts();
+    let got = folder
+        .cli(&["get", "a.simdb", "3", "1", "--json"])
+        .ends(0)
+        .json();
+    assert_eq!((&got[0]["id"], &got[1]["id"]), (&json!(3), &json!(1)));
+    assert!(got[0]["text"].as_str().expect("a text").starts_with("生活"));
+    assert_eq!(got[0]["fingerprint"].as_str().map(str::len), Some(16));
+    assert_eq!(got[0]["reliable"], true);
+    let human = folder.cli(&["get", "a.simdb", "1"]).ends(0).stdout;
+    assert!(
+        human.starts_with("1  ") && human.contains("The quick brown"),
+        "{human}"
+    );
+}
+
+#[test]
+fn a_document_that_is_not_stored_is_a_plain_no() {
+    let folder = with_texts();
+    let ran = folder.cli(&["get", "a.simdb", "99", "1", "--json"]).ends(1);
+    assert_eq!(ran.one_json()["id"], 1);
+    assert!(
+        ran.stderr.contains("document 99 is not stored"),
+        "{}",
+        ran.stderr
+    );
+    folder.cli(&["query", "a.simdb", "--id", "99"]).ends(1);
+    folder.cli(&["remove", "a.simdb", "99"]).ends(1);
+}
+
+#[test]
+fn a_text_that_is_not_kept_is_absent() {
+    let folder = with_fingerprints(&[(1, 1)]);
+    let got = folder
+        .cli(&["get", "a.simdb", "1", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(got["text"], Value::Null);
+    assert_eq!(
+        folder.cli(&["get", "a.simdb", "1"]).ends(0).stdout,
+        format!("1  {}  -\n", hex(1))
+    );
+    let found = folder
+        .cli(&["query", "a.simdb", "--fingerprint", &hex(0)])
+        .ends(0);
+    assert_eq!(found.stdout, format!("1  1  {}\n", hex(1)));
+}
+
+#[test]
+fn queries_find_what_lies_within_the_radius_nearest_first() {
+    let folder = with_fingerprints(&[(9, 0), (5, 0b1), (4, 0b10), (3, 0b111), (2, 0b1111)]);
+    let ask = |more: &[&str]| {
+        let zero = hex(0);
+        let fixed = ["query", "a.simdb", "--fingerprint", &zero, "--json"];
+        matches(&folder.cli(&[&fixed, more].concat()).ends(0).one_json())
+    };
+    assert_eq!(ask(&[]), [(9, 0), (4, 1), (5, 1), (3, 3)]);
+    assert_eq!(ask(&["--radius", "0"]), [(9, 0)]);
+    assert_eq!(ask(&["--radius", "64"]).len(), 5);
+    assert_eq!(ask(&["--limit", "2"]), [(9, 0), (4, 1)]);
+    assert_eq!(
+        ask(&["--nearest", "5"]),
+        [(9, 0), (4, 1), (5, 1), (3, 3), (2, 4)]
+    );
+    assert_eq!(
+        ask(&["--nearest", "5", "--radius", "1"]),
+        [(9, 0), (4, 1), (5, 1)]
+    );
+}
+
+#[test]
+fn a_query_has_the_documented_shape_even_if_nothing_matches() {
+    let folder = with_fingerprints(&[(9, 0)]);
+    let far = hex(u64::MAX);
+    let ran = folder
+        .cli(&["query", "a.simdb", "--fingerprint", &far, "--json"])
+        .ends(1);
+    assert_eq!(
+        ran.one_json(),
+        json!({"query": 0, "fingerprint": far, "reliable": true, "matches": []})
+    );
+    let ran = folder
+        .cli(&["query", "a.simdb", "--fingerprint", &hex(2), "--json"])
+        .ends(0);
+    let found = json!({"id": 9, "fingerprint": hex(0), "distance": 1, "text": null});
+    assert_eq!(
+        ran.one_json(),
+        json!({"query": 0, "fingerprint": hex(2), "reliable": true, "matches": [found]})
+    );
+    let ran = folder
+        .cli(&["query", "a.simdb", "--fingerprint", &far])
+        .ends(1);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn queries_by_text_show_the_texts_that_match() {
+    let folder = with_texts();
+    let text = "THE QUICK brown fox jumps over the lazy dog near the river bank this morning!";
+    let ran = folder
+        .cli(&["query", "a.simdb", "--text", text, "--json"])
+        .ends(0);
+    let line = ran.one_json();
+    let ids: Vec<_> = matches(&line).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, [1, 2]);
+    assert!(
+        line["matches"][0]["text"]
+            .as_str()
+            .expect("a text")
+            .starts_with("The quick")
+    );
+    let human = folder
+        .cli(&["query", "a.simdb", "--text", text])
+        .ends(0)
+        .stdout;
+    assert!(human.contains("The quick brown fox"), "{human}");
+    assert_eq!(human.lines().count(), 2);
+}
+
+#[test]
+fn a_document_is_not_among_its_own_matches() {
+    let folder = with_fingerprints(&[(1, 0), (2, 0), (3, 0b11)]);
+    let ask = |more: &[&str]| {
+        let fixed = ["query", "a.simdb", "--id", "2", "--json"];
+        matches(&folder.cli(&[&fixed, more].concat()).ends(0).one_json())
+    };
+    assert_eq!(ask(&[]), [(1, 0), (3, 2)]);
+    assert_eq!(ask(&["--limit", "1"]), [(1, 0)]);
+    assert_eq!(ask(&["--nearest", "2"]), [(1, 0), (3, 2)]);
+}
+
+#[test]
+fn a_text_too_short_to_say_anything_matches_nothing_and_is_told() {
+    let folder = Folder::new();
+    folder.write(
+        "a.jsonl",
+        "{\"id\":1,\"text\":\"\"}\n{\"id\":2,\"text\":\"\"}\n",
+    );
+    folder.load(&["a.simdb", "a.jsonl"]).ends(0);
+    let ran = folder
+        .cli(&["query", "a.simdb", "--text", "", "--radius", "64", "--json"])
+        .ends(1);
+    assert_eq!(ran.one_json()["reliable"], false);
+    assert_eq!(matches(&ran.one_json()), []);
+    assert!(ran.stderr.contains("too short"), "{}", ran.stderr);
+    folder
+        .cli(&["query", "a.simdb", "--id", "1", "--radius", "64"])
+        .ends(1);
+}
+
+#[test]
+fn queries_of_a_file_are_answered_in_order() {
+    let pairs: Vec<_> = (0..5000u64)
+        .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        .collect();
+    let folder = with_fingerprints(&pairs);
+    let jsonl: String = pairs
+        .iter()
+        .map(|(_, bits)| format!("{{\"fingerprint\":\"{}\",\"other\":[1]}}\n", hex(*bits)))
+        .collect();
+    let raw: Vec<u8> = pairs
+        .iter()
+        .flat_map(|(_, bits)| bits.to_le_bytes())
+        .collect();
+    folder.write("q.raw", &raw);
+    let fixed = ["query", "a.simdb", "--radius", "0", "--json", "--file"];
+    for (more, stdin) in [
+        (&["-"][..], jsonl.as_bytes()),
+        (&["q.raw"], b""),
+        (&["-", "--format", "raw"], &raw),
+    ] {
+        let lines = folder
+            .cli_from(&[&fixed, more].concat(), stdin)
+            .ends(0)
+            .json();
+        assert_eq!(lines.len(), pairs.len());
+        for (number, (line, (id, bits))) in lines.iter().zip(&pairs).enumerate() {
+            assert_eq!(line["query"], number);
+            assert_eq!(line["fingerprint"], hex(*bits));
+            assert_eq!(matches(line), [(*id, 0)]);
+        }
+    }
+}
+
+#[test]
+fn what_get_prints_can_be_asked_for() {
+    let folder = with_texts();
+    let got = folder
+        .cli(&["get", "a.simdb", "4", "1", "--json"])
+        .ends(0)
+        .stdout;
+    let queries = format!("{got}\n{{\"text\":\"something that nobody has written before\"}}\n");
+    let ran = folder.cli_from(
+        &["query", "a.simdb", "--file", "-", "--json"],
+        queries.as_bytes(),
+    );
+    let lines = ran.ends(0).json();
+    assert_eq!(matches(&lines[0]), [(4, 0)]);
+    assert_eq!(matches(&lines[1]).len(), 2);
+    assert_eq!(matches(&lines[2]), []);
+    let human = folder
+        .cli_from(&["query", "a.simdb", "--file", "-"], queries.as_bytes())
+        .ends(0);
+    let numbers: Vec<_> = human.stdout.lines().map(|line| &line[..3]).collect();
+    assert_eq!(numbers, ["0  ", "1  ", "1  "]);
+    let none = b"{\"text\":\"something that nobody has written before\"}\n";
+    folder
+        .cli_from(&["query", "a.simdb", "--file", "-"], none)
+        .ends(1);
+}
+
+#[test]
+fn a_bad_query_is_named_by_its_place() {
+    let folder = with_fingerprints(&[(1, 1)]);
+    folder.write(
+        "q.jsonl",
+        format!("{{\"fingerprint\":\"{}\"}}\n\n{{}}\n", hex(1)),
+    );
+    let ran = folder
+        .cli(&["query", "a.simdb", "--file", "q.jsonl"])
+        .ends(2);
+    assert!(ran.stderr.contains("error: q.jsonl:3: "), "{}", ran.stderr);
+    folder.write("q.json", "[\n{\"text\":\"a\"}\n]\n");
+    let ran = folder
+        .cli(&["query", "a.simdb", "--file", "q.json"])
+        .ends(2);
+    assert!(ran.stderr.contains("jq -c '.[]'"), "{}", ran.stderr);
+    folder.write("q.raw", [0; 13]);
+    let ran = folder.cli(&["query", "a.simdb", "--file", "q.raw"]).ends(2);
+    assert!(ran.stderr.contains("q.raw: byte 8"), "{}", ran.stderr);
+    folder
+        .cli(&["query", "a.simdb", "--file", "missing.jsonl"])
+        .fails(&["missing.jsonl"]);
+}
+
+#[test]
+fn hash_gives_the_fingerprint_that_is_stored() {
+    let folder = with_texts();
+    let got = folder
+        .cli(&["get", "a.simdb", "1", "--json"])
+        .ends(0)
+        .one_json();
+    let text = got["text"].as_str().expect("a text");
+    let hash = folder.cli(&["hash", text]).ends(0);
+    assert_eq!(hash.stdout.trim_end(), got["fingerprint"]);
+    let piped = folder
+        .cli_from(&["hash"], format!("{text}\n").as_bytes())
+        .ends(0);
+    assert_eq!(piped.stdout, hash.stdout);
+    let line = folder.cli(&["hash", text, "--json"]).ends(0).one_json();
+    assert_eq!(
+        line,
+        json!({"fingerprint": got["fingerprint"], "reliable": true, "recipe": "ngram"})
+    );
+    let wide = folder.cli(&["hash", text, "--bits", "128"]).ends(0).stdout;
+    assert_eq!(wide.trim_end().len(), 32);
+    let jieba = folder
+        .cli(&["hash", text, "--recipe", "jieba", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(jieba["recipe"], "jieba");
+    folder
+        .cli(&["hash", text, "--recipe", "magic"])
+        .fails(&["magic"]);
+    folder
+        .cli_from(&["hash"], b"\xff")
+        .fails(&["invalid UTF-8"]);
+}
+
+#[test]
+fn hash_explains_itself() {
+    let folder = Folder::new();
+    let text = "The quick brown fox jumps over the lazy dog near the river bank";
+    let line = folder
+        .cli(&["hash", text, "--explain", "--json"])
+        .ends(0)
+        .one_json();
+    let features = line["features"].as_array().expect("features");
+    assert!(!features.is_empty());
+    let weights: Vec<_> = features
+        .iter()
+        .map(|feature| feature["weight"].as_i64().expect("a weight"))
+        .collect();
+    assert!(weights.is_sorted_by(|a, b| a >= b), "{weights:?}");
+    assert!(features.iter().all(|feature| feature["token"].is_string()));
+    let human = folder.cli(&["hash", text, "--explain"]).ends(0).stdout;
+    assert_eq!(human.lines().count(), 1 + features.len());
+}
+
+#[test]
+fn hash_says_when_a_fingerprint_says_nothing() {
+    let folder = Folder::new();
+    let ran = folder.cli(&["hash", "", "--json"]).ends(0);
+    assert_eq!(ran.one_json()["reliable"], false);
+    let ran = folder.cli(&["hash", ""]).ends(0);
+    assert!(ran.stderr.contains("too short"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_phrase_over_and_over_is_not_said_to_be_only_short() {
+    let folder = with_texts();
+    let text = "haha ".repeat(100);
+    let hash = folder.cli(&["hash", &text]).ends(0);
+    let query = folder.cli(&["query", "a.simdb", "--text", &text]).ends(1);
+    for ran in [hash, query] {
+        assert!(ran.stderr.contains("one phrase over and over"), "{ran:#?}");
+    }
+    let queries = "{\"text\":\"\"}\n";
+    let ran = folder
+        .cli_from(&["query", "a.simdb", "--file", "-"], queries.as_bytes())
+        .ends(1);
+    assert!(
+        ran.stderr.contains("1 of 1 texts say too little"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn hash_explains_only_what_it_shows_the_hashes_of() {
+    let folder = Folder::new();
+    folder
+        .cli(&["hash", "a text", "--bits", "128", "--explain"])
+        .fails(&["--explain", "--bits 128"]);
+    folder
+        .cli(&["hash", "a text", "--bits", "64", "--explain"])
+        .ends(0);
+}
+
+#[test]
+fn an_id_that_is_taken_can_be_replaced_by_what_the_message_says() {
+    let folder = with_fingerprints(&[(1, 1)]);
+    let two = hex(2);
+    let insert = ["insert", "a.simdb", "1", "--fingerprint", &two];
+    folder
+        .cli(&insert)
+        .fails(&["document 1 is already stored", &hex(1), "--replace"]);
+    folder.cli(&[&insert[..], &["--replace"]].concat()).ends(0);
+}
+
+#[test]
+fn progress_never_goes_back() {
+    let folder = with_texts();
+    let check = ["check", "a.simdb", "--progress", "always"];
+    let load = ["b.simdb", "a.jsonl", "--progress", "always"];
+    for ran in [folder.cli(&check).ends(0), folder.load(&load).ends(0)] {
+        let percents: Vec<u32> = ran
+            .stderr
+            .lines()
+            .filter_map(|line| line.split_once('%')?.0.rsplit(' ').next()?.parse().ok())
+            .collect();
+        assert!(!percents.is_empty(), "{ran:#?}");
+        assert!(percents.is_sorted() && percents[0] == 0, "{ran:#?}");
+    }
+}
+
+#[test]
+fn distance_is_the_number_of_differing_bits() {
+    let folder = Folder::new();
+    assert_eq!(
+        folder
+            .cli(&["distance", &hex(0b10101), &hex(0b00110)])
+            .ends(0)
+            .stdout,
+        "3\n"
+    );
+    let (zeros, ones) = ("0".repeat(32), "F".repeat(32));
+    assert_eq!(
+        folder.cli(&["distance", &zeros, &ones]).ends(0).stdout,
+        "128\n"
+    );
+    let line = folder
+        .cli(&["distance", &hex(0), &hex(1), "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(line, json!({"distance": 1, "bits": 64}));
+    folder
+        .cli(&["distance", &hex(0), &zeros])
+        .fails(&["same width"]);
+    folder
+        .cli(&["distance", &hex(0), "ff"])
+        .fails(&["16 hexadecimal digits"]);
+}
+
+#[test]
+fn documents_are_inserted_and_removed_by_hand() {
+    let folder = with_texts();
+    let insert = |more: &[&str], code| {
+        let fixed = ["insert", "a.simdb", "--json"];
+        folder.cli(&[&fixed, more].concat()).ends(code).one_json()
+    };
+    let text = "The quick brown fox jumps over the lazy dog near the river bank this morning";
+    let refused = insert(&["10", "--text", text, "--unique", "3"], 1);
+    assert_eq!(refused["outcome"], "duplicate");
+    assert_eq!(
+        (&refused["duplicate_of"], &refused["distance"]),
+        (&json!(1), &json!(0))
+    );
+    let inserted = insert(&["10", "--text", text], 0);
+    assert_eq!(
+        (&inserted["outcome"], &inserted["duplicate_of"]),
+        (&json!("inserted"), &Value::Null)
+    );
+    assert_eq!(insert(&["10", "--text", text], 0)["outcome"], "present");
+    let got = folder
+        .cli(&["get", "a.simdb", "10", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(got["text"], text);
+
+    let ff = hex(0xff);
+    folder
+        .cli(&["insert", "a.simdb", "10", "--fingerprint", &ff])
+        .fails(&["document 10"]);
+    assert_eq!(
+        insert(&["10", "--fingerprint", &ff, "--replace"], 0)["outcome"],
+        "replaced"
+    );
+    assert_eq!(
+        insert(&["11", "--fingerprint", &hex(0xf0), "--unique", "3"], 0)["outcome"],
+        "inserted"
+    );
+
+    let removed = folder
+        .cli(&["remove", "a.simdb", "10", "99", "--json"])
+        .ends(1)
+        .json();
+    assert_eq!(
+        removed[0],
+        json!({"id": 10, "removed": true, "fingerprint": ff})
+    );
+    assert_eq!(
+        removed[1],
+        json!({"id": 99, "removed": false, "fingerprint": null})
+    );
+    folder.cli(&["get", "a.simdb", "10"]).ends(1);
+    folder.cli(&["remove", "a.simdb", "11"]).ends(0);
+    folder.cli(&["check", "a.simdb"]).ends(0);
+}
+
+#[test]
+fn a_sound_database_is_proved_sound() {
+    let folder = with_texts();
+    let ran = folder.cli(&["check", "a.simdb", "--json"]).ends(0);
+    assert_eq!(ran.one_json(), json!({"ok": true, "documents": 4}));
+    assert_eq!(
+        folder.cli(&["check", "a.simdb"]).ends(0).stdout,
+        "sound  4 documents\n"
+    );
+}
+
+#[test]
+fn damage_is_a_plain_no() {
+    let pairs: Vec<_> = (0..20_000u64)
+        .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        .collect();
+    let folder = with_fingerprints(&pairs);
+    let mut bytes = std::fs::read(folder.file("a.simdb")).expect("the database");
+    // Some page of a packed table: an id and its fingerprint are surely in one.
+    let wanted = pairs[10_000].1.to_le_bytes();
+    let place = bytes
+        .windows(8)
+        .position(|window| window == wanted)
+        .expect("the fingerprint");
+    bytes[place] ^= 1;
+    folder.write("a.simdb", bytes);
+    let line = folder
+        .cli(&["check", "a.simdb", "--json"])
+        .ends(1)
+        .one_json();
+    assert_eq!(line["ok"], false);
+    assert!(
+        !line["damage"].as_array().expect("a list").is_empty(),
+        "{line}"
+    );
+    let human = folder.cli(&["check", "a.simdb"]).ends(1).stdout;
+    assert!(human.starts_with("damaged  "), "{human}");
+}
+
+#[test]
+fn a_backup_is_a_database_and_overwrites_nothing() {
+    let folder = with_texts();
+    let line = folder
+        .cli(&["backup", "a.simdb", "b.simdb", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(line["documents"], 4);
+    let export = |database| folder.cli(&["export", database]).ends(0).stdout;
+    assert_eq!(export("a.simdb"), export("b.simdb"));
+    folder
+        .cli(&["backup", "a.simdb", "b.simdb"])
+        .fails(&["b.simdb already exists"]);
+}
+
+#[test]
+fn a_vacuum_keeps_all_documents() {
+    let folder = with_texts();
+    let before = folder.cli(&["export", "a.simdb"]).ends(0).stdout;
+    let line = folder
+        .cli(&["vacuum", "a.simdb", "--json"])
+        .ends(0)
+        .one_json();
+    assert!(line["after_bytes"].as_u64().expect("a size") > 0, "{line}");
+    assert_eq!(folder.cli(&["export", "a.simdb"]).ends(0).stdout, before);
+    assert_eq!(folder.names(), ["a.jsonl", "a.simdb"]);
+}
+
+#[test]
+fn export_writes_all_documents_in_order_of_id() {
+    let folder = with_fingerprints(&[(7, 0xff), (3, 1)]);
+    let csv = folder
+        .cli(&["export", "a.simdb", "--format", "csv"])
+        .ends(0)
+        .stdout;
+    assert_eq!(
+        csv,
+        format!(
+            "id,fingerprint,reliable\n3,{},true\n7,{},true\n",
+            hex(1),
+            hex(0xff)
+        )
+    );
+    let raw = folder
+        .cli(&["export", "a.simdb", "--format", "raw"])
+        .ends(0)
+        .stdout_bytes;
+    assert_eq!(raw, raw_pairs(&[(3, 1), (7, 0xff)]));
+    let jsonl = folder.cli(&["export", "a.simdb"]).ends(0).json();
+    assert_eq!(
+        jsonl[0],
+        json!({"id": 3, "fingerprint": hex(1), "reliable": true, "text": null})
+    );
+    folder.write("there", "before");
+    folder
+        .cli(&["export", "a.simdb", "-o", "there"])
+        .fails(&["there"]);
+    assert_eq!(folder.read("there"), "before");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_export_leaves_no_cut_file() {
+    let pairs: Vec<_> = (0..300_000u64)
+        .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        .collect();
+    let folder = with_fingerprints(&pairs);
+    for signal in ["-INT", "-TERM"] {
+        let child = folder
+            .command("simdb-cli")
+            .args(["export", "a.simdb", "-o", "out.jsonl"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the export starts");
+        folder.wait_for(|name| name.contains("out.jsonl"));
+        let ran = tools::stop(child, signal);
+        // It may be faster than the signal.
+        if ran.code == 0 {
+            assert_eq!(folder.read_json("out.jsonl").len(), pairs.len());
+            std::fs::remove_file(folder.file("out.jsonl")).expect("removed");
+        } else {
+            ran.fails(&["interrupted"]);
+        }
+        assert_eq!(folder.names(), ["a.raw", "a.simdb"]);
+    }
+}
+
+#[test]
+fn an_export_overwrites_nothing() {
+    let folder = with_texts();
+    folder
+        .cli(&["export", "a.simdb", "-o", "a.jsonl"])
+        .fails(&["a.jsonl already exists"]);
+    assert_eq!(folder.read("a.jsonl"), TEXTS);
+    folder
+        .cli(&["export", "a.simdb", "-o", "no/such.jsonl"])
+        .fails(&["cannot write no/such.jsonl"]);
+    assert_eq!(folder.names(), ["a.jsonl", "a.simdb"]);
+}
+
+#[test]
+fn a_text_may_begin_with_a_hyphen() {
+    let folder = with_texts();
+    let text = "--the quick brown fox jumps over the lazy dog near the river bank this morning";
+    folder
+        .cli(&["insert", "a.simdb", "10", "--text", text])
+        .ends(0);
+    let found = folder
+        .cli(&["query", "a.simdb", "--text", text, "--json"])
+        .ends(0);
+    assert!(matches(&found.one_json()).iter().any(|(id, _)| *id == 10));
+    let hash = folder.cli(&["hash", "--", text]).ends(0).stdout;
+    assert_eq!(hash.trim_end(), found.one_json()["fingerprint"]);
+    let help = folder.cli(&["hash", "--help"]).ends(0).stdout;
+    assert!(help.contains("put -- before"), "{help}");
+}
+
+#[test]
+fn completions_are_there_for_every_shell() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = folder.cli(&["completions", shell]).ends(0).stdout;
+        assert!(
+            script.contains("simdb-cli") && script.contains("query"),
+            "{shell}"
+        );
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_a_quiet_success() {
+    let pairs: Vec<_> = (0..50_000u64)
+        .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        .collect();
+    let folder = with_fingerprints(&pairs);
+    let mut child = folder
+        .command("simdb-cli")
+        .args(["export", "a.simdb"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the tool starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    assert!(
+        lines
+            .next()
+            .expect("a line")
+            .expect("UTF-8")
+            .contains("\"id\":0")
+    );
+    drop(lines);
+    let mut stderr = String::new();
+    child
+        .stderr
+        .take()
+        .expect("a pipe")
+        .read_to_string(&mut stderr)
+        .expect("UTF-8");
+    assert_eq!(child.wait().expect("the tool ends").code(), Some(0));
+    assert_eq!(stderr, "");
+}
+
+#[test]
+fn readers_share_a_database_and_writers_do_not() {
+    let folder = with_fingerprints(&[(1, 1)]);
+    // A reader that waits for its queries holds the database open.
+    let mut reader = folder
+        .command("simdb-cli")
+        .args(["query", "a.simdb", "--json", "--file", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the tool starts");
+    let mut pipe = reader.stdin.take().expect("a pipe");
+    // More than a batch of queries, so that there is an answer while the tool waits for the
+    // rest, and less than a pipe holds, so that nobody waits for us.
+    const QUERIES: usize = 1500;
+    let query = format!("{{\"fingerprint\":\"{}\"}}\n", hex(1));
+    pipe.write_all(query.repeat(QUERIES).as_bytes())
+        .expect("written");
+    let mut answers = BufReader::new(reader.stdout.take().expect("a pipe")).lines();
+    assert!(answers.next().is_some());
+
+    folder.cli(&["stats", "a.simdb"]).ends(0);
+    folder
+        .cli(&["insert", "a.simdb", "2", "--fingerprint", &hex(2)])
+        .fails(&["open elsewhere"]);
+    folder.write("b.raw", raw_pairs(&[(2, 2)]));
+    folder
+        .load(&["a.simdb", "b.raw"])
+        .fails(&["open elsewhere"]);
+
+    drop(pipe);
+    assert_eq!(answers.count(), QUERIES - 1);
+    assert_eq!(reader.wait().expect("the tool ends").code(), Some(0));
+    folder
+        .cli(&["insert", "a.simdb", "2", "--fingerprint", &hex(2)])
+        .ends(0);
+}

@@ -1,0 +1,908 @@
+//! `simdb-load` as a user meets it: what comes in, what is refused and where, what is left behind.
+
+#[path = "common/tools.rs"]
+mod tools;
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use tools::{Folder, Ran, TEXTS, raw_pairs};
+
+/// The fate of all records, from the summary.
+fn counts(ran: &Ran) -> [u64; 5] {
+    let summary = ran.one_json();
+    ["read", "inserted", "duplicates", "rejected", "present"]
+        .map(|name| summary[name].as_u64().expect("a count"))
+}
+
+fn documents(folder: &Folder, database: &str) -> u64 {
+    let stats = folder
+        .cli(&["stats", database, "--json"])
+        .ends(0)
+        .one_json();
+    stats["documents"].as_u64().expect("a count")
+}
+
+/// The ids and texts of a database, in order of id.
+fn texts(folder: &Folder, database: &str) -> Vec<(u64, String)> {
+    let exported = folder.cli(&["export", database]).ends(0).json();
+    let text = |line: &Value| line["text"].as_str().expect("a text").to_owned();
+    exported
+        .iter()
+        .map(|line| (line["id"].as_u64().expect("an id"), text(line)))
+        .collect()
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(text.as_bytes()).expect("compressed");
+    encoder.finish().expect("compressed")
+}
+
+#[test]
+fn summary_has_the_documented_shape() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    let ran = folder.load(&["a.simdb", "a.jsonl", "--json"]).ends(0);
+    assert_eq!(counts(&ran), [4, 4, 0, 0, 0]);
+    let summary = ran.one_json();
+    assert_eq!(summary["unreliable"], 0);
+    for name in ["seconds", "documents_per_second"] {
+        assert!(summary[name].as_f64().expect("a number") > 0.0, "{summary}");
+    }
+    let file_bytes = std::fs::metadata(folder.file("a.simdb"))
+        .expect("the database")
+        .len();
+    assert_eq!(summary["file_bytes"], file_bytes);
+    assert_eq!(ran.stderr, "");
+    assert_eq!(folder.names(), ["a.jsonl", "a.simdb"]);
+}
+
+#[test]
+fn summary_is_a_table_without_json() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    let ran = folder.load(&["a.simdb", "a.jsonl"]).ends(0);
+    assert!(
+        ran.stdout.contains("inserted") && ran.stdout.contains("a.simdb"),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn every_format_of_texts_is_read() {
+    let expected = [(1, "one text"), (2, "another, with \"quotes\"")];
+    for (name, content) in [
+        (
+            "a.jsonl",
+            "{\"id\":1,\"text\":\"one text\"}\n\n{\"text\":\"another, with \\\"quotes\\\"\",\"id\":\"2\"}",
+        ),
+        (
+            "a.csv",
+            "\u{feff}text,id\r\none text,1\r\n\"another, with \"\"quotes\"\"\",2\r\n",
+        ),
+        (
+            "a.tsv",
+            "id\ttext\n1\tone text\n2\tanother, with \"quotes\"\n",
+        ),
+        ("a.txt", "one text\nanother, with \"quotes\"\n"),
+    ] {
+        let folder = Folder::new();
+        folder.write(name, content);
+        folder.load(&["a.simdb", name, "--keep-texts"]).ends(0);
+        let read = texts(&folder, "a.simdb");
+        let read: Vec<_> = read.iter().map(|(id, text)| (*id, text.as_str())).collect();
+        assert_eq!(read, expected, "{name}");
+    }
+}
+
+#[test]
+fn raw_pairs_are_read() {
+    let folder = Folder::new();
+    folder.write("a.raw", raw_pairs(&[(u64::MAX, 0xff), (7, 1 << 63)]));
+    let ran = folder.load(&["a.simdb", "a.raw", "--json"]).ends(0);
+    assert_eq!(counts(&ran), [2, 2, 0, 0, 0]);
+    let got = folder
+        .cli(&["get", "a.simdb", "18446744073709551615", "7", "--json"])
+        .ends(0);
+    assert_eq!(got.json()[0]["id"], u64::MAX);
+    assert_eq!(got.json()[0]["fingerprint"], "00000000000000ff");
+    assert_eq!(got.json()[1]["fingerprint"], "8000000000000000");
+}
+
+#[test]
+fn compressed_inputs_are_read_through() {
+    let folder = Folder::new();
+    let (first, second) = TEXTS.split_at(TEXTS.find("{\"id\":3").expect("the third text"));
+    folder.write("members.jsonl.gz", [gzip(first), gzip(second)].concat());
+    let ran = folder
+        .load(&["gz.simdb", "members.jsonl.gz", "--json"])
+        .ends(0);
+    assert_eq!(counts(&ran), [4, 4, 0, 0, 0]);
+
+    let frame = |text: &str| zstd::encode_all(text.as_bytes(), 3).expect("compressed");
+    folder.write("frames.jsonl.zst", [frame(first), frame(second)].concat());
+    let ran = folder
+        .load(&["zst.simdb", "frames.jsonl.zst", "--json"])
+        .ends(0);
+    assert_eq!(counts(&ran), [4, 4, 0, 0, 0]);
+}
+
+#[test]
+fn cut_compressed_inputs_are_refused_and_leave_nothing() {
+    let folder = Folder::new();
+    let gz = gzip(TEXTS);
+    folder.write("cut.jsonl.gz", &gz[..gz.len() / 2]);
+    let zst = zstd::encode_all(TEXTS.as_bytes(), 3).expect("compressed");
+    folder.write("cut.jsonl.zst", &zst[..zst.len() / 2]);
+    folder.write("no.jsonl.gz", TEXTS);
+    for name in ["cut.jsonl.gz", "cut.jsonl.zst", "no.jsonl.gz"] {
+        // What is skipped is a record, never the rest of a file.
+        for on_error in ["abort", "skip"] {
+            folder
+                .load(&["a.simdb", name, "--on-error", on_error])
+                .fails(&["cannot read", name, "caused by"]);
+            assert!(!folder.file("a.simdb").exists());
+        }
+    }
+    assert_eq!(folder.names().len(), 3);
+}
+
+#[test]
+fn standard_input_is_read_as_json_lines_unless_told_otherwise() {
+    let folder = Folder::new();
+    let ran = folder
+        .load_from(&["a.simdb", "-", "--json"], TEXTS.as_bytes())
+        .ends(0);
+    assert_eq!(counts(&ran), [4, 4, 0, 0, 0]);
+    let ran = folder
+        .load_from(&["b.simdb", "--json"], TEXTS.as_bytes())
+        .ends(0);
+    assert_eq!(counts(&ran), [4, 4, 0, 0, 0]);
+    let raw = raw_pairs(&[(1, 2)]);
+    let ran = folder
+        .load_from(&["c.simdb", "-", "--format", "raw", "--json"], &raw)
+        .ends(0);
+    assert_eq!(counts(&ran), [1, 1, 0, 0, 0]);
+    folder
+        .load_from(&["d.simdb", "-"], b"no json\n")
+        .fails(&["<stdin>:1", "malformed JSON"]);
+    folder.load(&["d.simdb", "-", "-"]).fails(&["only once"]);
+}
+
+#[test]
+fn fields_are_found_by_their_names() {
+    let folder = Folder::new();
+    folder.write(
+        "a.jsonl",
+        "{\"nr\":5,\"body\":\"some text or other\",\"id\":\"x\"}\n",
+    );
+    folder
+        .load(&[
+            "a.simdb",
+            "a.jsonl",
+            "--id",
+            "nr",
+            "--text",
+            "body",
+            "--keep-texts",
+        ])
+        .ends(0);
+    assert_eq!(
+        texts(&folder, "a.simdb"),
+        [(5, "some text or other".to_owned())]
+    );
+    folder.write("a.csv", "nr,fp\n6,00000000000000ff\n");
+    folder
+        .load(&["a.simdb", "a.csv", "--id", "nr", "--fingerprint", "fp"])
+        .ends(0);
+    let got = folder
+        .cli(&["get", "a.simdb", "6", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(got["fingerprint"], "00000000000000ff");
+    assert_eq!(got["text"], Value::Null);
+    folder
+        .load(&["a.simdb", "a.csv", "--id", "nr", "--text", "body"])
+        .fails(&["a.csv:1", "no column \"body\"", "nr, fp"]);
+    folder
+        .load(&["a.simdb", "a.csv", "--id", "x", "--text", "x"])
+        .fails(&["different fields"]);
+}
+
+#[test]
+fn ids_of_lines_go_on_over_all_inputs() {
+    let folder = Folder::new();
+    folder.write("a.txt", "one\n\nthree");
+    folder.write("b.txt", "four\n");
+    folder
+        .load(&["a.simdb", "a.txt", "b.txt", "--keep-texts"])
+        .ends(0);
+    let ids: Vec<_> = texts(&folder, "a.simdb")
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect();
+    assert_eq!(ids, [1, 3, 4]);
+    folder
+        .load(&["a.simdb", "b.txt", "--first-id", "100"])
+        .ends(0);
+    assert_eq!(texts(&folder, "a.simdb")[3], (100, "four".to_owned()));
+}
+
+#[test]
+fn a_bad_record_aborts_with_its_place_and_leaves_nothing() {
+    let good = "{\"id\":1,\"text\":\"a good text\"}\n";
+    for (bad, said) in [
+        ("{\"id\":2,", "malformed JSON"),
+        ("[2]", "a JSON object"),
+        ("[", "jq -c '.[]'"),
+        ("{\"text\":\"a\"}", "no field \"id\""),
+        ("{\"id\":2}", "no field \"text\""),
+        ("{\"id\":2,\"text\":3}", "field \"text\" is a number"),
+        ("{\"id\":-2,\"text\":\"a\"}", "-2 is not an id"),
+        ("{\"id\":2.5,\"text\":\"a\"}", "2.5 is not an id"),
+        (
+            "{\"id\":18446744073709551616,\"text\":\"a\"}",
+            "is not an id",
+        ),
+        ("{\"id\":\"two\",\"text\":\"a\"}", "\"two\" is not an id"),
+        (
+            "{\"id\":1,\"text\":\"a text that is not the same at all\"}",
+            "the id 1 is taken",
+        ),
+    ] {
+        for mode in [&[][..], &["--unique", "3"]] {
+            let folder = Folder::new();
+            folder.write("a.jsonl", format!("{good}\n{bad}\n"));
+            let arguments = [&["a.simdb", "a.jsonl"], mode].concat();
+            folder
+                .load(&arguments)
+                .fails(&["a.jsonl:3: ", said, "nothing was changed"]);
+            assert_eq!(folder.names(), ["a.jsonl"]);
+        }
+    }
+}
+
+#[test]
+fn invalid_utf8_is_refused_with_its_place() {
+    let folder = Folder::new();
+    folder.write("a.txt", b"good\nb\xffd\n");
+    folder
+        .load(&["a.simdb", "a.txt"])
+        .fails(&["a.txt:2: invalid UTF-8"]);
+    folder.write("a.jsonl", b"{\"id\":1,\"text\":\"\xff\"}\n");
+    folder
+        .load(&["a.simdb", "a.jsonl"])
+        .fails(&["a.jsonl:1: invalid UTF-8"]);
+    folder.write("a.csv", b"id,text\n1,\xff\n");
+    folder
+        .load(&["a.simdb", "a.csv"])
+        .fails(&["a.csv:2: ", "invalid UTF-8"]);
+}
+
+#[test]
+fn a_cut_raw_record_is_refused_with_its_offset() {
+    let folder = Folder::new();
+    let mut bytes = raw_pairs(&[(1, 1), (2, 2)]);
+    bytes.extend([0; 5]);
+    folder.write("a.raw", bytes);
+    folder
+        .load(&["a.simdb", "a.raw"])
+        .fails(&["a.raw: byte 32", "5 of its 16 bytes"]);
+    let ran = folder
+        .load(&[
+            "a.simdb",
+            "a.raw",
+            "--on-error",
+            "skip",
+            "--rejects",
+            "r.jsonl",
+            "--json",
+        ])
+        .ends(0);
+    assert_eq!(counts(&ran), [3, 2, 0, 1, 0]);
+    let [reject] = &folder.read_json("r.jsonl")[..] else {
+        panic!("one reject")
+    };
+    assert_eq!(
+        (&reject["line"], &reject["byte"]),
+        (&Value::Null, &json!(32))
+    );
+}
+
+#[test]
+fn skipped_records_are_listed_with_file_line_id_and_reason() {
+    for mode in [&[][..], &["--unique", "0"]] {
+        let folder = Folder::new();
+        folder.write(
+            "a.jsonl",
+            "{\"id\":1,\"text\":\"the first text of this file, which is stored\"}\nbad\n\n{\"id\":2}\n",
+        );
+        folder.write(
+            "b.csv",
+            "id,text\n3,\"three\nlines\nof a record that is stored\"\nx,four\n1,another text under a taken id\n5\n",
+        );
+        let fixed = [
+            "a.simdb",
+            "a.jsonl",
+            "b.csv",
+            "--on-error",
+            "skip",
+            "--rejects",
+            "r.jsonl",
+            "--json",
+        ];
+        let ran = folder.load(&[&fixed, mode].concat()).ends(0);
+        assert_eq!(counts(&ran), [7, 2, 0, 5, 0]);
+        let mut places: Vec<_> = folder
+            .read_json("r.jsonl")
+            .iter()
+            .map(|reject| {
+                assert!(
+                    reject["reason"]
+                        .as_str()
+                        .is_some_and(|reason| !reason.is_empty())
+                );
+                let file = reject["file"].as_str().expect("a file").to_owned();
+                (
+                    file,
+                    reject["line"].as_u64().expect("a line"),
+                    reject["id"].as_u64(),
+                )
+            })
+            .collect();
+        places.sort();
+        let place = |file: &str, line, id| (file.to_owned(), line, id);
+        assert_eq!(
+            places,
+            [
+                place("a.jsonl", 2, None),
+                place("a.jsonl", 4, Some(2)),
+                place("b.csv", 5, None),
+                place("b.csv", 6, Some(1)),
+                place("b.csv", 7, None),
+            ]
+        );
+        assert_eq!(documents(&folder, "a.simdb"), 2);
+    }
+}
+
+#[test]
+fn skipped_records_are_named_on_standard_error_when_no_file_is() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", "bad\n".repeat(9));
+    let ran = folder
+        .load(&["a.simdb", "a.jsonl", "--on-error", "skip"])
+        .ends(0);
+    assert!(
+        ran.stderr.contains("skipped a.jsonl:5: malformed JSON"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains("skipped 4 records after these"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains("a.jsonl:6"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_input_that_cannot_be_read_is_named_before_anything_is_done() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    folder.write("a.unknown", TEXTS);
+    folder
+        .load(&["a.simdb", "a.jsonl", "missing.jsonl"])
+        .fails(&["missing.jsonl", "caused by"]);
+    folder
+        .load(&["a.simdb", "a.jsonl", "."])
+        .fails(&["directory"]);
+    folder
+        .load(&["a.simdb", "a.unknown"])
+        .fails(&["a.unknown", "--format"]);
+    folder
+        .load(&["a.simdb", "a.unknown", "--format", "jsonl"])
+        .ends(0);
+    folder
+        .load(&["no/such/a.simdb", "a.jsonl"])
+        .fails(&["there is no folder no/such"]);
+}
+
+#[test]
+fn an_empty_text_is_stored_and_counted_as_unreliable() {
+    let folder = Folder::new();
+    folder.write(
+        "a.jsonl",
+        "{\"id\":1,\"text\":\"\"}\n{\"id\":2,\"text\":\"\"}\n",
+    );
+    let ran = folder
+        .load(&["a.simdb", "a.jsonl", "--unique", "64", "--json"])
+        .ends(0);
+    assert_eq!(counts(&ran), [2, 2, 0, 0, 0]);
+    assert_eq!(ran.one_json()["unreliable"], 2);
+    let got = folder
+        .cli(&["get", "a.simdb", "1", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(got["reliable"], false);
+}
+
+#[test]
+fn repeating_a_load_is_harmless() {
+    for mode in [&[][..], &["--unique", "3"]] {
+        let folder = Folder::new();
+        folder.write("a.jsonl", TEXTS);
+        folder
+            .load(&[&["a.simdb", "a.jsonl"], mode].concat())
+            .ends(0);
+        let stored = documents(&folder, "a.simdb");
+        let ran = folder
+            .load(&[&["a.simdb", "a.jsonl", "--json"], mode].concat())
+            .ends(0);
+        assert_eq!(counts(&ran), [4, 0, 4 - stored, 0, stored]);
+        assert_eq!(documents(&folder, "a.simdb"), stored);
+    }
+}
+
+#[test]
+fn a_failed_load_leaves_the_database_as_it_was() {
+    for mode in [&[][..], &["--unique", "3"]] {
+        let folder = Folder::new();
+        folder.write("a.jsonl", TEXTS);
+        folder.load(&["a.simdb", "a.jsonl"]).ends(0);
+        folder.write(
+            "b.jsonl",
+            "{\"id\":50,\"text\":\"something new and long enough\"}\nbad\n",
+        );
+        folder
+            .load(&[&["a.simdb", "b.jsonl"], mode].concat())
+            .fails(&["b.jsonl:2"]);
+        folder.write(
+            "c.jsonl",
+            "{\"id\":60,\"text\":\"new\"}\n{\"id\":1,\"text\":\"not what is stored under one\"}\n",
+        );
+        folder
+            .load(&[&["a.simdb", "c.jsonl"], mode].concat())
+            .fails(&["c.jsonl:2", "the id 1"]);
+        assert_eq!(documents(&folder, "a.simdb"), 4);
+        folder.cli(&["check", "a.simdb"]).ends(0);
+    }
+}
+
+#[test]
+fn only_the_first_of_near_duplicates_is_kept_and_the_rest_is_reported() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    let ran = folder
+        .load(&[
+            "a.simdb",
+            "a.jsonl",
+            "--unique",
+            "3",
+            "--duplicates",
+            "d.jsonl",
+            "--json",
+        ])
+        .ends(0);
+    assert_eq!(counts(&ran), [4, 3, 1, 0, 0]);
+    let [duplicate] = &folder.read_json("d.jsonl")[..] else {
+        panic!("one duplicate")
+    };
+    assert_eq!(duplicate["id"], 2);
+    assert_eq!(duplicate["duplicate_of"], 1);
+    assert_eq!(duplicate["file"], "a.jsonl");
+    assert_eq!(duplicate["line"], 2);
+    assert!(duplicate["distance"].as_u64().expect("a distance") <= 3);
+    assert_eq!(duplicate["fingerprint"].as_str().map(str::len), Some(16));
+    assert!(
+        duplicate["text"]
+            .as_str()
+            .expect("a text")
+            .starts_with("the quick")
+    );
+    folder.cli(&["get", "a.simdb", "2"]).ends(1);
+    assert_eq!(folder.names(), ["a.jsonl", "a.simdb", "d.jsonl"]);
+
+    // Nor is what an existing database has already.
+    folder.write("b.jsonl", "{\"id\":9,\"text\":\"THE QUICK BROWN FOX jumps over the lazy dog near the river bank this morning\"}\n");
+    let ran = folder
+        .load(&["a.simdb", "b.jsonl", "--unique", "3", "--json"])
+        .ends(0);
+    assert_eq!(counts(&ran), [1, 0, 1, 0, 0]);
+}
+
+#[test]
+fn duplicates_on_standard_output_stand_alone() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    let ran = folder
+        .load(&["a.simdb", "a.jsonl", "--unique", "3", "--duplicates", "-"])
+        .ends(0);
+    assert_eq!(ran.one_json()["duplicate_of"], 1);
+    assert!(ran.stderr.contains("inserted"), "{}", ran.stderr);
+}
+
+#[test]
+fn duplicates_are_shown_beside_what_is_kept() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    let arguments = [
+        "a.simdb",
+        "a.jsonl",
+        "--keep-texts",
+        "--unique",
+        "3",
+        "--show-duplicates",
+    ];
+    let ran = folder.load(&arguments).ends(0);
+    let shown: Vec<_> = ran.stdout.lines().take(3).collect();
+    assert!(shown[0].ends_with("apart"), "{}", ran.stdout);
+    assert!(
+        shown[1].contains("kept") && shown[1].contains("The quick brown"),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        shown[2].contains("dropped") && shown[2].contains("the quick brown"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn a_failed_load_reports_no_duplicates() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", format!("{TEXTS}bad\n"));
+    folder
+        .load(&[
+            "a.simdb",
+            "a.jsonl",
+            "--unique",
+            "3",
+            "--duplicates",
+            "d.jsonl",
+        ])
+        .fails(&["a.jsonl:5"]);
+    assert_eq!(folder.names(), ["a.jsonl"]);
+}
+
+#[test]
+fn a_failed_load_leaves_the_reports_of_an_earlier_one() {
+    let folder = Folder::new();
+    folder.write("bad.jsonl", format!("{TEXTS}bad\n"));
+    folder.write("d.jsonl", "earlier");
+    folder.write("r.jsonl", "earlier");
+    let reports = ["--duplicates", "d.jsonl", "--rejects", "r.jsonl"];
+    let fixed = ["a.simdb", "bad.jsonl", "--unique", "3"];
+    folder
+        .load(&[&fixed[..], &reports].concat())
+        .fails(&["bad.jsonl:5"]);
+    assert_eq!(folder.read("d.jsonl"), "earlier");
+    assert_eq!(folder.read("r.jsonl"), "earlier");
+    assert_eq!(folder.names(), ["bad.jsonl", "d.jsonl", "r.jsonl"]);
+
+    folder
+        .load(&[&fixed[..], &reports, &["--on-error", "skip"]].concat())
+        .ends(0);
+    assert_eq!(folder.read_json("d.jsonl")[0]["id"], 2);
+    assert_eq!(folder.read_json("r.jsonl")[0]["line"], 5);
+}
+
+#[test]
+fn a_report_that_would_replace_the_database_or_an_input_is_refused() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    folder.write("b.jsonl", "");
+    folder.load(&["old.simdb", "a.jsonl"]).ends(0);
+    std::fs::create_dir(folder.file("sub")).expect("a folder");
+    let database = std::fs::read(folder.file("old.simdb")).expect("the database");
+    let before = folder.names();
+    let absolute = folder.file("a.jsonl").display().to_string();
+    for target in ["old.simdb", "new.simdb"] {
+        let refused = |options: &[&str], said: &str| {
+            let fixed = [target, "b.jsonl", "a.jsonl", "--unique", "3"];
+            folder.load(&[&fixed, options].concat()).fails(&[said]);
+        };
+        for option in ["--rejects", "--duplicates"] {
+            let other_name = format!("sub/../{target}");
+            refused(&[option, target], "is the database");
+            refused(&[option, &other_name], "is the database");
+            refused(&[option, "a.jsonl"], "is an input");
+            refused(&[option, &absolute], "is an input");
+            refused(&[option, "sub"], "cannot create sub");
+        }
+        let same = ["--rejects", "r.jsonl", "--duplicates", "./r.jsonl"];
+        refused(&same, "is the file of --rejects");
+    }
+    assert_eq!(folder.names(), before);
+    assert_eq!(folder.read("a.jsonl"), TEXTS);
+    let after = std::fs::read(folder.file("old.simdb")).expect("the database");
+    assert!(after == database, "the database was changed");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_report_under_a_linked_name_of_an_input_is_refused() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    std::fs::hard_link(folder.file("a.jsonl"), folder.file("hard")).expect("a link");
+    std::os::unix::fs::symlink("a.jsonl", folder.file("soft")).expect("a link");
+    for link in ["hard", "soft"] {
+        folder
+            .load(&["a.simdb", "a.jsonl", "--rejects", link])
+            .fails(&[link, "is an input"]);
+    }
+    assert_eq!(folder.read("a.jsonl"), TEXTS);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_report_to_a_device_or_standard_output_is_written_as_it_comes() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", format!("{TEXTS}bad\n"));
+    let fixed = ["a.jsonl", "--unique", "3", "--on-error", "skip"];
+    let null = ["--rejects", "/dev/null", "--duplicates", "/dev/null"];
+    folder
+        .load(&[&["a.simdb"], &fixed[..], &null].concat())
+        .ends(0);
+    let stdout = ["--rejects", "/dev/null", "--duplicates", "/dev/stdout"];
+    let ran = folder
+        .load(&[&["b.simdb"], &fixed[..], &stdout].concat())
+        .ends(0);
+    assert_eq!(ran.one_json()["duplicate_of"], 1);
+    assert_eq!(folder.names(), ["a.jsonl", "a.simdb", "b.simdb"]);
+}
+
+#[test]
+fn a_frozen_database_is_loaded_once() {
+    for mode in [&[][..], &["--unique", "3"]] {
+        let folder = Folder::new();
+        folder.write("a.jsonl", TEXTS);
+        let fixed = ["a.simdb", "a.jsonl", "--frozen", "--keep-texts"];
+        folder.load(&[&fixed, mode].concat()).ends(0);
+        let stats = folder
+            .cli(&["stats", "a.simdb", "--json"])
+            .ends(0)
+            .one_json();
+        assert_eq!(
+            (&stats["frozen"], &stats["keep_texts"]),
+            (&json!(true), &json!(true))
+        );
+        assert_eq!(stats["documents"], 4 - u64::from(!mode.is_empty()));
+        folder.write("b.jsonl", "{\"id\":9,\"text\":\"one text more\"}\n");
+        folder.load(&["a.simdb", "b.jsonl"]).fails(&["frozen"]);
+        assert_eq!(folder.names(), ["a.jsonl", "a.simdb", "b.jsonl"]);
+    }
+}
+
+#[test]
+fn what_is_fixed_at_creation_cannot_be_changed() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    folder.load(&["a.simdb", "a.jsonl"]).ends(0);
+    folder
+        .load(&["a.simdb", "a.jsonl", "--recipe", "ngram"])
+        .ends(0);
+    folder
+        .load(&["a.simdb", "a.jsonl", "--recipe", "jieba"])
+        .fails(&["recipe", "jieba", "ngram"]);
+    folder
+        .load(&["a.simdb", "a.jsonl", "--recipe", "magic"])
+        .fails(&["no recipe", "magic"]);
+    folder
+        .load(&["a.simdb", "a.jsonl", "--keep-texts"])
+        .fails(&["without --keep-texts"]);
+    folder
+        .load(&["a.simdb", "a.jsonl", "--frozen"])
+        .fails(&["without --frozen"]);
+}
+
+#[test]
+fn the_recipe_of_a_new_database_can_be_chosen() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    folder
+        .load(&["a.simdb", "a.jsonl", "--recipe", "jieba"])
+        .ends(0);
+    let stats = folder
+        .cli(&["stats", "a.simdb", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(stats["recipe"], "jieba");
+}
+
+#[test]
+fn what_is_no_database_is_left_alone() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    folder.write("a.simdb", "this is a text, not a database");
+    folder.load(&["a.simdb", "a.jsonl"]).fails(&["a.simdb"]);
+    assert_eq!(folder.read("a.simdb"), "this is a text, not a database");
+}
+
+#[test]
+fn many_documents_on_many_threads_keep_their_order() {
+    let folder = Folder::new();
+    let mut lines = String::new();
+    for id in 0..30_000u64 {
+        // Every tenth is a copy of the text before it.
+        let text = (id - u64::from(id % 10 == 9)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        lines.push_str(&format!(
+            "{{\"id\":{id},\"text\":\"{text:x} {:x} {:x}\"}}\n",
+            text >> 7,
+            !text
+        ));
+    }
+    folder.write("a.jsonl", lines);
+    let arguments = [
+        "a.simdb",
+        "a.jsonl",
+        "--unique",
+        "0",
+        "--threads",
+        "4",
+        "--duplicates",
+        "d.jsonl",
+        "--json",
+    ];
+    let ran = folder.load(&arguments).ends(0);
+    assert_eq!(counts(&ran), [30_000, 27_000, 3_000, 0, 0]);
+    for (nth, duplicate) in folder.read_json("d.jsonl").iter().enumerate() {
+        let id = 10 * nth as u64 + 9;
+        assert_eq!(
+            (
+                &duplicate["id"],
+                &duplicate["duplicate_of"],
+                &duplicate["line"]
+            ),
+            (&json!(id), &json!(id - 1), &json!(id + 1))
+        );
+    }
+}
+
+#[test]
+fn what_is_exported_can_be_loaded_again() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", format!("{TEXTS}{{\"id\":5,\"text\":\"\"}}\n"));
+    folder.load(&["a.simdb", "a.jsonl", "--keep-texts"]).ends(0);
+    let original = folder.cli(&["export", "a.simdb"]).ends(0).stdout;
+    for format in ["jsonl", "csv"] {
+        let (file, copy) = (format!("b.{format}"), format!("{format}.simdb"));
+        folder
+            .cli(&["export", "a.simdb", "--format", format, "-o", &file])
+            .ends(0);
+        let fields = [
+            "--fingerprint",
+            "fingerprint",
+            "--text",
+            "text",
+            "--keep-texts",
+        ];
+        folder
+            .load(&[&[copy.as_str(), &file], &fields[..]].concat())
+            .ends(0);
+        assert_eq!(
+            folder.cli(&["export", &copy]).ends(0).stdout,
+            original,
+            "{format}"
+        );
+    }
+    let raw = folder
+        .cli(&["export", "a.simdb", "--format", "raw"])
+        .ends(0);
+    assert_eq!(raw.stdout_bytes.len(), 4 * 16);
+    assert!(raw.stderr.contains("left out 1 document"), "{}", raw.stderr);
+    folder
+        .load_from(&["raw.simdb", "-", "--format", "raw"], &raw.stdout_bytes)
+        .ends(0);
+    assert_eq!(documents(&folder, "raw.simdb"), 4);
+}
+
+#[test]
+fn progress_is_shown_only_when_it_is_asked_for() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    assert_eq!(folder.load(&["a.simdb", "a.jsonl"]).ends(0).stderr, "");
+    let ran = folder
+        .load(&["b.simdb", "a.jsonl", "--progress", "always"])
+        .ends(0);
+    assert!(ran.stderr.contains("reading"), "{}", ran.stderr);
+    let ran = folder
+        .load(&["c.simdb", "a.jsonl", "--progress", "never"])
+        .ends(0);
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn options_that_cannot_be_meant_are_refused() {
+    let folder = Folder::new();
+    folder.write("a.txt", "text\n");
+    folder
+        .load(&["a.simdb", "a.txt", "--memory", "1MiB"])
+        .fails(&["--memory"]);
+    folder
+        .load(&["a.simdb", "a.txt", "--fingerprint", "f"])
+        .fails(&["--fingerprint"]);
+    for arguments in [
+        &["a.simdb", "a.txt", "--memory", "much"][..],
+        &["a.simdb", "a.txt", "--unique", "65"],
+        &["a.simdb", "a.txt", "--duplicates", "d.jsonl"],
+        &["a.simdb", "a.txt", "--threads", "0"],
+        &[],
+    ] {
+        folder.load(arguments).ends(2);
+    }
+}
+
+/// The process gets the signal while it waits for input.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_load_leaves_nothing() {
+    use std::process::Stdio;
+    let reports = ["--unique", "3", "--duplicates", "d.jsonl"];
+    for mode in [&[][..], &["--rejects", "r.jsonl"], &reports] {
+        for signal in ["-INT", "-TERM"] {
+            let folder = Folder::new();
+            let mut child = folder
+                .command("simdb-load")
+                .args(["a.simdb", "-"])
+                .args(mode)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the loader starts");
+            let mut pipe = child.stdin.take().expect("a pipe");
+            pipe.write_all(TEXTS.as_bytes()).expect("written");
+            // The handler is there before the temporary file is.
+            folder.wait_for(|_| true);
+            let ran = tools::stop(child, signal);
+            drop(pipe);
+            ran.fails(&["interrupted; nothing was changed"]);
+            assert!(folder.names().is_empty(), "{:?}", folder.names());
+        }
+    }
+}
+
+/// A limit on the size of files is what a test can have of a full disk.
+#[cfg(unix)]
+#[test]
+fn a_new_database_that_cannot_be_written_is_said_not_to_be_created() {
+    for blocks in [1, 100, 2000, 6000] {
+        let folder = Folder::new();
+        let pairs: Vec<_> = (0..200_000u64)
+            .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+            .collect();
+        folder.write("a.raw", raw_pairs(&pairs));
+        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let output = std::process::Command::new("sh")
+            .current_dir(folder.path())
+            .args(["-c", &limited, env!("CARGO_BIN_EXE_simdb-load")])
+            .args(["a.simdb", "a.raw", "--unique", "0", "--threads", "1"])
+            .output()
+            .expect("the loader runs");
+        let ran = Ran::from(output).fails(&["a.simdb was not created", "caused by"]);
+        assert!(!ran.stderr.contains("new.simdb"), "{}", ran.stderr);
+        assert_eq!(folder.names(), ["a.raw"]);
+    }
+}
+
+#[test]
+fn help_has_examples() {
+    let folder = Folder::new();
+    for help in ["-h", "--help"] {
+        let ran = folder.load(&[help]).ends(0);
+        assert!(
+            ran.stdout.contains("Examples:\n  simdb-load "),
+            "{}",
+            ran.stdout
+        );
+    }
+    let help = folder.load(&["--help"]).ends(0).stdout;
+    for said in [".simdb-load-", "text has changed is ignored", "Formats:"] {
+        assert!(help.contains(said), "{said}: {help}");
+    }
+}

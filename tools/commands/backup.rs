@@ -1,0 +1,57 @@
+//! `simdb-cli backup`: a consistent copy.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::Serialize;
+
+use super::open_to_read;
+use crate::console::{Answer, Output, counted, size};
+
+/// Copies a database, consistently
+///
+/// The copy appears under its name when it is whole; a file that is there is not overwritten.
+/// --json prints documents and file_bytes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simdb-cli backup news.simdb /backup/news-monday.simdb")]
+pub struct Backup {
+    /// The database
+    database: PathBuf,
+
+    /// The name of the copy
+    to: PathBuf,
+
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct BackupLine {
+    documents: u64,
+    file_bytes: u64,
+}
+
+impl Backup {
+    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+        let database = open_to_read(&self.database)?;
+        database.backup(&self.to)?;
+        let to = self.to.display();
+        let line = BackupLine {
+            documents: database.len()?,
+            file_bytes: std::fs::metadata(&self.to)
+                .with_context(|| format!("cannot look at {to}"))?
+                .len(),
+        };
+        if self.json {
+            output.json(&line)?;
+        } else {
+            let documents = counted(line.documents, "document");
+            output.line(format_args!("{to}  {documents}  {}", size(line.file_bytes)))?;
+        }
+        Ok(Answer::Yes)
+    }
+}

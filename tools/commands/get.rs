@@ -1,0 +1,72 @@
+//! `simdb-cli get`: documents by their ids.
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use simdb::Document;
+
+use super::{Documents, not_stored, open_to_read};
+use crate::console::table::{columns, one_line};
+use crate::console::{Answer, Output};
+
+/// Shows documents by their ids
+///
+/// Columns: id, fingerprint, text; a text that is not kept is `-`. --json prints id, fingerprint,
+/// reliable and text, which is null if it is not kept. The exit code is 1 if an id is missing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simdb-cli get news.simdb 17
+  simdb-cli get news.simdb 17 18 19 --json")]
+pub struct Get {
+    #[command(flatten)]
+    documents: Documents,
+
+    /// Print one line of JSON for each document
+    #[arg(long)]
+    json: bool,
+}
+
+/// A document as a line of JSON.
+#[derive(Serialize)]
+pub struct DocumentLine<'d> {
+    id: u64,
+    fingerprint: String,
+    reliable: bool,
+    text: Option<&'d str>,
+}
+
+impl<'d> From<&'d Document> for DocumentLine<'d> {
+    fn from(document: &'d Document) -> Self {
+        Self {
+            id: document.id.0,
+            fingerprint: document.fingerprint.to_string(),
+            reliable: document.reliable,
+            text: document.text.as_deref(),
+        }
+    }
+}
+
+impl Get {
+    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+        let database = open_to_read(&self.documents.database)?;
+        let snapshot = database.snapshot()?;
+        let mut answer = Answer::Yes;
+        for &id in &self.documents.ids {
+            match snapshot.get(id.into())? {
+                Some(document) if self.json => output.json(&DocumentLine::from(&document))?,
+                Some(document) => output.line(row(&document))?,
+                None => answer = not_stored(id),
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// A document as a line for people.
+fn row(document: &Document) -> String {
+    let head = format!("{}  {}  ", document.id, document.fingerprint);
+    let text = document.text.as_deref();
+    let text = text.map(|text| one_line(text, columns().saturating_sub(head.len()).max(20)));
+    head + text.as_deref().unwrap_or("-")
+}

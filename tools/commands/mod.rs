@@ -1,0 +1,122 @@
+//! The verbs of `simdb-cli`, one file each, and what they have in common.
+
+mod backup;
+mod check;
+mod completions;
+mod distance;
+mod export;
+mod get;
+mod hash;
+mod insert;
+mod query;
+mod query_file;
+mod remove;
+mod stats;
+mod vacuum;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+use simdb::{Database, Error};
+
+use crate::console::{Answer, Output, note};
+
+/// Looks into a near-duplicate database, asks it, and makes small changes by hand.
+///
+/// Exit codes: 0 done, or found; 1 a plain no (nothing within the radius, no such document,
+/// damage found); 2 it could not be done.
+#[derive(Debug, Parser)]
+#[command(
+    name = "simdb-cli",
+    version,
+    after_help = "\
+Examples:
+  simdb-cli query news.simdb --text \"The quick brown fox jumps over the lazy dog.\"
+  simdb-cli stats news.simdb
+  simdb-cli help query"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Stats(stats::Stats),
+    Get(get::Get),
+    Query(query::Query),
+    Hash(hash::Hash),
+    Distance(distance::Distance),
+    Insert(insert::Insert),
+    Remove(remove::Remove),
+    Check(check::Check),
+    Backup(backup::Backup),
+    Vacuum(vacuum::Vacuum),
+    Export(export::Export),
+    Completions(completions::Completions),
+}
+
+impl Cli {
+    /// Does what the command line says.
+    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+        match &self.verb {
+            Verb::Stats(stats) => stats.run(output),
+            Verb::Get(get) => get.run(output),
+            Verb::Query(query) => query.run(output),
+            Verb::Hash(hash) => hash.run(output),
+            Verb::Distance(distance) => distance.run(output),
+            Verb::Insert(insert) => insert.run(output),
+            Verb::Remove(remove) => remove.run(output),
+            Verb::Check(check) => check.run(output),
+            Verb::Backup(backup) => backup.run(output),
+            Verb::Vacuum(vacuum) => vacuum.run(output),
+            Verb::Export(export) => export.run(output),
+            Verb::Completions(completions) => completions.run(output),
+        }
+    }
+}
+
+/// Why a text may have a fingerprint that means nothing.
+const SAYS_TOO_LITTLE: &str =
+    "the text says too little: it is too short, or one phrase over and over";
+
+/// The ids of documents, and where they are.
+#[derive(Debug, Args)]
+struct Documents {
+    /// The database
+    database: PathBuf,
+
+    /// The ids
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<u64>,
+}
+
+/// Says that there is no such document, which is a plain no.
+fn not_stored(id: u64) -> Answer {
+    note(format_args!("document {id} is not stored"));
+    Answer::No
+}
+
+/// Opens a database for reading, so that several can do so at once. A file that was not closed
+/// cleanly must be repaired first, which only a writer can; then it is opened as one.
+fn open_to_read(path: &Path) -> Result<Database> {
+    let refused = match Database::open_read_only(path) {
+        Ok(database) => return Ok(database),
+        Err(refused) => refused,
+    };
+    match refused {
+        Error::NotClosed { .. } | Error::Corrupt { .. } => match Database::open(path) {
+            Ok(database) => {
+                note(format_args!(
+                    "{} was not closed cleanly; it has been repaired",
+                    path.display()
+                ));
+                Ok(database)
+            }
+            // The first error says more than that of the attempt to mend it.
+            Err(_) => Err(refused.into()),
+        },
+        _ => Err(refused.into()),
+    }
+}

@@ -1,0 +1,168 @@
+//! Queries from a file, a batch at a time, so that memory is bounded.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use simdb::Fingerprint;
+
+use crate::formats::input::{Line, LineReader, Opened, Source, extension_of};
+use crate::formats::{Content, Fields, MAX_LINE_BYTES, jsonl, line_too_long, raw, utf8};
+
+/// The most queries of a batch: enough for all cores, few enough to hold their answers.
+const BATCH_QUERIES: usize = 1024;
+
+/// A batch with this many bytes of text is full.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Bytes of a raw fingerprint.
+const RAW_BYTES: usize = 8;
+
+/// How a file of queries is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum QueryFormat {
+    /// JSON Lines: objects with "fingerprint" or, without that, "text".
+    Jsonl,
+    /// Little-endian u64 fingerprints, 8 bytes each.
+    Raw,
+}
+
+/// What is asked for.
+pub enum Asked {
+    /// A text.
+    Text(String),
+    /// A fingerprint, and whether it says anything.
+    Fingerprint(Fingerprint, bool),
+}
+
+/// The queries of a file. The first bad one is an error that names its place.
+pub enum Queries {
+    /// JSON Lines.
+    Jsonl { name: String, lines: LineReader },
+    /// Raw fingerprints.
+    Raw { input: Opened, offset_bytes: u64 },
+}
+
+/// The format that the name of a file of queries promises.
+pub fn format_of(path: &Path) -> QueryFormat {
+    match extension_of(path).as_deref() {
+        Some("raw") => QueryFormat::Raw,
+        _ => QueryFormat::Jsonl,
+    }
+}
+
+impl Queries {
+    /// Opens a file of queries; `-` is standard input.
+    pub fn open(path: &Path, format: QueryFormat) -> Result<Self> {
+        let input = Source::new(path)?.open(&Default::default())?;
+        Ok(match format {
+            QueryFormat::Jsonl => Self::Jsonl {
+                name: input.name.clone(),
+                lines: LineReader::new(input, MAX_LINE_BYTES)?,
+            },
+            QueryFormat::Raw => Self::Raw {
+                input,
+                offset_bytes: 0,
+            },
+        })
+    }
+
+    /// The next queries in order; `None` when there are no more.
+    pub fn next_batch(&mut self) -> Result<Option<Vec<Asked>>> {
+        let mut batch = Vec::new();
+        let mut batch_bytes = 0;
+        while batch.len() < BATCH_QUERIES && batch_bytes < BATCH_BYTES {
+            let Some(asked) = self.next()? else { break };
+            if let Asked::Text(text) = &asked {
+                batch_bytes += text.len();
+            }
+            batch.push(asked);
+        }
+        Ok((!batch.is_empty()).then_some(batch))
+    }
+
+    fn next(&mut self) -> Result<Option<Asked>> {
+        match self {
+            Self::Jsonl { name, lines } => next_line(name, lines),
+            Self::Raw {
+                input,
+                offset_bytes,
+            } => next_raw(input, offset_bytes),
+        }
+    }
+}
+
+fn next_line(name: &str, lines: &mut LineReader) -> Result<Option<Asked>> {
+    while let Some((number, line)) = lines.next()? {
+        let bytes = match line {
+            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
+            Line::Whole(bytes) => Ok(bytes),
+            Line::TooLong => Err(line_too_long()),
+        };
+        return match bytes.and_then(utf8).and_then(parse) {
+            Ok(asked) => Ok(Some(asked)),
+            Err(reason) => bail!("{name}:{number}: {reason}"),
+        };
+    }
+    Ok(None)
+}
+
+/// Reads a query. What `simdb-cli get --json` prints is one: a document with both asks for its
+/// fingerprint.
+fn parse(line: &str) -> Result<Asked, String> {
+    let mut fields = Fields {
+        id: "id".to_owned(),
+        text: Some("text".to_owned()),
+        fingerprint: Some("fingerprint".to_owned()),
+    };
+    let parts = jsonl::parse(line, &fields)?;
+    if parts.fingerprint.is_some() {
+        fields.text = None;
+    } else if parts.text.is_some() {
+        fields.fingerprint = None;
+    } else {
+        return Err("there is neither a field \"text\" nor a field \"fingerprint\"".to_owned());
+    }
+    match parts.content(&fields, true)? {
+        Content {
+            fingerprint: Some((fingerprint, reliable)),
+            ..
+        } => Ok(Asked::Fingerprint(fingerprint, reliable)),
+        Content { text, .. } => Ok(Asked::Text(text.unwrap_or_default())),
+    }
+}
+
+fn next_raw(input: &mut Opened, offset_bytes: &mut u64) -> Result<Option<Asked>> {
+    let name = &input.name;
+    let mut bits = [0; RAW_BYTES];
+    let read = raw::fill(&mut *input.reader, &mut bits)
+        .with_context(|| format!("cannot read {name} beyond byte {offset_bytes}"))?;
+    match read {
+        0 => Ok(None),
+        RAW_BYTES => {
+            *offset_bytes += RAW_BYTES as u64;
+            let fingerprint = Fingerprint::from_bits(u64::from_le_bytes(bits));
+            Ok(Some(Asked::Fingerprint(fingerprint, true)))
+        }
+        _ => bail!(
+            "{name}: byte {offset_bytes}: the last fingerprint is cut: \
+             {read} of its {RAW_BYTES} bytes are there"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_a_text_or_a_fingerprint() {
+        assert!(matches!(parse(r#"{"text":"a"}"#), Ok(Asked::Text(text)) if text == "a"));
+        let both =
+            parse(r#"{"id":1,"fingerprint":"00000000000000ff","reliable":true,"text":null}"#);
+        assert!(matches!(both, Ok(Asked::Fingerprint(f, true)) if f.bits() == 0xff));
+        assert!(parse("{}").is_err_and(|reason| reason.contains("neither")));
+        assert!(parse(r#"{"fingerprint":"ff"}"#).is_err());
+        assert!(parse(r#"{"text":7}"#).is_err());
+    }
+}

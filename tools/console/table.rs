@@ -1,0 +1,139 @@
+//! Tables for people: columns that line up, texts cut to one line.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Where a column's cells stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// At the left: names and texts.
+    Left,
+    /// At the right: numbers.
+    Right,
+}
+
+/// Rows of cells. All rows are held until they are printed, because the widest cell decides.
+#[derive(Debug)]
+pub struct Table {
+    align: Vec<Align>,
+    rows: Vec<Vec<String>>,
+}
+
+/// Between two columns.
+const GAP: &str = "  ";
+
+impl Table {
+    /// A table with these columns and no rows.
+    pub fn new(align: &[Align]) -> Self {
+        Self {
+            align: align.to_vec(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row; it may have fewer cells than the table has columns.
+    pub fn row<Cell: Into<String>>(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// The lines of the table, without trailing blanks.
+    pub fn lines(&self) -> impl Iterator<Item = String> + '_ {
+        let mut widths = vec![0; self.align.len()];
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.width());
+            }
+        }
+        self.rows.iter().map(move |row| {
+            let mut line = String::new();
+            for ((cell, width), align) in row.iter().zip(&widths).zip(&self.align) {
+                if !line.is_empty() {
+                    line.push_str(GAP);
+                }
+                let blanks = " ".repeat(width - cell.width());
+                match align {
+                    Align::Left => line.extend([cell.as_str(), &blanks]),
+                    Align::Right => line.extend([blanks.as_str(), cell]),
+                }
+            }
+            line.truncate(line.trim_end().len());
+            line
+        })
+    }
+}
+
+/// How wide a line may be where there is no terminal to ask.
+const DEFAULT_COLUMNS: usize = 100;
+
+/// How many columns standard output has.
+pub fn columns() -> usize {
+    terminal_size::terminal_size_of(std::io::stdout())
+        .map_or(DEFAULT_COLUMNS, |(width, _)| usize::from(width.0))
+}
+
+/// A text on one line and at most `columns` wide: white space and control characters become
+/// single blanks, and what does not fit becomes an ellipsis.
+pub fn one_line(text: &str, columns: usize) -> String {
+    let mut line = String::new();
+    let mut used = 0;
+    let mut blank = false;
+    for c in text.trim().chars() {
+        if c.is_whitespace() || c.is_control() {
+            blank = true;
+            continue;
+        }
+        let width = c.width().unwrap_or(0) + usize::from(blank);
+        // One column is kept for the ellipsis.
+        if used + width >= columns && !fits(text, columns) {
+            line.push('…');
+            return line;
+        }
+        if blank {
+            line.push(' ');
+            blank = false;
+        }
+        line.push(c);
+        used += width;
+    }
+    line
+}
+
+/// Whether a text fits without an ellipsis. Looks at no more of it than could fit.
+fn fits(text: &str, columns: usize) -> bool {
+    let mut used = 0;
+    let mut blank = false;
+    for c in text.trim().chars() {
+        if c.is_whitespace() || c.is_control() {
+            blank = true;
+            continue;
+        }
+        used += c.width().unwrap_or(0) + usize::from(std::mem::take(&mut blank));
+        if used > columns {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_whatever_the_script() {
+        let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
+        table.row(["名言", "7", "last"]);
+        table.row(["a", "1,000", ""]);
+        let lines: Vec<_> = table.lines().collect();
+        assert_eq!(lines, ["名言      7  last", "a     1,000"]);
+    }
+
+    #[test]
+    fn a_text_is_cut_to_one_line() {
+        assert_eq!(one_line(" a\n\tb  c ", 10), "a b c");
+        assert_eq!(one_line("abcdefghij", 10), "abcdefghij");
+        assert_eq!(one_line("abcdefghijk", 10), "abcdefghi…");
+        assert_eq!(one_line("一二三四五六", 10), "一二三四…");
+        assert_eq!(one_line("a\u{1b}[31mred", 20), "a [31mred");
+        assert_eq!(one_line("", 10), "");
+    }
+}

@@ -1,0 +1,332 @@
+//! Opening what is to be read: files, standard input, compressed or not.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result, bail};
+
+/// How many bytes are asked of an input at a time.
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// The name that stands for standard input on the command line.
+const STDIN_ARGUMENT: &str = "-";
+
+/// A byte order mark, which some editors put before UTF-8.
+const BOM: &[u8] = "\u{feff}".as_bytes();
+
+/// An input that is named, known to be there, and not open yet.
+#[derive(Clone, Debug)]
+pub struct Source {
+    name: String,
+    /// `None`: standard input.
+    path: Option<PathBuf>,
+    /// `None`: not known, as for a pipe.
+    size_bytes: Option<u64>,
+}
+
+impl Source {
+    /// The input of that name on the command line.
+    pub fn new(argument: &Path) -> Result<Self> {
+        if argument == Path::new(STDIN_ARGUMENT) {
+            return Ok(Self::stdin());
+        }
+        let name = argument.display().to_string();
+        let metadata =
+            std::fs::metadata(argument).with_context(|| format!("cannot read {name}"))?;
+        if metadata.is_dir() {
+            bail!("cannot read {name}: it is a directory; name the files in it");
+        }
+        Ok(Self {
+            name,
+            path: Some(argument.to_owned()),
+            size_bytes: metadata.is_file().then_some(metadata.len()),
+        })
+    }
+
+    /// Standard input.
+    pub fn stdin() -> Self {
+        Self {
+            name: "<stdin>".to_owned(),
+            path: None,
+            size_bytes: None,
+        }
+    }
+
+    /// What it is called in messages and reports.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its path; `None` for standard input.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// How many bytes there are to read, before decompression, if that is known.
+    pub fn size_bytes(&self) -> Option<u64> {
+        self.size_bytes
+    }
+
+    /// Opens it. Bytes read from it, before decompression, are added to `bytes_read`.
+    pub fn open(&self, bytes_read: &Arc<AtomicU64>) -> Result<Opened> {
+        let name = self.name.clone();
+        let (plain, compression): (Box<dyn Read + Send>, _) = match &self.path {
+            None => (Box::new(io::stdin()), Compression::None),
+            Some(path) => {
+                let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+                (Box::new(file), Compression::of(path))
+            }
+        };
+        let counted = BufReader::with_capacity(
+            BUFFER_BYTES,
+            Counted {
+                input: plain,
+                bytes_read: Arc::clone(bytes_read),
+            },
+        );
+        let reader: Box<dyn BufRead + Send> = match compression {
+            Compression::None => Box::new(counted),
+            // A gzip file may have many members: that is how logs are appended to.
+            Compression::Gzip => Box::new(BufReader::with_capacity(
+                BUFFER_BYTES,
+                flate2::bufread::MultiGzDecoder::new(counted),
+            )),
+            Compression::Zstd => Box::new(BufReader::with_capacity(
+                BUFFER_BYTES,
+                zstd::stream::read::Decoder::with_buffer(counted)
+                    .with_context(|| format!("cannot read {name}"))?,
+            )),
+        };
+        Ok(Opened { name, reader })
+    }
+}
+
+/// What an input is compressed with, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Nothing.
+    None,
+    /// `.gz`
+    Gzip,
+    /// `.zst`
+    Zstd,
+}
+
+impl Compression {
+    /// The compression that a file name promises. The first bytes are not asked: those of a raw
+    /// file mean nothing, and could look like anything.
+    pub fn of(path: &Path) -> Self {
+        match lowercase_extension(path).as_deref() {
+            Some("gz") => Self::Gzip,
+            Some("zst") => Self::Zstd,
+            _ => Self::None,
+        }
+    }
+}
+
+/// The extension of a file name under a suffix of compression, in lower case.
+pub fn extension_of(path: &Path) -> Option<String> {
+    match Compression::of(path) {
+        Compression::None => lowercase_extension(path),
+        _ => lowercase_extension(&path.with_extension("")),
+    }
+}
+
+fn lowercase_extension(path: &Path) -> Option<String> {
+    let extension = path.extension()?.to_str()?;
+    Some(extension.to_ascii_lowercase())
+}
+
+/// An input that is open, decompressed.
+pub struct Opened {
+    /// What it is called in messages.
+    pub name: String,
+    /// Its bytes.
+    pub reader: Box<dyn BufRead + Send>,
+}
+
+impl Opened {
+    /// Leaves out a byte order mark at the start.
+    pub fn skip_bom(&mut self) -> Result<()> {
+        let start = self
+            .reader
+            .fill_buf()
+            .with_context(|| format!("cannot read {}", self.name))?;
+        if start.starts_with(BOM) {
+            self.reader.consume(BOM.len());
+        }
+        Ok(())
+    }
+
+    /// Bytes as if they had been read from a file. For tests.
+    #[cfg(test)]
+    pub fn of_bytes(name: &str, bytes: &[u8]) -> Self {
+        Self {
+            name: name.to_owned(),
+            reader: Box::new(io::Cursor::new(bytes.to_vec())),
+        }
+    }
+}
+
+/// Lines of bounded length, numbered from 1.
+pub struct LineReader {
+    input: Opened,
+    line: Vec<u8>,
+    number: u64,
+    limit_bytes: usize,
+}
+
+/// What a line is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line<'l> {
+    /// Its bytes, without the end of the line.
+    Whole(&'l [u8]),
+    /// It was longer than the limit, and is gone.
+    TooLong,
+}
+
+impl LineReader {
+    /// Reads lines of at most `limit_bytes`.
+    pub fn new(mut input: Opened, limit_bytes: usize) -> Result<Self> {
+        input.skip_bom()?;
+        Ok(Self {
+            input,
+            line: Vec::new(),
+            number: 0,
+            limit_bytes,
+        })
+    }
+
+    /// The next line and its number; `None` at the end. The last line may lack its line feed.
+    pub fn next(&mut self) -> Result<Option<(u64, Line<'_>)>> {
+        // The memory of one giant is not kept for the many that follow it.
+        self.line.clear();
+        self.line.shrink_to(BUFFER_BYTES);
+        let number = self.number + 1;
+        let outcome = read_line(&mut *self.input.reader, &mut self.line, self.limit_bytes);
+        let whole = outcome.with_context(|| {
+            format!(
+                "cannot read {} beyond line {}",
+                self.input.name, self.number
+            )
+        })?;
+        let Some(whole) = whole else {
+            return Ok(None);
+        };
+        self.number = number;
+        Ok(Some((
+            number,
+            if whole {
+                Line::Whole(&self.line)
+            } else {
+                Line::TooLong
+            },
+        )))
+    }
+}
+
+/// Reads one line, without its end, and says whether it was within the limit; `None` at the end
+/// of the input. What exceeds the limit is read over without being held.
+fn read_line(
+    mut reader: &mut (dyn BufRead + Send),
+    line: &mut Vec<u8>,
+    limit_bytes: usize,
+) -> io::Result<Option<bool>> {
+    // Two more for the end of the line.
+    let most = limit_bytes as u64 + 2;
+    if Read::take(&mut reader, most).read_until(b'\n', line)? == 0 {
+        return Ok(None);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+    } else if line.len() > limit_bytes {
+        reader.skip_until(b'\n')?;
+    }
+    Ok(Some(line.len() <= limit_bytes))
+}
+
+/// Counts what is read through it, for the progress bar.
+struct Counted {
+    input: Box<dyn Read + Send>,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.input.read(buffer)?;
+        self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(bytes: &[u8], limit_bytes: usize) -> Vec<String> {
+        let mut reader = LineReader::new(Opened::of_bytes("test", bytes), limit_bytes).unwrap();
+        let mut lines = Vec::new();
+        while let Some((number, line)) = reader.next().unwrap() {
+            lines.push(match line {
+                Line::Whole(bytes) => format!("{number}:{}", String::from_utf8_lossy(bytes)),
+                Line::TooLong => format!("{number}!"),
+            });
+        }
+        lines
+    }
+
+    #[test]
+    fn a_line_ends_in_a_line_feed_with_or_without_a_carriage_return_or_at_the_end() {
+        assert_eq!(lines(b"a\nb\r\n\nlast", 10), ["1:a", "2:b", "3:", "4:last"]);
+        assert!(lines(b"", 10).is_empty());
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_left_out() {
+        assert_eq!(lines("\u{feff}a\nb".as_bytes(), 10), ["1:a", "2:b"]);
+    }
+
+    #[test]
+    fn a_line_beyond_the_limit_is_read_over_and_counted() {
+        assert_eq!(
+            lines(b"abc\nabcd\nabcdefghijkl\r\nab\nabcdefg", 3),
+            ["1:abc", "2!", "3!", "4:ab", "5!"]
+        );
+        assert_eq!(lines(b"abc\r\nabcd\r\nx", 3), ["1:abc", "2!", "3:x"]);
+    }
+
+    #[test]
+    fn every_member_of_a_gzip_file_is_read_and_a_cut_one_is_an_error() {
+        use std::io::Write;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("two.txt.gz");
+        let mut bytes = Vec::new();
+        for text in ["one\n", "two\n"] {
+            let mut member = flate2::write::GzEncoder::new(&mut bytes, Default::default());
+            member.write_all(text.as_bytes()).unwrap();
+            member.finish().unwrap();
+        }
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            let opened = Source::new(&path)?.open(&Arc::default())?;
+            let mut reader = LineReader::new(opened, 100)?;
+            let mut count = 0;
+            while reader.next()?.is_some() {
+                count += 1;
+            }
+            anyhow::Ok(count)
+        };
+        assert_eq!(read(&bytes).unwrap(), 2);
+        let error = read(&bytes[..bytes.len() - 3]).unwrap_err();
+        assert!(
+            error.to_string().contains("two.txt.gz beyond line"),
+            "{error}"
+        );
+    }
+}

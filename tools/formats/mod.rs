@@ -1,0 +1,309 @@
+//! What documents come in: one file a format, and what they have in common.
+//!
+//! A bad record is told from an input that cannot be read on: the first is an [`Item::Reject`],
+//! which the loader may skip, the second is an error. So what is skipped is always one record
+//! whose place is known, never the silent rest of a file.
+
+pub mod delimited;
+pub mod input;
+pub mod jsonl;
+pub mod lines;
+pub mod raw;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use serde_json::Value;
+use simdb::{DocId, Fingerprint};
+
+/// The most bytes a text may have, in UTF-8.
+pub const MAX_TEXT_BYTES: usize = 64 << 20;
+
+/// The most bytes a line or a record of CSV may have: a text of the largest size still fits
+/// when every second character of it is escaped.
+pub const MAX_LINE_BYTES: usize = 2 * MAX_TEXT_BYTES;
+
+/// How the records of an input are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// JSON Lines: one object a line.
+    Jsonl,
+    /// Comma-separated values under a line of column names, quoted as in RFC 4180.
+    Csv,
+    /// Tab-separated values under a line of column names, never quoted.
+    Tsv,
+    /// One text a line; its id is its line number.
+    Lines,
+    /// Little-endian u64 pairs, document id and fingerprint, 16 bytes each.
+    Raw,
+}
+
+impl Format {
+    /// The format that a file name promises, under a suffix of compression.
+    pub fn of(path: &Path) -> Result<Self> {
+        Ok(match input::extension_of(path).as_deref() {
+            Some("jsonl" | "ndjson" | "json") => Self::Jsonl,
+            Some("csv") => Self::Csv,
+            Some("tsv" | "tab") => Self::Tsv,
+            Some("txt" | "lines") => Self::Lines,
+            Some("raw") => Self::Raw,
+            _ => bail!(
+                "cannot tell the format of {} from its name; say it with --format",
+                path.display()
+            ),
+        })
+    }
+
+    /// How a place in an input of this format is counted.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Raw => Unit::Byte,
+            Self::Jsonl | Self::Csv | Self::Tsv | Self::Lines => Unit::Line,
+        }
+    }
+}
+
+/// What the number of a place counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Lines, from 1.
+    Line,
+    /// Bytes after decompression, from 0.
+    Byte,
+}
+
+/// Where the parts of a document are found: the names of JSON fields or of columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// Its id.
+    pub id: String,
+    /// Its text, if texts are wanted.
+    pub text: Option<String>,
+    /// Its fingerprint, if it is not to be computed.
+    pub fingerprint: Option<String>,
+}
+
+/// The field beside a fingerprint that says whether it means anything; without it, it does.
+pub const RELIABLE_FIELD: &str = "reliable";
+
+/// The next thing an input holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// A document.
+    Record(Record),
+    /// Something that is none.
+    Reject(Reject),
+}
+
+/// A document as an input gives it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Its line, or the offset of its first byte.
+    pub number: u64,
+    /// Its id.
+    pub id: DocId,
+    /// What it is.
+    pub content: Content,
+}
+
+/// A text, a fingerprint, or both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Content {
+    /// The text.
+    pub text: Option<String>,
+    /// The fingerprint, and whether that is reliable.
+    pub fingerprint: Option<(Fingerprint, bool)>,
+}
+
+/// What is no document, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reject {
+    /// Its line, or the offset of its first byte.
+    pub number: u64,
+    /// Its id, if that could be read.
+    pub id: Option<DocId>,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Item {
+    /// A document whose content may be bad, but whose id is known.
+    fn of(number: u64, id: DocId, content: Result<Content, String>) -> Self {
+        match content {
+            Ok(content) => Self::Record(Record {
+                number,
+                id,
+                content,
+            }),
+            Err(reason) => Self::reject(number, Some(id), reason),
+        }
+    }
+
+    fn reject(number: u64, id: Option<DocId>, reason: String) -> Self {
+        Self::Reject(Reject { number, id, reason })
+    }
+}
+
+/// A reader of one input.
+pub trait Records {
+    /// The next record in order; `None` at the end. After an error there is nothing more.
+    fn next(&mut self) -> Result<Option<Item>>;
+
+    /// The id that the line after the last would have, in a format that counts its documents
+    /// itself.
+    fn next_id(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Reads an input that is opened already. `first_id` is the id of its first line, for a format
+/// that counts its documents itself.
+pub fn reader(
+    format: Format,
+    input: input::Opened,
+    fields: &Fields,
+    first_id: u64,
+) -> Result<Box<dyn Records>> {
+    Ok(match format {
+        Format::Jsonl => Box::new(jsonl::JsonLines::new(input, fields.clone())?),
+        Format::Csv => Box::new(delimited::Delimited::csv(input, fields)?),
+        Format::Tsv => Box::new(delimited::Delimited::tsv(input, fields)?),
+        Format::Lines => Box::new(lines::Lines::new(input, first_id)?),
+        Format::Raw => Box::new(raw::Raw::new(input)),
+    })
+}
+
+/// An id: an integer, or a string of digits, because whoever wrote the file may have had no
+/// integers of 64 bits.
+pub fn id_of(value: &Value) -> Result<DocId, String> {
+    let id = match value {
+        Value::Number(number) => number.as_u64(),
+        Value::String(digits) => return id_of_digits(digits),
+        _ => None,
+    };
+    id.map(DocId).ok_or_else(|| match value {
+        // Some are not written back as they were read: 18446744073709551616 as
+        // 1.8446744073709552e19, -0 as -0.0.
+        Value::Number(number)
+            if number.is_f64() && number.as_f64().is_some_and(|number| number.fract() == 0.0) =>
+        {
+            not_an_id("the number")
+        }
+        _ => not_an_id(&value.to_string()),
+    })
+}
+
+/// An id in decimal digits, without sign or blanks.
+pub fn id_of_digits(text: &str) -> Result<DocId, String> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(id) if digits => Ok(DocId(id)),
+        _ => Err(not_an_id(&format!("{text:?}"))),
+    }
+}
+
+fn not_an_id(given: &str) -> String {
+    format!(
+        "{} is not an id: an integer from 0 to {} is expected",
+        excerpt(given),
+        u64::MAX
+    )
+}
+
+/// A fingerprint in hexadecimal digits.
+pub fn fingerprint_of(digits: &str) -> Result<Fingerprint, String> {
+    digits.parse().map_err(|_| {
+        format!(
+            "{} is not a fingerprint: 16 hexadecimal digits are expected",
+            excerpt(&format!("{digits:?}"))
+        )
+    })
+}
+
+/// A text, unless it is longer than a document may be.
+pub fn text_of(text: String) -> Result<String, String> {
+    match text.len() {
+        0..=MAX_TEXT_BYTES => Ok(text),
+        len => Err(format!(
+            "the text has {len} bytes; at most {MAX_TEXT_BYTES} are read"
+        )),
+    }
+}
+
+/// A line as text.
+pub fn utf8(bytes: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(bytes)
+        .map_err(|error| format!("invalid UTF-8 after {} bytes of it", error.valid_up_to()))
+}
+
+/// Why a line that exceeds the limit is no record.
+pub fn line_too_long() -> String {
+    format!("the line is longer than {MAX_LINE_BYTES} bytes")
+}
+
+/// As much of a bad value as a message can bear.
+fn excerpt(value: &str) -> String {
+    const SHOWN: usize = 60;
+    match value.char_indices().nth(SHOWN) {
+        None => value.to_owned(),
+        Some((end, _)) => format!("{}…", &value[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_format_is_told_from_the_name_under_the_compression() {
+        for (name, format) in [
+            ("a.jsonl", Format::Jsonl),
+            ("a.ndjson.gz", Format::Jsonl),
+            ("dir.d/a.csv.zst", Format::Csv),
+            ("A.TSV", Format::Tsv),
+            ("a.txt", Format::Lines),
+            ("a.raw", Format::Raw),
+        ] {
+            assert_eq!(Format::of(Path::new(name)).unwrap(), format, "{name}");
+        }
+        for name in ["a", "a.gz", "a.docx"] {
+            let error = Format::of(Path::new(name)).unwrap_err().to_string();
+            assert!(error.contains("--format"), "{error}");
+        }
+    }
+
+    #[test]
+    fn ids_are_unsigned_integers_or_their_digits() {
+        assert_eq!(id_of(&json!(u64::MAX)), Ok(DocId(u64::MAX)));
+        assert_eq!(id_of(&json!("18446744073709551615")), Ok(DocId(u64::MAX)));
+        for bad in [
+            json!(-1),
+            json!(1.5),
+            json!(1.0),
+            json!(null),
+            json!([1]),
+            json!(""),
+        ] {
+            assert!(id_of(&bad).unwrap_err().contains("is not an id"), "{bad}");
+        }
+        for bad in ["+1", "-1", " 1", "0x1", "1e3", "18446744073709551616"] {
+            assert!(id_of_digits(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_would_be_written_otherwise_is_not_repeated() {
+        for number in ["18446744073709551616", "-0", "2.00"] {
+            let value = serde_json::from_str(number).unwrap();
+            let reason = id_of(&value).unwrap_err();
+            assert!(reason.starts_with("the number is not an id"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_long_bad_value_is_shortened() {
+        let reason = id_of(&json!("x".repeat(1000))).unwrap_err();
+        assert!(reason.len() < 200, "{reason}");
+    }
+}

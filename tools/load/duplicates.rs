@@ -1,0 +1,211 @@
+//! [`Duplicates`]: what was dropped, and for what: for machines as it happens, for people the
+//! most doubtful of them in the end.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+use simdb::{Database, DocId, Document, Fingerprint, Match};
+
+use super::ledger::Input;
+use super::options::Options;
+use super::report::ReportFile;
+use crate::console::table::{Align, Table, columns, one_line};
+use crate::console::{Output, counted};
+
+/// A document that was dropped.
+#[derive(Debug)]
+pub struct Duplicate {
+    /// Its id.
+    pub id: DocId,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+    /// What it is a near-duplicate of.
+    pub nearest: Match,
+    /// Its text, if that is to be reported.
+    pub text: Option<String>,
+}
+
+/// A line of the file of duplicates.
+#[derive(Serialize)]
+struct DuplicateLine<'d> {
+    id: u64,
+    fingerprint: String,
+    duplicate_of: u64,
+    distance: u32,
+    file: &'d str,
+    line: Option<u64>,
+    byte: Option<u64>,
+    text: Option<&'d str>,
+}
+
+/// All documents that were dropped, as far as they are reported.
+pub struct Duplicates {
+    file: Option<ReportFile>,
+    count: u64,
+    shown_most: usize,
+    /// The least alike first, then as they came.
+    shown: BTreeMap<(Reverse<u32>, u64), Duplicate>,
+}
+
+/// How much of a text is held to be shown: more than any terminal has columns.
+const SHOWN_COLUMNS: usize = 1000;
+
+impl Duplicates {
+    /// None yet. That the file of duplicates can be written is known at once.
+    pub fn new(options: &Options) -> Result<Self> {
+        Ok(Self {
+            file: options
+                .duplicates
+                .as_deref()
+                .map(ReportFile::create)
+                .transpose()?,
+            count: 0,
+            shown_most: options.show_duplicates.unwrap_or(0),
+            shown: BTreeMap::new(),
+        })
+    }
+
+    /// The text of a document as far as it is reported, and only left with it if it is kept.
+    pub fn text_of(&self, document: &mut Document, keep_texts: bool) -> Option<String> {
+        let reported = self.file.is_some() || self.shown_most > 0;
+        match (reported, keep_texts) {
+            (true, true) => document.text.clone(),
+            (true, false) => document.text.take(),
+            (false, true) => None,
+            (false, false) => {
+                document.text = None;
+                None
+            }
+        }
+    }
+
+    /// Notes a document that was dropped.
+    pub fn push(&mut self, duplicate: Duplicate, input: &Input, number: u64) -> Result<()> {
+        if let Some(file) = &mut self.file {
+            file.line(&DuplicateLine {
+                id: duplicate.id.0,
+                fingerprint: duplicate.fingerprint.to_string(),
+                duplicate_of: duplicate.nearest.id.0,
+                distance: duplicate.nearest.distance,
+                file: input.source.name(),
+                line: input.line(number),
+                byte: input.byte(number),
+                text: duplicate.text.as_deref(),
+            })?;
+        }
+        self.count += 1;
+        if self.shown_most > 0 {
+            let text = duplicate.text.map(|text| one_line(&text, SHOWN_COLUMNS));
+            let key = (Reverse(duplicate.nearest.distance), self.count);
+            self.shown.insert(key, Duplicate { text, ..duplicate });
+            if self.shown.len() > self.shown_most {
+                self.shown.pop_last();
+            }
+        }
+        Ok(())
+    }
+
+    /// Finishes the file of duplicates.
+    pub fn finish(&mut self) -> Result<()> {
+        self.file.as_mut().map_or(Ok(()), ReportFile::finish)
+    }
+
+    /// Shows some of what was dropped beside what was kept for it.
+    pub fn show(self, database: &Path, output: &mut Output) -> Result<()> {
+        if self.shown.is_empty() {
+            return Ok(());
+        }
+        let shown = self.shown.len() as u64;
+        let snapshot = Database::open_read_only(database)?.snapshot()?;
+        for duplicate in self.shown.into_values() {
+            let Match { id, distance, .. } = duplicate.nearest;
+            let bits = if distance == 1 { "bit" } else { "bits" };
+            let kept = snapshot.get(id)?.and_then(|document| document.text);
+            let kept = kept.map(|text| one_line(&text, SHOWN_COLUMNS));
+            let (kept, dropped) = where_they_differ(kept, duplicate.text, text_columns());
+            output.line(format_args!("{distance} {bits} apart"))?;
+            let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
+            table.row(["  kept".to_owned(), id.to_string(), kept]);
+            table.row(["  dropped".to_owned(), duplicate.id.to_string(), dropped]);
+            for line in table.lines() {
+                output.line(line)?;
+            }
+            output.line("")?;
+        }
+        if self.count > shown {
+            output.line(format_args!(
+                "and {} more; --duplicates FILE lists them all\n",
+                counted(self.count - shown, "duplicate")
+            ))?;
+        }
+        Ok(())
+    }
+}
+
+/// Both texts cut to a width, and started late enough that the first difference is seen. A text
+/// that is not known is `-`.
+fn where_they_differ(
+    kept: Option<String>,
+    dropped: Option<String>,
+    columns: usize,
+) -> (String, String) {
+    let (Some(kept), Some(dropped)) = (&kept, &dropped) else {
+        let shown = |text: Option<String>| text.map_or("-".to_owned(), |t| one_line(&t, columns));
+        return (shown(kept), shown(dropped));
+    };
+    let equal = kept
+        .chars()
+        .zip(dropped.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let differ = kept != dropped;
+    // An early difference is seen anyhow; a character may be two columns wide.
+    let skipped = if differ && equal > columns / 4 {
+        equal - columns / 4
+    } else {
+        0
+    };
+    let shown = |text: &String| match skipped {
+        0 => one_line(text, columns),
+        _ => {
+            let rest: String = text.chars().skip(skipped).collect();
+            format!("…{}", one_line(&rest, columns - 1))
+        }
+    };
+    (shown(kept), shown(dropped))
+}
+
+/// How wide a text may be beside its fate and an ordinary id.
+fn text_columns() -> usize {
+    const BESIDE: usize = 22;
+    columns().saturating_sub(BESIDE).max(BESIDE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_shown_where_they_differ() {
+        let shown = |kept: &str, dropped: &str| {
+            where_they_differ(Some(kept.to_owned()), Some(dropped.to_owned()), 12)
+        };
+        let pair = |kept: &str, dropped: &str| (kept.to_owned(), dropped.to_owned());
+        assert_eq!(shown("abc", "abd"), pair("abc", "abd"));
+        assert_eq!(
+            shown("abcdefghijklX", "abcdefghijklY"),
+            pair("…jklX", "…jklY")
+        );
+        assert_eq!(
+            shown("abcdefghijklm", "abcdefghijklm"),
+            pair("abcdefghijk…", "abcdefghijk…")
+        );
+        assert_eq!(
+            where_they_differ(None, Some("a".to_owned()), 12),
+            pair("-", "a")
+        );
+    }
+}

@@ -1,0 +1,225 @@
+//! Loading: from the options to the summary.
+//!
+//! - [`options`]: the command line
+//! - [`pipeline`]: inputs to documents, in order
+//! - [`bulk`]: documents to the database, sorted, all at once
+//! - [`unique`]: the same one after another, near-duplicates left out
+//! - [`ledger`], [`places`], [`report`]: what became of every record, and where it was
+//! - [`duplicates`], [`summary`]: what is told in the end
+
+mod bulk;
+mod duplicates;
+mod ledger;
+pub mod options;
+mod pipeline;
+mod places;
+mod report;
+mod summary;
+mod unique;
+
+use std::io::IsTerminal;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use indicatif::ProgressBar;
+use simdb::{Builder, Database, Fingerprinter, Recipe, Settings};
+
+use self::ledger::{Input, Ledger};
+use self::options::Options;
+use self::pipeline::{PIPELINE_BYTES, Pipeline, Plan};
+use crate::console::files::folder_of;
+use crate::console::interrupt::Interrupt;
+use crate::console::progress::Progress;
+use crate::console::{Answer, Output};
+use crate::formats::Format;
+use crate::formats::input::Source;
+
+/// Loads what the options say.
+pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
+    let started = Instant::now();
+    options.check()?;
+    let interrupt = Interrupt::listen()?;
+    let inputs = inputs(options)?;
+    report::check(options, &inputs)?;
+    let target = Target::open(options)?;
+    let settings = target.settings();
+    if options.fingerprint.is_some() && options.text.is_some() && !settings.keep_texts {
+        bail!(
+            "--text beside --fingerprint needs a database that keeps texts; create it with \
+             --keep-texts, or leave one of them out"
+        );
+    }
+    let total_bytes = inputs.iter().map(|input| input.source.size_bytes()).sum();
+    let mut load = Load {
+        pipeline: Pipeline::start(
+            Plan {
+                inputs: inputs.clone(),
+                fields: options.fields()?,
+                first_id: options.first_id,
+                fingerprinter: Fingerprinter::new(settings.recipe),
+                threads: options.threads(),
+                // A report of duplicates shows texts even if the database does not keep them.
+                keep_texts: settings.keep_texts || options.unique.is_some(),
+            },
+            interrupt.clone(),
+        )?,
+        ledger: Ledger::new(inputs, options.on_error, options.rejects.as_deref())?,
+        progress: options.progress,
+        bar: options.progress.bytes(total_bytes),
+        interrupt,
+    };
+    load.bar.set_prefix("reading");
+    let outcome = match options.unique {
+        None => bulk::load(target, options, &mut load).map(|()| None),
+        Some(radius) => unique::load(target, options, radius, &mut load).map(Some),
+    };
+    load.bar.finish_and_clear();
+    let duplicates = outcome?;
+    load.ledger.finish()?;
+    if let Some(duplicates) = duplicates {
+        duplicates.show(&options.database, output)?;
+    }
+    summary::print(options, &load.ledger.counts, started.elapsed(), output)?;
+    Ok(Answer::Yes)
+}
+
+/// What a load works with, whichever way it goes.
+struct Load {
+    pipeline: Pipeline,
+    ledger: Ledger,
+    progress: Progress,
+    bar: ProgressBar,
+    interrupt: Interrupt,
+}
+
+impl Load {
+    /// Shows what is done after all inputs are read. The work of it is not known yet.
+    fn start_writing(&mut self) {
+        self.bar.finish_and_clear();
+        self.bar = self.progress.work();
+        self.bar.set_prefix("writing");
+    }
+
+    /// The next batch of documents; `None` when all inputs are read.
+    fn next(&mut self) -> Result<Option<pipeline::Batch<pipeline::Entry>>> {
+        let bar = &self.bar;
+        self.pipeline.next(|bytes| bar.set_position(bytes))
+    }
+}
+
+/// The inputs, all of them looked at before anything is read, so that a wrong name does not
+/// show hours later.
+fn inputs(options: &Options) -> Result<Vec<Input>> {
+    let sources = if options.inputs.is_empty() {
+        if std::io::stdin().is_terminal() {
+            bail!("there is nothing to load; name files, or - for standard input");
+        }
+        vec![Source::stdin()]
+    } else {
+        options
+            .inputs
+            .iter()
+            .map(|input| Source::new(input))
+            .collect::<Result<_>>()?
+    };
+    let mut stdin_seen = false;
+    let mut inputs = Vec::with_capacity(sources.len());
+    for source in sources {
+        let format = match (options.format, source.path()) {
+            (Some(format), _) => format,
+            (None, None) => Format::Jsonl,
+            (None, Some(path)) => Format::of(path)?,
+        };
+        if source.path().is_none() && std::mem::replace(&mut stdin_seen, true) {
+            bail!("standard input can be read only once");
+        }
+        if options.fingerprint.is_some() && format == Format::Lines {
+            bail!("plain lines have no field for --fingerprint; use jsonl, csv, tsv or raw");
+        }
+        inputs.push(Input { source, format });
+    }
+    Ok(inputs)
+}
+
+/// The database that is loaded into.
+enum Target {
+    /// It is there, and open.
+    Existing(Box<Database>),
+    /// It is to be created.
+    New(Settings),
+}
+
+impl Target {
+    fn open(options: &Options) -> Result<Self> {
+        let path = &options.database;
+        let recipe = options.recipe()?;
+        if !path
+            .try_exists()
+            .with_context(|| format!("cannot look for {}", path.display()))?
+        {
+            let folder = folder_of(path);
+            if !folder.is_dir() {
+                bail!(
+                    "cannot create {}: there is no folder {}",
+                    path.display(),
+                    folder.display()
+                );
+            }
+            return Ok(Self::New(Settings {
+                recipe: recipe.unwrap_or_else(Recipe::ngram),
+                keep_texts: options.keep_texts,
+                frozen: options.frozen,
+            }));
+        }
+        let mut builder = cached(options.memory);
+        if let Some(recipe) = recipe {
+            builder = builder.recipe(recipe);
+        }
+        let database = builder.open(path)?;
+        let settings = database.settings();
+        if options.keep_texts && !settings.keep_texts {
+            bail!(
+                "{} was created without --keep-texts, which cannot be changed; \
+                 load into a new database",
+                path.display()
+            );
+        }
+        if options.frozen && !settings.frozen {
+            bail!(
+                "{} was created without --frozen, which cannot be changed; \
+                 load into a new database",
+                path.display()
+            );
+        }
+        Ok(Self::Existing(Box::new(database)))
+    }
+
+    fn settings(&self) -> Settings {
+        match self {
+            Self::Existing(database) => database.settings().clone(),
+            Self::New(settings) => settings.clone(),
+        }
+    }
+}
+
+/// A builder that creates a database with these settings.
+fn builder_of(settings: &Settings, memory_bytes: u64) -> Builder {
+    cached(memory_bytes)
+        .recipe(settings.recipe)
+        .keep_texts(settings.keep_texts)
+        .frozen(settings.frozen)
+}
+
+/// Of the memory that is left beside the pipeline, half goes to the cache of the storage engine,
+/// half to what waits to be written.
+fn half_of(memory_bytes: u64) -> u64 {
+    memory_bytes
+        .saturating_sub(PIPELINE_BYTES)
+        .max(memory_bytes / 4)
+        / 2
+}
+
+fn cached(memory_bytes: u64) -> Builder {
+    let cache_bytes = usize::try_from(half_of(memory_bytes)).unwrap_or(usize::MAX);
+    Database::builder().cache_bytes(cache_bytes)
+}

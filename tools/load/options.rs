@@ -1,0 +1,263 @@
+//! The command line of `simdb-load`.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::{Parser, ValueEnum};
+use simdb::Recipe;
+
+use super::report::is_stdout;
+use crate::console::parse_size;
+use crate::console::progress::Progress;
+use crate::formats::{Fields, Format};
+
+/// The least memory a load is given.
+pub const LEAST_MEMORY_BYTES: u64 = 64 << 20;
+
+/// Loads documents into a near-duplicate database, all of them or none.
+///
+/// The database is created if it is missing. A document has an id (an integer from 0 to 2^64 - 1,
+/// or a string of its digits) and a text, which is made a fingerprint, or a fingerprint that was
+/// made elsewhere. Repeating a load is harmless: what is there already is only counted. A document
+/// counts as there already if its id and fingerprint are; that its text has changed is ignored.
+///
+/// An interrupted or failed load leaves the database as it was, or none if there was none. One
+/// that is killed (kill -9, a power cut) may leave temporary files and folders beside it, named
+/// .simdb-XXXXXX.new, .simdb-load-XXXX and .REPORT.XXXX.new; when no load is running they are safe to delete.
+#[derive(Debug, Parser)]
+#[command(name = "simdb-load", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n{DETAILS}"))]
+pub struct Options {
+    /// The database; it is created if it is missing
+    pub database: PathBuf,
+
+    /// Files to load, in this order; `-` is standard input, as is no INPUT at all
+    ///
+    /// Files named .gz and .zst are read through.
+    #[arg(value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
+
+    /// How the inputs are written [default: by the extension of each; standard input: jsonl]
+    #[arg(long, value_enum, help_heading = "Input")]
+    pub format: Option<Format>,
+
+    /// The field or column that holds the id
+    #[arg(
+        long,
+        value_name = "FIELD",
+        default_value = "id",
+        help_heading = "Input"
+    )]
+    pub id: String,
+
+    /// The field or column that holds the text [default: text]
+    ///
+    /// With --fingerprint, the text is not read unless this option is given; then it is kept
+    /// beside the fingerprint, which the database must be made for (--keep-texts).
+    #[arg(long, value_name = "FIELD", help_heading = "Input")]
+    pub text: Option<String>,
+
+    /// Read fingerprints of 16 hexadecimal digits from this field or column, instead of texts
+    ///
+    /// If there is a field or column `reliable` too, and it is false, the document is stored as
+    /// one whose fingerprint says nothing.
+    #[arg(long, value_name = "FIELD", help_heading = "Input")]
+    pub fingerprint: Option<String>,
+
+    /// The id of the first line, for the format `lines`; the others count up from there, over
+    /// all inputs
+    #[arg(long, value_name = "ID", default_value_t = 1, help_heading = "Input")]
+    pub first_id: u64,
+
+    /// Keep only the first, in the order of the input, of documents whose fingerprints differ in
+    /// at most this many bits; also drop those so close to one in the database
+    #[arg(
+        long,
+        value_name = "RADIUS",
+        value_parser = clap::value_parser!(u32).range(0..=64),
+        help_heading = "Duplicates"
+    )]
+    pub unique: Option<u32>,
+
+    /// Write each document dropped by --unique to this file as a line of JSON; `-` is standard
+    /// output
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "unique",
+        help_heading = "Duplicates"
+    )]
+    pub duplicates: Option<PathBuf>,
+
+    /// Show documents dropped by --unique beside those they duplicate, the least alike first, at
+    /// most this many [default: 20]
+    ///
+    /// The text of the one that is kept is known if the database keeps texts.
+    #[arg(
+        long,
+        value_name = "COUNT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "20",
+        requires = "unique",
+        conflicts_with = "json",
+        help_heading = "Duplicates"
+    )]
+    pub show_duplicates: Option<usize>,
+
+    /// What to do about a bad record, or an id that is taken by another fingerprint
+    #[arg(long, value_enum, default_value_t, help_heading = "Errors")]
+    pub on_error: OnError,
+
+    /// Write each record left out by `--on-error skip` to this file as a line of JSON; `-` is
+    /// standard output
+    #[arg(long, value_name = "FILE", help_heading = "Errors")]
+    pub rejects: Option<PathBuf>,
+
+    /// The way from text to fingerprint: ngram or jieba [default: ngram]
+    #[arg(long, value_name = "NAME", help_heading = "New database")]
+    pub recipe: Option<String>,
+
+    /// Keep the texts, so that matches can be shown
+    #[arg(long, help_heading = "New database")]
+    pub keep_texts: bool,
+
+    /// Pack the database as tightly as can be; it cannot be changed afterwards
+    #[arg(long, help_heading = "New database")]
+    pub frozen: bool,
+
+    /// How much memory to use, at least 64MiB
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = parse_size,
+        help_heading = "Resources"
+    )]
+    pub memory: u64,
+
+    /// How many threads make fingerprints [default: all cores]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=1024),
+        help_heading = "Resources"
+    )]
+    pub threads: Option<u16>,
+
+    /// Print the summary as one line of JSON
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+
+    /// Whether to show progress on standard error
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub progress: Progress,
+}
+
+/// What to do about a bad record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum OnError {
+    /// Load nothing at all.
+    #[default]
+    Abort,
+    /// Leave it out and go on.
+    Skip,
+}
+
+impl Options {
+    /// Where the parts of a document are found.
+    pub fn fields(&self) -> Result<Fields> {
+        let text = match (&self.text, &self.fingerprint) {
+            (None, None) => Some("text".to_owned()),
+            (text, _) => text.clone(),
+        };
+        let fields = Fields {
+            id: self.id.clone(),
+            text,
+            fingerprint: self.fingerprint.clone(),
+        };
+        let names = [
+            Some(&fields.id),
+            fields.text.as_ref(),
+            fields.fingerprint.as_ref(),
+        ];
+        for (place, name) in names.iter().enumerate() {
+            if name.is_some() && names[..place].contains(name) {
+                bail!("--id, --text and --fingerprint must name different fields");
+            }
+        }
+        Ok(fields)
+    }
+
+    /// The recipe asked for, if one is.
+    pub fn recipe(&self) -> Result<Option<Recipe>> {
+        Ok(self.recipe.as_deref().map(Recipe::by_name).transpose()?)
+    }
+
+    /// How many threads make fingerprints.
+    pub fn threads(&self) -> usize {
+        match self.threads {
+            Some(threads) => usize::from(threads),
+            None => std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    /// Refuses combinations that cannot be meant.
+    pub fn check(&self) -> Result<()> {
+        if self.memory < LEAST_MEMORY_BYTES {
+            bail!("--memory must be at least 64MiB");
+        }
+        if self.reports_to_stdout() == 2 {
+            bail!("--duplicates and --rejects cannot both go to standard output");
+        }
+        Ok(())
+    }
+
+    /// Whether lines of JSON go to standard output while the load is going on.
+    pub fn streams_to_stdout(&self) -> bool {
+        self.reports_to_stdout() > 0
+    }
+
+    fn reports_to_stdout(&self) -> usize {
+        [&self.duplicates, &self.rejects]
+            .into_iter()
+            .flatten()
+            .filter(|file| is_stdout(file))
+            .count()
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  simdb-load news.simdb news.jsonl.gz
+  simdb-load news.simdb more.csv --id nr --text body --on-error skip --rejects bad.jsonl
+  simdb-load quotes.simdb quotes.jsonl --keep-texts --unique 3 --show-duplicates
+  zcat big.jsonl.gz | simdb-load big.simdb - --memory 8GiB --json
+";
+
+const DETAILS: &str = "\
+Formats:
+  jsonl   one JSON object a line (.jsonl, .ndjson, .json); blank lines are skipped
+  csv     a line of column names, then records quoted as in RFC 4180 (.csv)
+  tsv     the same with tabs, and never quoted (.tsv, .tab)
+  lines   the text is the line, the id its number; blank lines are skipped, but counted
+          (.txt, .lines)
+  raw     little-endian u64 pairs, document id and fingerprint, 16 bytes each (.raw)
+
+Summary (--json): read = inserted + duplicates + present + rejected
+  read                  documents and bad records in the inputs
+  inserted              documents that are new in the database
+  duplicates            documents dropped by --unique
+  rejected              records left out by --on-error skip
+  present               documents that were there already, id and fingerprint alike
+  unreliable            documents read whose text says too little: too short, or one phrase over
+                        and over; they are stored, and never a match or a duplicate
+  seconds, documents_per_second, file_bytes
+
+Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, text
+Lines of --rejects:     file, line, byte, id, reason
+  Both files appear, or replace those of their names, when the load has succeeded.
+  line counts from 1; raw inputs have the offset of the record in byte instead; what is not
+  known is null.
+
+Exit codes: 0 loaded (with rejects too, if they are to be skipped), 2 not loaded.
+";

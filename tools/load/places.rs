@@ -1,0 +1,194 @@
+//! [`Places`]: where each document of a load was read, in a few bytes for all of them.
+//!
+//! A bulk load numbers documents as they are pushed, and reports a conflict by that number
+//! when the inputs are long closed. Documents mostly follow one another line by line, so only
+//! where they do not is written down: as runs, each a gap and a length, both as variable-length
+//! integers. A regular input takes a few bytes in all; the worst one, whose every second line
+//! is left out, two bytes a document.
+
+use crate::formats::Unit;
+use crate::formats::raw::PAIR_BYTES;
+
+/// Where the documents of a load were read.
+#[derive(Debug, Default)]
+pub struct Places {
+    segments: Vec<Segment>,
+    documents: u64,
+}
+
+/// Documents of one input that follow one another, with gaps.
+#[derive(Debug)]
+struct Segment {
+    /// How many documents came before it.
+    first_position: u64,
+    input: usize,
+    /// From one document to the next where there is no gap: a line, or the bytes of a pair.
+    step: u64,
+    /// The number of its first document.
+    first_number: u64,
+    /// Runs but the last: gap before the run in steps, documents in the run.
+    runs: Vec<u8>,
+    /// The run that is still growing.
+    last_gap: u64,
+    last_len: u64,
+    /// The number that its next document has if there is no gap.
+    next_number: u64,
+}
+
+/// A segment is read from its start to find a place in it, so it must not grow without bound.
+const SEGMENT_BYTES: usize = 1 << 14;
+
+impl Places {
+    /// Notes the place of the next document.
+    pub fn push(&mut self, input: usize, unit: Unit, number: u64) {
+        let fits = self.segments.last().is_some_and(|last| {
+            last.input == input && last.runs.len() < SEGMENT_BYTES && number >= last.next_number
+        });
+        if !fits {
+            self.segments
+                .push(Segment::new(self.documents, input, unit, number));
+        }
+        if let Some(last) = self.segments.last_mut() {
+            last.push(number);
+        }
+        self.documents += 1;
+    }
+
+    /// The input and the number, line or offset, of the document pushed at this position.
+    pub fn find(&self, position: u64) -> Option<(usize, u64)> {
+        if position >= self.documents {
+            return None;
+        }
+        let after = self
+            .segments
+            .partition_point(|segment| segment.first_position <= position);
+        let segment = self.segments.get(after.checked_sub(1)?)?;
+        Some((
+            segment.input,
+            segment.number(position - segment.first_position)?,
+        ))
+    }
+}
+
+impl Segment {
+    fn new(first_position: u64, input: usize, unit: Unit, number: u64) -> Self {
+        Self {
+            first_position,
+            input,
+            step: match unit {
+                Unit::Line => 1,
+                Unit::Byte => PAIR_BYTES as u64,
+            },
+            first_number: number,
+            runs: Vec::new(),
+            last_gap: 0,
+            last_len: 0,
+            next_number: number,
+        }
+    }
+
+    fn push(&mut self, number: u64) {
+        let gap = (number - self.next_number) / self.step;
+        if gap > 0 {
+            write_varint(&mut self.runs, self.last_gap);
+            write_varint(&mut self.runs, self.last_len);
+            self.last_gap = gap;
+            self.last_len = 0;
+        }
+        self.last_len += 1;
+        self.next_number = number + self.step;
+    }
+
+    /// The number of its document at this index.
+    fn number(&self, index: u64) -> Option<u64> {
+        let mut left = index;
+        let mut steps = 0;
+        let mut runs = &self.runs[..];
+        while !runs.is_empty() {
+            let gap = read_varint(&mut runs)?;
+            let len = read_varint(&mut runs)?;
+            steps += gap;
+            if left < len {
+                return Some(self.first_number + (steps + left) * self.step);
+            }
+            left -= len;
+            steps += len;
+        }
+        Some(self.first_number + (steps + self.last_gap + left) * self.step)
+    }
+}
+
+/// Seven bits a byte, the lowest first; the top bit says that more follow.
+fn write_varint(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_found(pushed: &[(usize, u64)], unit: Unit) -> Places {
+        let mut places = Places::default();
+        for &(input, number) in pushed {
+            places.push(input, unit, number);
+        }
+        for (position, &place) in pushed.iter().enumerate() {
+            assert_eq!(
+                places.find(position as u64),
+                Some(place),
+                "position {position}"
+            );
+        }
+        assert_eq!(places.find(pushed.len() as u64), None);
+        places
+    }
+
+    #[test]
+    fn every_place_is_found_again() {
+        assert_found(&[], Unit::Line);
+        assert_found(
+            &[(0, 1), (0, 2), (0, 5), (0, 1000), (0, 1001), (2, 1), (2, 3)],
+            Unit::Line,
+        );
+        assert_found(
+            &[(0, 0), (0, 16), (0, 32), (1, 0), (1, 16), (0, 0)],
+            Unit::Byte,
+        );
+        assert_found(&[(0, 7), (0, 7 + (1 << 40))], Unit::Line);
+    }
+
+    #[test]
+    fn a_regular_input_takes_no_memory_and_an_irregular_one_little() {
+        let regular: Vec<_> = (1..50_000).map(|line| (0, line)).collect();
+        let places = assert_found(&regular, Unit::Line);
+        assert_eq!(places.segments.len(), 1);
+        assert!(places.segments[0].runs.is_empty());
+
+        let irregular: Vec<_> = (1..50_000).map(|line| (0, line * 2)).collect();
+        let places = assert_found(&irregular, Unit::Line);
+        let bytes: usize = places
+            .segments
+            .iter()
+            .map(|segment| segment.runs.len())
+            .sum();
+        assert!(bytes <= 2 * irregular.len(), "{bytes}");
+        assert!(places.segments.len() > 1);
+    }
+}

@@ -1,0 +1,244 @@
+//! Loading one document after another, leaving out what is nearly there already.
+//!
+//! Everything is one transaction. A new database is built under a temporary name beside its own,
+//! which it gets when it is whole.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use simdb::{
+    BulkEvent, Change, Database, DocId, Error, Fingerprint, Outcome, Settings, Transaction,
+};
+use tempfile::TempPath;
+
+use super::duplicates::{Duplicate, Duplicates};
+use super::options::Options;
+use super::pipeline::Entry;
+use super::{Load, Target, builder_of, half_of};
+use crate::console::files::{folder_of, persist_new};
+use crate::console::interrupt::interrupted;
+
+/// The most documents applied at a time; an interruption waits for no more.
+const APPLY_DOCUMENTS: usize = 1 << 18;
+
+/// What temporary folders are called, so that whoever finds one after a power cut knows.
+const TEMPORARY_PREFIX: &str = ".simdb-load-";
+
+/// Loads what comes out of the pipeline, unless it lies within the radius of what is there.
+pub fn load(target: Target, options: &Options, radius: u32, load: &mut Load) -> Result<Duplicates> {
+    let mut duplicates = Duplicates::new(options)?;
+    let outcome = match target {
+        Target::Existing(database) => apply_all(&database, options, radius, load, &mut duplicates),
+        Target::New(settings) => create(&settings, options, radius, load, &mut duplicates),
+    };
+    outcome?;
+    duplicates.finish()?;
+    Ok(duplicates)
+}
+
+/// Builds a new database in a temporary folder and gives it its name.
+fn create(
+    settings: &Settings,
+    options: &Options,
+    radius: u32,
+    load: &mut Load,
+    duplicates: &mut Duplicates,
+) -> Result<()> {
+    let target = &options.database;
+    let folder = folder_of(target);
+    let temporary = tempfile::Builder::new()
+        .prefix(TEMPORARY_PREFIX)
+        .tempdir_in(folder)
+        .with_context(|| format!("cannot create a folder in {}", folder.display()))?;
+    let path = temporary.path().join("new.simdb");
+    // What is frozen cannot be added to, so that comes last.
+    let growing = Settings {
+        frozen: false,
+        ..settings.clone()
+    };
+    let database = builder_of(&growing, options.memory)
+        .create(&path)
+        .map_err(|error| not_created(error.into(), target))?;
+    apply_all(&database, options, radius, load, duplicates)
+        .map_err(|error| not_created(error, target))?;
+    if settings.frozen {
+        return freeze(&database, settings, options, load);
+    }
+    drop(database);
+    TempPath::try_from_path(path)
+        .and_then(|temporary| persist_new(temporary, target))
+        .with_context(|| {
+            format!(
+                "cannot put the new database in place as {}",
+                target.display()
+            )
+        })
+}
+
+/// Copies a database into a new one that is packed as tightly as can be.
+fn freeze(
+    database: &Database,
+    settings: &Settings,
+    options: &Options,
+    load: &mut Load,
+) -> Result<()> {
+    let mut bulk = builder_of(settings, options.memory)
+        .bulk_create(&options.database, half_of(options.memory))?;
+    load.start_writing();
+    for document in database.snapshot()?.documents() {
+        bulk.push(document?)?;
+        load.interrupt.check()?;
+    }
+    let outcome = bulk.finish(|event| {
+        if let BulkEvent::Progress { done, total } = event {
+            load.bar.set_length(total);
+            load.bar.set_position(done);
+        }
+        if load.interrupt.is_set() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    match outcome {
+        Err(Error::Interrupted { .. }) => Err(interrupted()),
+        outcome => Ok(outcome.map(drop)?),
+    }
+}
+
+/// What went wrong with the file under its temporary name, said of the name it would have got:
+/// whatever became of the one, the other is not there.
+fn not_created(error: anyhow::Error, target: &Path) -> anyhow::Error {
+    let cause = match error.downcast::<Error>() {
+        Ok(Error::CommitUnknown { source, .. } | Error::Storage { source, .. }) => {
+            anyhow::Error::from_boxed(source)
+        }
+        Ok(Error::Io { source, .. }) => source.into(),
+        Ok(error) => return error.into(),
+        Err(error) => return error,
+    };
+    cause.context(format!(
+        "{} was not created; mend the cause and load again",
+        target.display()
+    ))
+}
+
+/// Applies all documents in one transaction.
+fn apply_all(
+    database: &Database,
+    options: &Options,
+    radius: u32,
+    load: &mut Load,
+    duplicates: &mut Duplicates,
+) -> Result<()> {
+    let keep_texts = database.settings().keep_texts;
+    let most_bytes = half_of(options.memory) / 2;
+    let mut transaction = database.begin()?;
+    let mut waiting = Waiting::default();
+    while let Some(batch) = load.next()? {
+        for entry in batch.records {
+            load.ledger.counts.read += 1;
+            match entry {
+                Entry::Reject(reject) => load.ledger.reject(batch.input, &reject)?,
+                Entry::Document(number, mut document) => {
+                    load.ledger.counts.unreliable += u64::from(!document.reliable);
+                    let text = duplicates.text_of(&mut document, keep_texts);
+                    waiting.push(
+                        Arrived {
+                            input: batch.input,
+                            number,
+                            id: document.id,
+                            fingerprint: document.fingerprint,
+                            text,
+                        },
+                        Change::InsertUnique { document, radius },
+                    );
+                }
+            }
+            if waiting.is_full(most_bytes) {
+                waiting.apply(&mut transaction, load, duplicates)?;
+                load.interrupt.check()?;
+            }
+        }
+    }
+    waiting.apply(&mut transaction, load, duplicates)?;
+    load.interrupt.check()?;
+    load.start_writing();
+    Ok(transaction.commit()?)
+}
+
+/// Documents that wait to be applied.
+#[derive(Default)]
+struct Waiting {
+    arrived: Vec<Arrived>,
+    changes: Vec<Change>,
+    bytes: u64,
+}
+
+/// What must be known of a document when it is a duplicate.
+struct Arrived {
+    input: usize,
+    number: u64,
+    id: DocId,
+    fingerprint: Fingerprint,
+    text: Option<String>,
+}
+
+impl Waiting {
+    fn push(&mut self, arrived: Arrived, change: Change) {
+        let kept = match &change {
+            Change::InsertUnique { document, .. } => document.text.as_ref().map_or(0, String::len),
+            _ => 0,
+        };
+        let shown = arrived.text.as_ref().map_or(0, String::len);
+        self.bytes += (kept + shown + size_of::<Arrived>() + size_of::<Change>()) as u64;
+        self.arrived.push(arrived);
+        self.changes.push(change);
+    }
+
+    fn is_full(&self, most_bytes: u64) -> bool {
+        self.changes.len() >= APPLY_DOCUMENTS || self.bytes >= most_bytes
+    }
+
+    /// Applies what waits, and notes what became of each.
+    fn apply(
+        &mut self,
+        transaction: &mut Transaction<'_>,
+        load: &mut Load,
+        duplicates: &mut Duplicates,
+    ) -> Result<()> {
+        self.bytes = 0;
+        let outcomes = transaction.apply(self.changes.drain(..))?;
+        for (arrived, outcome) in self.arrived.drain(..).zip(outcomes) {
+            let Arrived {
+                input,
+                number,
+                id,
+                fingerprint,
+                text,
+            } = arrived;
+            match outcome {
+                Outcome::Exists { stored } if stored == fingerprint => {
+                    load.ledger.counts.present += 1;
+                }
+                Outcome::Exists { stored } => load.ledger.conflict(input, number, id, stored)?,
+                Outcome::Duplicate(nearest) => {
+                    load.ledger.counts.duplicates += 1;
+                    duplicates.push(
+                        Duplicate {
+                            id,
+                            fingerprint,
+                            nearest,
+                            text,
+                        },
+                        &load.ledger.inputs[input],
+                        number,
+                    )?;
+                }
+                _ => load.ledger.counts.inserted += 1,
+            }
+        }
+        Ok(())
+    }
+}

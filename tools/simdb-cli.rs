@@ -1,0 +1,18 @@
+//! `simdb-cli`: looks into a database of simdb, asks it, and makes small changes by hand.
+//!
+//! - [`commands`]: one file a verb
+//! - [`formats`]: what queries come in; shared with `simdb-load`
+//! - [`console`]: exit codes, errors, results, progress; shared with `simdb-load`
+
+mod commands;
+#[allow(dead_code, reason = "each tool uses what it needs of what both share")]
+mod console;
+#[allow(dead_code, reason = "queries come in fewer formats than documents")]
+mod formats;
+
+use clap::Parser;
+
+fn main() -> std::process::ExitCode {
+    let cli = commands::Cli::parse();
+    console::run(|output| cli.run(output))
+}

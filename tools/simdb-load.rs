@@ -1,0 +1,17 @@
+//! `simdb-load`: files of documents into a database of simdb, all of them or none.
+//!
+//! - [`load`]: what is done, from the options to the summary
+//! - [`formats`]: what the documents come in
+//! - [`console`]: exit codes, errors, results, progress; shared with `simdb-cli`
+
+#[allow(dead_code, reason = "each tool uses what it needs of what both share")]
+mod console;
+mod formats;
+mod load;
+
+use clap::Parser;
+
+fn main() -> std::process::ExitCode {
+    let options = load::options::Options::parse();
+    console::run(|output| load::run(&options, output))
+}
