@@ -77,3 +77,7 @@ pub use snapshot::Snapshot;
 pub use store::stats::{Stats, TableStats};
 pub use transaction::Transaction;
 
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
