@@ -8,6 +8,7 @@
 //! - [`duplicates`], [`summary`]: what is told in the end
 
 mod bulk;
+mod clashes;
 mod duplicates;
 mod ledger;
 pub mod options;
@@ -40,7 +41,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
     options.check()?;
     let interrupt = Interrupt::listen()?;
     let inputs = inputs(options)?;
-    report::check(options, &inputs)?;
+    clashes::check(options, &inputs)?;
     let target = Target::open(options)?;
     let settings = target.settings();
     if options.fingerprint.is_some() && options.text.is_some() && !settings.keep_texts {

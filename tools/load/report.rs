@@ -4,45 +4,11 @@ use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde::Serialize;
 use tempfile::TempPath;
 
-use super::ledger::Input;
-use super::options::Options;
-use crate::console::files::{Identity, temporary_beside};
-
-/// Refuses reports that cannot be, or would replace the database, an input, or one another.
-/// Nothing is opened for that.
-pub fn check(options: &Options, inputs: &[Input]) -> Result<()> {
-    let mut taken = vec![(Identity::of(&options.database), "the database")];
-    for input in inputs {
-        match input.source.path() {
-            Some(path) => taken.push((Identity::of(path), "an input")),
-            None if cfg!(unix) => taken.push((Identity::of(Path::new("/dev/stdin")), "an input")),
-            None => {}
-        }
-    }
-    let reports = [
-        (&options.rejects, "--rejects"),
-        (&options.duplicates, "--duplicates"),
-    ];
-    for (report, option) in reports {
-        let Some(path) = report.as_deref() else {
-            continue;
-        };
-        let Destination::File = destination(path) else {
-            continue;
-        };
-        replaceable(path).with_context(|| format!("cannot create {}", path.display()))?;
-        let identity = Identity::of(path);
-        if let Some((_, what)) = taken.iter().find(|(taken, _)| taken.is(&identity)) {
-            bail!("{option} {} is {what}; name another file", path.display());
-        }
-        taken.push((identity, "the file of --rejects"));
-    }
-    Ok(())
-}
+use crate::console::files::temporary_beside;
 
 /// Whether a report of that name goes to standard output.
 pub fn is_stdout(path: &Path) -> bool {
@@ -75,6 +41,14 @@ fn destination(path: &Path) -> Destination {
         Destination::Stream
     } else {
         Destination::File
+    }
+}
+
+/// The file that a report of that name will replace or become, if it is to be a file.
+pub fn target_of(path: &Path) -> io::Result<Option<PathBuf>> {
+    match destination(path) {
+        Destination::File => replaceable(path).map(Some),
+        Destination::Stdout | Destination::Stream => Ok(None),
     }
 }
 

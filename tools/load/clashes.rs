@@ -1,0 +1,43 @@
+//! Refuses reports that would replace what the load reads or makes.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::ledger::Input;
+use super::options::Options;
+use super::report;
+use crate::console::files::Identity;
+
+/// Refuses reports that cannot be, or would replace the database, an input, or one another.
+/// Nothing is opened for that.
+pub fn check(options: &Options, inputs: &[Input]) -> Result<()> {
+    let mut taken = vec![(Identity::of(&options.database), "the database")];
+    for input in inputs {
+        match input.source.path() {
+            Some(path) => taken.push((Identity::of(path), "an input")),
+            None if cfg!(unix) => taken.push((Identity::of(Path::new("/dev/stdin")), "an input")),
+            None => {}
+        }
+    }
+    let reports = [
+        (&options.rejects, "--rejects"),
+        (&options.duplicates, "--duplicates"),
+    ];
+    for (report, option) in reports {
+        let Some(path) = report.as_deref() else {
+            continue;
+        };
+        let target =
+            report::target_of(path).with_context(|| format!("cannot create {}", path.display()))?;
+        if target.is_none() {
+            continue;
+        }
+        let identity = Identity::of(path);
+        if let Some((_, what)) = taken.iter().find(|(taken, _)| taken.is(&identity)) {
+            bail!("{option} {} is {what}; name another file", path.display());
+        }
+        taken.push((identity, "the file of --rejects"));
+    }
+    Ok(())
+}
