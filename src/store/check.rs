@@ -30,22 +30,23 @@ pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result
     let path = || store.place.path().to_path_buf();
     match Arc::get_mut(&mut store.handle) {
         None => return Err(Error::SnapshotHeld { path: path() }),
-        Some(Handle::Writable(database)) => match database.check_integrity() {
-            Ok(true) => {}
-            Ok(false) => {
-                damage.push("the storage engine found damage in its pages and mended it".to_owned())
-            }
-            Err(redb::DatabaseError::Storage(redb::StorageError::Corrupted(what))) => {
-                damage.push(format!(
-                    "the storage engine found damage in its pages: {what}"
-                ));
-                return Ok(damage);
-            }
-            Err(cause) => return Err(store.place.opening(cause)),
-        },
         Some(Handle::ReadOnly(_)) => return Err(Error::ReadOnly { path: path() }),
+        Some(Handle::Writable(database)) => {
+            let place = &store.place;
+            let integrity = place.guarded(|| match database.check_integrity() {
+                Err(redb::DatabaseError::Storage(cause)) => Err(place.reading(cause)),
+                other => other.map_err(|cause| place.opening(cause)),
+            });
+            match noted(integrity, &mut damage)? {
+                Some(true) => {}
+                Some(false) => damage
+                    .push("the storage engine found damage in its pages and mended it".to_owned()),
+                None => return Ok(damage),
+            }
+        }
     }
-    let Some(view) = noted(store.read(), &mut damage)? else {
+    let view = store.place.guarded(|| store.read());
+    let Some(view) = noted(view, &mut damage)? else {
         return Ok(damage);
     };
     let Counters {

@@ -1,9 +1,10 @@
 //! What redb reports, as an [`Error`] that names the file.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// The database file that errors of the store are about.
 #[derive(Clone, Debug)]
@@ -88,6 +89,19 @@ impl Place {
             },
             other => self.storage("open", other.into()),
         }
+    }
+
+    /// Runs what may meet damage that redb answers with a panic, and makes that an error.
+    pub(crate) fn guarded<T>(&self, run: impl FnOnce() -> Result<T>) -> Result<T> {
+        // Nothing that was in the making is looked at again after a panic.
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+            let message = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("without a word");
+            Err(self.corrupt(format!("the storage engine gave up: {message}")))
+        })
     }
 
     fn storage(&self, action: &'static str, cause: redb::Error) -> Error {

@@ -93,9 +93,9 @@ impl Store {
         let place = Place::new(path);
         loop {
             let before = identity(&place)?;
-            let handle = open(&place)?;
+            let store = place.guarded(|| Self::with_handle(open(&place)?, place.clone()))?;
             if identity(&place)? == before {
-                return Self::with_handle(handle, place);
+                return Ok(store);
             }
         }
     }
