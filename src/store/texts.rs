@@ -29,19 +29,35 @@ pub(crate) fn refuse_too_long(id: DocId, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// The bytes under which a text is stored.
-pub(crate) fn encode(id: DocId, text: &str) -> Result<Vec<u8>> {
-    refuse_too_long(id, text)?;
-    let mut payload = vec![ZSTANDARD];
-    // Compression into memory does not fail; if it did, the plain text would do.
-    let compressed = zstd::bulk::compress(text.as_bytes(), ZSTANDARD_LEVEL).unwrap_or_default();
-    if !compressed.is_empty() && compressed.len() < text.len() {
-        payload.extend_from_slice(&compressed);
-    } else {
-        payload[0] = PLAIN;
-        payload.extend_from_slice(text.as_bytes());
+/// Makes texts the bytes they are stored under. It holds the tables of the compression, which take
+/// longer to make than a short text takes to compress.
+#[derive(Default)]
+pub(crate) struct Encoder {
+    compressor: Option<zstd::bulk::Compressor<'static>>,
+}
+
+impl Encoder {
+    /// The bytes under which a text is stored.
+    pub(crate) fn encode(&mut self, id: DocId, text: &str) -> Result<Vec<u8>> {
+        refuse_too_long(id, text)?;
+        let mut payload = vec![ZSTANDARD];
+        let compressed = self.compress(text).unwrap_or_default();
+        if !compressed.is_empty() && compressed.len() < text.len() {
+            payload.extend_from_slice(&compressed);
+        } else {
+            payload[0] = PLAIN;
+            payload.extend_from_slice(text.as_bytes());
+        }
+        Ok(seal(&payload))
     }
-    Ok(seal(&payload))
+
+    /// Compression into memory does not fail; if it did, the plain text would do.
+    fn compress(&mut self, text: &str) -> Option<Vec<u8>> {
+        if self.compressor.is_none() {
+            self.compressor = zstd::bulk::Compressor::new(ZSTANDARD_LEVEL).ok();
+        }
+        self.compressor.as_mut()?.compress(text.as_bytes()).ok()
+    }
 }
 
 /// The text stored under these bytes.
@@ -86,14 +102,15 @@ mod tests {
     #[test]
     fn texts_come_back_short_and_long() {
         let place = Place::new(std::path::Path::new("texts.simdb"));
+        let mut encoder = Encoder::default();
         for text in ["", "短", &"the cat sat on the mat. ".repeat(500)] {
-            let bytes = encode(DocId(1), text).unwrap();
+            let bytes = encoder.encode(DocId(1), text).unwrap();
             assert_eq!(decode(DocId(1), &bytes, &place).unwrap(), text);
             let mut damaged = bytes.clone();
             damaged[bytes.len() / 2] ^= 1;
             assert!(decode(DocId(1), &damaged, &place).is_err());
         }
         let long = "again ".repeat(10_000);
-        assert!(encode(DocId(1), &long).unwrap().len() < long.len() / 50);
+        assert!(encoder.encode(DocId(1), &long).unwrap().len() < long.len() / 50);
     }
 }

@@ -185,12 +185,13 @@ impl WriteTransaction {
             return Ok(tally);
         }
         let writing = |cause: redb::StorageError| self.place.writing(cause);
+        let mut encoder = texts::Encoder::default();
         let mut table = self.open_texts()?;
         for edit in edits {
             match edit.text {
                 TextEdit::Keep => {}
                 TextEdit::Put(text) => {
-                    let bytes = texts::encode(edit.id, &text)?;
+                    let bytes = encoder.encode(edit.id, &text)?;
                     let old = table.insert(edit.id.0, bytes.as_slice()).map_err(writing)?;
                     tally.added += u64::from(old.is_none());
                 }
@@ -207,6 +208,7 @@ impl WriteTransaction {
     /// returns the bytes they took.
     pub(crate) fn add_texts(&mut self, sorted: &[(DocId, String)]) -> Result<u64> {
         let (mut added, mut stored_bytes) = (0, 0);
+        let mut encoder = texts::Encoder::default();
         {
             let mut table = self.open_texts()?;
             for (id, text) in sorted {
@@ -215,7 +217,7 @@ impl WriteTransaction {
                     .map_err(|cause| self.place.reading(cause))?
                     .is_none()
                 {
-                    let bytes = texts::encode(*id, text)?;
+                    let bytes = encoder.encode(*id, text)?;
                     table
                         .insert(id.0, bytes.as_slice())
                         .map_err(|cause| self.place.writing(cause))?;
