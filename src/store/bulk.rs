@@ -53,7 +53,7 @@ impl Load {
     /// A load into a new file.
     pub(crate) fn create(path: &Path, header: &Header, memory_bytes: u64) -> Result<Self> {
         let memory = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
-        let file = NewFile::create(path, header, memory / 4)?;
+        let file = NewFile::create(path, header, memory / 4, None)?;
         Ok(Self::to(Target::New(file), path, memory))
     }
 

@@ -20,10 +20,6 @@ const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
 
 /// Writes the database as of now to a new file at `path`.
 pub(crate) fn backup(store: &Store, path: &Path) -> Result<()> {
-    if path.symlink_metadata().is_ok() {
-        let path = path.to_path_buf();
-        return Err(Error::AlreadyExists { path });
-    }
     // A copy of what is private is private.
     let permissions = std::fs::metadata(store.path())
         .map_err(|source| Error::Io {
@@ -32,7 +28,7 @@ pub(crate) fn backup(store: &Store, path: &Path) -> Result<()> {
             source,
         })?
         .permissions();
-    let file = NewFile::create_beside(path, store.header(), CACHE_BYTES, Some(permissions))?;
+    let file = NewFile::create(path, store.header(), CACHE_BYTES, Some(permissions))?;
     copy(&store.read()?, &file)?;
     file.place()
 }

@@ -61,7 +61,7 @@ impl Store {
             let path = path.to_path_buf();
             return Err(Error::FrozenEmpty { path });
         }
-        NewFile::create(path, &header, cache_bytes)?.place()?;
+        NewFile::create(path, &header, cache_bytes, None)?.place()?;
         Self::open(path, cache_bytes)
     }
 

@@ -38,18 +38,23 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Creates an empty database that will be placed at `target`, where nothing may be yet.
-    pub(crate) fn create(target: &Path, header: &Header, cache_bytes: usize) -> Result<Self> {
+    /// Creates an empty database that will be placed at `target`, where nothing may be yet. The
+    /// file gets no more permissions than those given, from the start.
+    pub(crate) fn create(
+        target: &Path,
+        header: &Header,
+        cache_bytes: usize,
+        permissions: Option<Permissions>,
+    ) -> Result<Self> {
         if target.symlink_metadata().is_ok() {
             return Err(Error::AlreadyExists {
                 path: target.to_path_buf(),
             });
         }
-        Self::create_beside(target, header, cache_bytes, None)
+        Self::create_beside(target, header, cache_bytes, permissions)
     }
 
-    /// Like [`create`](Self::create), for a target that may be there and be replaced. The file
-    /// gets no more permissions than those given, from the start.
+    /// Like [`create`](Self::create), for a target that may be there and be replaced.
     pub(crate) fn create_beside(
         target: &Path,
         header: &Header,
