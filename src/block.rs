@@ -7,6 +7,14 @@
 //! most a − 1, whichever order the blocks are taken in: else the differing bits were at least
 //! (b + 1)(a + 1) + (3 − b)a = 4a + b + 1 (Norouzi, Punjani, Fleet, CVPR 2012, section 3). So it is
 //! enough to look at the fingerprints whose block keys differ that little from the query's.
+//!
+//! Taken in a ring, the blocks say more. Let each block be allowed one bit more than its share:
+//! these allowances sum to r + 1, so what the blocks differ in falls short of them in sum, and
+//! (the cycle lemma) there is a block to start at from which every partial sum falls short. That
+//! block differs in at most its share, and together with the next block in at most the two
+//! shares and one bit (Qin, Xiao, *Pigeonring*, VLDB 2018, section 4). It owns the match. Since
+//! the next block is what a table is sorted by within a key, a key that very many fingerprints
+//! have need not be read whole.
 
 use crate::fingerprint::Fingerprint;
 
@@ -41,6 +49,12 @@ pub(crate) fn front_range(key: u16) -> (u64, u64) {
     (from, from | (u64::MAX >> BLOCK_BITS))
 }
 
+/// The smallest and the largest rotated fingerprint with these two keys in front.
+fn second_range(key: u16, second: u16) -> (u64, u64) {
+    let from = u64::from(key) << (64 - BLOCK_BITS) | u64::from(second) << (64 - 2 * BLOCK_BITS);
+    (from, from | (u64::MAX >> (2 * BLOCK_BITS)))
+}
+
 /// Which block keys to probe for a radius.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Probes {
@@ -71,13 +85,7 @@ impl Probes {
 
     /// How many keys of a block are to be probed.
     pub(crate) fn count(&self, block: usize) -> u64 {
-        let Some(share) = self.shares[block] else {
-            return 0;
-        };
-        let choose = |taken: u32| {
-            (0..taken).fold(1, |n, i| n * u64::from(BLOCK_BITS - i) / u64::from(i + 1))
-        };
-        (0..=share.min(BLOCK_BITS)).map(choose).sum()
+        self.shares[block].map_or(0, keys_within)
     }
 
     /// The keys of a block to probe for a query with this key, in ascending order.
@@ -90,15 +98,59 @@ impl Probes {
         keys
     }
 
-    /// The first block whose probes meet the pair: the one that reports it, so that each match
-    /// is reported once. There is one for every pair within the radius.
+    /// The parts of a key that hold all matches which `block` owns, if they are at most `most`:
+    /// the smallest and the largest rotated fingerprint of each, in ascending order. `rotated` is
+    /// the query, and the key one of its [`keys`](Self::keys).
+    pub(crate) fn parts(
+        &self,
+        block: usize,
+        rotated: u64,
+        key: u16,
+        most: u64,
+    ) -> Option<Vec<(u64, u64)>> {
+        let distance = (front_key(rotated) ^ key).count_ones();
+        let share = (self.allowance(block) + self.allowance(next(block)))
+            .checked_sub(distance + 1)?
+            .min(BLOCK_BITS);
+        if keys_within(share) > most {
+            return None;
+        }
+        let mut seconds = Vec::new();
+        push_keys_near(front_key(rotated << BLOCK_BITS), share, 0, &mut seconds);
+        seconds.sort_unstable();
+        let parts = seconds.into_iter().map(|second| second_range(key, second));
+        Some(parts.collect())
+    }
+
+    /// The first block that differs in at most its share, and with the next one in less than
+    /// both are allowed: the one that reports the match, so that each is reported once. There is
+    /// one for every pair within the radius.
     pub(crate) fn owner(&self, a: Fingerprint, b: Fingerprint) -> Option<usize> {
         let differing = Fingerprint::from_bits(a.bits() ^ b.bits());
-        self.blocks().find(|block| {
-            let distance = front_key(rotate(differing, *block)).count_ones();
-            self.shares[*block].is_some_and(|share| distance <= share)
+        let distance = |block: usize| front_key(rotate(differing, block)).count_ones();
+        self.blocks().find(|&block| {
+            let (first, second) = (distance(block), distance(next(block)));
+            first < self.allowance(block)
+                && first + second < self.allowance(block) + self.allowance(next(block))
         })
     }
+
+    /// One more than the share of a block; nothing if it need not be probed.
+    fn allowance(&self, block: usize) -> u32 {
+        self.shares[block].map_or(0, |share| share + 1)
+    }
+}
+
+/// The block that follows another when it is rotated to the front.
+fn next(block: usize) -> usize {
+    (block + 1) % BLOCKS
+}
+
+/// How many keys differ from a key in up to `share` bits.
+fn keys_within(share: u32) -> u64 {
+    let choose =
+        |taken: u32| (0..taken).fold(1, |n, i| n * u64::from(BLOCK_BITS - i) / u64::from(i + 1));
+    (0..=share.min(BLOCK_BITS)).map(choose).sum()
 }
 
 /// The key and every key that differs from it in up to `share` of the bits from `bit` on.
@@ -162,10 +214,8 @@ mod tests {
                         let flips =
                             low_bits(w) << 48 | low_bits(x) << 32 | low_bits(y) << 16 | low_bits(z);
                         let b = Fingerprint::from_bits(a.bits() ^ flips);
-                        assert!(
-                            probes.owner(a, b).is_some(),
-                            "radius {radius}: {w} {x} {y} {z}"
-                        );
+                        let owner = probes.owner(a, b);
+                        assert!(owner.is_some(), "radius {radius}: {w} {x} {y} {z}");
                     }
                 }
             }

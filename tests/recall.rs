@@ -270,3 +270,55 @@ fn skewed_fingerprints_answer_as_the_plain_scan_does() {
     }
     assert!(grown.within(query, 0).unwrap().is_empty());
 }
+
+/// A key of 60,000 fingerprints is not read whole; its neighbours are all found nevertheless.
+#[test]
+fn a_key_that_very_many_fingerprints_have_answers_as_the_plain_scan_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hot_keys.simdb");
+    let mut random = SplitMix(5);
+    let centres: Vec<u64> = (0..3).map(|_| random.next() >> 16).collect();
+    let mut fingerprints: Vec<u64> = Vec::new();
+    for centre in &centres {
+        for spread in (0..=8).flat_map(spreads) {
+            fingerprints.push(flipped(*centre, spread, &mut random));
+        }
+    }
+    // Three blocks have a hot key, the same one and 0 in two of them.
+    fingerprints.extend((0..60_000).map(|_| random.next() >> 16));
+    fingerprints.extend((0..40_000).map(|_| random.next() & !0xffff));
+    fingerprints.extend((0..20_000).map(|_| random.next() & !0xffff_0000 | 0x1234_0000));
+    let documents: BTreeMap<u64, u64> = (0..).zip(fingerprints).collect();
+    let mut load = Database::builder().bulk_create(&path, 64 << 20).unwrap();
+    for (id, bits) in &documents {
+        load.push(Document::new(DocId(*id), Fingerprint::from_bits(*bits)))
+            .unwrap();
+    }
+    load.finish(|_| ControlFlow::Continue(())).unwrap();
+    let db = Database::open(&path).unwrap();
+    let snapshot = db.snapshot().unwrap();
+
+    let mut queries = centres.clone();
+    queries.extend(centres.iter().map(|centre| centre & !0xffff));
+    queries.extend(
+        centres
+            .iter()
+            .map(|centre| centre & !0xffff_0000 | 0x1234_0000),
+    );
+    queries.extend(documents.values().step_by(10_007));
+    for radius in 0..=8 {
+        for query in &queries {
+            let expected = plain_scan(&documents, *query, radius);
+            assert_eq!(within(&snapshot, *query, radius), expected, "{radius}");
+        }
+        let batch: Vec<Fingerprint> = queries
+            .iter()
+            .copied()
+            .map(Fingerprint::from_bits)
+            .collect();
+        let answers = snapshot.within_batch(&batch, radius).unwrap();
+        for (query, answer) in batch.iter().zip(answers) {
+            assert_eq!(answer, snapshot.within(*query, radius).unwrap());
+        }
+    }
+}

@@ -7,10 +7,10 @@ mod watch;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use super::index::Index;
 use super::new_file::{NewFile, folder_of};
 use super::schema::Header;
 use super::sort::Sorter;
-use super::tables::Index;
 use super::{Store, texts};
 use crate::document::{DocId, Document};
 use crate::error::{Error, Result};

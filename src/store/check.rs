@@ -45,6 +45,8 @@ pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result
             }
         }
     }
+    // What was read before was perhaps not what the file holds now.
+    store.runs.clear();
     let view = store.place.guarded(|| store.read());
     let Some(view) = noted(view, &mut damage)? else {
         return Ok(damage);
@@ -54,6 +56,7 @@ pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result
         distinct_fingerprints,
         unreliable,
         texts,
+        ..
     } = view.counters;
     let mut walk = Walk {
         damage,

@@ -183,6 +183,11 @@ impl<'b, E: Entry> Chunk<'b, E> {
         })
     }
 
+    /// The last entry, if there is one.
+    pub(crate) fn last(&self) -> Option<E> {
+        self.entries().next_back()
+    }
+
     /// The entries that are at least `from`, in order.
     pub(crate) fn entries_from(&self, from: E) -> impl Iterator<Item = E> + 'b {
         let below =

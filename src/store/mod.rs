@@ -7,14 +7,18 @@ pub(crate) mod check;
 mod chunk;
 pub(crate) mod copy;
 mod fault;
+mod index;
 mod new_file;
 mod packed;
+mod postings;
 mod read;
+mod runs;
 mod schema;
 mod sort;
 pub(crate) mod stats;
 mod tables;
 mod texts;
+mod walk;
 mod write;
 
 use std::path::Path;
@@ -25,10 +29,13 @@ use redb::ReadableDatabase;
 use crate::error::{Error, Result};
 use fault::Place;
 use new_file::NewFile;
+use runs::RunCache;
 
+pub(crate) use index::{DocumentsOf, Index, SCANNED};
+pub(crate) use packed::Step;
 pub(crate) use read::ReadView;
+pub(crate) use runs::Run;
 pub(crate) use schema::Header;
-pub(crate) use tables::Index;
 pub(crate) use write::{DocumentEdit, TextEdit, WriteTransaction};
 
 /// An open database file.
@@ -36,9 +43,13 @@ pub(crate) use write::{DocumentEdit, TextEdit, WriteTransaction};
 pub(crate) struct Store {
     /// Shared with every read view, which would lose the file under its feet otherwise.
     handle: Arc<Handle>,
+    runs: Arc<RunCache>,
     place: Place,
     header: Header,
 }
+
+/// The share of a cache that keeps runs; the rest is the engine's, for pages.
+const RUNS_SHARE: usize = 2;
 
 pub(crate) enum Handle {
     Writable(redb::Database),
@@ -68,9 +79,9 @@ impl Store {
     /// Opens a database for reading and writing. After a crash this mends the file, in about a
     /// millisecond, since every commit leaves behind what that takes.
     pub(crate) fn open(path: &Path, cache_bytes: usize) -> Result<Self> {
-        Self::open_with(path, |place| {
+        Self::open_with(path, cache_bytes, |place, page_bytes| {
             let database = redb::Database::builder()
-                .set_cache_size(cache_bytes)
+                .set_cache_size(page_bytes)
                 .open(path)
                 .map_err(|cause| place.opening(cause))?;
             Ok(Handle::Writable(database))
@@ -79,9 +90,9 @@ impl Store {
 
     /// Opens a database for reading only, beside others who do the same.
     pub(crate) fn open_read_only(path: &Path, cache_bytes: usize) -> Result<Self> {
-        Self::open_with(path, |place| {
+        Self::open_with(path, cache_bytes, |place, page_bytes| {
             let database = redb::Database::builder()
-                .set_cache_size(cache_bytes)
+                .set_cache_size(page_bytes)
                 .open_read_only(path)
                 .map_err(|cause| place.opening(cause))?;
             Ok(Handle::ReadOnly(database))
@@ -89,18 +100,26 @@ impl Store {
     }
 
     /// Opens the file that has the name, and not one that lost it to a vacuum in the meantime.
-    fn open_with(path: &Path, open: impl Fn(&Place) -> Result<Handle>) -> Result<Self> {
+    fn open_with(
+        path: &Path,
+        cache_bytes: usize,
+        open: impl Fn(&Place, usize) -> Result<Handle>,
+    ) -> Result<Self> {
         let place = Place::new(path);
+        let run_bytes = cache_bytes / RUNS_SHARE;
         loop {
             let before = identity(&place)?;
-            let store = place.guarded(|| Self::with_handle(open(&place)?, place.clone()))?;
+            let store = place.guarded(|| {
+                let handle = open(&place, cache_bytes - run_bytes)?;
+                Self::with_handle(handle, RunCache::new(run_bytes as u64), place.clone())
+            })?;
             if identity(&place)? == before {
                 return Ok(store);
             }
         }
     }
 
-    fn with_handle(handle: Handle, place: Place) -> Result<Self> {
+    fn with_handle(handle: Handle, runs: RunCache, place: Place) -> Result<Self> {
         let transaction = handle.begin_read().map_err(|cause| place.reading(cause))?;
         let meta = transaction
             .open_table(schema::META)
@@ -117,6 +136,7 @@ impl Store {
         drop(meta);
         Ok(Self {
             handle: Arc::new(handle),
+            runs: Arc::new(runs),
             place,
             header,
         })
@@ -138,8 +158,13 @@ impl Store {
             .handle
             .begin_read()
             .map_err(|cause| self.place.reading(cause))?;
-        let handle = Arc::clone(&self.handle);
-        ReadView::of(transaction, handle, &self.place, self.header.keep_texts)
+        ReadView::of(
+            transaction,
+            Arc::clone(&self.handle),
+            Arc::clone(&self.runs),
+            &self.place,
+            self.header.keep_texts,
+        )
     }
 
     /// Starts a write transaction; waits while there is another one.
@@ -151,7 +176,8 @@ impl Store {
         match &*self.handle {
             Handle::ReadOnly(_) => Err(Error::ReadOnly { path: path() }),
             Handle::Writable(database) => {
-                WriteTransaction::begin(database, &self.place, self.header.keep_texts)
+                let runs = Some(Arc::clone(&self.runs));
+                WriteTransaction::begin(database, &self.place, self.header.keep_texts, runs)
             }
         }
     }

@@ -113,7 +113,7 @@ impl NewFile {
 
     /// Starts a write transaction in the new file.
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
-        WriteTransaction::begin(&self.database, &self.place, self.header.keep_texts)
+        WriteTransaction::begin(&self.database, &self.place, self.header.keep_texts, None)
     }
 
     /// Writes entries in ascending order into a table that is still empty, and returns how many

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use super::Handle;
+use rayon::prelude::*;
+
 use super::chunk::{Entry, pair};
 use super::fault::Place;
+use super::index::{DocumentsOf, Index, SCANNED};
 use super::packed::Step;
+use super::runs::{KEYS, Run, RunCache};
 use super::schema::{self, Counters};
-use super::tables::{Index, ReadTables};
-use super::texts;
+use super::tables::ReadTables;
+use super::{Handle, texts};
+use crate::block;
 use crate::document::{DocId, Document};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -19,6 +23,7 @@ pub(crate) struct ReadView {
     pub(crate) texts: Option<redb::ReadOnlyTable<u64, &'static [u8]>>,
     pub(crate) counters: Counters,
     pub(crate) place: Place,
+    runs: Arc<RunCache>,
     /// Keeps the file open for as long as it is looked at.
     _handle: Arc<Handle>,
 }
@@ -27,6 +32,7 @@ impl ReadView {
     pub(crate) fn of(
         transaction: redb::ReadTransaction,
         handle: Arc<Handle>,
+        runs: Arc<RunCache>,
         place: &Place,
         keep_texts: bool,
     ) -> Result<Self> {
@@ -40,12 +46,13 @@ impl ReadView {
             texts,
             counters: schema::read_counters(&meta, place)?,
             place: place.clone(),
+            runs,
             _handle: handle,
         })
     }
 
     /// A document, with its text where one is kept.
-    pub(crate) fn document(&self, id: DocId) -> Result<Option<Document>> {
+    pub(crate) fn whole_document(&self, id: DocId) -> Result<Option<Document>> {
         let Some((fingerprint, reliable)) = self.tables.document(id)? else {
             return Ok(None);
         };
@@ -92,5 +99,152 @@ impl ReadView {
             Some(table) => texts::get(table, id, &self.place),
             None => Ok(None),
         }
+    }
+}
+
+/// So many keys are looked up on all cores, in parts of so many.
+const KEYS_IN_PARALLEL: usize = 256;
+const KEYS_A_TASK: usize = 64;
+
+/// The documents of so many fingerprints are looked up on all cores, in parts of so many.
+const FINGERPRINTS_IN_PARALLEL: usize = 1024;
+const FINGERPRINTS_A_TASK: usize = 512;
+
+/// A table of so many chunks is scanned by runs, which may be kept; of fewer, runs are so short
+/// that walking through the chunks is faster.
+const CHUNKS_SCANNED_BY_RUNS: u64 = KEYS as u64 / 4;
+/// Into so many parts a table is cut that is scanned by chunks, each of so many chunks or more.
+const PARTS_SCANNED: usize = 64;
+const CHUNKS_A_PART: u64 = 128;
+
+impl ReadView {
+    /// Looks keys up one after the other: each run from the cache, or, with those of the keys
+    /// next to it that are not there either, from the file.
+    fn look_up_in_turn<T>(
+        &self,
+        block: usize,
+        keys: &[u16],
+        look: &impl Fn(&Self, u16, Run<'_>, &mut Vec<T>) -> Result<()>,
+    ) -> Result<Vec<T>> {
+        let commit = self.counters.commits;
+        let mut found = Vec::new();
+        let mut keys = keys;
+        while let Some((&first, rest)) = keys.split_first() {
+            keys = rest;
+            if let Some(kept) = self.runs.get(block, first, commit) {
+                look(self, first, kept.run(), &mut found)?;
+                continue;
+            }
+            let mut last = first;
+            while let Some((&next, rest)) = keys.split_first()
+                && next == last + 1
+                && self.runs.get(block, next, commit).is_none()
+            {
+                last = next;
+                keys = rest;
+            }
+            // What comes along with many others does not drive out what was asked for by itself.
+            let keep = last == first || self.runs.has_room();
+            self.tables.walk_runs(block, first, last, |key, run| {
+                if keep {
+                    self.runs.keep(block, key, commit, run);
+                }
+                look(self, key, run, &mut found)
+            })?;
+        }
+        Ok(found)
+    }
+}
+
+impl Index for ReadView {
+    fn look_up<T: Send>(
+        &self,
+        block: usize,
+        keys: &[u16],
+        look: impl Fn(&Self, u16, Run<'_>, &mut Vec<T>) -> Result<()> + Sync,
+    ) -> Result<Vec<T>> {
+        if keys.len() < KEYS_IN_PARALLEL {
+            return self.look_up_in_turn(block, keys, &look);
+        }
+        let parts: Result<Vec<Vec<T>>> = keys
+            .par_chunks(KEYS_A_TASK)
+            .map(|keys| self.look_up_in_turn(block, keys, &look))
+            .collect();
+        Ok(parts?.into_iter().flatten().collect())
+    }
+
+    fn scan<T: Send>(&self, look: impl Fn(&[u64], &mut Vec<T>) + Sync) -> Result<Vec<T>> {
+        let walk = |view: &Self, from: u64, to: u64, found: &mut Vec<T>| {
+            view.walk(SCANNED, from, to, &mut |piece| {
+                look(piece, found);
+                Ok(Step::Next)
+            })
+        };
+        let chunks = self.chunks(SCANNED)?;
+        if chunks >= CHUNKS_SCANNED_BY_RUNS {
+            let keys: Vec<u16> = (0..=u16::MAX).collect();
+            return self.look_up(SCANNED, &keys, |view, key, run, found| match run {
+                Run::Whole(fingerprints) => {
+                    look(fingerprints, found);
+                    Ok(())
+                }
+                Run::Long => {
+                    let (from, to) = block::front_range(key);
+                    walk(view, from, to, found)
+                }
+            });
+        }
+        let parts = (chunks / CHUNKS_A_PART).clamp(1, PARTS_SCANNED as u64) as usize;
+        let starts: Vec<u64> = (0..parts)
+            .map(|part| block::front_range((KEYS / parts * part) as u16).0)
+            .collect();
+        let parts: Result<Vec<Vec<T>>> = (0..parts)
+            .into_par_iter()
+            .map(|part| {
+                let to = starts.get(part + 1).map_or(u64::MAX, |next| next - 1);
+                let mut found = Vec::new();
+                walk(self, starts[part], to, &mut found)?;
+                Ok(found)
+            })
+            .collect();
+        Ok(parts?.into_iter().flatten().collect())
+    }
+
+    fn walk(
+        &self,
+        block: usize,
+        from: u64,
+        to: u64,
+        visitor: &mut dyn FnMut(&[u64]) -> Result<Step<u64>>,
+    ) -> Result<()> {
+        self.tables.walk(block, from, to, visitor)
+    }
+
+    fn chunks(&self, block: usize) -> Result<u64> {
+        self.tables.chunks(block)
+    }
+
+    fn documents_of(&self, fingerprints: &[u64]) -> Result<DocumentsOf> {
+        let parts: Result<Vec<DocumentsOf>> = match fingerprints.len() {
+            0..FINGERPRINTS_IN_PARALLEL => return self.tables.documents_of(fingerprints),
+            _ => fingerprints
+                .par_chunks(FINGERPRINTS_A_TASK)
+                .map(|fingerprints| self.tables.documents_of(fingerprints))
+                .collect(),
+        };
+        let mut found = DocumentsOf::default();
+        for part in parts? {
+            found.documents.extend(part.documents);
+            found.others.extend(part.others);
+        }
+        Ok(found)
+    }
+
+    fn documents_with(&self, fingerprint: u64, from: DocId) -> Result<(Vec<DocId>, bool)> {
+        self.tables.documents_with(fingerprint, from)
+    }
+
+    fn document(&self, id: DocId) -> Result<Option<(Fingerprint, bool)>> {
+        self.tables.document(id)
     }
 }

@@ -17,7 +17,7 @@ use super::packed::Kind;
 use crate::error::{Error, Result};
 
 /// The version of the file format that this library reads and writes.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 2;
 
 pub(crate) const FINGERPRINTS: Kind = Kind {
     name: "fingerprints",
@@ -73,6 +73,8 @@ pub(crate) struct Counters {
     pub(crate) distinct_fingerprints: u64,
     pub(crate) unreliable: u64,
     pub(crate) texts: u64,
+    /// Commits that changed anything: which state of the file this is.
+    pub(crate) commits: u64,
 }
 
 impl Counters {
@@ -140,8 +142,9 @@ pub(crate) fn write_counters(
         distinct_fingerprints,
         unreliable,
         texts,
+        commits,
     } = *counters;
-    let bytes: Vec<u8> = [documents, distinct_fingerprints, unreliable, texts]
+    let bytes: Vec<u8> = [documents, distinct_fingerprints, unreliable, texts, commits]
         .into_iter()
         .flat_map(u64::to_le_bytes)
         .collect();
@@ -153,15 +156,17 @@ pub(crate) fn read_counters(
     place: &Place,
 ) -> Result<Counters> {
     let bytes = value(meta, COUNTERS_KEY, place)?;
-    let (&[documents, distinct_fingerprints, unreliable, texts], &[]) = bytes.as_chunks::<8>()
+    let (&[documents, distinct_fingerprints, unreliable, texts, commits], &[]) =
+        bytes.as_chunks::<8>()
     else {
-        return Err(place.corrupt("the counters have not 32 bytes"));
+        return Err(place.corrupt("the counters have not 40 bytes"));
     };
     Ok(Counters {
         documents: u64::from_le_bytes(documents),
         distinct_fingerprints: u64::from_le_bytes(distinct_fingerprints),
         unreliable: u64::from_le_bytes(unreliable),
         texts: u64::from_le_bytes(texts),
+        commits: u64::from_le_bytes(commits),
     })
 }
 

@@ -1,10 +1,13 @@
 //! Write transactions: the changes of documents become sorted changes of every table.
 
+use std::sync::Arc;
+
 use redb::ReadableTable;
 
 use super::chunk::{Entry, pair};
 use super::fault::Place;
 use super::packed::{Op, Tally};
+use super::runs::RunCache;
 use super::schema::{self, Counters};
 use super::tables::WriteTables;
 use super::texts;
@@ -41,6 +44,16 @@ pub(crate) struct WriteTransaction {
     half_done: bool,
     /// Something was changed, so there is something to commit.
     changed: bool,
+    /// Where runs of this file are kept, if they are.
+    runs: Option<Arc<RunCache>>,
+    changed_runs: ChangedRuns,
+}
+
+/// Which runs a transaction may have changed.
+enum ChangedRuns {
+    /// Those of these fingerprints.
+    Of(Vec<u64>),
+    Any,
 }
 
 impl WriteTransaction {
@@ -48,6 +61,7 @@ impl WriteTransaction {
         database: &redb::Database,
         place: &Place,
         keep_texts: bool,
+        runs: Option<Arc<RunCache>>,
     ) -> Result<Self> {
         let mut transaction = database
             .begin_write()
@@ -67,6 +81,8 @@ impl WriteTransaction {
             counters,
             half_done: false,
             changed: false,
+            runs,
+            changed_runs: ChangedRuns::Of(Vec::new()),
         })
     }
 
@@ -78,6 +94,7 @@ impl WriteTransaction {
     /// The tables, for whoever writes to them directly and counts what is written.
     pub(crate) fn tables_to_change(&mut self) -> Result<WriteTables<'_>> {
         self.changed = true;
+        self.changed_runs = ChangedRuns::Any;
         self.tables()
     }
 
@@ -128,42 +145,30 @@ impl WriteTransaction {
         }
         self.changed = true;
         edits.sort_unstable_by_key(|edit| edit.id);
-        let mut tables = self.tables()?;
-        let fingerprints = apply_sorted(
-            &edits,
-            |edit, changes| {
-                let entry =
-                    |(fingerprint, _): (Fingerprint, bool)| pair(edit.id.0, fingerprint.bits());
-                replace(edit.before.map(entry), edit.after.map(entry), changes);
-            },
-            |changes| tables.fingerprints.apply(changes),
-        )?;
-        let unreliable = apply_sorted(
-            &edits,
-            |edit, changes| {
-                let entry = |(_, reliable): (Fingerprint, bool)| (!reliable).then_some(edit.id.0);
-                replace(
-                    edit.before.and_then(entry),
-                    edit.after.and_then(entry),
-                    changes,
-                );
-            },
-            |changes| tables.unreliable.apply(changes),
-        )?;
-        let block0 = |edit: &DocumentEdit, changes: &mut Vec<(u128, Op)>| {
+        let fingerprints = gathered(&edits, |edit| {
+            let entry = |(fingerprint, _): (Fingerprint, bool)| pair(edit.id.0, fingerprint.bits());
+            (edit.before.map(entry), edit.after.map(entry))
+        });
+        let unreliable = gathered(&edits, |edit| {
+            let entry = |(_, reliable): (Fingerprint, bool)| (!reliable).then_some(edit.id.0);
+            (edit.before.and_then(entry), edit.after.and_then(entry))
+        });
+        let block0 = gathered(&edits, |edit| {
             let entry = |(fingerprint, reliable): (Fingerprint, bool)| {
                 reliable.then_some(pair(fingerprint.bits(), edit.id.0))
             };
-            replace(
-                edit.before.and_then(entry),
-                edit.after.and_then(entry),
-                changes,
-            );
-        };
-        apply_sorted(&edits, block0, |changes| tables.block0.apply(changes))?;
-        let mut touched = Vec::new();
-        edits.iter().for_each(|edit| block0(edit, &mut touched));
-        let distinct = update_rotated(&mut tables, touched)?;
+            (edit.before.and_then(entry), edit.after.and_then(entry))
+        });
+        if let ChangedRuns::Of(changed) = &mut self.changed_runs {
+            changed.extend(block0.iter().map(|(entry, _)| entry.first()));
+        }
+        let mut tables = self.tables()?;
+        let fingerprints = tables
+            .fingerprints
+            .apply(fingerprints.into_iter().map(Ok))?;
+        let unreliable = tables.unreliable.apply(unreliable.into_iter().map(Ok))?;
+        tables.block0.apply(block0.iter().copied().map(Ok))?;
+        let distinct = update_rotated(&mut tables, &block0)?;
         drop(tables);
 
         let texts = self.apply_texts(edits)?;
@@ -256,7 +261,7 @@ impl WriteTransaction {
 
     /// Makes everything durable. Where nothing was changed, nothing is written: most of what is
     /// asked to be unique is not.
-    pub(crate) fn commit(self) -> Result<()> {
+    pub(crate) fn commit(mut self) -> Result<()> {
         self.refuse_if_half_done()?;
         if !self.changed {
             return self
@@ -264,6 +269,8 @@ impl WriteTransaction {
                 .abort()
                 .map_err(|cause| self.place.writing(cause));
         }
+        self.counters.commits = self.counters.commits.saturating_add(1);
+        self.tell_of_changes();
         {
             let mut meta = self
                 .transaction
@@ -275,34 +282,45 @@ impl WriteTransaction {
             .commit()
             .map_err(|cause| self.place.committing(cause))
     }
-}
 
-/// Gathers what each edit does to one table, sorts it, and applies it.
-fn apply_sorted<E: Ord + Copy>(
-    edits: &[DocumentEdit],
-    gather: impl Fn(&DocumentEdit, &mut Vec<(E, Op)>),
-    apply: impl FnOnce(&mut dyn Iterator<Item = Result<(E, Op)>>) -> Result<Tally>,
-) -> Result<Tally> {
-    let mut changes = Vec::with_capacity(edits.len());
-    edits.iter().for_each(|edit| gather(edit, &mut changes));
-    changes.sort_unstable_by_key(|(entry, _)| *entry);
-    apply(&mut changes.into_iter().map(Ok))
-}
-
-/// One entry in the place of another; nothing where they are the same.
-fn replace<E: Eq>(before: Option<E>, after: Option<E>, changes: &mut Vec<(E, Op)>) {
-    if before != after {
-        changes.extend(before.map(|entry| (entry, Op::Remove)));
-        changes.extend(after.map(|entry| (entry, Op::Put)));
+    fn tell_of_changes(&self) {
+        let Some(runs) = &self.runs else {
+            return;
+        };
+        let commit = self.counters.commits;
+        match &self.changed_runs {
+            ChangedRuns::Of(fingerprints) => fingerprints
+                .iter()
+                .for_each(|fingerprint| runs.fingerprint_changes(*fingerprint, commit)),
+            ChangedRuns::Any => runs.anything_changes(commit),
+        }
     }
+}
+
+/// What edits do to one table, sorted: for each the entry it had there, which goes, and the one
+/// it shall have.
+fn gathered<E: Ord + Copy>(
+    edits: &[DocumentEdit],
+    entries: impl Fn(&DocumentEdit) -> (Option<E>, Option<E>),
+) -> Vec<(E, Op)> {
+    let mut changes = Vec::with_capacity(edits.len());
+    for edit in edits {
+        let (before, after) = entries(edit);
+        if before != after {
+            changes.extend(before.map(|entry| (entry, Op::Remove)));
+            changes.extend(after.map(|entry| (entry, Op::Put)));
+        }
+    }
+    changes.sort_unstable_by_key(|(entry, _)| *entry);
+    changes
 }
 
 /// Brings the tables of distinct fingerprints up to what `block0` now holds, for the fingerprints
 /// whose entries in `block0` were touched.
-fn update_rotated(tables: &mut WriteTables<'_>, touched: Vec<(u128, Op)>) -> Result<Tally> {
-    let mut touched: Vec<(u64, Op)> = touched
-        .into_iter()
-        .map(|(entry, op)| (entry.first(), op))
+fn update_rotated(tables: &mut WriteTables<'_>, block0: &[(u128, Op)]) -> Result<Tally> {
+    let mut touched: Vec<(u64, Op)> = block0
+        .iter()
+        .map(|(entry, op)| (entry.first(), *op))
         .collect();
     // Put sorts first: a fingerprint that some document received is surely there.
     touched.sort_unstable_by_key(|(fingerprint, op)| (*fingerprint, *op == Op::Remove));

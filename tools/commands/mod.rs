@@ -9,6 +9,7 @@ mod get;
 mod hash;
 mod insert;
 mod query;
+mod query_batch;
 mod query_file;
 mod remove;
 mod stats;

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use rayon::prelude::*;
 use serde::Serialize;
 use simdb::{Database, Fingerprint, Match, Snapshot};
 
-use super::query_file::{self, Asked, QueryFormat};
+use super::query_batch;
+use super::query_file::{self, QueryFormat};
 use super::{SAYS_TOO_LITTLE, not_stored, open_to_read};
 use crate::console::table::{Align, Table, columns, one_line};
 use crate::console::{Answer, Output, note};
@@ -84,10 +84,10 @@ struct What {
 const STRICT_RADIUS: u32 = 3;
 
 /// A query and what was found.
-struct Found {
-    fingerprint: Fingerprint,
-    reliable: bool,
-    matches: Vec<(Match, Option<String>)>,
+pub(super) struct Found {
+    pub(super) fingerprint: Fingerprint,
+    pub(super) reliable: bool,
+    pub(super) matches: Vec<(Match, Option<String>)>,
 }
 
 #[derive(Serialize)]
@@ -120,7 +120,7 @@ impl Query {
                 file: Some(file), ..
             } => {
                 let format = self.format.unwrap_or_else(|| query_file::format_of(file));
-                searcher.ask_all(query_file::Queries::open(file, format)?, output)
+                query_batch::ask_all(&searcher, query_file::Queries::open(file, format)?, output)
             }
             What {
                 text: Some(text), ..
@@ -144,10 +144,10 @@ impl Query {
 }
 
 /// Asks one snapshot.
-struct Searcher<'q> {
+pub(super) struct Searcher<'q> {
     query: &'q Query,
-    database: &'q Database,
-    snapshot: &'q Snapshot,
+    pub(super) database: &'q Database,
+    pub(super) snapshot: &'q Snapshot,
 }
 
 impl Searcher<'_> {
@@ -170,76 +170,39 @@ impl Searcher<'_> {
         })
     }
 
-    /// Asks for each query of a file: batches on all cores, answers in order.
-    fn ask_all(&self, mut queries: query_file::Queries, output: &mut Output) -> Result<Answer> {
-        let mut answer = Answer::No;
-        let mut number = 0;
-        let mut unreliable = 0u64;
-        while let Some(batch) = queries.next_batch()? {
-            let found: Vec<Result<Found>> = batch
-                .into_par_iter()
-                .map(|asked| self.search_asked(asked))
-                .collect();
-            for found in found {
-                let found = found?;
-                self.print(number, &found, output)?;
-                number += 1;
-                unreliable += u64::from(!found.reliable);
-                if !found.matches.is_empty() {
-                    answer = Answer::Yes;
-                }
-            }
-        }
-        if unreliable > 0 {
-            note(format_args!(
-                "{unreliable} of {number} texts say too little: too short, or one phrase over and \
-                 over; they have no matches"
-            ));
-        }
-        Ok(answer)
-    }
-
-    fn search_asked(&self, asked: Asked) -> Result<Found> {
-        match asked {
-            Asked::Text(text) => {
-                let made = self.database.fingerprint(&text);
-                self.search(made.fingerprint, made.reliable, None)
-            }
-            Asked::Fingerprint(fingerprint, reliable) => self.search(fingerprint, reliable, None),
-        }
-    }
-
-    /// What lies near, without the document that is asked for itself.
-    fn search(
-        &self,
-        fingerprint: Fingerprint,
-        reliable: bool,
-        itself: Option<u64>,
-    ) -> Result<Found> {
+    /// The radius, and how many matches of a query are wanted; no radius where the nearest are
+    /// wanted, however far.
+    pub(super) fn bounds(&self) -> (Option<u32>, usize) {
         let Query {
             radius,
             limit,
             nearest,
             ..
         } = self.query;
-        let wanted = limit.or(*nearest);
+        let radius = match nearest {
+            Some(_) => *radius,
+            None => Some(radius.unwrap_or(STRICT_RADIUS)),
+        };
+        (radius, limit.or(*nearest).unwrap_or(usize::MAX))
+    }
+
+    /// What lies near, without the document that is asked for itself.
+    pub(super) fn search(
+        &self,
+        fingerprint: Fingerprint,
+        reliable: bool,
+        itself: Option<u64>,
+    ) -> Result<Found> {
+        let (radius, wanted) = self.bounds();
         // One more, because the document itself may be among them.
-        let asked = wanted.map(|count| count.saturating_add(usize::from(itself.is_some())));
-        let mut matches = match (reliable, radius, asked) {
-            (false, ..) => Vec::new(),
-            (true, None, Some(count)) if nearest.is_some() => {
-                self.snapshot.nearest(fingerprint, count)?
-            }
-            (true, radius, Some(count)) => {
-                let radius = radius.unwrap_or(STRICT_RADIUS);
-                self.snapshot.within_limit(fingerprint, radius, count)?
-            }
-            (true, radius, None) => self
-                .snapshot
-                .within(fingerprint, radius.unwrap_or(STRICT_RADIUS))?,
+        let asked = wanted.saturating_add(usize::from(itself.is_some()));
+        let mut matches = match (reliable, radius) {
+            (false, _) => Vec::new(),
+            (true, None) => self.snapshot.nearest(fingerprint, asked)?,
+            (true, Some(radius)) => self.snapshot.within_limit(fingerprint, radius, asked)?,
         };
         matches.retain(|found| Some(found.id.0) != itself);
-        matches.truncate(wanted.unwrap_or(usize::MAX));
+        matches.truncate(wanted);
         Ok(Found {
             fingerprint,
             reliable,
@@ -248,7 +211,7 @@ impl Searcher<'_> {
     }
 
     /// Each match with its text, if the database keeps texts.
-    fn with_texts(&self, matches: Vec<Match>) -> Result<Vec<(Match, Option<String>)>> {
+    pub(super) fn with_texts(&self, matches: Vec<Match>) -> Result<Vec<(Match, Option<String>)>> {
         let keeps_texts = self.database.settings().keep_texts;
         let with_text = |found: Match| {
             let document = if keeps_texts {
@@ -261,7 +224,7 @@ impl Searcher<'_> {
         matches.into_iter().map(with_text).collect()
     }
 
-    fn print(&self, number: u64, found: &Found, output: &mut Output) -> Result<()> {
+    pub(super) fn print(&self, number: u64, found: &Found, output: &mut Output) -> Result<()> {
         if self.query.json {
             return output.json(&FoundLine {
                 query: number,

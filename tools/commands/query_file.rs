@@ -1,4 +1,4 @@
-//! Queries from a file, a batch at a time, so that memory is bounded.
+//! Queries from a file, some at a time, so that memory is bounded.
 
 use std::path::Path;
 
@@ -9,11 +9,8 @@ use simdb::Fingerprint;
 use crate::formats::input::{Line, LineReader, Opened, Source, extension_of};
 use crate::formats::{Content, Fields, MAX_LINE_BYTES, jsonl, line_too_long, raw, utf8};
 
-/// The most queries of a batch: enough for all cores, few enough to hold their answers.
-const BATCH_QUERIES: usize = 1024;
-
-/// A batch with this many bytes of text is full.
-const BATCH_BYTES: usize = 4 << 20;
+/// The most text that is read at a time.
+const TEXT_BYTES: usize = 4 << 20;
 
 /// Bytes of a raw fingerprint.
 const RAW_BYTES: usize = 8;
@@ -67,18 +64,18 @@ impl Queries {
         })
     }
 
-    /// The next queries in order; `None` when there are no more.
-    pub fn next_batch(&mut self) -> Result<Option<Vec<Asked>>> {
-        let mut batch = Vec::new();
-        let mut batch_bytes = 0;
-        while batch.len() < BATCH_QUERIES && batch_bytes < BATCH_BYTES {
+    /// The next queries in order, up to `most` of them; none when there are no more.
+    pub fn read(&mut self, most: usize) -> Result<Vec<Asked>> {
+        let mut queries = Vec::new();
+        let mut text_bytes = 0;
+        while queries.len() < most && text_bytes < TEXT_BYTES {
             let Some(asked) = self.next()? else { break };
             if let Asked::Text(text) = &asked {
-                batch_bytes += text.len();
+                text_bytes += text.len();
             }
-            batch.push(asked);
+            queries.push(asked);
         }
-        Ok((!batch.is_empty()).then_some(batch))
+        Ok(queries)
     }
 
     fn next(&mut self) -> Result<Option<Asked>> {

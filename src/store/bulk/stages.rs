@@ -12,10 +12,11 @@ use crate::block::BLOCK_BITS;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::store::chunk::Entry;
+use crate::store::index::Index;
 use crate::store::new_file::NewFile;
 use crate::store::packed::Op;
 use crate::store::sort::Sorter;
-use crate::store::tables::{Index, ROTATED_TABLES, TableOf};
+use crate::store::tables::{ROTATED_TABLES, TableOf};
 use crate::store::write::WriteTransaction;
 
 /// Where a bulk load goes.

@@ -1,0 +1,163 @@
+//! Fingerprint and radius to the stored fingerprints within it: by probing the keys that are near
+//! enough, or by looking at all there are, whichever is cheaper.
+
+use crate::block::{self, BLOCK_BITS, Probes};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::hamming;
+use crate::store::{Index, Run, SCANNED, Step};
+
+/// The distinct reliable fingerprints within the radius, each once, in no order.
+pub(super) fn fingerprints_within(
+    index: &impl Index,
+    query: Fingerprint,
+    radius: u32,
+) -> Result<Vec<Fingerprint>> {
+    let probes = Probes::for_radius(radius);
+    if is_probing_cheaper(index, &probes, 1)? {
+        probe(index, query, radius, &probes)
+    } else {
+        scan(index, query, radius)
+    }
+}
+
+/// Looks at the fingerprints whose block keys are near enough to the query's.
+fn probe<I: Index>(
+    index: &I,
+    query: Fingerprint,
+    radius: u32,
+    probes: &Probes,
+) -> Result<Vec<Fingerprint>> {
+    let mut found = Vec::new();
+    for block in probes.blocks() {
+        let rotated = block::rotate(query, block);
+        let keys = probes.keys(block, block::front_key(rotated));
+        let near = index.look_up(block, &keys, |index, key, run, near| {
+            push_near(index, probes, block, (key, run), rotated, radius, near)
+        })?;
+        let candidates = near.into_iter().map(|near| block::unrotate(near, block));
+        // What another block owns is found there.
+        found.extend(candidates.filter(|near| probes.owner(query, *near) == Some(block)));
+    }
+    Ok(found)
+}
+
+/// Of a key that so many parts of it would have to be looked up for, all is read instead.
+const MOST_PARTS: u64 = 1024;
+
+/// Appends those of a run that are within the radius of a query to `near`. Of a long run, only
+/// those need be among them that its block owns.
+pub(super) fn push_near<I: Index>(
+    index: &I,
+    probes: &Probes,
+    block: usize,
+    (key, run): (u16, Run<'_>),
+    rotated: u64,
+    radius: u32,
+    near: &mut Vec<u64>,
+) -> Result<()> {
+    if let Run::Whole(fingerprints) = run {
+        hamming::push_within(fingerprints, rotated, radius, near);
+        return Ok(());
+    }
+    let whole = || vec![block::front_range(key)];
+    let parts = probes.parts(block, rotated, key, MOST_PARTS);
+    for (from, to) in parts.unwrap_or_else(whole) {
+        index.walk(block, from, to, &mut |piece| {
+            hamming::push_within(piece, rotated, radius, near);
+            Ok(Step::Next)
+        })?;
+    }
+    Ok(())
+}
+
+/// Looks at every fingerprint.
+fn scan(index: &impl Index, query: Fingerprint, radius: u32) -> Result<Vec<Fingerprint>> {
+    let rotated = block::rotate(query, SCANNED);
+    let near = index.scan(|fingerprints, near| {
+        hamming::push_within(fingerprints, rotated, radius, near);
+    })?;
+    let found = near.into_iter().map(|near| block::unrotate(near, SCANNED));
+    Ok(found.collect())
+}
+
+/// What finding the first chunk of a key costs, in chunks read.
+const DESCENT_COST: f64 = 2.0;
+/// What comparing a chunk with one more query costs, in chunks read.
+const COMPARISON_COST: f64 = 0.1;
+
+/// Whether so many queries cost less by probing than by looking at every fingerprint for each.
+pub(super) fn is_probing_cheaper(
+    index: &impl Index,
+    probes: &Probes,
+    queries: usize,
+) -> Result<bool> {
+    let keys_in_all = (1_u64 << BLOCK_BITS) as f64;
+    let mut probing = 0.0;
+    for block in probes.blocks() {
+        let probed = probes.count(block) as f64 * queries as f64;
+        let chunks_a_key = index.chunks(block)? as f64 / keys_in_all;
+        // The chunks at both ends hold other keys too.
+        let reading = probed.min(keys_in_all) * (DESCENT_COST + 1.0 + chunks_a_key);
+        probing += reading + probed * chunks_a_key * COMPARISON_COST;
+    }
+    let chunks = index.chunks(SCANNED)? as f64;
+    let scanning = DESCENT_COST + chunks + chunks * COMPARISON_COST * queries as f64;
+    Ok(probing < scanning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::DocId;
+    use crate::store::{DocumentEdit, Header, Store, TextEdit};
+
+    /// Probing and scanning find the same, and what the plain scan finds, where matches at each
+    /// distance are spread over the blocks in every way: none at exactly the radius is missed,
+    /// and none beyond it is taken.
+    #[test]
+    fn probing_and_scanning_find_every_spread_of_the_differing_bits() {
+        let folder = tempfile::tempdir().unwrap();
+        let header = Header {
+            recipe: String::new(),
+            keep_texts: false,
+            frozen: false,
+        };
+        let store = Store::create(&folder.path().join("spreads"), header, 64 << 20).unwrap();
+        let query = Fingerprint::from_bits(0x9e37_79b9_7f4a_7c15);
+        // Another three bits of a block for each further flip, so that they are spread there too.
+        let flips = |count: u64| (0..count).fold(0, |flips, n| flips | 1_u64 << (n * 3 % 16));
+        let fingerprints: Vec<Fingerprint> = (0..17_u64.pow(4))
+            .map(|n| {
+                let [a, b, c, d] = [n / 4913, n / 289 % 17, n / 17 % 17, n % 17].map(flips);
+                Fingerprint::from_bits(query.bits() ^ (a << 48 | b << 32 | c << 16 | d))
+            })
+            .collect();
+        let edits = (0..)
+            .zip(&fingerprints)
+            .map(|(id, fingerprint)| DocumentEdit {
+                id: DocId(id),
+                before: None,
+                after: Some((*fingerprint, true)),
+                text: TextEdit::Keep,
+            });
+        let mut transaction = store.write().unwrap();
+        transaction.apply(edits.collect()).unwrap();
+        transaction.commit().unwrap();
+
+        let view = store.read().unwrap();
+        for radius in (0..=20).chain([23, 24, 64]) {
+            let mut expected = fingerprints.clone();
+            expected.retain(|each| each.distance(query) <= radius);
+            expected.sort_unstable();
+            let probes = Probes::for_radius(radius);
+            let probed = probe(&view, query, radius, &probes).unwrap();
+            let scanned = scan(&view, query, radius).unwrap();
+            for mut found in [probed, scanned] {
+                found.sort_unstable();
+                assert_eq!(found.len(), expected.len(), "radius {radius}");
+                assert!(found == expected, "radius {radius}");
+            }
+        }
+    }
+}

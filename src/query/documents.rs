@@ -1,0 +1,92 @@
+//! From fingerprints within a radius to the documents that have them, in order of their ids.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use crate::document::DocId;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::store::{DocumentsOf, Index};
+
+/// Calls `visitor` with every document that has one of these fingerprints, which ascend, in order
+/// of ids, until it says `false`; whether it never did. Of a fingerprint that very many documents
+/// have, they are read as they are asked for.
+pub(super) fn for_each_document(
+    index: &impl Index,
+    fingerprints: &[u64],
+    mut visitor: impl FnMut(DocId, Fingerprint) -> bool,
+) -> Result<bool> {
+    let DocumentsOf {
+        mut documents,
+        others,
+    } = index.documents_of(fingerprints)?;
+    documents.sort_unstable_by_key(|(fingerprint, id)| (*id, *fingerprint));
+    let mut documents = documents.into_iter().peekable();
+
+    let mut postings: Vec<Postings> = Vec::with_capacity(others.len());
+    let mut heads = BinaryHeap::with_capacity(others.len());
+    for fingerprint in others {
+        let mut documents = Postings::new(fingerprint);
+        if let Some(id) = documents.next(index)? {
+            heads.push(Reverse((id, postings.len())));
+            postings.push(documents);
+        }
+    }
+    loop {
+        let at_hand = documents.peek().copied();
+        let head = heads.peek_mut();
+        let (id, fingerprint) = match (at_hand, head) {
+            (None, None) => return Ok(true),
+            (Some((fingerprint, id)), None) => {
+                documents.next();
+                (id, fingerprint)
+            }
+            (Some((fingerprint, id)), Some(head)) if id < head.0.0 => {
+                documents.next();
+                (id, fingerprint)
+            }
+            (_, Some(mut head)) => {
+                let Reverse((id, source)) = *head;
+                match postings[source].next(index)? {
+                    Some(next) => *head = Reverse((next, source)),
+                    None => drop(PeekMut::pop(head)),
+                }
+                (id, postings[source].fingerprint)
+            }
+        };
+        if !visitor(id, Fingerprint::from_bits(fingerprint)) {
+            return Ok(false);
+        }
+    }
+}
+
+/// The documents of one fingerprint, read a chunk at a time.
+struct Postings {
+    fingerprint: u64,
+    page: std::vec::IntoIter<DocId>,
+    /// Where the next page starts; nothing when there is none.
+    from: Option<DocId>,
+}
+
+impl Postings {
+    fn new(fingerprint: u64) -> Self {
+        Self {
+            fingerprint,
+            page: Vec::new().into_iter(),
+            from: Some(DocId(0)),
+        }
+    }
+
+    fn next(&mut self, index: &impl Index) -> Result<Option<DocId>> {
+        if self.page.len() == 0
+            && let Some(from) = self.from
+        {
+            let (page, may_be_more) = index.documents_with(self.fingerprint, from)?;
+            let next = page.last().and_then(|last| last.0.checked_add(1));
+            self.from = next.filter(|_| may_be_more).map(DocId);
+            self.page = page.into_iter();
+        }
+        Ok(self.page.next())
+    }
+}

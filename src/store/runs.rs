@@ -1,0 +1,211 @@
+//! Runs, the distinct fingerprints of one block key, and a cache of those read before.
+//!
+//! A query reads a run for each key it probes. Read from the file, a run is some pages to be
+//! found and checked; kept here, it is one piece of memory that holds what the Hamming kernel
+//! wants and nothing else, in less room than its pages.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use crate::block::{self, BLOCK_BITS, BLOCKS};
+use crate::fingerprint::Fingerprint;
+
+/// The most fingerprints a run is read whole with: 128 KiB. With more it is long.
+pub(crate) const RUN_LIMIT: usize = 16 << 10;
+
+/// How many keys a block has.
+pub(crate) const KEYS: usize = 1 << BLOCK_BITS;
+
+/// The distinct reliable fingerprints that have a key in front of their rotation by a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Run<'r> {
+    /// All of them, rotated, in order.
+    Whole(&'r [u64]),
+    /// More than [`RUN_LIMIT`]: to be read in parts, where that can be avoided never whole.
+    Long,
+}
+
+/// A run that is kept.
+#[derive(Clone)]
+pub(crate) struct KeptRun {
+    /// The commit as of which it was read.
+    commit: u64,
+    /// Nothing if it is long.
+    fingerprints: Option<Arc<[u64]>>,
+}
+
+impl KeptRun {
+    pub(crate) fn run(&self) -> Run<'_> {
+        match &self.fingerprints {
+            Some(fingerprints) => Run::Whole(fingerprints),
+            None => Run::Long,
+        }
+    }
+}
+
+impl std::fmt::Debug for RunCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunCache")
+            .field("runs", &self.kept.len())
+            .field("bytes", &self.kept.weight())
+            .finish()
+    }
+}
+
+/// What a run that is kept costs beside its fingerprints: its place in the cache, its counts.
+const OVERHEAD_BYTES: u64 = 96;
+
+#[derive(Clone)]
+struct Bytes;
+
+impl Weighter<u32, KeptRun> for Bytes {
+    fn weight(&self, _: &u32, kept: &KeptRun) -> u64 {
+        let fingerprints = kept.fingerprints.as_ref().map_or(0, |run| run.len());
+        OVERHEAD_BYTES + 8 * fingerprints as u64
+    }
+}
+
+/// Runs read from one file, for all who look at it as of whatever commit: a run is given only to
+/// those for whom it has not changed.
+pub(crate) struct RunCache {
+    kept: Cache<u32, KeptRun, Bytes>,
+    changes: Changes,
+}
+
+impl RunCache {
+    /// A cache of up to so many bytes.
+    pub(crate) fn new(bytes: u64) -> Self {
+        let most_runs = (BLOCKS * KEYS).min((bytes / OVERHEAD_BYTES) as usize);
+        Self {
+            kept: Cache::with_weighter(most_runs, bytes, Bytes),
+            changes: Changes::default(),
+        }
+    }
+
+    /// The run as of this commit, if it is kept.
+    pub(crate) fn get(&self, block: usize, key: u16, commit: u64) -> Option<KeptRun> {
+        let kept = self.kept.get(&place(block, key))?;
+        (self.changes.last(block, key) <= kept.commit.min(commit)).then_some(kept)
+    }
+
+    /// Keeps a run as of this commit, unless it has changed since.
+    pub(crate) fn keep(&self, block: usize, key: u16, commit: u64, run: Run<'_>) {
+        if self.changes.last(block, key) <= commit {
+            let fingerprints = match run {
+                Run::Whole(fingerprints) => Some(fingerprints.into()),
+                Run::Long => None,
+            };
+            let kept = KeptRun {
+                commit,
+                fingerprints,
+            };
+            self.kept.insert(place(block, key), kept);
+        }
+    }
+
+    /// Forgets all runs.
+    pub(crate) fn clear(&self) {
+        self.kept.clear();
+    }
+
+    /// Whether there is room for a run without another one giving way to it.
+    pub(crate) fn has_room(&self) -> bool {
+        self.kept.weight() + 8 * (RUN_LIMIT as u64) < self.kept.capacity()
+    }
+
+    /// What the file holds of this fingerprint changes with this commit. To be said before others
+    /// can see the commit.
+    pub(crate) fn fingerprint_changes(&self, fingerprint: u64, commit: u64) {
+        for block in 0..BLOCKS {
+            let rotated = block::rotate(Fingerprint::from_bits(fingerprint), block);
+            let key = block::front_key(rotated);
+            self.changes.keys()[usize::from(key) + block * KEYS]
+                .fetch_max(commit, Ordering::Release);
+        }
+    }
+
+    /// Anything may change with this commit. To be said before others can see the commit.
+    pub(crate) fn anything_changes(&self, commit: u64) {
+        self.changes.all.fetch_max(commit, Ordering::Release);
+    }
+}
+
+/// The number of a key among those of all blocks.
+fn place(block: usize, key: u16) -> u32 {
+    (block * KEYS) as u32 + u32::from(key)
+}
+
+/// The commits that changed runs last.
+#[derive(Default)]
+struct Changes {
+    all: AtomicU64,
+    /// For each key of each block; nothing while nothing was changed.
+    keys: OnceLock<Box<[AtomicU64]>>,
+}
+
+impl Changes {
+    fn keys(&self) -> &[AtomicU64] {
+        let unchanged = || (0..BLOCKS * KEYS).map(|_| AtomicU64::new(0)).collect();
+        self.keys.get_or_init(unchanged)
+    }
+
+    fn last(&self, block: usize, key: u16) -> u64 {
+        let keys = self.keys.get();
+        let key = keys.map_or(0, |keys| {
+            keys[place(block, key) as usize].load(Ordering::Acquire)
+        });
+        key.max(self.all.load(Ordering::Acquire))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_given_only_to_those_for_whom_it_has_not_changed() {
+        let cache = RunCache::new(1 << 20);
+        let fingerprint = 0x0011_2233_4455_6677_u64;
+        let whole = Run::Whole(&[1, 2, 3]);
+        cache.keep(1, 0x2233, 5, whole);
+        cache.keep(0, 0x9999, 5, Run::Long);
+        assert!(cache.get(1, 0x2233, 5).is_some());
+        assert!(cache.get(1, 0x2233, 4).is_some());
+        assert!(cache.get(1, 0x2233, 9).is_some());
+        assert!(cache.get(0, 0x2233, 5).is_none());
+
+        cache.fingerprint_changes(fingerprint, 6);
+        // Neither is what was read before the change right after it, nor the other way round.
+        assert!(cache.get(1, 0x2233, 6).is_none());
+        assert!(cache.get(1, 0x2233, 5).is_none());
+        cache.keep(1, 0x2233, 5, whole);
+        assert!(cache.get(1, 0x2233, 6).is_none());
+        cache.keep(1, 0x2233, 6, whole);
+        assert!(cache.get(1, 0x2233, 6).is_some());
+        assert!(cache.get(1, 0x2233, 7).is_some());
+        assert!(cache.get(1, 0x2233, 5).is_none());
+        let other = cache.get(0, 0x9999, 7).unwrap();
+        assert!(matches!(other.run(), Run::Long));
+
+        cache.anything_changes(8);
+        assert!(cache.get(0, 0x9999, 8).is_none());
+        assert!(cache.get(1, 0x2233, 7).is_none());
+    }
+
+    #[test]
+    fn a_cache_keeps_to_its_bytes() {
+        for bytes in [0, 1, 100, 1 << 20] {
+            let cache = RunCache::new(bytes);
+            let run = vec![7; 1_000];
+            for key in 0..1_000 {
+                cache.keep(2, key, 0, Run::Whole(&run));
+            }
+            assert!(cache.kept.weight() <= bytes, "{bytes}");
+            assert_eq!(bytes >= 1 << 20, cache.kept.len() > 50, "{bytes}");
+            assert!(!cache.has_room());
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A batch of queries answers as each of them alone.
+
+mod common;
+
+use std::ops::ControlFlow;
+
+use common::SplitMix;
+use simdb::{Change, Database, DocId, Document, Fingerprint, Match, Snapshot};
+
+/// A database of `random` fingerprints, some of them with near neighbours and copies.
+fn database(folder: &tempfile::TempDir, documents: u64, random: &mut SplitMix) -> Database {
+    let db = Database::create(folder.path().join("batch.simdb")).unwrap();
+    let mut last = random.next();
+    let changes: Vec<Change> = (0..documents)
+        .map(|id| {
+            last = match random.next() % 4 {
+                0 => last,
+                1 => last ^ 1 << (random.next() % 64),
+                _ => random.next(),
+            };
+            Change::Insert(Document::new(DocId(id), Fingerprint::from_bits(last)))
+        })
+        .collect();
+    db.apply(changes).unwrap();
+    db
+}
+
+/// Stored fingerprints with up to five flipped bits, others that nobody stored, and repetitions.
+fn queries(snapshot: &Snapshot, count: usize, random: &mut SplitMix) -> Vec<Fingerprint> {
+    let stored: Vec<u64> = snapshot
+        .documents()
+        .map(|document| document.unwrap().fingerprint.bits())
+        .collect();
+    let mut queries = Vec::with_capacity(count);
+    while queries.len() < count {
+        let bits = match random.next() % 4 {
+            0 => random.next(),
+            1 => *queries.last().unwrap_or(&5),
+            flips => {
+                let near = stored[random.next() as usize % stored.len()];
+                (0..=flips).fold(near, |near, _| near ^ 1 << (random.next() % 64))
+            }
+        };
+        queries.push(bits);
+    }
+    queries.into_iter().map(Fingerprint::from_bits).collect()
+}
+
+fn one_by_one(snapshot: &Snapshot, queries: &[Fingerprint], radius: u32) -> Vec<Vec<Match>> {
+    let within = |query: &Fingerprint| snapshot.within(*query, radius).unwrap();
+    queries.iter().map(within).collect()
+}
+
+#[test]
+fn every_radius_and_size_answers_as_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = SplitMix(11);
+    let db = database(&folder, 8_000, &mut random);
+    let snapshot = db.snapshot().unwrap();
+    for size in [0, 1, 2, 100, 1_000] {
+        let queries = queries(&snapshot, size, &mut random);
+        for radius in [0, 1, 2, 3, 4, 7, 11] {
+            let answers = snapshot.within_batch(&queries, radius).unwrap();
+            assert!(
+                answers == one_by_one(&snapshot, &queries, radius),
+                "radius {radius}"
+            );
+        }
+    }
+    let queries = queries(&snapshot, 12, &mut random);
+    for radius in 0..=64 {
+        let answers = snapshot.within_batch(&queries, radius).unwrap();
+        assert!(
+            answers == one_by_one(&snapshot, &queries, radius),
+            "radius {radius}"
+        );
+    }
+}
+
+#[test]
+fn a_limit_gives_the_first_of_each_and_a_visitor_may_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = SplitMix(12);
+    let db = database(&folder, 5_000, &mut random);
+    let snapshot = db.snapshot().unwrap();
+    let queries = queries(&snapshot, 500, &mut random);
+    for limit in [0, 1, 3] {
+        let mut answers = Vec::new();
+        snapshot
+            .within_batch_with(&queries, 9, limit, |number, matches| {
+                assert_eq!(number, answers.len());
+                answers.push(matches);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert_eq!(answers.len(), queries.len());
+        for (query, answer) in queries.iter().zip(answers) {
+            assert_eq!(answer, snapshot.within_limit(*query, 9, limit).unwrap());
+        }
+    }
+    let mut visited = 0;
+    snapshot
+        .within_batch_with(&queries, 3, 1, |_, _| {
+            visited += 1;
+            match visited {
+                7 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        })
+        .unwrap();
+    assert_eq!(visited, 7);
+}
+
+/// Nine million matches are more than are held at a time: the batch is cut until they fit.
+#[test]
+fn more_matches_than_are_held_at_a_time_are_still_all_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = SplitMix(13);
+    let db = Database::create(folder.path().join("many.simdb")).unwrap();
+    let centre = random.next();
+    let near = |random: &mut SplitMix| {
+        Fingerprint::from_bits(centre ^ random.next() & random.next() & random.next())
+    };
+    let documents = (0..3_000).map(|id| Document::new(DocId(id), near(&mut random)));
+    let changes: Vec<Change> = documents.map(Change::Insert).collect();
+    db.apply(changes).unwrap();
+    let snapshot = db.snapshot().unwrap();
+    let queries: Vec<Fingerprint> = (0..3_000).map(|_| near(&mut random)).collect();
+    let mut matches = 0;
+    snapshot
+        .within_batch_with(&queries, 40, usize::MAX, |number, answer| {
+            matches += answer.len();
+            if number % 500 == 3 {
+                assert_eq!(answer, snapshot.within(queries[number], 40).unwrap());
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert!(matches > 8 << 20, "{matches}");
+}

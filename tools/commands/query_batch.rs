@@ -1,0 +1,198 @@
+//! Answers to a file of queries, in its order: many are asked at once, so that each part of the
+//! database is read once for all of them.
+
+use std::ops::ControlFlow;
+
+use anyhow::Result;
+use rayon::prelude::*;
+use simdb::{Fingerprint, Match, TextFingerprint};
+
+use super::query::{Found, Searcher};
+use super::query_file::{Asked, Queries};
+use crate::console::{Answer, Output, note};
+
+/// Queries asked at once: few at first, so that answers come soon, then four times as many each
+/// time, up to what is held in memory well.
+const FIRST_BATCH: usize = 1 << 10;
+const LARGEST_BATCH: usize = 1 << 20;
+
+/// Answers that are given their texts at once, on all cores: so many, or with so many matches.
+const ANSWERS_AT_ONCE: usize = 1024;
+const MATCHES_AT_ONCE: usize = 4096;
+
+/// Asks for each query and prints the answers in order.
+pub(super) fn ask_all(
+    searcher: &Searcher<'_>,
+    mut queries: Queries,
+    output: &mut Output,
+) -> Result<Answer> {
+    let mut printer = Printer {
+        searcher,
+        output,
+        waiting: Vec::new(),
+        waiting_matches: 0,
+        printed: 0,
+        unreliable: 0,
+        answer: Answer::No,
+    };
+    let mut batch_size = FIRST_BATCH;
+    loop {
+        let batch = read_batch(searcher, &mut queries, batch_size)?;
+        if batch.is_empty() {
+            break;
+        }
+        printer.answer(batch)?;
+        batch_size = (4 * batch_size).min(LARGEST_BATCH);
+    }
+    let Printer {
+        printed,
+        unreliable,
+        answer,
+        ..
+    } = printer;
+    if unreliable > 0 {
+        note(format_args!(
+            "{unreliable} of {printed} texts say too little: too short, or one phrase over and \
+             over; they have no matches"
+        ));
+    }
+    Ok(answer)
+}
+
+/// The fingerprints of the next queries; texts are read and forgotten a part at a time.
+fn read_batch(
+    searcher: &Searcher<'_>,
+    queries: &mut Queries,
+    most: usize,
+) -> Result<Vec<TextFingerprint>> {
+    let mut batch = Vec::new();
+    while batch.len() < most {
+        let asked = queries.read(most - batch.len())?;
+        if asked.is_empty() {
+            break;
+        }
+        batch.par_extend(asked.into_par_iter().map(|asked| match asked {
+            Asked::Text(text) => searcher.database.fingerprint(&text),
+            Asked::Fingerprint(fingerprint, reliable) => TextFingerprint {
+                fingerprint,
+                reliable,
+            },
+        }));
+    }
+    Ok(batch)
+}
+
+/// Prints answers as they come.
+struct Printer<'p> {
+    searcher: &'p Searcher<'p>,
+    output: &'p mut Output,
+    /// Answers that are not printed yet.
+    waiting: Vec<(TextFingerprint, Vec<Match>)>,
+    waiting_matches: usize,
+    /// Answers printed so far: the number of the next one.
+    printed: u64,
+    unreliable: u64,
+    answer: Answer,
+}
+
+impl Printer<'_> {
+    fn answer(&mut self, batch: Vec<TextFingerprint>) -> Result<()> {
+        let (Some(radius), limit) = self.searcher.bounds() else {
+            return self.answer_one_by_one(batch);
+        };
+        // Those that say too little are not asked for, and have no matches.
+        let asked: Vec<Fingerprint> = batch
+            .iter()
+            .filter(|query| query.reliable)
+            .map(|query| query.fingerprint)
+            .collect();
+        let mut failed = None;
+        let mut batch = batch.into_iter();
+        self.searcher
+            .snapshot
+            .within_batch_with(&asked, radius, limit, |_, matches| {
+                match self.take(&mut batch, matches) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failed = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        for unreliable in batch {
+            self.wait(unreliable, Vec::new())?;
+        }
+        self.flush()
+    }
+
+    /// Takes the matches of the next query that says something, behind those that do not.
+    fn take(
+        &mut self,
+        batch: &mut impl Iterator<Item = TextFingerprint>,
+        matches: Vec<Match>,
+    ) -> Result<()> {
+        for query in batch {
+            if query.reliable {
+                return self.wait(query, matches);
+            }
+            self.wait(query, Vec::new())?;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, query: TextFingerprint, matches: Vec<Match>) -> Result<()> {
+        self.waiting_matches += matches.len();
+        self.waiting.push((query, matches));
+        if self.waiting.len() >= ANSWERS_AT_ONCE || self.waiting_matches >= MATCHES_AT_ONCE {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.waiting_matches = 0;
+        let searcher = self.searcher;
+        let waiting = std::mem::take(&mut self.waiting);
+        let found: Vec<Result<Found>> = waiting
+            .into_par_iter()
+            .map(|(query, matches)| {
+                Ok(Found {
+                    fingerprint: query.fingerprint,
+                    reliable: query.reliable,
+                    matches: searcher.with_texts(matches)?,
+                })
+            })
+            .collect();
+        found.into_iter().try_for_each(|found| self.print(&found?))
+    }
+
+    /// Where the nearest are asked for, however far, no two queries look at the same keys.
+    fn answer_one_by_one(&mut self, batch: Vec<TextFingerprint>) -> Result<()> {
+        for part in batch.chunks(ANSWERS_AT_ONCE) {
+            let found: Vec<Result<Found>> = part
+                .par_iter()
+                .map(|query| {
+                    self.searcher
+                        .search(query.fingerprint, query.reliable, None)
+                })
+                .collect();
+            for found in found {
+                self.print(&found?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn print(&mut self, found: &Found) -> Result<()> {
+        self.searcher.print(self.printed, found, self.output)?;
+        self.printed += 1;
+        self.unreliable += u64::from(!found.reliable);
+        if !found.matches.is_empty() {
+            self.answer = Answer::Yes;
+        }
+        Ok(())
+    }
+}
