@@ -5,6 +5,8 @@
 mod batch;
 mod candidates;
 mod documents;
+#[cfg(test)]
+mod spreads;
 
 use crate::document::Match;
 use crate::error::Result;

@@ -94,6 +94,85 @@ fn reader_sees_every_batch_whole_while_a_writer_works() {
     assert_sound(&mut database);
 }
 
+/// Old snapshots and new ones ask for the same few keys while every commit changes some of them:
+/// what one has read must not turn up in the answer of another.
+#[test]
+fn every_snapshot_answers_as_of_its_own_commit() {
+    const BATCHES: u64 = 300;
+    let folder = folder();
+    let database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    let mut sequence = SplitMix(21);
+    let centres: Vec<Fingerprint> = (0..4)
+        .map(|_| Fingerprint::from_bits(sequence.next()))
+        .collect();
+    // Many others, far away, so that it pays to look keys up; the models leave them out.
+    let others = documents(22, 1_000, 10_000);
+    let is_far = |other: &Fingerprint| centres.iter().all(|near| near.distance(*other) > 9);
+    assert!(others.iter().all(|other| is_far(&other.fingerprint)));
+    database
+        .apply(others.into_iter().map(Change::Insert))
+        .unwrap();
+    // Document 0 says which commit it is, by its fingerprint.
+    let models = Mutex::new(Vec::new());
+    let done = AtomicBool::new(false);
+    let looks: u64 = std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..3)
+            .map(|reader| {
+                let (database, models, done, centres) = (&database, &models, &done, &centres);
+                scope.spawn(move || {
+                    let mut sequence = SplitMix(100 + reader);
+                    let mut snapshots = Vec::new();
+                    let mut looks = 0;
+                    while !done.load(Ordering::Acquire) {
+                        snapshots.push(database.snapshot().unwrap());
+                        if snapshots.len() > 6 {
+                            snapshots.swap_remove(sequence.below(6) as usize);
+                        }
+                        for snapshot in &snapshots {
+                            let Some(commit) = snapshot.get(DocId(0)).unwrap() else {
+                                continue;
+                            };
+                            let commit = commit.fingerprint.bits() as usize;
+                            let model: Model = models.lock().unwrap().get(commit).cloned().unwrap();
+                            let centre = centres[sequence.below(4) as usize];
+                            let query = planted(&mut sequence, centre, 1);
+                            let expected = model.within(query, 3);
+                            assert_eq!(snapshot.within(query, 3).unwrap(), expected);
+                            let batch = snapshot.within_batch(&[query, query], 3).unwrap();
+                            assert_eq!(batch, [expected.clone(), expected]);
+                            looks += 1;
+                        }
+                    }
+                    looks
+                })
+            })
+            .collect();
+        let mut model = Model::default();
+        for batch in 0..BATCHES {
+            let mut changes = vec![Change::Upsert(document(0, batch))];
+            for _ in 0..sequence.below(6) {
+                let id = 1 + sequence.below(40);
+                let centre = centres[sequence.below(4) as usize];
+                let near = planted(&mut sequence, centre, 2);
+                changes.push(match sequence.below(3) {
+                    0 => Change::Remove(DocId(id)),
+                    1 => Change::Upsert(document(id, centre.bits())),
+                    _ => Change::Upsert(document(id, near.bits())),
+                });
+            }
+            model.apply_all(changes.clone());
+            models.lock().unwrap().push(model.clone());
+            database.apply(changes).unwrap();
+        }
+        done.store(true, Ordering::Release);
+        readers
+            .into_iter()
+            .map(|reader| reader.join().unwrap())
+            .sum()
+    });
+    assert!(looks > BATCHES, "{looks}");
+}
+
 #[test]
 fn of_near_duplicates_from_many_threads_one_is_stored_and_every_answer_names_it() {
     const THREADS: u64 = 8;

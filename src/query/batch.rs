@@ -293,3 +293,40 @@ impl ByKey {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::spreads::{CENTRE, Spreads};
+
+    #[test]
+    fn probing_for_many_and_scanning_for_many_hit_the_same() {
+        let spreads = Spreads::stored();
+        let view = spreads.view();
+        let mut queries = vec![CENTRE, CENTRE];
+        queries.extend(spreads.fingerprints.iter().copied().step_by(10_007));
+        for radius in 0..=9 {
+            let batch = Batch {
+                index: &view,
+                radius,
+                limit: usize::MAX,
+            };
+            let count = AtomicUsize::new(0);
+            let probes = Probes::for_radius(radius);
+            let probed = probes
+                .blocks()
+                .flat_map(|block| batch.probe(&queries, &probes, block, &count).unwrap());
+            let mut probed: Vec<Hit> = probed.collect();
+            assert_eq!(probed.len(), count.into_inner());
+            let mut scanned = batch.scan(&queries, &AtomicUsize::new(0)).unwrap();
+            probed.sort_unstable();
+            scanned.sort_unstable();
+            assert!(probed == scanned, "radius {radius}");
+            let nearby = spreads
+                .fingerprints
+                .iter()
+                .filter(|each| each.distance(CENTRE) <= radius);
+            assert!(scanned.len() >= 2 * nearby.count());
+        }
+    }
+}

@@ -109,50 +109,21 @@ pub(super) fn is_probing_cheaper(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::DocId;
-    use crate::store::{DocumentEdit, Header, Store, TextEdit};
+    use crate::query::spreads::{CENTRE, Spreads};
 
-    /// Probing and scanning find the same, and what the plain scan finds, where matches at each
-    /// distance are spread over the blocks in every way: none at exactly the radius is missed,
-    /// and none beyond it is taken.
+    /// Probing and scanning find the same, and what the plain scan finds: no match at exactly the
+    /// radius is missed, and none beyond it is taken.
     #[test]
     fn probing_and_scanning_find_every_spread_of_the_differing_bits() {
-        let folder = tempfile::tempdir().unwrap();
-        let header = Header {
-            recipe: String::new(),
-            keep_texts: false,
-            frozen: false,
-        };
-        let store = Store::create(&folder.path().join("spreads"), header, 64 << 20).unwrap();
-        let query = Fingerprint::from_bits(0x9e37_79b9_7f4a_7c15);
-        // Another three bits of a block for each further flip, so that they are spread there too.
-        let flips = |count: u64| (0..count).fold(0, |flips, n| flips | 1_u64 << (n * 3 % 16));
-        let fingerprints: Vec<Fingerprint> = (0..17_u64.pow(4))
-            .map(|n| {
-                let [a, b, c, d] = [n / 4913, n / 289 % 17, n / 17 % 17, n % 17].map(flips);
-                Fingerprint::from_bits(query.bits() ^ (a << 48 | b << 32 | c << 16 | d))
-            })
-            .collect();
-        let edits = (0..)
-            .zip(&fingerprints)
-            .map(|(id, fingerprint)| DocumentEdit {
-                id: DocId(id),
-                before: None,
-                after: Some((*fingerprint, true)),
-                text: TextEdit::Keep,
-            });
-        let mut transaction = store.write().unwrap();
-        transaction.apply(edits.collect()).unwrap();
-        transaction.commit().unwrap();
-
-        let view = store.read().unwrap();
+        let spreads = Spreads::stored();
+        let view = spreads.view();
         for radius in (0..=20).chain([23, 24, 64]) {
-            let mut expected = fingerprints.clone();
-            expected.retain(|each| each.distance(query) <= radius);
+            let mut expected = spreads.fingerprints.clone();
+            expected.retain(|each| each.distance(CENTRE) <= radius);
             expected.sort_unstable();
             let probes = Probes::for_radius(radius);
-            let probed = probe(&view, query, radius, &probes).unwrap();
-            let scanned = scan(&view, query, radius).unwrap();
+            let probed = probe(&view, CENTRE, radius, &probes).unwrap();
+            let scanned = scan(&view, CENTRE, radius).unwrap();
             for mut found in [probed, scanned] {
                 found.sort_unstable();
                 assert_eq!(found.len(), expected.len(), "radius {radius}");

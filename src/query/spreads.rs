@@ -1,0 +1,63 @@
+//! For tests: fingerprints that differ from one in every way to spread bits over its blocks.
+
+use tempfile::TempDir;
+
+use crate::block::{BLOCK_BITS, BLOCKS};
+use crate::document::DocId;
+use crate::fingerprint::Fingerprint;
+use crate::store::{DocumentEdit, Header, ReadView, Store, TextEdit};
+
+/// What the others differ from.
+pub(super) const CENTRE: Fingerprint = Fingerprint::from_bits(0x9e37_79b9_7f4a_7c15);
+
+/// A database of one fingerprint for each of the 17⁴ ways to flip 0 to 16 bits in each block.
+pub(super) struct Spreads {
+    pub(super) fingerprints: Vec<Fingerprint>,
+    store: Store,
+    _folder: TempDir,
+}
+
+impl Spreads {
+    pub(super) fn stored() -> Self {
+        let ways = u64::from(BLOCK_BITS) + 1;
+        let fingerprints: Vec<Fingerprint> = (0..ways.pow(BLOCKS as u32))
+            .map(|spread| {
+                let flips = (0..BLOCKS as u32).fold(0, |flips, block| {
+                    flips << BLOCK_BITS | scattered(spread / ways.pow(block) % ways)
+                });
+                Fingerprint::from_bits(CENTRE.bits() ^ flips)
+            })
+            .collect();
+        let folder = tempfile::tempdir().unwrap();
+        let header = Header {
+            recipe: String::new(),
+            keep_texts: false,
+            frozen: false,
+        };
+        let store = Store::create(&folder.path().join("spreads"), header, 64 << 20).unwrap();
+        let insert = |(id, fingerprint): (u64, &Fingerprint)| DocumentEdit {
+            id: DocId(id),
+            before: None,
+            after: Some((*fingerprint, true)),
+            text: TextEdit::Keep,
+        };
+        let mut transaction = store.write().unwrap();
+        let edits = (0..).zip(&fingerprints).map(insert).collect();
+        transaction.apply(edits).unwrap();
+        transaction.commit().unwrap();
+        Self {
+            fingerprints,
+            store,
+            _folder: folder,
+        }
+    }
+
+    pub(super) fn view(&self) -> ReadView {
+        self.store.read().unwrap()
+    }
+}
+
+/// So many bits of a block, not next to each other.
+fn scattered(bits: u64) -> u64 {
+    (0..bits).fold(0, |flips, n| flips | 1 << (n * 3 % u64::from(BLOCK_BITS)))
+}
