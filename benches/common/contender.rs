@@ -28,6 +28,13 @@ pub struct Speed {
     pub scaling: f64,
 }
 
+/// Queries that [`measure`] asks at a time.
+const QUERIES: usize = 20_000;
+
+/// How many queries [`measure`] needs, so that it asks none of them twice: else a cache that is too
+/// small for everything might hold just what they need.
+pub const MEASURED_QUERIES: usize = QUERIES * (1 + 3 * TURNS);
+
 /// Measures a contender and the floor in turns, with as many of the queries as a turn has time for.
 /// Every planted query must find its document.
 pub fn measure(
@@ -36,16 +43,18 @@ pub fn measure(
     queries: &[Query],
     radius: u32,
 ) -> Speed {
-    // This warms every cache as well.
-    let queries = &queries[..affordable(contender, queries, radius)];
-    latencies(floor, queries, radius);
+    let mut parts = queries.chunks_exact(QUERIES);
+    let mut part = || parts.next().expect("queries for every turn");
+    let affordable = affordable(contender, part(), radius);
+    let mut fresh = || &part()[..affordable];
     let (mut own, mut of_floor) = (Vec::new(), Vec::new());
     let (mut by_one, mut by_two) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
+        let queries = fresh();
         of_floor.push(Latency::of(latencies(floor, queries, radius)));
         own.push(Latency::of(latencies(contender, queries, radius)));
-        by_one.push(throughput(contender, queries, radius, 1));
-        by_two.push(throughput(contender, queries, radius, 2));
+        by_one.push(throughput(contender, fresh(), radius, 1));
+        by_two.push(throughput(contender, fresh(), radius, 2));
     }
     let turns = || own.iter().zip(&of_floor);
     Speed {
