@@ -6,9 +6,10 @@
 //!
 //! The first table is about radius 3. Each contender is measured in turns with the floor, which is
 //! what probing by blocks costs in sorted arrays in memory; a row gives the turn in the middle.
-//! Contenders in memory are built from the keys, those on disk are loaded and asked until their
-//! caches are warm; no query is asked twice. A row for each entry takes long to load, so above 2,000,000 documents it is left
-//! out unless asked for. What memory has no room for is left out, and said to be.
+//! Contenders in memory are built from the keys. Those on disk are loaded and read once from end to
+//! end, so that their caches are as full as they get, and no query is asked twice. A row for each
+//! entry takes long to load, so above 2,000,000 documents it is left out unless asked for. What
+//! memory has no room for is left out, and said to be.
 //!
 //! The second table is about every radius: simdb with a cache that holds the file, and the two plans
 //! it can choose from, both in memory: probing sorted arrays, and comparing with every key.

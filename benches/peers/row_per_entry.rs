@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use redb::{Database, ReadOnlyTable, ReadableDatabase, TableDefinition};
+use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::common::contender::{Answer, Asker, Contender};
 
@@ -43,11 +43,17 @@ impl RowPerEntry {
         }
         transaction.commit()?;
         let transaction = database.begin_read()?;
-        let tables = TABLES
-            .into_iter()
-            .map(|definition| transaction.open_table(definition));
+        let mut tables = Vec::with_capacity(TABLES.len());
+        for definition in TABLES {
+            let table = transaction.open_table(definition)?;
+            // This fills the cache.
+            for row in table.iter()? {
+                row?;
+            }
+            tables.push(table);
+        }
         Ok(Self {
-            tables: tables.collect::<Result<_, _>>()?,
+            tables,
             _database: database,
         })
     }
