@@ -1,0 +1,324 @@
+//! How long does a bulk load take, beside writing the same bytes?
+//!
+//! `cargo bench --bench load -- [DOCUMENTS] [--memory-mib N] [--turns N] [--check]`, 5,000,000
+//! documents, 1 GiB and 3 turns unless said otherwise.
+//!
+//! Each load runs in a process of its own, which makes the documents from their seed as it pushes
+//! them, so that its memory is that of the load. Right before each load a file of the same size is
+//! written and synced once, which no load can beat; the row gives the turn whose ratio is in the
+//! middle. What a process wrote is what the system counted for it: bytes that went to the disk, and
+//! bytes that were handed over to be written, temporary files included.
+//!
+//! Keys are splitmix64 from seed 1, ids count from 0. Each database must hold every document and
+//! give exactly what the plain scan gives for a sample of queries; with `--check` it is proved sound.
+
+#![allow(clippy::print_stdout)]
+
+mod common;
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use common::arguments::Usage;
+use common::check::Sample;
+use common::database::folder;
+use common::keys::{key, keys};
+use common::memory;
+use common::table::{Table, mebibytes, number, ratio, time};
+use common::timing::{timed, times};
+use simdb::{BulkLoad, Database, DocId, Document, Fingerprint};
+
+const USAGE: Usage = Usage {
+    line: "cargo bench --bench load -- [DOCUMENTS] [--memory-mib N] [--turns N] [--check]",
+    flags: &["--check"],
+    options: &["--memory-mib", "--turns"],
+};
+
+const RADIUS: u32 = 3;
+/// Id and fingerprint.
+const DOCUMENT_BYTES: u64 = 16;
+/// The least that a load can be given.
+const LEAST_MEMORY_MIB: u64 = 16;
+/// A guess at the bytes of a document in a file, for the first turn.
+const FILE_BYTES_A_DOCUMENT: u64 = 74;
+
+fn main() {
+    if let Some(job) = Job::of_this_process() {
+        return job.run();
+    }
+    let arguments = USAGE.arguments();
+    let documents = arguments.size(5_000_000);
+    let memory_mib = arguments.number("--memory-mib", 1024);
+    let bench = Bench {
+        folder: folder(),
+        keys: keys(documents + documents / 10),
+        turns: arguments.number("--turns", 3).max(1),
+        check: arguments.flag("--check"),
+        table: Table::new(
+            &format!("{documents} documents, bulk load from fingerprints, durable"),
+            &[
+                "load",
+                "same bytes",
+                "ratio",
+                "a document",
+                "file B/doc",
+                "disk ÷ file",
+                "handed ÷ file",
+                "peak",
+                "peak ÷ given",
+            ],
+        ),
+    };
+    let job = |kind, memory_mib| Job {
+        kind,
+        path: bench.folder.path().join("load.simdb"),
+        from: 0,
+        to: documents,
+        memory_mib,
+    };
+    for kind in [Kind::Frozen, Kind::New] {
+        let name = kind.name();
+        bench.row(
+            &format!("{name}, {memory_mib} MiB given"),
+            &job(kind, memory_mib),
+        );
+    }
+    let quarter_mib = (documents * DOCUMENT_BYTES / 4) >> 20;
+    let label = format!("with room to grow, {quarter_mib} MiB: a quarter of the data");
+    if quarter_mib >= LEAST_MEMORY_MIB {
+        bench.row(&label, &job(Kind::New, quarter_mib));
+    } else {
+        bench.table.row(&label, &["not measured", "too few"]);
+    }
+    bench.row_of_more(&job(Kind::New, memory_mib));
+}
+
+struct Bench {
+    folder: tempfile::TempDir,
+    keys: Vec<u64>,
+    turns: u64,
+    check: bool,
+    table: Table,
+}
+
+impl Bench {
+    /// Loads a new file in turns with writing as many bytes.
+    fn row(&self, label: &str, job: &Job) {
+        let mut turns = Vec::new();
+        let mut bytes = job.documents() * FILE_BYTES_A_DOCUMENT;
+        for _ in 0..self.turns {
+            let _ = std::fs::remove_file(&job.path);
+            let floor = write_with_sync(self.folder.path(), bytes);
+            let outcome = job.run_in_a_process();
+            let floor = floor.mul_f64(outcome.file_bytes as f64 / bytes as f64);
+            bytes = outcome.file_bytes;
+            turns.push((times(outcome.time, floor), floor, outcome));
+        }
+        turns.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (ratio_of_turn, floor, outcome) = &turns[turns.len() / 2];
+        self.check(job);
+        let mut values = outcome.values(job);
+        values[1] = time(*floor);
+        values[2] = ratio(*ratio_of_turn);
+        self.table.row(label, &values);
+    }
+
+    /// Loads a tenth more into a database that was just loaded.
+    fn row_of_more(&self, first: &Job) {
+        let more = Job {
+            kind: Kind::Existing,
+            from: first.to,
+            to: first.to + first.to / 10,
+            ..first.clone()
+        };
+        let mut turns = Vec::new();
+        for _ in 0..self.turns {
+            let _ = std::fs::remove_file(&first.path);
+            let plain = first.run_in_a_process();
+            let outcome = more.run_in_a_process();
+            let a_document = times(outcome.time, plain.time) * first.documents() as f64
+                / more.documents() as f64;
+            turns.push((a_document, outcome));
+        }
+        turns.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (a_document, outcome) = &turns[turns.len() / 2];
+        self.check(&more);
+        let label = format!("a tenth more into it, {} MiB given", more.memory_mib);
+        self.table.row(&label, &outcome.values(&more));
+        println!(
+            "\nA document of the tenth more costs {} what one of the plain load does.",
+            ratio(*a_document)
+        );
+    }
+
+    /// Everything that was loaded is there, and a sample is answered as the plain scan does.
+    fn check(&self, job: &Job) {
+        let mut database = Database::open(&job.path).expect("open");
+        assert_eq!(database.len().expect("len"), job.to);
+        let sample = Sample::new(&self.keys[..job.to as usize], RADIUS);
+        sample.check("simdb", &database.snapshot().expect("snapshot"));
+        if self.check {
+            let damage = database.check(|_, _| {}).expect("check");
+            assert!(damage.is_empty(), "{damage:?}");
+        }
+    }
+}
+
+/// How long it takes to write and sync a file of that size.
+fn write_with_sync(folder: &Path, bytes: u64) -> Duration {
+    let block: Vec<u8> = (0..1 << 17).flat_map(|id| key(id).to_le_bytes()).collect();
+    let write = || {
+        let mut file = tempfile::tempfile_in(folder).expect("a file");
+        for _ in 0..bytes.div_ceil(block.len() as u64) {
+            file.write_all(&block).expect("write");
+        }
+        file.sync_all().expect("sync");
+    };
+    timed(write).1
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    New,
+    Frozen,
+    Existing,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::New => "with room to grow",
+            Self::Frozen => "frozen",
+            Self::Existing => "into a database",
+        }
+    }
+}
+
+/// A load, in a process of its own.
+#[derive(Clone)]
+struct Job {
+    kind: Kind,
+    path: PathBuf,
+    from: u64,
+    to: u64,
+    memory_mib: u64,
+}
+
+/// What such a process tells.
+struct Outcome {
+    time: Duration,
+    peak_bytes: u64,
+    disk_bytes: u64,
+    handed_bytes: u64,
+    file_bytes: u64,
+}
+
+/// What makes this program a load instead of a bench.
+const JOB: &str = "--run-load";
+
+impl Job {
+    fn documents(&self) -> u64 {
+        self.to - self.from
+    }
+
+    fn run_in_a_process(&self) -> Outcome {
+        let program = std::env::current_exe().expect("this program");
+        let output = Command::new(program)
+            .args([JOB, self.kind.name()])
+            .arg(&self.path)
+            .args([self.from, self.to, self.memory_mib].map(|number| number.to_string()))
+            .stderr(std::process::Stdio::inherit())
+            .output()
+            .expect("a process");
+        assert!(output.status.success(), "the load failed");
+        let text = String::from_utf8(output.stdout).expect("numbers");
+        let numbers: Vec<u64> = text
+            .split_whitespace()
+            .map(|number| number.parse().expect("a number"))
+            .collect();
+        Outcome {
+            time: Duration::from_nanos(numbers[0]),
+            peak_bytes: numbers[1],
+            disk_bytes: numbers[2],
+            handed_bytes: numbers[3],
+            file_bytes: std::fs::metadata(&self.path).expect("the file").len(),
+        }
+    }
+
+    fn of_this_process() -> Option<Self> {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let [job, kind, path, numbers @ ..] = &words[..] else {
+            return None;
+        };
+        let kind = [Kind::New, Kind::Frozen, Kind::Existing]
+            .into_iter()
+            .find(|known| known.name() == kind && job == JOB)?;
+        let number = |place: usize| numbers[place].parse().expect("a number");
+        Some(Self {
+            kind,
+            path: path.into(),
+            from: number(0),
+            to: number(1),
+            memory_mib: number(2),
+        })
+    }
+
+    fn run(&self) {
+        let ((), time) = timed(|| self.load());
+        let peak = memory::peak_resident().unwrap_or(0);
+        let (disk, handed) = memory::written().unwrap_or((0, 0));
+        println!("{} {peak} {disk} {handed}", time.as_nanos());
+    }
+
+    fn load(&self) {
+        let memory_bytes = self.memory_mib << 20;
+        let new = |frozen| {
+            let builder = Database::builder().frozen(frozen);
+            self.push_all(
+                builder
+                    .bulk_create(&self.path, memory_bytes)
+                    .expect("a new file"),
+            );
+        };
+        match self.kind {
+            Kind::New => new(false),
+            Kind::Frozen => new(true),
+            // Half to sort, half for the cache of the database.
+            Kind::Existing => {
+                let builder = Database::builder().cache_bytes(memory_bytes as usize / 2);
+                let database = builder.open(&self.path).expect("open");
+                self.push_all(database.bulk_load(memory_bytes / 2).expect("a load"));
+            }
+        }
+    }
+
+    fn push_all(&self, mut load: BulkLoad<'_>) {
+        for id in self.from..self.to {
+            let fingerprint = Fingerprint::from_bits(key(id));
+            load.push(Document::new(DocId(id), fingerprint))
+                .expect("push");
+        }
+        let report = load.finish(|_| ControlFlow::Continue(())).expect("load");
+        assert_eq!(report.inserted, self.documents());
+    }
+}
+
+impl Outcome {
+    fn values(&self, job: &Job) -> Vec<String> {
+        let file_bytes = self.file_bytes as f64;
+        vec![
+            time(self.time),
+            String::new(),
+            String::new(),
+            time(self.time.div_f64(job.documents() as f64)),
+            number(file_bytes / job.to as f64),
+            number(self.disk_bytes as f64 / file_bytes),
+            number(self.handed_bytes as f64 / file_bytes),
+            mebibytes(self.peak_bytes),
+            number(self.peak_bytes as f64 / (job.memory_mib << 20) as f64),
+        ]
+    }
+}

@@ -1,0 +1,6 @@
+//! What else could answer a query within a radius.
+
+#[cfg(feature = "peers")]
+pub mod gaoya_index;
+pub mod multi_index;
+pub mod row_per_entry;

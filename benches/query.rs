@@ -1,0 +1,328 @@
+//! How fast is one query, beside everything else that could answer it?
+//!
+//! `cargo bench --features peers --bench query -- [DOCUMENTS] [--radius R,R,…] [--row-per-entry]
+//! [--without-radii]`, 1,000,000 documents unless said otherwise. Without the feature `gaoya` is left
+//! out.
+//!
+//! The first table is about radius 3. Each contender is measured in turns with the floor, which is
+//! what probing by blocks costs in sorted arrays in memory; a row gives the turn in the middle.
+//! Contenders in memory are built from the keys. Those on disk are loaded and asked for every key of
+//! every block once, so that their caches are as full as they get, and no query is asked twice. A row for each
+//! entry takes long to load, so above 2,000,000 documents it is left out unless asked for. What
+//! memory has no room for is left out, and said to be.
+//!
+//! The second table is about every radius: simdb with a cache that holds the file, and the two plans
+//! it can choose from, both in memory: probing sorted arrays, and comparing with every key.
+//!
+//! Keys are splitmix64 from seed 1, ids count from 0. Queries are splitmix64 from seed 77, the even
+//! ones a stored key with exactly three bits flipped: each of these must find its document. Before
+//! it is measured, each contender must give exactly what the plain scan gives for a sample that has
+//! documents at exactly the radius, and at one bit more.
+
+#![allow(clippy::print_stdout)]
+
+mod common;
+mod peers;
+
+use std::path::Path;
+
+use common::arguments::Usage;
+use common::check::Sample;
+use common::contender::{Contender, MEASURED_QUERIES, Speed, affordable, latencies, measure};
+use common::database::{cache_for, folder, load, warm};
+use common::keys::{Query, key, keys, queries};
+use common::plain_scan::{self, PlainScan};
+use common::sorted_arrays::SortedArrays;
+use common::table::{Table, number, ratio, time};
+use common::timing::{Latency, timed, times};
+use common::{memory, table};
+use peers::multi_index::MultiIndex;
+use peers::row_per_entry::RowPerEntry;
+use simdb::{Database, Snapshot};
+
+const USAGE: Usage = Usage {
+    line: "cargo bench --bench query -- [DOCUMENTS] [--radius R,R,...] [--row-per-entry] \
+           [--without-radii]",
+    flags: &["--row-per-entry", "--without-radii"],
+    options: &["--radius"],
+};
+
+const RADIUS: u32 = 3;
+const QUERIES_AFTER_SCANS: usize = 100;
+
+/// The radii of the second table.
+const RADII: [u64; 16] = [0, 1, 2, 3, 4, 5, 7, 8, 11, 15, 16, 20, 23, 24, 28, 32];
+/// Queries at each of them, as far as a turn has time for.
+const QUERIES_A_RADIUS: usize = 2_000;
+const CHECKED_A_RADIUS: usize = 4;
+/// Where a query has more matches, it is about reading them, and takes their room in memory.
+const MOST_MATCHES: f64 = 2e6;
+
+/// Above this a row for each entry is loaded only if asked for.
+const ROW_PER_ENTRY_DOCUMENTS: u64 = 2_000_000;
+const ROW_PER_ENTRY_BYTES: u64 = 82;
+
+/// The share of the memory left that one contender may take.
+const MEMORY_SHARE: f64 = 0.8;
+
+fn main() {
+    let arguments = USAGE.arguments();
+    let documents = arguments.size(1_000_000);
+    let radii = arguments.numbers("--radius", &RADII);
+    let folder = folder();
+    let keys = keys(documents);
+    let floor = SortedArrays::new(&keys);
+
+    let mut comparison = Comparison::new(&keys, &floor);
+    comparison.in_memory();
+    let rows = arguments.flag("--row-per-entry") || documents <= ROW_PER_ENTRY_DOCUMENTS;
+    comparison.on_disk(folder.path(), rows);
+    comparison.peers();
+    if !arguments.flag("--without-radii") {
+        every_radius(folder.path(), &keys, &floor, &radii);
+    }
+}
+
+/// The first table.
+struct Comparison<'k> {
+    table: Table,
+    keys: &'k [u64],
+    floor: &'k SortedArrays,
+    queries: Vec<Query>,
+    sample: Sample,
+}
+
+impl<'k> Comparison<'k> {
+    fn new(keys: &'k [u64], floor: &'k SortedArrays) -> Self {
+        let documents = keys.len() as u64;
+        let sample = Sample::new(keys, RADIUS);
+        let title = format!("{documents} documents, radius {RADIUS}, warm");
+        let columns = [
+            "p50",
+            "p99",
+            "× floor",
+            "1 thread /s",
+            "2 threads /s",
+            "2 : 1",
+        ];
+        Self {
+            table: Table::new(&title, &columns),
+            keys,
+            floor,
+            queries: queries(documents, MEASURED_QUERIES, RADIUS),
+            sample,
+        }
+    }
+
+    fn in_memory(&mut self) {
+        self.row("four sorted arrays in memory, the floor", self.floor);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        for (what, threads) in [("one core", 1), ("all cores", threads)] {
+            let scan = PlainScan {
+                keys: self.keys,
+                threads,
+            };
+            self.row(&format!("plain scan in memory, {what}"), &scan);
+        }
+    }
+
+    fn on_disk(&mut self, folder: &Path, row_per_entry: bool) {
+        for frozen in [false, true] {
+            let path = folder.join("query.simdb");
+            let file_bytes = load(&path, frozen, self.keys.iter().copied());
+            let kind = if frozen { "simdb, frozen" } else { "simdb" };
+            let caches = [
+                ("default cache", None),
+                ("cache that holds the file", Some(cache_for(file_bytes))),
+            ];
+            for (what, cache_bytes) in caches {
+                let label = format!("{kind}, {what}");
+                if !self.fits(&label, cache_bytes.unwrap_or(1 << 30) as u64) {
+                    continue;
+                }
+                let (_database, snapshot) = open(&path, cache_bytes);
+                self.row(&label, &snapshot);
+                if cache_bytes.is_some() {
+                    let label = format!("{kind}, right after a plain scan");
+                    self.row_after_scans(&label, &snapshot);
+                }
+            }
+            std::fs::remove_file(&path).expect("the file is there");
+        }
+        let label = "a row for each entry in redb";
+        if !row_per_entry {
+            return self.absent(label, "--row-per-entry");
+        }
+        let file_bytes = self.keys.len() as u64 * ROW_PER_ENTRY_BYTES;
+        if self.fits(label, cache_for(file_bytes) as u64) {
+            let path = folder.join("row_per_entry.redb");
+            let rows = RowPerEntry::load(&path, self.keys, cache_for(file_bytes));
+            self.row(label, &rows.expect("redb takes the rows"));
+            std::fs::remove_file(&path).expect("the file is there");
+        }
+    }
+
+    fn peers(&mut self) {
+        let documents = self.keys.len() as u64;
+        if self.fits("mih-rs", documents * MultiIndex::BYTES_A_DOCUMENT) {
+            let index = MultiIndex::new(self.keys);
+            self.row(&format!("mih-rs, {} blocks", index.blocks()), &index);
+        }
+        self.gaoya();
+    }
+
+    #[cfg(not(feature = "peers"))]
+    fn gaoya(&self) {
+        self.absent("gaoya", "--features peers");
+    }
+
+    #[cfg(feature = "peers")]
+    fn gaoya(&mut self) {
+        use peers::gaoya_index::GaoyaIndex;
+        let documents = self.keys.len() as u64;
+        let given = RADIUS + 1;
+        assert!(
+            !GaoyaIndex::finds_the_distance_given(RADIUS),
+            "gaoya has changed: it need not be given one bit more"
+        );
+        for blocks in [5, 6] {
+            let tables = GaoyaIndex::tables(blocks, RADIUS);
+            let label = format!("gaoya given {given}, {blocks} blocks, {tables} tables");
+            if self.fits(
+                &label,
+                documents * GaoyaIndex::bytes_a_document(blocks, RADIUS),
+            ) {
+                self.row(&label, &GaoyaIndex::new(self.keys, blocks, RADIUS));
+            }
+        }
+    }
+
+    /// Checks a contender, measures it and prints what came out.
+    fn row(&mut self, label: &str, contender: &dyn Contender) {
+        self.sample.check(label, contender);
+        let speed = measure(contender, self.floor, &self.queries, RADIUS);
+        self.table.row(label, &values(&speed));
+    }
+
+    /// What a query takes when the caches of the processor hold something else.
+    fn row_after_scans(&self, label: &str, contender: &dyn Contender) {
+        let mut ask = contender.asker();
+        let queries = &self.queries[..QUERIES_AFTER_SCANS];
+        let after_scan = |query: &Query| {
+            let expected = plain_scan::answer(self.keys, query.bits, RADIUS);
+            let (answer, time) = timed(|| ask(query.bits, RADIUS));
+            assert_eq!(answer, expected, "{label}");
+            time
+        };
+        let latency = Latency::of(queries.iter().map(after_scan).collect());
+        self.table
+            .row(label, &[time(latency.p50), time(latency.p99)]);
+    }
+
+    /// Whether memory has room for a contender; if not, the table says so.
+    fn fits(&self, label: &str, bytes: u64) -> bool {
+        let fits =
+            memory::available().is_none_or(|left| bytes as f64 <= left as f64 * MEMORY_SHARE);
+        if !fits {
+            self.absent(label, &format!("needs {}", table::mebibytes(bytes)));
+        }
+        fits
+    }
+
+    fn absent(&self, label: &str, why: &str) {
+        self.table.row(label, &["not measured", why]);
+    }
+}
+
+fn values(speed: &Speed) -> [String; 6] {
+    let [one, two] = speed.throughput;
+    [
+        time(speed.latency.p50),
+        time(speed.latency.p99),
+        ratio(speed.over_floor),
+        number(one),
+        number(two),
+        number(speed.scaling),
+    ]
+}
+
+fn open(path: &Path, cache_bytes: Option<usize>) -> (Database, Snapshot) {
+    let mut builder = Database::builder();
+    if let Some(cache_bytes) = cache_bytes {
+        builder = builder.cache_bytes(cache_bytes);
+    }
+    let database = builder.open(path).expect("open");
+    let snapshot = database.snapshot().expect("snapshot");
+    warm(&snapshot);
+    (database, snapshot)
+}
+
+/// The second table.
+fn every_radius(folder: &Path, keys: &[u64], floor: &SortedArrays, radii: &[u64]) {
+    let documents = keys.len() as u64;
+    let path = folder.join("radii.simdb");
+    let file_bytes = load(&path, false, (0..documents).map(key));
+    let (_database, snapshot) = open(&path, Some(cache_for(file_bytes)));
+    let scan = PlainScan { keys, threads: 1 };
+    let queries = queries(documents, QUERIES_A_RADIUS, RADIUS);
+    let columns = [
+        "simdb p50",
+        "simdb p99",
+        "probing",
+        "plain scan",
+        "cheaper",
+        "simdb ÷ it",
+        "matches",
+    ];
+    let title = format!(
+        "{documents} documents, every radius: simdb, cache that holds the file, and the p50 of both \
+         plans in memory, one core"
+    );
+    let table = Table::new(&title, &columns);
+    for radius in radii.iter().map(|radius| *radius as u32) {
+        let label = format!("radius {radius}");
+        if expected_matches(documents, radius) > MOST_MATCHES {
+            table.row(&label, &["not measured", "many matches"]);
+            continue;
+        }
+        let sample = Sample::with(keys, radius, CHECKED_A_RADIUS);
+        sample.check("simdb", &snapshot);
+        sample.check("the floor", floor);
+        let p50 = |contender: &dyn Contender| {
+            let mut queries = queries.clone();
+            // At a smaller radius they need not find what they were made from.
+            if radius < RADIUS {
+                queries.iter_mut().for_each(|query| query.planted = None);
+            }
+            let queries = &queries[..affordable(contender, &queries, radius)];
+            Latency::of(latencies(contender, queries, radius))
+        };
+        let (simdb, probing, scanning) = (p50(&snapshot), p50(floor), p50(&scan));
+        let (cheaper, least) = if probing.p50 < scanning.p50 {
+            ("probing", probing.p50)
+        } else {
+            ("scan", scanning.p50)
+        };
+        let values = [
+            time(simdb.p50),
+            time(simdb.p99),
+            time(probing.p50),
+            time(scanning.p50),
+            cheaper.to_owned(),
+            ratio(times(simdb.p50, least)),
+            number(expected_matches(documents, radius)),
+        ];
+        table.row(&label, &values);
+    }
+}
+
+/// How many of random fingerprints lie within the radius of a query: a binomial distribution.
+fn expected_matches(documents: u64, radius: u32) -> f64 {
+    let mut choose = 1.0;
+    let mut sum = 0.0;
+    for flips in 0..=radius.min(64) {
+        sum += choose;
+        choose *= f64::from(64 - flips.min(63)) / f64::from(flips + 1);
+    }
+    documents as f64 * sum / 2_f64.powi(64)
+}

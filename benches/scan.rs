@@ -1,0 +1,124 @@
+//! What does a query cost that looks at every fingerprint, beside reading as much memory?
+//!
+//! `cargo bench --bench scan -- [DOCUMENTS]`, 10,000,000 documents unless said otherwise.
+//!
+//! Of a query with so large a radius that simdb scans, most of the time goes into what it matches.
+//! So here few match: in three of the four blocks the documents leave the first half of the bits
+//! clear and the queries set it, and at radius 30 a query finds one document in some hundred
+//! thousand. Every answer is compared with the plain scan's.
+//!
+//! The yardsticks are what memory gives, adding up 8 bytes a document on all cores, and the plain
+//! scan of them. They and simdb, with a cache that holds the file, are measured in turns.
+
+#![allow(clippy::print_stdout)]
+
+mod common;
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use common::arguments::Usage;
+use common::contender::{Answer, Contender};
+use common::database::{cache_for, folder, load, warm};
+use common::keys::{SplitMix, key};
+use common::plain_scan::PlainScan;
+use common::table::{Table, number, ratio, time};
+use common::timing::{TURNS, middle, timed, times};
+use simdb::Database;
+
+const USAGE: Usage = Usage {
+    line: "cargo bench --bench scan -- [DOCUMENTS]",
+    flags: &[],
+    options: &[],
+};
+
+const RADIUS: u32 = 30;
+/// The bits that are clear in every document and set in every query.
+const OPPOSED: u64 = 0xff00_0000_ff00_ff00;
+/// Queries a turn.
+const QUERIES: usize = 5;
+
+fn main() {
+    let documents = USAGE.arguments().size(10_000_000);
+    let keys: Vec<u64> = (0..documents).map(|id| key(id) & !OPPOSED).collect();
+    let mut draws = SplitMix(77);
+    let queries: Vec<u64> = (0..QUERIES).map(|_| draws.next() | OPPOSED).collect();
+
+    let folder = folder();
+    let path = folder.path().join("scan.simdb");
+    let file_bytes = load(&path, false, keys.iter().copied());
+    let builder = Database::builder().cache_bytes(cache_for(file_bytes));
+    let database = builder.open(&path).expect("open");
+    let snapshot = database.snapshot().expect("snapshot");
+    warm(&snapshot);
+
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let one_core = PlainScan {
+        keys: &keys,
+        threads: 1,
+    };
+    let all_cores = PlainScan {
+        keys: &keys,
+        threads,
+    };
+    let answers = ask(&one_core, &queries).0;
+    let matches: usize = answers.iter().map(Vec::len).sum();
+    assert!(answers == ask(&snapshot, &queries).0, "simdb, first time");
+
+    let turns = (0..TURNS).map(|_| {
+        let (sum, memory) = timed(|| queries.iter().map(|_| sum(&keys, threads)).max());
+        black_box(sum);
+        let mut turn = vec![memory];
+        for contender in [&all_cores as &dyn Contender, &one_core, &snapshot] {
+            let (found, taken) = ask(contender, &queries);
+            assert!(found == answers, "not what the plain scan finds");
+            turn.push(taken);
+        }
+        turn
+    });
+    let turns: Vec<Vec<Duration>> = turns.collect();
+
+    let table = Table::new(
+        &format!(
+            "{documents} documents, radius {RADIUS}, {:.0} matches a query, warm",
+            matches as f64 / QUERIES as f64
+        ),
+        &["a query", "GB/s", "× memory"],
+    );
+    let labels = [
+        "reading 8 bytes a document, all cores",
+        "plain scan in memory, all cores",
+        "plain scan in memory, one core",
+        "simdb, all cores",
+    ];
+    for (place, label) in labels.into_iter().enumerate() {
+        let taken = middle(turns.iter().map(|turn| turn[place])) / QUERIES as u32;
+        let over = middle(turns.iter().map(|turn| times(turn[place], turn[0])));
+        let bytes = 8.0 * documents as f64;
+        let values = [
+            time(taken),
+            number(bytes / taken.as_secs_f64() / 1e9),
+            ratio(over),
+        ];
+        table.row(label, &values);
+    }
+}
+
+/// All answers, and how long they took.
+fn ask(contender: &dyn Contender, queries: &[u64]) -> (Vec<Answer>, Duration) {
+    let mut ask = contender.asker();
+    timed(|| queries.iter().map(|query| ask(*query, RADIUS)).collect())
+}
+
+/// The sum of all keys: nothing but reading them.
+fn sum(keys: &[u64], threads: usize) -> u64 {
+    let add = |keys: &[u64]| keys.iter().fold(0_u64, |sum, key| sum.wrapping_add(*key));
+    std::thread::scope(|scope| {
+        let shares = keys.chunks(keys.len().div_ceil(threads));
+        let workers: Vec<_> = shares.map(|keys| scope.spawn(move || add(keys))).collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().expect("adding does not panic"))
+            .fold(0, u64::wrapping_add)
+    })
+}
