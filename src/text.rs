@@ -4,6 +4,7 @@
 //! and no separators; and [`Words`], the words jieba-rs finds. Both hand out byte ranges, so that
 //! no token is copied until someone wants to read it.
 
+mod ascii;
 mod normalise;
 
 use std::ops::Range;
@@ -50,13 +51,38 @@ impl Words {
         let mut start = 0;
         while start < text.len() {
             let end = piece_end(text, start);
-            for token in self.jieba.cut(&text[start..end], true) {
-                if token.end - token.start > 1 {
-                    word(start + token.byte_start..start + token.byte_end);
+            // jieba-rs looks at what stands between spaces one by one.
+            let mut waiting = start;
+            let mut at = start;
+            for block in text[start..end].split(' ') {
+                if ascii::is_plain(block) {
+                    self.cut(text, waiting..at, &mut word);
+                    waiting = at + block.len();
+                    ascii::words(block, |range| word(at + range.start..at + range.end));
                 }
+                at += block.len() + 1;
             }
+            self.cut(text, waiting..end, &mut word);
             start = end;
         }
+    }
+
+    /// The words that jieba-rs finds in a part of the text.
+    #[inline]
+    fn cut(&self, text: &str, part: Range<usize>, word: &mut impl FnMut(Range<usize>)) {
+        if part.len() < 2 {
+            return;
+        }
+        let tokens = self.jieba.cut(&text[part.clone()], true);
+        let mut words = vec![0..0; tokens.len()];
+        let mut count = 0;
+        for token in &tokens {
+            // Written and perhaps overwritten, since no branch predictor can tell.
+            words[count] = part.start + token.byte_start..part.start + token.byte_end;
+            count += usize::from(token.end - token.start > 1);
+        }
+        words.truncate(count);
+        words.into_iter().for_each(word);
     }
 }
 
