@@ -2,10 +2,6 @@
 
 mod idf;
 
-use std::ops::Range;
-
-use xxhash_rust::xxh3::xxh3_64;
-
 pub(crate) use idf::{Idf, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS};
 
 /// What a weight of 1 is in fixed point: weights are integers, so that sums are exact and the
@@ -26,104 +22,143 @@ pub struct Feature {
     pub hash: u64,
 }
 
-/// A feature that is still a range of the normalised text.
-#[derive(Clone, Debug)]
-pub(crate) struct Weighted {
-    pub(crate) hash: u64,
-    pub(crate) weight: i64,
-    /// Where it first occurs.
-    pub(crate) range: Range<usize>,
+/// What the features of a text weigh: each the same, and some of them more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Weights {
+    /// What each of them weighs at least.
+    pub(crate) least: i64,
+    /// The places of the heavier ones among the features, each once, and what they weigh beyond.
+    pub(crate) more: Vec<(usize, i64)>,
 }
 
-/// A distinct token of a text and how often it occurs.
-#[derive(Clone, Debug)]
-pub(crate) struct Counted {
-    pub(crate) hash: u64,
-    pub(crate) count: u64,
-    /// Where it first occurs.
-    pub(crate) range: Range<usize>,
+impl Weights {
+    /// Any weights that are not negative.
+    pub(crate) fn of(weights: impl Iterator<Item = i64>) -> Self {
+        Self {
+            least: 0,
+            more: weights.enumerate().collect(),
+        }
+    }
+
+    /// The weight of each of so many features.
+    pub(crate) fn each(&self, count: usize) -> Vec<i64> {
+        let mut weights = vec![self.least; count];
+        for &(index, more) in &self.more {
+            weights[index] += more;
+        }
+        weights
+    }
+
+    /// What so many features weigh together.
+    pub(crate) fn total(&self, count: usize) -> i64 {
+        self.least * count as i64 + self.more.iter().map(|&(_, more)| more).sum::<i64>()
+    }
+
+    /// Whether one of so many features weighs at least as much as all others together.
+    pub(crate) fn one_outweighs_the_rest(&self, count: usize) -> bool {
+        let heaviest = self.least + self.more.iter().map(|&(_, more)| more).max().unwrap_or(0);
+        heaviest >= self.total(count) - heaviest
+    }
 }
 
-/// Counts tokens by their hash, in the order in which they first occur.
+/// The distinct tokens of a text, in the order in which they first occur.
+#[derive(Debug)]
+pub(crate) struct Counted<P> {
+    pub(crate) hashes: Vec<u64>,
+    /// How often each occurs.
+    pub(crate) counts: Vec<u64>,
+    /// Where each occurs first, if that was asked for.
+    pub(crate) places: Vec<P>,
+    /// How many tokens were counted, repetitions included.
+    pub(crate) total: u64,
+}
+
+/// Counts tokens by their hash.
 ///
 /// Tokens are told apart by the 64 bits of their hash alone. That two tokens of one text share
 /// them is as good as impossible by chance, and made on purpose it only merges the two.
 ///
 /// An open-addressing table of indices: the hash is there already, and a standard map would hash
 /// it again, with a random seed.
-pub(crate) struct Tally {
-    /// An index into `counted` plus 1, or 0 for an empty slot. Its length is a power of two and
-    /// at least twice that of `counted`.
+pub(crate) struct Tally<P> {
+    /// An index into what is counted plus 1, or 0 for an empty slot. Its length is a power of two
+    /// and at least twice the number of distinct tokens.
     slots: Vec<u32>,
-    counted: Vec<Counted>,
+    counted: Counted<P>,
     /// Hashed, not yet counted: a look-up is a guess for the processor's branch predictor, and
     /// a wrong one would throw away the hashing of what follows.
-    pending: Vec<Counted>,
-    total: u64,
+    pending: Vec<(u64, P)>,
 }
 
 /// How many hashed tokens wait to be counted.
 const MOST_PENDING: usize = 128;
 
-impl Tally {
+/// How many slots there are for each token that is expected.
+const SLOTS_PER_TOKEN: usize = 4;
+
+impl<P: Clone> Tally<P> {
     /// A tally with room for so many distinct tokens before it grows.
     pub(crate) fn with_room(distinct: usize) -> Self {
         Self {
-            slots: vec![0; (distinct * 2).next_power_of_two().max(16)],
-            counted: Vec::with_capacity(distinct),
+            slots: vec![0; (distinct * SLOTS_PER_TOKEN).next_power_of_two().max(16)],
+            counted: Counted {
+                hashes: Vec::with_capacity(distinct),
+                counts: Vec::with_capacity(distinct),
+                places: Vec::with_capacity(distinct),
+                total: 0,
+            },
             pending: Vec::with_capacity(MOST_PENDING),
-            total: 0,
         }
     }
 
-    /// Counts one occurrence of the token at `range` of the text.
+    /// Counts one occurrence of the token with this hash at this place.
     #[inline]
-    pub(crate) fn add(&mut self, text: &str, range: Range<usize>) {
-        let hash = xxh3_64(&text.as_bytes()[range.clone()]);
+    pub(crate) fn add(&mut self, hash: u64, place: P) {
         if self.pending.len() == MOST_PENDING {
             self.count_pending();
         }
-        self.pending.push(Counted {
-            hash,
-            count: 1,
-            range,
-        });
+        self.pending.push((hash, place));
     }
 
     fn count_pending(&mut self) {
-        let mut pending = std::mem::take(&mut self.pending);
-        self.total += pending.len() as u64;
-        for token in pending.drain(..) {
-            self.count(token);
+        let most_distinct = self.counted.hashes.len() + self.pending.len();
+        if most_distinct * 2 > self.slots.len() {
+            self.grow(most_distinct);
         }
-        self.pending = pending;
-    }
-
-    #[inline]
-    fn count(&mut self, token: Counted) {
-        let mask = self.slots.len() - 1;
-        let mut slot = token.hash as usize & mask;
-        while let Some(index) = (self.slots[slot] as usize).checked_sub(1) {
-            let counted = &mut self.counted[index];
-            if counted.hash == token.hash {
-                counted.count += 1;
-                return;
+        self.counted.total += self.pending.len() as u64;
+        let Counted {
+            hashes,
+            counts,
+            places,
+            ..
+        } = &mut self.counted;
+        let slots = &mut self.slots[..];
+        let mask = slots.len() - 1;
+        for (hash, place) in self.pending.drain(..) {
+            let mut slot = hash as usize & mask;
+            loop {
+                let Some(index) = (slots[slot] as usize).checked_sub(1) else {
+                    hashes.push(hash);
+                    counts.push(1);
+                    places.push(place);
+                    slots[slot] = hashes.len() as u32;
+                    break;
+                };
+                if hashes[index] == hash {
+                    counts[index] += 1;
+                    break;
+                }
+                slot = (slot + 1) & mask;
             }
-            slot = (slot + 1) & mask;
-        }
-        self.counted.push(token);
-        self.slots[slot] = self.counted.len() as u32;
-        if self.counted.len() * 2 > self.slots.len() {
-            self.grow();
         }
     }
 
     #[cold]
-    fn grow(&mut self) {
-        let mask = self.slots.len() * 4 - 1;
+    fn grow(&mut self, most_distinct: usize) {
+        let mask = (most_distinct * SLOTS_PER_TOKEN).next_power_of_two() - 1;
         self.slots = vec![0; mask + 1];
-        for (index, counted) in self.counted.iter().enumerate() {
-            let mut slot = counted.hash as usize & mask;
+        for (index, &hash) in self.counted.hashes.iter().enumerate() {
+            let mut slot = hash as usize & mask;
             while self.slots[slot] != 0 {
                 slot = (slot + 1) & mask;
             }
@@ -131,11 +166,10 @@ impl Tally {
         }
     }
 
-    /// The distinct tokens, in the order in which they first occur, and how many tokens were
-    /// counted, repetitions included.
-    pub(crate) fn finish(mut self) -> (Vec<Counted>, u64) {
+    /// The distinct tokens.
+    pub(crate) fn finish(mut self) -> Counted<P> {
         self.count_pending();
-        (self.counted, self.total)
+        self.counted
     }
 }
 
@@ -152,8 +186,25 @@ impl LogWeights {
         }
     }
 
+    /// The weights of shingles that occur so often.
+    pub(crate) fn weights(&self, counts: &[u64]) -> Weights {
+        let mut more = vec![(0, 0); counts.len()];
+        let mut repeated = 0;
+        for (index, &count) in counts.iter().enumerate() {
+            // Written and perhaps overwritten, since no branch predictor can tell.
+            more[repeated] = (index, count as i64);
+            repeated += usize::from(count > 1);
+        }
+        more.truncate(repeated);
+        let least = self.weight(1);
+        for (_, count) in &mut more {
+            *count = self.weight(*count as u64) - least;
+        }
+        Weights { least, more }
+    }
+
     #[inline]
-    pub(crate) fn weight(&self, count: u64) -> i64 {
+    fn weight(&self, count: u64) -> i64 {
         match self.small.get(count as usize) {
             Some(&weight) => weight,
             None => log_weight(count),
@@ -170,27 +221,34 @@ fn log_weight(count: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
+    use xxhash_rust::xxh3::xxh3_64;
+
     use super::*;
 
-    fn tally(text: &str, room: usize) -> Vec<Counted> {
+    fn tally(text: &str, room: usize) -> Counted<Range<usize>> {
         let mut tally = Tally::with_room(room);
         let mut start = 0;
         for word in text.split_inclusive(' ') {
-            tally.add(text, start..start + word.len());
+            tally.add(xxh3_64(word.as_bytes()), start..start + word.len());
             start += word.len();
         }
-        tally.finish().0
+        tally.finish()
     }
 
     #[test]
     fn tokens_are_counted_in_the_order_they_first_occur() {
         let text = "b a b c a b ";
         let counted = tally(text, 0);
-        let read: Vec<_> = counted
-            .iter()
-            .map(|c| (&text[c.range.clone()], c.count))
-            .collect();
-        assert_eq!(read, [("b ", 3), ("a ", 2), ("c ", 1)]);
+        let read: Vec<_> = counted.places.iter().map(|c| &text[c.clone()]).collect();
+        assert_eq!(read, ["b ", "a ", "c "]);
+        assert_eq!(
+            counted.hashes,
+            ["b ", "a ", "c "].map(|word| xxh3_64(word.as_bytes()))
+        );
+        assert_eq!(counted.counts, [3, 2, 1]);
+        assert_eq!(counted.total, 6);
     }
 
     #[test]
@@ -198,14 +256,11 @@ mod tests {
         let text: String = (0..5000).map(|i| format!("{} ", i % 1777)).collect();
         let small = tally(&text, 0);
         let large = tally(&text, 10_000);
-        assert_eq!(small.len(), 1777);
-        assert_eq!(small.iter().map(|c| c.count).sum::<u64>(), 5000);
-        assert!(
-            small
-                .iter()
-                .zip(&large)
-                .all(|(a, b)| a.hash == b.hash && a.count == b.count)
-        );
+        assert_eq!(small.hashes.len(), 1777);
+        assert_eq!(small.counts.iter().sum::<u64>(), 5000);
+        assert_eq!(small.hashes, large.hashes);
+        assert_eq!(small.counts, large.counts);
+        assert_eq!(small.places, large.places);
     }
 
     #[test]
@@ -214,5 +269,6 @@ mod tests {
         let counts = [1, 2, 3, 10, 63, 64, 1000, 1 << 40];
         let expected = [1024, 1734, 2149, 3382, 5267, 5283, 8098, 29415];
         assert_eq!(counts.map(|count| weights.weight(count)), expected);
+        assert_eq!(weights.weights(&counts).each(counts.len()), expected);
     }
 }

@@ -45,6 +45,8 @@
 //! (the method); G. S. Manku, A. Jain, A. Das Sarma, *Detecting near-duplicates for web crawling*,
 //! WWW 2007, section 2 (its use for documents, 64 bits and radius 3).
 
+use crate::feature::Weights;
+
 /// 加权: what one feature says about each bit, its weight for a 1 and the negated weight for a 0.
 ///
 /// The most significant bit comes first, as fingerprints are written; bit *i* of the hash speaks
@@ -91,50 +93,34 @@ pub fn sign<const BITS: usize>(sums: [i64; BITS]) -> u128 {
         .fold(0, |bits, sum| bits << 1 | u128::from(sum > 0))
 }
 
-/// [`weigh`], [`merge`] and [`sign`] for 64 bits and a hundred million features a second.
+/// [`weigh`], [`merge`] and [`sign`] for 64 bits and some hundred million features a second.
 ///
 /// Only the weights of the set bits are added: a sum is then twice that minus the weight of all
 /// features, and greater than 0 exactly if twice that is greater than the weight of all.
 ///
-/// The features are hashes and weights, which are not negative. Most features of a text occur
-/// once and so weigh the same, the least; for those it is enough to count the set bits.
-pub(crate) fn fingerprint_of(features: impl Iterator<Item = (u64, i64)> + Clone) -> u64 {
-    let lightest = features
-        .clone()
-        .map(|(_, weight)| weight)
-        .min()
-        .unwrap_or(0);
-    debug_assert!(lightest >= 0, "a feature cannot weigh less than nothing");
+/// Weights are not negative. Most features of a text occur once and so weigh the same, the least: that much
+/// is added for all features by counting bits, and only what some weigh beyond that is added one by one.
+pub(crate) fn fingerprint_of(hashes: &[u64], weights: &Weights) -> u64 {
+    debug_assert!(
+        weights.least >= 0,
+        "a feature cannot weigh less than nothing"
+    );
     let mut sums = [0_i64; 64];
-    let mut total = 0;
-    let mut light = [0_u64; BATCH];
-    let mut heavy = [Heavy::default(); BATCH];
-    let (mut light_count, mut heavy_count) = (0, 0);
-    for (hash, weight) in features {
-        total += weight;
-        if weight > MOST_BATCHED_WEIGHT {
-            add_one(&mut sums, hash, weight);
-            continue;
-        }
-        // Both are written and one is kept, since no branch predictor can tell which.
-        light[light_count] = hash;
-        heavy[heavy_count] = Heavy {
-            hash,
-            weight: weight as i32,
-        };
-        light_count += usize::from(weight == lightest);
-        heavy_count += usize::from(weight != lightest);
-        if light_count == BATCH {
-            add_light(&mut sums, &light, lightest);
-            light_count = 0;
-        }
-        if heavy_count == BATCH {
-            add_heavy(&mut sums, &heavy);
-            heavy_count = 0;
+    if weights.least > 0 {
+        for batch in hashes.chunks(BATCH) {
+            add_equal(&mut sums, batch, weights.least);
         }
     }
-    add_light(&mut sums, &light[..light_count], lightest);
-    add_heavy(&mut sums, &heavy[..heavy_count]);
+    for batch in weights.more.chunks(BATCH) {
+        if batch.iter().all(|&(_, more)| more <= MOST_BATCHED_WEIGHT) {
+            add_batch(&mut sums, hashes, batch);
+        } else {
+            for &(index, more) in batch {
+                add_one(&mut sums, hashes[index], more);
+            }
+        }
+    }
+    let total = weights.total(hashes.len());
     let bits = sums.into_iter().enumerate();
     bits.fold(0, |bits, (bit, sum)| {
         bits | u64::from(sum > total - sum) << bit
@@ -147,24 +133,17 @@ const BATCH: usize = u8::MAX as usize;
 /// The largest weight of which so many cannot overflow an `i32`.
 const MOST_BATCHED_WEIGHT: i64 = i32::MAX as i64 / BATCH as i64;
 
-/// A feature that is heavier than the lightest, and not too heavy for a batch.
-#[derive(Clone, Copy, Default)]
-struct Heavy {
-    hash: u64,
-    weight: i32,
-}
-
 fn add_one(sums: &mut [i64; 64], hash: u64, weight: i64) {
     for (bit, sum) in sums.iter_mut().enumerate() {
         *sum += (hash >> bit & 1) as i64 * weight;
     }
 }
 
-/// Adds the weight to the sums of the bits that are set, for up to [`BATCH`] hashes.
+/// Adds one weight to the sums of the bits that are set, for up to [`BATCH`] hashes.
 ///
 /// Word `i` of the counts holds eight counters of a byte each, for the bits `i`, `8 + i`, …
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn add_light(sums: &mut [i64; 64], hashes: &[u64], weight: i64) {
+fn add_equal(sums: &mut [i64; 64], hashes: &[u64], weight: i64) {
     const LOWEST_BITS: u64 = u64::MAX / 0xff;
     let mut counts = [0_u64; 8];
     for hash in hashes {
@@ -177,12 +156,12 @@ fn add_light(sums: &mut [i64; 64], hashes: &[u64], weight: i64) {
     }
 }
 
-/// Adds each weight to the sums of the bits that are set, for up to [`BATCH`] features.
+/// Adds each weight to the sums of the bits that are set, for up to [`BATCH`] of the hashes.
 ///
 /// Halves of the hash are compared with constants, because compilers turn that into vector
 /// instructions; a shift by the number of the lane needs AVX2.
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn add_heavy(sums: &mut [i64; 64], features: &[Heavy]) {
+fn add_batch(sums: &mut [i64; 64], hashes: &[u64], weights: &[(usize, i64)]) {
     const BIT_OF_LANE: [u32; 32] = {
         let mut bits = [0; 32];
         let mut lane = 0;
@@ -194,10 +173,10 @@ fn add_heavy(sums: &mut [i64; 64], features: &[Heavy]) {
     };
     for (half, sums) in sums.as_chunks_mut::<32>().0.iter_mut().enumerate() {
         let mut lanes = [0_i32; 32];
-        for feature in features {
-            let bits = (feature.hash >> (32 * half)) as u32;
+        for &(index, weight) in weights {
+            let bits = (hashes[index] >> (32 * half)) as u32;
             for (lane, bit) in lanes.iter_mut().zip(BIT_OF_LANE) {
-                *lane += if bits & bit != 0 { feature.weight } else { 0 };
+                *lane += if bits & bit != 0 { weight as i32 } else { 0 };
             }
         }
         for (sum, lane) in sums.iter_mut().zip(lanes) {
@@ -226,8 +205,23 @@ mod tests {
             .iter()
             .map(|&(hash, w)| (u128::from(hash), w))
             .collect();
-        let fingerprint = fingerprint_of(features.iter().copied());
+        let hashes: Vec<_> = features.iter().map(|&(hash, _)| hash).collect();
+        let weights = Weights::of(features.iter().map(|&(_, weight)| weight));
+        let fingerprint = fingerprint_of(&hashes, &weights);
         assert_eq!(u128::from(fingerprint), plainly::<64>(&wide));
+
+        let least = features
+            .iter()
+            .map(|&(_, weight)| weight)
+            .min()
+            .unwrap_or(0);
+        let more = features
+            .iter()
+            .map(|&(_, weight)| weight - least)
+            .enumerate();
+        let more = more.filter(|&(_, more)| more > 0).collect();
+        let weights = Weights { least, more };
+        assert_eq!(fingerprint_of(&hashes, &weights), fingerprint);
         fingerprint
     }
 

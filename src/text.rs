@@ -4,6 +4,7 @@
 //! and no separators; and [`Words`], the words jieba-rs finds. Both hand out byte ranges, so that
 //! no token is copied until someone wants to read it.
 
+mod ascii;
 mod normalise;
 
 use std::ops::Range;
@@ -21,9 +22,6 @@ pub(crate) const CJK_SHINGLE: usize = 2;
 /// texts .325/.821 with 4 and .368/.799 with 3; one-line descriptions .127/.668 and .139/.640;
 /// quotations .715/.899 and .743/.900. Fours tell texts apart better and threes forgive more.
 pub(crate) const LATIN_SHINGLE: usize = 4;
-
-/// The longest shingle there is.
-const LONGEST_SHINGLE: usize = 4;
 
 /// How much of a text jieba-rs is given at a time. It takes some forty bytes of memory for each.
 pub(crate) const MOST_PIECE_BYTES: usize = 1 << 16;
@@ -53,13 +51,38 @@ impl Words {
         let mut start = 0;
         while start < text.len() {
             let end = piece_end(text, start);
-            for token in self.jieba.cut(&text[start..end], true) {
-                if token.end - token.start > 1 {
-                    word(start + token.byte_start..start + token.byte_end);
+            // jieba-rs looks at what stands between spaces one by one.
+            let mut waiting = start;
+            let mut at = start;
+            for block in text[start..end].split(' ') {
+                if ascii::is_plain(block) {
+                    self.cut(text, waiting..at, &mut word);
+                    waiting = at + block.len();
+                    ascii::words(block, |range| word(at + range.start..at + range.end));
                 }
+                at += block.len() + 1;
             }
+            self.cut(text, waiting..end, &mut word);
             start = end;
         }
+    }
+
+    /// The words that jieba-rs finds in a part of the text.
+    #[inline]
+    fn cut(&self, text: &str, part: Range<usize>, word: &mut impl FnMut(Range<usize>)) {
+        if part.len() < 2 {
+            return;
+        }
+        let tokens = self.jieba.cut(&text[part.clone()], true);
+        let mut words = vec![0..0; tokens.len()];
+        let mut count = 0;
+        for token in &tokens {
+            // Written and perhaps overwritten, since no branch predictor can tell.
+            words[count] = part.start + token.byte_start..part.start + token.byte_end;
+            count += usize::from(token.end - token.start > 1);
+        }
+        words.truncate(count);
+        words.into_iter().for_each(word);
     }
 }
 
@@ -87,66 +110,101 @@ fn piece_end(text: &str, start: usize) -> usize {
 /// Han, kana, bopomofo and Hangul.
 #[inline]
 pub(crate) fn shingles(text: &str, mut shingle: impl FnMut(Range<usize>)) {
-    let mut run = Run {
-        cjk: false,
-        start: 0,
-        length: 0,
+    let mut start = 0;
+    while start < text.len() {
+        let run = &text[start..];
+        // Nearly all runs are of one of these two kinds; when the length of a shingle is known,
+        // compilers make much less of hashing one.
+        let ascii = ascii_end(run);
+        let han = if ascii > 0 { 0 } else { han_end(run) };
+        let length = if ascii + han < run.len() {
+            run_end(run)
+        } else {
+            ascii + han
+        };
+        let end = start + length;
+        if length == ascii {
+            shingles_of_width::<LATIN_SHINGLE, 1>(start..end, &mut shingle);
+        } else if length == han {
+            shingles_of_width::<{ CJK_SHINGLE * HAN_BYTES }, HAN_BYTES>(start..end, &mut shingle);
+        } else {
+            shingles_of_run(text, start..end, &mut shingle);
+        }
+        start = end;
+    }
+}
+
+/// The shingles of a run of characters that have `WIDTH` bytes each; a shingle has `BYTES`.
+#[inline]
+fn shingles_of_width<const BYTES: usize, const WIDTH: usize>(
+    run: Range<usize>,
+    shingle: &mut impl FnMut(Range<usize>),
+) {
+    if run.len() < BYTES {
+        return shingle(run);
+    }
+    for start in (run.start..run.end - BYTES + 1).step_by(WIDTH) {
+        shingle(start..start + BYTES);
+    }
+}
+
+/// The shingles of any run.
+fn shingles_of_run(text: &str, run: Range<usize>, shingle: &mut impl FnMut(Range<usize>)) {
+    let chars = text[run.clone()].char_indices();
+    let length = if chars.clone().any(|(_, c)| is_cjk(c)) {
+        CJK_SHINGLE
+    } else {
+        LATIN_SHINGLE
     };
-    // Where the last characters start, the latest one last. Only constants index it, so that it
-    // stays in registers.
-    let mut starts = [0; LONGEST_SHINGLE];
-    for (at, c) in text.char_indices() {
-        let cjk = is_cjk(c);
-        if cjk != run.cjk {
-            run.finish(at, &mut shingle);
-            run = Run {
-                cjk,
-                start: at,
-                length: 0,
-            };
-        }
-        starts = [starts[1], starts[2], starts[3], at];
-        run.length += 1;
-        if run.length >= run.shingle() {
-            let cjk_start = starts[LONGEST_SHINGLE - CJK_SHINGLE];
-            let latin_start = starts[LONGEST_SHINGLE - LATIN_SHINGLE];
-            shingle(if cjk { cjk_start } else { latin_start }..at + c.len_utf8());
-        }
+    let starts = chars.map(|(at, _)| run.start + at);
+    let ends = starts.clone().skip(length).chain([run.end]);
+    if starts.clone().count() < length {
+        return shingle(run);
     }
-    run.finish(text.len(), &mut shingle);
+    for (start, end) in starts.zip(ends) {
+        shingle(start..end);
+    }
 }
 
-/// Characters in a row that are all CJK, or all not.
-struct Run {
-    cjk: bool,
-    start: usize,
-    /// In characters.
-    length: usize,
+/// The bytes of a Han character, but for the rare ones.
+const HAN_BYTES: usize = '一'.len_utf8();
+
+fn ascii_end(text: &str) -> usize {
+    text.bytes()
+        .position(|byte| !byte.is_ascii())
+        .unwrap_or(text.len())
 }
 
-impl Run {
-    #[inline]
-    fn shingle(&self) -> usize {
-        if self.cjk { CJK_SHINGLE } else { LATIN_SHINGLE }
-    }
+/// The end of the common Han characters a text starts with.
+fn han_end(text: &str) -> usize {
+    let mut chars = text.char_indices();
+    chars
+        .find(|&(_, c)| !is_common_han(c))
+        .map_or(text.len(), |(at, _)| at)
+}
 
-    /// A run that is too short for a shingle is one itself.
-    #[inline]
-    fn finish(self, end: usize, shingle: &mut impl FnMut(Range<usize>)) {
-        if (1..self.shingle()).contains(&self.length) {
-            shingle(self.start..end);
-        }
-    }
+/// The end of the characters a text starts with that are all CJK, or all not.
+fn run_end(text: &str) -> usize {
+    let mut chars = text.char_indices();
+    let Some((_, first)) = chars.next() else {
+        return 0;
+    };
+    let cjk = is_cjk(first);
+    chars
+        .find(|&(_, c)| is_cjk(c) != cjk)
+        .map_or(text.len(), |(at, _)| at)
 }
 
 /// Han, kana, bopomofo and Hangul, as normalised text holds them.
 #[inline]
 fn is_cjk(c: char) -> bool {
     // Nearly every character of ordinary text is decided by the first two comparisons.
-    if c < '\u{1100}' {
-        return false;
-    }
-    matches!(c, '\u{4e00}'..='\u{9fff}') || is_rare_cjk(c)
+    c >= '\u{1100}' && (is_common_han(c) || is_rare_cjk(c))
+}
+
+#[inline]
+fn is_common_han(c: char) -> bool {
+    matches!(c, '\u{4e00}'..='\u{9fff}')
 }
 
 fn is_rare_cjk(c: char) -> bool {
@@ -224,6 +282,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn shingles_of_any_text_equal_the_definition(
+            text in prop_oneof![any::<String>(), "([a-f]{0,9}|[一-十]{0,5}|[éк]|[㐀ガ한])*"],
+        ) {
+            let mut expected = Vec::new();
+            for run in text.chars().collect::<Vec<_>>().chunk_by(|a, b| is_cjk(*a) == is_cjk(*b)) {
+                let length = if is_cjk(run[0]) { CJK_SHINGLE } else { LATIN_SHINGLE };
+                let windows = run.windows(length.min(run.len()));
+                expected.extend(windows.map(String::from_iter));
+            }
+            prop_assert_eq!(shingles_of(&text), expected);
+        }
+
         #[test]
         fn shingles_cover_any_text_in_order(text: String) {
             let mut covered = 0;

@@ -1,11 +1,12 @@
 //! [`Fingerprinter`]: a recipe made ready to be followed.
 
 use std::fmt;
+use std::ops::Range;
 
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::{KEYWORDS, Kind, LEAST_KEYWORDS, LEAST_SHINGLES, REPETITIVE, Recipe};
-use crate::feature::{Feature, Idf, LogWeights, Tally, Weighted};
+use crate::feature::{Counted, Feature, Idf, LogWeights, Tally, Weights};
 use crate::fingerprint::{Fingerprint, Fingerprint128};
 use crate::simhash::fingerprint_of;
 use crate::text::{Normaliser, Words, shingles};
@@ -86,9 +87,11 @@ enum Method {
 }
 
 /// The features of a text, as ranges of its normalised form.
-struct Weighed {
+struct Weighed<P> {
     normalised: String,
-    features: Vec<Weighted>,
+    hashes: Vec<u64>,
+    weights: Weights,
+    places: Vec<P>,
     reliable: bool,
 }
 
@@ -113,13 +116,9 @@ impl Fingerprinter {
 
     /// The fingerprint of a text, and whether it is reliable.
     pub fn fingerprint(&self, text: &str) -> TextFingerprint {
-        let weighed = self.weigh(text);
-        let features = weighed
-            .features
-            .iter()
-            .map(|feature| (feature.hash, feature.weight));
+        let weighed = self.weigh(text, |_| ());
         TextFingerprint {
-            fingerprint: Fingerprint::from_bits(fingerprint_of(features)),
+            fingerprint: Fingerprint::from_bits(fingerprint_of(&weighed.hashes, &weighed.weights)),
             reliable: weighed.reliable,
         }
     }
@@ -129,18 +128,16 @@ impl Fingerprinter {
     /// A feature votes with its `xxh3_128`, bit for bit; neither half of the result is the
     /// fingerprint of 64 bits, whose votes come from `xxh3_64`.
     pub fn fingerprint128(&self, text: &str) -> Fingerprint128 {
-        let weighed = self.weigh(text);
+        let weighed = self.weigh(text, |range| range);
         let bytes = weighed.normalised.as_bytes();
         let hashes = weighed
-            .features
+            .places
             .iter()
-            .map(|feature| (xxh3_128(&bytes[feature.range.clone()]), feature.weight));
+            .map(|place| xxh3_128(&bytes[place.clone()]));
         let hashes: Vec<_> = hashes.collect();
         let half = |shift| {
-            let votes = hashes
-                .iter()
-                .map(move |&(hash, weight)| ((hash >> shift) as u64, weight));
-            u128::from(fingerprint_of(votes))
+            let half: Vec<_> = hashes.iter().map(|hash| (hash >> shift) as u64).collect();
+            u128::from(fingerprint_of(&half, &weighed.weights))
         };
         Fingerprint128::from_bits(half(64) << 64 | half(0))
     }
@@ -157,23 +154,18 @@ impl Fingerprinter {
     /// assert_eq!(tokens, [("回家", 1734), ("家罗", 1734), ("罗回", 1024)]);
     /// ```
     pub fn features(&self, text: &str) -> Vec<Feature> {
-        let mut weighed = self.weigh(text);
-        weighed.sort();
-        let Weighed {
-            normalised,
-            features,
-            ..
-        } = weighed;
-        let feature = |Weighted {
-                           hash,
-                           weight,
-                           range,
-                       }| Feature {
-            token: normalised[range].to_owned(),
+        let weighed = self.weigh(text, |range| range);
+        let weights = weighed.weights.each(weighed.hashes.len());
+        let features = weighed.hashes.into_iter().zip(weights).zip(weighed.places);
+        let features = features.map(|((hash, weight), place)| Feature {
+            token: weighed.normalised[place].to_owned(),
             weight,
             hash,
-        };
-        features.into_iter().map(feature).collect()
+        });
+        let mut features: Vec<_> = features.collect();
+        features
+            .sort_unstable_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.token.cmp(&b.token)));
+        features
     }
 
     /// The text as the recipe compares it: letters, digits and marks only, in the normal form
@@ -192,71 +184,104 @@ impl Fingerprinter {
         self.normaliser.letters(text)
     }
 
-    fn weigh(&self, text: &str) -> Weighed {
+    /// The features of a text, each with what `place_of` makes of where it first occurs.
+    fn weigh<P: Clone>(&self, text: &str, place_of: impl Fn(Range<usize>) -> P) -> Weighed<P> {
         match &self.method {
-            Method::Ngram(weights) => self.weigh_shingles(text, weights),
-            Method::Jieba(words, idf) => self.weigh_keywords(text, words, idf),
+            Method::Ngram(weights) => self.weigh_shingles(text, weights, place_of),
+            Method::Jieba(words, idf) => self.weigh_keywords(text, words, idf, place_of),
         }
     }
 
-    fn weigh_shingles(&self, text: &str, weights: &LogWeights) -> Weighed {
+    fn weigh_shingles<P: Clone>(
+        &self,
+        text: &str,
+        weights: &LogWeights,
+        place_of: impl Fn(Range<usize>) -> P,
+    ) -> Weighed<P> {
         let normalised = self.normaliser.letters(text);
+        let bytes = normalised.as_bytes();
         let mut tally = first_tally(normalised.chars().count());
-        shingles(&normalised, |range| tally.add(&normalised, range));
-
-        let (counted, total) = tally.finish();
-        let features: Vec<_> = counted
-            .into_iter()
-            .map(|shingle| Weighted {
-                hash: shingle.hash,
-                weight: weights.weight(shingle.count),
-                range: shingle.range,
-            })
-            .collect();
-        let repetitive = REPETITIVE.iter().any(|(distinct, times)| {
-            features.len() < *distinct && total >= times * features.len() as u64
+        shingles(&normalised, |range| {
+            tally.add(xxh3_64(&bytes[range.clone()]), place_of(range))
         });
+
+        let Counted {
+            hashes,
+            counts,
+            places,
+            total,
+        } = tally.finish();
+        let weights = weights.weights(&counts);
+        let distinct = hashes.len();
+        let repetitive = REPETITIVE
+            .iter()
+            .any(|&(fewer, times)| distinct < fewer && total >= times * distinct as u64);
         let reliable =
-            features.len() >= LEAST_SHINGLES && !repetitive && !one_outweighs_the_rest(&features);
+            distinct >= LEAST_SHINGLES && !repetitive && !weights.one_outweighs_the_rest(distinct);
         Weighed {
             normalised,
-            features,
+            hashes,
+            weights,
+            places,
             reliable,
         }
     }
 
-    fn weigh_keywords(&self, text: &str, words: &Words, idf: &Idf) -> Weighed {
+    fn weigh_keywords<P>(
+        &self,
+        text: &str,
+        words: &Words,
+        idf: &Idf,
+        place_of: impl Fn(Range<usize>) -> P,
+    ) -> Weighed<P> {
         let normalised = self.normaliser.sentences(text);
+        let bytes = normalised.as_bytes();
         let mut tally = first_tally(normalised.len() / BYTES_PER_WORD);
-        words.for_each(&normalised, |range| tally.add(&normalised, range));
+        words.for_each(&normalised, |range| {
+            tally.add(xxh3_64(&bytes[range.clone()]), range)
+        });
 
-        let (counted, _) = tally.finish();
-        let slots: Vec<_> = counted
-            .iter()
-            .map(|word| idf.first_slot(word.hash))
-            .collect();
-        let features = counted.into_iter().zip(slots).filter_map(|(word, slot)| {
-            let weight = idf.weight(word.hash, slot)?;
-            let bytes = &normalised.as_bytes()[word.range.clone()];
+        let Counted {
+            hashes,
+            counts,
+            places,
+            ..
+        } = tally.finish();
+        let slots: Vec<_> = hashes.iter().map(|&hash| idf.first_slot(hash)).collect();
+        let mut keywords = Vec::with_capacity(hashes.len());
+        for (index, (&hash, slot)) in hashes.iter().zip(slots).enumerate() {
+            let Some(weight) = idf.weight(hash, slot) else {
+                continue;
+            };
             // Characters that connect, such as `--`, are no word by themselves.
-            let says_something = bytes
+            let says_something = bytes[places[index].clone()]
                 .iter()
                 .any(|b| !b.is_ascii() || b.is_ascii_alphanumeric());
-            says_something.then(|| Weighted {
-                hash: word.hash,
-                weight: weight.saturating_mul(word.count as i64),
-                range: word.range,
-            })
-        });
-        let mut weighed = Weighed {
-            features: features.collect(),
+            if says_something {
+                keywords.push((weight.saturating_mul(counts[index] as i64), index));
+            }
+        }
+        if keywords.len() > KEYWORDS {
+            // Heaviest first, ties by token: an order in which no two are equal.
+            keywords.select_nth_unstable_by(KEYWORDS, |a, b| {
+                let token = |index: usize| &bytes[places[index].clone()];
+                b.0.cmp(&a.0).then_with(|| token(a.1).cmp(token(b.1)))
+            });
+            keywords.truncate(KEYWORDS);
+        }
+        let weights = Weights::of(keywords.iter().map(|&(weight, _)| weight));
+        let reliable =
+            keywords.len() >= LEAST_KEYWORDS && !weights.one_outweighs_the_rest(keywords.len());
+        Weighed {
+            hashes: keywords.iter().map(|&(_, index)| hashes[index]).collect(),
+            places: keywords
+                .iter()
+                .map(|&(_, index)| place_of(places[index].clone()))
+                .collect(),
+            weights,
             normalised,
-            reliable: false,
-        };
-        weighed.keep_heaviest(KEYWORDS);
-        weighed.reliable =
-            weighed.features.len() >= LEAST_KEYWORDS && !one_outweighs_the_rest(&weighed.features);
-        weighed
+            reliable,
+        }
     }
 }
 
@@ -269,46 +294,8 @@ impl fmt::Debug for Fingerprinter {
     }
 }
 
-impl Weighed {
-    /// Heaviest first, ties by token: an order in which no two features are equal.
-    fn order<'a>(
-        normalised: &'a str,
-    ) -> impl FnMut(&Weighted, &Weighted) -> std::cmp::Ordering + use<'a> {
-        move |a, b| {
-            let by_token = || normalised[a.range.clone()].cmp(&normalised[b.range.clone()]);
-            b.weight.cmp(&a.weight).then_with(by_token)
-        }
-    }
-
-    fn sort(&mut self) {
-        self.features
-            .sort_unstable_by(Self::order(&self.normalised));
-    }
-
-    fn keep_heaviest(&mut self, most: usize) {
-        if self.features.len() > most {
-            self.features
-                .select_nth_unstable_by(most, Self::order(&self.normalised));
-            self.features.truncate(most);
-        }
-    }
-}
-
-fn first_tally(most_distinct: usize) -> Tally {
+fn first_tally<P: Clone>(most_distinct: usize) -> Tally<P> {
     Tally::with_room(most_distinct.min(MOST_FIRST_ROOM))
-}
-
-fn one_outweighs_the_rest(features: &[Weighted]) -> bool {
-    let heaviest = features
-        .iter()
-        .map(|feature| feature.weight)
-        .max()
-        .unwrap_or(0);
-    let total = features
-        .iter()
-        .map(|feature| i128::from(feature.weight))
-        .sum::<i128>();
-    2 * i128::from(heaviest) >= total
 }
 
 #[cfg(test)]
