@@ -39,11 +39,12 @@ const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 impl Builder {
     /// The most memory that keeps what was read and what is about to be written; 1 GiB unless
     /// set. Half of it is the storage engine's, for pages. The other half keeps *runs*, the
-    /// fingerprints of one block key, as queries come across them: a run takes 8 bytes a
-    /// fingerprint, four times over if all four blocks are asked for, so 32 bytes a document
-    /// keep all that queries at radius 3 read. Checksums are compared when a page is read
-    /// from the file, and not again for a run that is kept. All this is apart from the operating
-    /// system's own cache of the file.
+    /// fingerprints of one block key, as queries come across them: 8 bytes for each, four times
+    /// over where all four blocks are asked for. So to keep all that queries at radius 3 read,
+    /// give 64 bytes a document and 48 MiB. Bookkeeping takes up to 12 MiB besides. All this is
+    /// apart from the operating system's own cache of the file.
+    ///
+    /// A checksum is compared when a page is read, and not again for a run that is kept.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = Some(bytes);
         self

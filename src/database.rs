@@ -295,6 +295,14 @@ impl Database {
         self.snapshot()?.within(fingerprint, radius)
     }
 
+    /// Every document within the radius of each of many queries: see [`Snapshot::within_batch`].
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::within_batch`].
+    pub fn within_batch(&self, queries: &[Fingerprint], radius: u32) -> Result<Vec<Vec<Match>>> {
+        self.snapshot()?.within_batch(queries, radius)
+    }
+
     /// The nearest documents: see [`Snapshot::nearest`].
     ///
     /// # Errors

@@ -11,7 +11,8 @@ use crate::store::stats::{self, Stats};
 
 /// The database as of one commit: consistent, reusable, `Send` and `Sync`.
 ///
-/// Queries through a snapshot save opening the tables each time. Pages freed by later commits
+/// Queries through a snapshot save opening the tables each time. What takes long goes on on all cores,
+/// in threads of the database's own. Pages freed by later commits
 /// are kept for as long as a snapshot lives, so the file grows while writers work beside an old
 /// one: do not hold one longer than needed.
 pub struct Snapshot {
@@ -99,9 +100,9 @@ impl Snapshot {
     /// Those of [`within`](Self::within).
     ///
     /// # Cost
-    /// Each key that any query probes is read once for all of them, on all cores: a million
-    /// queries cost a walk through the block tables and a comparison with each candidate, a
-    /// fraction of what they cost one by one. Memory is 20 bytes a query, and the answers.
+    /// Each key that any query probes is read once for all of them, on all cores, and compared
+    /// with those that are near; a match then costs a look-up as ever. A million queries cost a
+    /// walk through the block tables, a fraction of what they cost one by one.
     ///
     /// ```
     /// use simdb::{Database, DocId, Fingerprint};
@@ -126,11 +127,15 @@ impl Snapshot {
     }
 
     /// Calls `visitor` with the number of each query, counted from 0 and in order, and the first
-    /// `limit` of its matches, until it breaks. Memory is bounded however many queries there are
-    /// and however much they match together: what one of them matches must fit.
+    /// `limit` of its matches, until it breaks.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
+    ///
+    /// # Cost
+    /// That of [`within_batch`](Self::within_batch), in bounded memory: up to about half a gibibyte
+    /// for a million queries at a time, however many there are and however much they match
+    /// together, and what a single one of them matches.
     pub fn within_batch_with(
         &self,
         queries: &[Fingerprint],

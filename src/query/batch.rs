@@ -7,24 +7,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::candidates::{is_probing_cheaper, push_near};
+use super::candidates::{is_probing_cheaper, parts_to_read, push_near_in_parts};
 use super::documents::for_each_document;
+use super::single::within;
 use crate::block::{self, BLOCK_BITS, Probes};
 use crate::document::Match;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::hamming;
-use crate::store::{Index, SCANNED};
+use crate::store::{Index, Run, SCANNED, Step};
 
-/// Queries answered at a time. Each costs some 20 bytes of memory.
-const QUERIES_AT_A_TIME: usize = 1 << 20;
-/// If more hits than this come together, 128 MiB of them, fewer queries are answered at a time.
-const HITS_AT_A_TIME: usize = 8 << 20;
+/// Fewer queries than this are answered one by one.
+const LEAST_QUERIES: usize = 32;
+/// The most queries answered at a time.
+const MOST_QUERIES: usize = 1 << 20;
+/// The most hits that are held at a time, of 16 bytes each: where more come together, fewer queries
+/// are answered at a time.
+const MOST_HITS: usize = 8 << 20;
 
-/// Queries whose documents are looked up at a time, on all cores: as many as give about
-/// [`MATCHES_AT_A_TIME`], and no more than this.
-const MOST_LOOKED_UP: usize = 4096;
-const MATCHES_AT_A_TIME: usize = 1 << 20;
+/// Queries whose documents are looked up at a time, on all cores.
+const LOOKED_UP: usize = 4096;
+/// The most matches that are held at a time, but for those of one query. (Few in unit tests.)
+const MOST_MATCHES: usize = if cfg!(test) { 1 << 10 } else { 2 << 20 };
 
 /// A stored fingerprint that is within the radius of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,28 +38,43 @@ struct Hit {
     fingerprint: u64,
 }
 
-/// Calls `visitor` with the number of each query, in order, and what
-/// [`within`](super::within) gives for it, until the visitor says `false`; whether it never did.
+/// Calls `visitor` with the number of each query, in order, and what [`within`] gives for it, until
+/// the visitor says `false`.
 pub(crate) fn within_batch(
     index: &(impl Index + Sync),
     queries: &[Fingerprint],
     radius: u32,
     limit: usize,
     visitor: &mut dyn FnMut(usize, Vec<Match>) -> bool,
-) -> Result<bool> {
+) -> Result<()> {
     let batch = Batch {
         index,
         radius,
         limit,
     };
-    let mut first = 0;
-    for queries in queries.chunks(QUERIES_AT_A_TIME) {
-        if !batch.answer(first, queries, visitor)? {
-            return Ok(false);
+    let mut next = 0;
+    let mut at_a_time = MOST_QUERIES;
+    while next < queries.len() {
+        let part = &queries[next..queries.len().min(next + at_a_time)];
+        if part.len() < LEAST_QUERIES {
+            for query in part {
+                if !visitor(next, within(index, *query, radius, limit)?) {
+                    return Ok(());
+                }
+                next += 1;
+            }
+        } else if let Some(hits) = batch.hits(part)? {
+            if !batch.deliver(next, part.len(), &hits, visitor)? {
+                return Ok(());
+            }
+            next += part.len();
+        } else {
+            at_a_time = part.len() / 8;
+            continue;
         }
-        first += queries.len();
+        at_a_time = (2 * at_a_time).min(MOST_QUERIES);
     }
-    Ok(true)
+    Ok(())
 }
 
 struct Batch<'i, I> {
@@ -65,48 +84,33 @@ struct Batch<'i, I> {
 }
 
 impl<I: Index + Sync> Batch<'_, I> {
-    /// Answers queries of which the first has the number `first`, in halves where all at once
-    /// have too many hits.
-    fn answer(
-        &self,
-        first: usize,
-        queries: &[Fingerprint],
-        visitor: &mut dyn FnMut(usize, Vec<Match>) -> bool,
-    ) -> Result<bool> {
-        if let [query] = queries {
-            let matches = super::within(self.index, *query, self.radius, self.limit)?;
-            return Ok(visitor(first, matches));
-        }
-        if let Some(mut hits) = self.hits(queries)? {
-            hits.par_sort_unstable();
-            return self.deliver(first, queries.len(), &hits, visitor);
-        }
-        let (front, back) = queries.split_at(queries.len() / 2);
-        Ok(self.answer(first, front, visitor)?
-            && self.answer(first + front.len(), back, visitor)?)
-    }
-
-    /// All hits, in no order; nothing if there are too many.
+    /// All hits, in order; nothing if there are too many.
     fn hits(&self, queries: &[Fingerprint]) -> Result<Option<Vec<Hit>>> {
-        let count = AtomicUsize::new(0);
         if self.limit == 0 {
             return Ok(Some(Vec::new()));
         }
+        let count = AtomicUsize::new(0);
         let probes = Probes::for_radius(self.radius);
-        let hits = if is_probing_cheaper(self.index, &probes, queries.len())? {
-            let mut hits = Vec::new();
+        let mut hits = Vec::new();
+        if is_probing_cheaper(self.index, &probes, queries.len())? {
             for block in probes.blocks() {
-                hits.extend(self.probe(queries, &probes, block, &count)?);
+                hits.append(&mut self.probe(queries, &probes, block, &count)?);
+                if are_too_many(&count) {
+                    return Ok(None);
+                }
             }
-            hits
         } else {
-            self.scan(queries, &count)?
-        };
-        Ok((count.into_inner() <= HITS_AT_A_TIME).then_some(hits))
+            hits = self.scan(queries, &count)?;
+        }
+        if are_too_many(&count) {
+            return Ok(None);
+        }
+        self.index.in_parallel(|| hits.par_sort_unstable());
+        Ok(Some(hits))
     }
 
-    /// The hits that `block` owns. `count` counts them; once it exceeds what is asked for at a
-    /// time, no more are looked for.
+    /// The hits that `block` owns. `count` counts them; once they are too many, no more are looked
+    /// for.
     fn probe(
         &self,
         queries: &[Fingerprint],
@@ -114,39 +118,58 @@ impl<I: Index + Sync> Batch<'_, I> {
         block: usize,
         count: &AtomicUsize,
     ) -> Result<Vec<Hit>> {
-        let sorted = ByKey::of(queries, block);
+        let sorted = self.index.in_parallel(|| ByKey::of(queries, block));
         // A key differs from every key near it by one of these.
         let differences = probes.keys(block, 0);
         let keys = sorted.keys_near(&differences);
         self.index.look_up(block, &keys, |index, key, run, hits| {
             let mut near = Vec::new();
-            for difference in &differences {
-                for (number, rotated) in sorted.with_key(key ^ difference) {
-                    if count.load(Ordering::Relaxed) > HITS_AT_A_TIME {
-                        return Ok(());
-                    }
-                    push_near(
-                        index,
-                        probes,
-                        block,
-                        (key, run),
-                        rotated,
-                        self.radius,
-                        &mut near,
-                    )?;
-                    let query = block::unrotate(rotated, block);
-                    let before = hits.len();
-                    hits.extend(near.drain(..).filter_map(|near| {
-                        let fingerprint = block::unrotate(near, block);
-                        let owned = probes.owner(query, fingerprint) == Some(block);
-                        owned.then(|| Hit::new(number, query, fingerprint))
-                    }));
-                    if hits.len() > before {
-                        count.fetch_add(hits.len() - before, Ordering::Relaxed);
-                    }
+            // Takes those of the near fingerprints that this block owns.
+            let mut take = |number, rotated, near: &mut Vec<u64>| {
+                if near.is_empty() {
+                    return;
                 }
+                let query = block::unrotate(rotated, block);
+                let before = hits.len();
+                hits.extend(near.drain(..).filter_map(|near| {
+                    let fingerprint = block::unrotate(near, block);
+                    let owned = probes.owner(query, fingerprint) == Some(block);
+                    owned.then(|| Hit::new(number, query, fingerprint))
+                }));
+                count.fetch_add(hits.len() - before, Ordering::Relaxed);
+            };
+            // Those for which all of a long run must be read: together, once.
+            let mut for_all = Vec::new();
+            let near_queries = differences
+                .iter()
+                .flat_map(|difference| sorted.with_key(key ^ difference));
+            for (number, rotated) in near_queries {
+                if are_too_many(count) {
+                    return Ok(());
+                }
+                if let Run::Whole(fingerprints) = run {
+                    hamming::push_within(fingerprints, rotated, self.radius, &mut near);
+                } else if let Some(parts) = parts_to_read(probes, block, key, rotated) {
+                    push_near_in_parts(index, block, &parts, rotated, self.radius, &mut near)?;
+                } else {
+                    for_all.push((number, rotated));
+                }
+                take(number, rotated, &mut near);
             }
-            Ok(())
+            if for_all.is_empty() {
+                return Ok(());
+            }
+            let (from, to) = block::front_range(key);
+            index.walk(block, from, to, &mut |piece| {
+                for (number, rotated) in &for_all {
+                    hamming::push_within(piece, *rotated, self.radius, &mut near);
+                    take(*number, *rotated, &mut near);
+                }
+                Ok(match are_too_many(count) {
+                    true => Step::Stop,
+                    false => Step::Next,
+                })
+            })
         })
     }
 
@@ -154,23 +177,21 @@ impl<I: Index + Sync> Batch<'_, I> {
     fn scan(&self, queries: &[Fingerprint], count: &AtomicUsize) -> Result<Vec<Hit>> {
         self.index.scan(|fingerprints, hits| {
             let mut near = Vec::new();
-            for (number, query) in queries.iter().enumerate() {
-                if count.load(Ordering::Relaxed) > HITS_AT_A_TIME {
+            for (number, query) in (0..).zip(queries) {
+                if are_too_many(count) {
                     return;
                 }
                 let rotated = block::rotate(*query, SCANNED);
                 hamming::push_within(fingerprints, rotated, self.radius, &mut near);
                 count.fetch_add(near.len(), Ordering::Relaxed);
-                hits.extend(
-                    near.drain(..).map(|near| {
-                        Hit::new(number as u32, *query, block::unrotate(near, SCANNED))
-                    }),
-                );
+                let hit = |near| Hit::new(number, *query, block::unrotate(near, SCANNED));
+                hits.extend(near.drain(..).map(hit));
             }
         })
     }
 
-    /// Looks up the documents of hits in order, and hands them over.
+    /// Looks up the documents of hits, which are in order, and hands them over; whether the visitor
+    /// never said `false`.
     fn deliver(
         &self,
         first: usize,
@@ -180,56 +201,69 @@ impl<I: Index + Sync> Batch<'_, I> {
     ) -> Result<bool> {
         let mut hits = hits;
         let mut next = 0;
-        let mut at_a_time = MOST_LOOKED_UP;
         while next < queries {
-            let looked_up: Vec<&[Hit]> = (next..queries.min(next + at_a_time))
+            let mut rest = hits;
+            let looked_up: Vec<&[Hit]> = (next..queries.min(next + LOOKED_UP))
                 .map(|query| {
-                    let own = hits.partition_point(|hit| hit.query as usize <= query);
-                    let (own, others) = hits.split_at(own);
-                    hits = others;
+                    let own = rest.partition_point(|hit| hit.query as usize <= query);
+                    let (own, others) = rest.split_at(own);
+                    rest = others;
                     own
                 })
                 .collect();
-            let matches: Vec<Vec<Match>> = looked_up
-                .par_iter()
-                .with_min_len(16)
-                .map(|hits| self.matches(hits))
-                .collect::<Result<_>>()?;
-            let count: usize = matches.iter().map(Vec::len).sum();
-            for (number, matches) in matches.into_iter().enumerate() {
-                if !visitor(first + next + number, matches) {
+            // Once there are too many matches, only the first query is sure to get all of its own.
+            let count = AtomicUsize::new(0);
+            let answer = |(place, hits): (usize, &&[Hit])| {
+                let most = if place == 0 { usize::MAX } else { MOST_MATCHES };
+                self.matches(hits, most, &count)
+            };
+            let answers: Vec<Option<Vec<Match>>> = self.index.in_parallel(|| {
+                let looked_up = looked_up.par_iter().with_min_len(16).enumerate();
+                looked_up.map(answer).collect::<Result<_>>()
+            })?;
+            for matches in answers.into_iter().map_while(|answer| answer) {
+                if !visitor(first + next, matches) {
                     return Ok(false);
                 }
+                next += 1;
             }
-            next += looked_up.len();
-            at_a_time = match count > MATCHES_AT_A_TIME {
-                true => (at_a_time / 4).max(1),
-                false => (at_a_time * 2).min(MOST_LOOKED_UP),
-            };
+            hits = &hits[hits.partition_point(|hit| (hit.query as usize) < next)..];
         }
         Ok(true)
     }
 
-    /// The matches of one query, whose hits are in order.
-    fn matches(&self, hits: &[Hit]) -> Result<Vec<Match>> {
+    /// The matches of one query, whose hits are in order; nothing if with those that `count` counts
+    /// they are more than `most`.
+    fn matches(
+        &self,
+        hits: &[Hit],
+        most: usize,
+        count: &AtomicUsize,
+    ) -> Result<Option<Vec<Match>>> {
         let mut matches = Vec::new();
+        let mut are_few = true;
         for class in hits.chunk_by(|a, b| a.distance == b.distance) {
             let distance = class[0].distance;
             let fingerprints: Vec<u64> = class.iter().map(|hit| hit.fingerprint).collect();
             let goes_on = for_each_document(self.index, &fingerprints, |id, fingerprint| {
+                are_few = count.fetch_add(1, Ordering::Relaxed) < most;
                 matches.push(Match {
                     id,
                     fingerprint,
                     distance,
                 });
-                matches.len() < self.limit
+                are_few && matches.len() < self.limit
             })?;
             if !goes_on {
                 break;
             }
         }
-        Ok(matches)
+        Ok(are_few.then_some(matches))
     }
+}
+
+fn are_too_many(count: &AtomicUsize) -> bool {
+    count.load(Ordering::Relaxed) > MOST_HITS
 }
 
 impl Hit {
@@ -297,7 +331,7 @@ impl ByKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::spreads::{CENTRE, Spreads};
+    use crate::query::spreads::{CENTRE, Spreads, store_of};
 
     #[test]
     fn probing_for_many_and_scanning_for_many_hit_the_same() {
@@ -305,7 +339,7 @@ mod tests {
         let view = spreads.view();
         let mut queries = vec![CENTRE, CENTRE];
         queries.extend(spreads.fingerprints.iter().copied().step_by(10_007));
-        for radius in 0..=9 {
+        for radius in (0..=9).chain([12]) {
             let batch = Batch {
                 index: &view,
                 radius,
@@ -327,6 +361,29 @@ mod tests {
                 .iter()
                 .filter(|each| each.distance(CENTRE) <= radius);
             assert!(scanned.len() >= 2 * nearby.count());
+        }
+    }
+    /// A text that came a thousand times, asked for a hundred times, has more matches than are
+    /// held at a time.
+    #[test]
+    fn what_many_queries_match_together_need_not_fit() {
+        let copies = MOST_MATCHES as u64 + 10;
+        let folder = tempfile::tempdir().unwrap();
+        let store = store_of(&folder, (0..copies).map(|_| CENTRE));
+        let view = store.read().unwrap();
+        let queries = vec![CENTRE; 100];
+        for limit in [3, usize::MAX] {
+            let expected = within(&view, CENTRE, 3, limit).unwrap();
+            assert_eq!(expected.len(), limit.min(copies as usize));
+            let mut answered = 0;
+            within_batch(&view, &queries, 3, limit, &mut |number, matches| {
+                assert_eq!(number, answered);
+                assert!(matches == expected);
+                answered += 1;
+                true
+            })
+            .unwrap();
+            assert_eq!(answered, 100);
         }
     }
 }

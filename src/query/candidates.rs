@@ -42,13 +42,13 @@ fn probe<I: Index>(
     Ok(found)
 }
 
-/// Of a key that so many parts of it would have to be looked up for, all is read instead.
+/// Of a key that more parts of it would have to be looked for, all is read instead.
 const MOST_PARTS: u64 = 1024;
 
 /// Appends those of a run that are within the radius of a query to `near`. Of a long run, only
 /// those need be among them that its block owns.
-pub(super) fn push_near<I: Index>(
-    index: &I,
+fn push_near(
+    index: &impl Index,
     probes: &Probes,
     block: usize,
     (key, run): (u16, Run<'_>),
@@ -56,19 +56,63 @@ pub(super) fn push_near<I: Index>(
     radius: u32,
     near: &mut Vec<u64>,
 ) -> Result<()> {
-    if let Run::Whole(fingerprints) = run {
-        hamming::push_within(fingerprints, rotated, radius, near);
+    match run {
+        Run::Whole(fingerprints) => {
+            hamming::push_within(fingerprints, rotated, radius, near);
+            Ok(())
+        }
+        Run::Long => {
+            let parts = parts_to_read(probes, block, key, rotated)
+                .unwrap_or_else(|| vec![block::front_range(key)]);
+            push_near_in_parts(index, block, &parts, rotated, radius, near)
+        }
+    }
+}
+
+/// The parts of a key that must be read, in order; nothing if it is all of it.
+pub(super) fn parts_to_read(
+    probes: &Probes,
+    block: usize,
+    key: u16,
+    rotated: u64,
+) -> Option<Vec<(u64, u64)>> {
+    probes.parts(block, rotated, key, MOST_PARTS)
+}
+
+/// A part that begins within so many pieces of a walk, if fingerprints are spread there as they
+/// are here, is walked to: to leap is to descend from the root again.
+const PIECES_WALKED: u64 = 4;
+
+/// Appends to `near` what is within the radius of a query in these parts of a block, in one walk
+/// that reads nothing twice, and perhaps something between them.
+pub(super) fn push_near_in_parts(
+    index: &impl Index,
+    block: usize,
+    parts: &[(u64, u64)],
+    rotated: u64,
+    radius: u32,
+    near: &mut Vec<u64>,
+) -> Result<()> {
+    let (Some((from, _)), Some((_, to))) = (parts.first(), parts.last()) else {
         return Ok(());
-    }
-    let whole = || vec![block::front_range(key)];
-    let parts = probes.parts(block, rotated, key, MOST_PARTS);
-    for (from, to) in parts.unwrap_or_else(whole) {
-        index.walk(block, from, to, &mut |piece| {
-            hamming::push_within(piece, rotated, radius, near);
-            Ok(Step::Next)
-        })?;
-    }
-    Ok(())
+    };
+    let mut parts = parts;
+    index.walk(block, *from, *to, &mut |piece| {
+        hamming::push_within(piece, rotated, radius, near);
+        let (Some(first), Some(last)) = (piece.first(), piece.last()) else {
+            return Ok(Step::Next);
+        };
+        // What lies behind the last of the piece is still to be read.
+        parts = &parts[parts.partition_point(|(_, to)| to <= last)..];
+        Ok(match parts.first() {
+            None => Step::Stop,
+            Some((from, _)) if from <= last => Step::Next,
+            Some((from, _)) if from - last <= (last - first).saturating_mul(PIECES_WALKED) => {
+                Step::Next
+            }
+            Some((from, _)) => Step::SeekTo(*from),
+        })
+    })
 }
 
 /// Looks at every fingerprint.
@@ -85,6 +129,8 @@ fn scan(index: &impl Index, query: Fingerprint, radius: u32) -> Result<Vec<Finge
 const DESCENT_COST: f64 = 2.0;
 /// What comparing a chunk with one more query costs, in chunks read.
 const COMPARISON_COST: f64 = 0.1;
+/// What it costs besides to bring a query and a key together, in chunks read.
+const PAIR_COST: f64 = 0.02;
 
 /// Whether so many queries cost less by probing than by looking at every fingerprint for each.
 pub(super) fn is_probing_cheaper(
@@ -99,7 +145,7 @@ pub(super) fn is_probing_cheaper(
         let chunks_a_key = index.chunks(block)? as f64 / keys_in_all;
         // The chunks at both ends hold other keys too.
         let reading = probed.min(keys_in_all) * (DESCENT_COST + 1.0 + chunks_a_key);
-        probing += reading + probed * chunks_a_key * COMPARISON_COST;
+        probing += reading + probed * (PAIR_COST + chunks_a_key * COMPARISON_COST);
     }
     let chunks = index.chunks(SCANNED)? as f64;
     let scanning = DESCENT_COST + chunks + chunks * COMPARISON_COST * queries as f64;

@@ -34,29 +34,24 @@ pub(super) fn for_each_document(
         }
     }
     loop {
-        let at_hand = documents.peek().copied();
-        let head = heads.peek_mut();
-        let (id, fingerprint) = match (at_hand, head) {
-            (None, None) => return Ok(true),
-            (Some((fingerprint, id)), None) => {
-                documents.next();
-                (id, fingerprint)
+        let head = heads.peek().map(|Reverse((id, _))| *id);
+        let is_at_hand = |(_, id): &(u64, DocId)| head.is_none_or(|head| *id < head);
+        if let Some((fingerprint, id)) = documents.next_if(is_at_hand) {
+            if !visitor(id, Fingerprint::from_bits(fingerprint)) {
+                return Ok(false);
             }
-            (Some((fingerprint, id)), Some(head)) if id < head.0.0 => {
-                documents.next();
-                (id, fingerprint)
-            }
-            (_, Some(mut head)) => {
-                let Reverse((id, source)) = *head;
-                match postings[source].next(index)? {
-                    Some(next) => *head = Reverse((next, source)),
-                    None => drop(PeekMut::pop(head)),
-                }
-                (id, postings[source].fingerprint)
-            }
+            continue;
+        }
+        let Some(mut head) = heads.peek_mut() else {
+            return Ok(true);
         };
-        if !visitor(id, Fingerprint::from_bits(fingerprint)) {
+        let Reverse((id, source)) = *head;
+        if !visitor(id, Fingerprint::from_bits(postings[source].fingerprint)) {
             return Ok(false);
+        }
+        match postings[source].next(index)? {
+            Some(next) => *head = Reverse((next, source)),
+            None => drop(PeekMut::pop(head)),
         }
     }
 }

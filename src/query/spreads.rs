@@ -29,25 +29,9 @@ impl Spreads {
             })
             .collect();
         let folder = tempfile::tempdir().unwrap();
-        let header = Header {
-            recipe: String::new(),
-            keep_texts: false,
-            frozen: false,
-        };
-        let store = Store::create(&folder.path().join("spreads"), header, 64 << 20).unwrap();
-        let insert = |(id, fingerprint): (u64, &Fingerprint)| DocumentEdit {
-            id: DocId(id),
-            before: None,
-            after: Some((*fingerprint, true)),
-            text: TextEdit::Keep,
-        };
-        let mut transaction = store.write().unwrap();
-        let edits = (0..).zip(&fingerprints).map(insert).collect();
-        transaction.apply(edits).unwrap();
-        transaction.commit().unwrap();
         Self {
+            store: store_of(&folder, fingerprints.iter().copied()),
             fingerprints,
-            store,
             _folder: folder,
         }
     }
@@ -55,6 +39,28 @@ impl Spreads {
     pub(super) fn view(&self) -> ReadView {
         self.store.read().unwrap()
     }
+}
+
+/// A database of documents with these fingerprints.
+pub(super) fn store_of(folder: &TempDir, fingerprints: impl Iterator<Item = Fingerprint>) -> Store {
+    let header = Header {
+        recipe: String::new(),
+        keep_texts: false,
+        frozen: false,
+    };
+    let store = Store::create(&folder.path().join("store"), header, 64 << 20).unwrap();
+    let insert = |(id, fingerprint)| DocumentEdit {
+        id: DocId(id),
+        before: None,
+        after: Some((fingerprint, true)),
+        text: TextEdit::Keep,
+    };
+    let mut transaction = store.write().unwrap();
+    transaction
+        .apply((0..).zip(fingerprints).map(insert).collect())
+        .unwrap();
+    transaction.commit().unwrap();
+    store
 }
 
 /// So many bits of a block, not next to each other.

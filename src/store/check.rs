@@ -28,6 +28,8 @@ const ENTRIES_PER_REPORT: u64 = 64 << 10;
 pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
     let mut damage = Vec::new();
     let path = || store.place.path().to_path_buf();
+    // What was read before is perhaps not what the file will hold.
+    store.runs.clear();
     match Arc::get_mut(&mut store.handle) {
         None => return Err(Error::SnapshotHeld { path: path() }),
         Some(Handle::ReadOnly(_)) => return Err(Error::ReadOnly { path: path() }),
@@ -45,8 +47,6 @@ pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result
             }
         }
     }
-    // What was read before was perhaps not what the file holds now.
-    store.runs.clear();
     let view = store.place.guarded(|| store.read());
     let Some(view) = noted(view, &mut damage)? else {
         return Ok(damage);

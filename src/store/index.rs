@@ -12,6 +12,11 @@ use crate::fingerprint::Fingerprint;
 
 /// What a query asks of the tables, in a snapshot and within a write transaction alike.
 pub(crate) trait Index: Sized {
+    /// Does work that may go on on all cores, where the tables can be shared.
+    fn in_parallel<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        work()
+    }
+
     /// Calls `look` with each of `keys`, which ascend, its run in `block`, and what was found so
     /// far, and returns all that was found. Many keys are looked at on all cores where the tables
     /// can be shared; the order of what is found is then that of the keys all the same.

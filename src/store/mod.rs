@@ -19,6 +19,7 @@ pub(crate) mod stats;
 mod tables;
 mod texts;
 mod walk;
+mod workers;
 mod write;
 
 use std::path::Path;
@@ -30,6 +31,7 @@ use crate::error::{Error, Result};
 use fault::Place;
 use new_file::NewFile;
 use runs::RunCache;
+use workers::Workers;
 
 pub(crate) use index::{DocumentsOf, Index, SCANNED};
 pub(crate) use packed::Step;
@@ -44,6 +46,7 @@ pub(crate) struct Store {
     /// Shared with every read view, which would lose the file under its feet otherwise.
     handle: Arc<Handle>,
     runs: Arc<RunCache>,
+    workers: Arc<Workers>,
     place: Place,
     header: Header,
 }
@@ -137,6 +140,7 @@ impl Store {
         Ok(Self {
             handle: Arc::new(handle),
             runs: Arc::new(runs),
+            workers: Arc::default(),
             place,
             header,
         })
@@ -162,6 +166,7 @@ impl Store {
             transaction,
             Arc::clone(&self.handle),
             Arc::clone(&self.runs),
+            Arc::clone(&self.workers),
             &self.place,
             self.header.keep_texts,
         )

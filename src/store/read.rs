@@ -11,6 +11,7 @@ use super::packed::Step;
 use super::runs::{KEYS, Run, RunCache};
 use super::schema::{self, Counters};
 use super::tables::ReadTables;
+use super::workers::Workers;
 use super::{Handle, texts};
 use crate::block;
 use crate::document::{DocId, Document};
@@ -24,6 +25,7 @@ pub(crate) struct ReadView {
     pub(crate) counters: Counters,
     pub(crate) place: Place,
     runs: Arc<RunCache>,
+    workers: Arc<Workers>,
     /// Keeps the file open for as long as it is looked at.
     _handle: Arc<Handle>,
 }
@@ -33,6 +35,7 @@ impl ReadView {
         transaction: redb::ReadTransaction,
         handle: Arc<Handle>,
         runs: Arc<RunCache>,
+        workers: Arc<Workers>,
         place: &Place,
         keep_texts: bool,
     ) -> Result<Self> {
@@ -47,6 +50,7 @@ impl ReadView {
             counters: schema::read_counters(&meta, place)?,
             place: place.clone(),
             runs,
+            workers,
             _handle: handle,
         })
     }
@@ -112,18 +116,21 @@ const FINGERPRINTS_A_TASK: usize = 512;
 
 /// A table of so many chunks is scanned by runs, which may be kept; of fewer, runs are so short
 /// that walking through the chunks is faster.
-const CHUNKS_SCANNED_BY_RUNS: u64 = KEYS as u64 / 4;
+/// (In unit tests few chunks are enough.)
+const CHUNKS_SCANNED_BY_RUNS: u64 = if cfg!(test) { 64 } else { KEYS as u64 / 4 };
 /// Into so many parts a table is cut that is scanned by chunks, each of so many chunks or more.
 const PARTS_SCANNED: usize = 64;
 const CHUNKS_A_PART: u64 = 128;
 
 impl ReadView {
     /// Looks keys up one after the other: each run from the cache, or, with those of the keys
-    /// next to it that are not there either, from the file.
+    /// next to it that are not there either, from the file. Those are kept as well, `always` or
+    /// only where no other must give way.
     fn look_up_in_turn<T>(
         &self,
         block: usize,
         keys: &[u16],
+        always: bool,
         look: &impl Fn(&Self, u16, Run<'_>, &mut Vec<T>) -> Result<()>,
     ) -> Result<Vec<T>> {
         let commit = self.counters.commits;
@@ -143,8 +150,7 @@ impl ReadView {
                 last = next;
                 keys = rest;
             }
-            // What comes along with many others does not drive out what was asked for by itself.
-            let keep = last == first || self.runs.has_room();
+            let keep = always || self.runs.has_room();
             self.tables.walk_runs(block, first, last, |key, run| {
                 if keep {
                     self.runs.keep(block, key, commit, run);
@@ -157,20 +163,27 @@ impl ReadView {
 }
 
 impl Index for ReadView {
+    fn in_parallel<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.workers.run(work)
+    }
+
     fn look_up<T: Send>(
         &self,
         block: usize,
         keys: &[u16],
         look: impl Fn(&Self, u16, Run<'_>, &mut Vec<T>) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
-        if keys.len() < KEYS_IN_PARALLEL {
-            return self.look_up_in_turn(block, keys, &look);
+        // What comes along with many others does not drive out what few were asked for.
+        let are_few = keys.len() < KEYS_IN_PARALLEL;
+        if are_few {
+            return self.look_up_in_turn(block, keys, are_few, &look);
         }
-        let parts: Result<Vec<Vec<T>>> = keys
-            .par_chunks(KEYS_A_TASK)
-            .map(|keys| self.look_up_in_turn(block, keys, &look))
-            .collect();
-        Ok(parts?.into_iter().flatten().collect())
+        let parts = self.in_parallel(|| {
+            keys.par_chunks(KEYS_A_TASK)
+                .map(|keys| self.look_up_in_turn(block, keys, are_few, &look))
+                .collect::<Result<Vec<Vec<T>>>>()
+        });
+        Ok(joined(parts?))
     }
 
     fn scan<T: Send>(&self, look: impl Fn(&[u64], &mut Vec<T>) + Sync) -> Result<Vec<T>> {
@@ -198,16 +211,20 @@ impl Index for ReadView {
         let starts: Vec<u64> = (0..parts)
             .map(|part| block::front_range((KEYS / parts * part) as u16).0)
             .collect();
-        let parts: Result<Vec<Vec<T>>> = (0..parts)
-            .into_par_iter()
-            .map(|part| {
-                let to = starts.get(part + 1).map_or(u64::MAX, |next| next - 1);
-                let mut found = Vec::new();
-                walk(self, starts[part], to, &mut found)?;
-                Ok(found)
-            })
-            .collect();
-        Ok(parts?.into_iter().flatten().collect())
+        let scan_part = |part: usize| {
+            let to = starts.get(part + 1).map_or(u64::MAX, |next| next - 1);
+            let mut found = Vec::new();
+            walk(self, starts[part], to, &mut found)?;
+            Ok(found)
+        };
+        if parts == 1 {
+            return scan_part(0);
+        }
+        let found = self.in_parallel(|| {
+            let parts = (0..parts).into_par_iter().map(scan_part);
+            parts.collect::<Result<Vec<Vec<T>>>>()
+        });
+        Ok(joined(found?))
     }
 
     fn walk(
@@ -225,13 +242,15 @@ impl Index for ReadView {
     }
 
     fn documents_of(&self, fingerprints: &[u64]) -> Result<DocumentsOf> {
-        let parts: Result<Vec<DocumentsOf>> = match fingerprints.len() {
-            0..FINGERPRINTS_IN_PARALLEL => return self.tables.documents_of(fingerprints),
-            _ => fingerprints
+        if fingerprints.len() < FINGERPRINTS_IN_PARALLEL {
+            return self.tables.documents_of(fingerprints);
+        }
+        let parts = self.in_parallel(|| {
+            fingerprints
                 .par_chunks(FINGERPRINTS_A_TASK)
                 .map(|fingerprints| self.tables.documents_of(fingerprints))
-                .collect(),
-        };
+                .collect::<Result<Vec<DocumentsOf>>>()
+        });
         let mut found = DocumentsOf::default();
         for part in parts? {
             found.documents.extend(part.documents);
@@ -247,4 +266,11 @@ impl Index for ReadView {
     fn document(&self, id: DocId) -> Result<Option<(Fingerprint, bool)>> {
         self.tables.document(id)
     }
+}
+
+/// All that was found, in one piece.
+fn joined<T>(parts: Vec<Vec<T>>) -> Vec<T> {
+    let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
+    parts.into_iter().for_each(|mut part| all.append(&mut part));
+    all
 }

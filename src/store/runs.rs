@@ -7,14 +7,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use quick_cache::{OptionsBuilder, Weighter};
 
 use crate::block::{self, BLOCK_BITS, BLOCKS};
 use crate::fingerprint::Fingerprint;
 
-/// The most fingerprints a run is read whole with: 128 KiB. With more it is long.
-pub(crate) const RUN_LIMIT: usize = 16 << 10;
+/// The most fingerprints a run is read whole with: 128 KiB. With more it is long. (In unit tests
+/// few are, so that both kinds occur in small databases.)
+pub(crate) const RUN_LIMIT: usize = if cfg!(test) { 1 << 10 } else { 16 << 10 };
 
 /// How many keys a block has.
 pub(crate) const KEYS: usize = 1 << BLOCK_BITS;
@@ -58,6 +59,10 @@ impl std::fmt::Debug for RunCache {
 /// What a run that is kept costs beside its fingerprints: its place in the cache, its counts.
 const OVERHEAD_BYTES: u64 = 96;
 
+/// The least a part of the cache with a lock of its own has room for: some of the largest runs.
+const LEAST_SHARD_BYTES: u64 = 16 * (8 * RUN_LIMIT as u64 + OVERHEAD_BYTES);
+const MOST_SHARDS: u64 = 64;
+
 #[derive(Clone)]
 struct Bytes;
 
@@ -79,21 +84,42 @@ impl RunCache {
     /// A cache of up to so many bytes.
     pub(crate) fn new(bytes: u64) -> Self {
         let most_runs = (BLOCKS * KEYS).min((bytes / OVERHEAD_BYTES) as usize);
+        let shards = (bytes / LEAST_SHARD_BYTES).clamp(1, MOST_SHARDS);
+        let options = OptionsBuilder::new()
+            .shards(1 << shards.ilog2())
+            .estimated_items_capacity(most_runs)
+            .weight_capacity(bytes)
+            .build();
+        let kept = match options {
+            Ok(options) => {
+                Cache::with_options(options, Bytes, Default::default(), Default::default())
+            }
+            Err(_) => Cache::with_weighter(most_runs, bytes, Bytes),
+        };
         Self {
-            kept: Cache::with_weighter(most_runs, bytes, Bytes),
+            kept,
             changes: Changes::default(),
         }
     }
 
     /// The run as of this commit, if it is kept.
     pub(crate) fn get(&self, block: usize, key: u16, commit: u64) -> Option<KeptRun> {
-        let kept = self.kept.get(&place(block, key))?;
-        (self.changes.last(block, key) <= kept.commit.min(commit)).then_some(kept)
+        let place = place(block, key);
+        let kept = self.kept.get(&place)?;
+        // Looked at after the run: a change of what was just given was told of before.
+        let last_change = self.changes.last(place);
+        if kept.commit < last_change {
+            // Nobody will be given this one again.
+            self.kept
+                .remove_if(&place, |stored| stored.commit < last_change);
+        }
+        (last_change <= kept.commit.min(commit)).then_some(kept)
     }
 
     /// Keeps a run as of this commit, unless it has changed since.
     pub(crate) fn keep(&self, block: usize, key: u16, commit: u64, run: Run<'_>) {
-        if self.changes.last(block, key) <= commit {
+        let place = place(block, key);
+        if self.changes.last(place) <= commit {
             let fingerprints = match run {
                 Run::Whole(fingerprints) => Some(fingerprints.into()),
                 Run::Long => None,
@@ -102,7 +128,7 @@ impl RunCache {
                 commit,
                 fingerprints,
             };
-            self.kept.insert(place(block, key), kept);
+            self.kept.insert(place, kept);
         }
     }
 
@@ -116,20 +142,44 @@ impl RunCache {
         self.kept.weight() + 8 * (RUN_LIMIT as u64) < self.kept.capacity()
     }
 
-    /// What the file holds of this fingerprint changes with this commit. To be said before others
-    /// can see the commit.
-    pub(crate) fn fingerprint_changes(&self, fingerprint: u64, commit: u64) {
-        for block in 0..BLOCKS {
-            let rotated = block::rotate(Fingerprint::from_bits(fingerprint), block);
-            let key = block::front_key(rotated);
-            self.changes.keys()[usize::from(key) + block * KEYS]
-                .fetch_max(commit, Ordering::Release);
+    /// These runs change with this commit. To be said before others can see the commit.
+    pub(crate) fn change(&self, runs: &ChangedRuns, commit: u64) {
+        let keys = self.changes.keys();
+        for (word, bits) in runs.bits.iter().enumerate() {
+            let mut bits = *bits;
+            while bits != 0 {
+                let run = word * 64 + bits.trailing_zeros() as usize;
+                keys[run].fetch_max(commit, Ordering::Release);
+                bits &= bits - 1;
+            }
         }
     }
 
-    /// Anything may change with this commit. To be said before others can see the commit.
-    pub(crate) fn anything_changes(&self, commit: u64) {
+    /// Any run may change with this commit. To be said before others can see the commit.
+    pub(crate) fn change_all(&self, commit: u64) {
         self.changes.all.fetch_max(commit, Ordering::Release);
+        self.kept.clear();
+    }
+}
+
+/// Which runs a transaction changes: 32 KiB, however many they are.
+pub(crate) struct ChangedRuns {
+    bits: Vec<u64>,
+}
+
+impl ChangedRuns {
+    pub(crate) fn none() -> Self {
+        Self { bits: Vec::new() }
+    }
+
+    /// What the file holds of this fingerprint changes.
+    pub(crate) fn add(&mut self, fingerprint: u64) {
+        self.bits.resize(BLOCKS * KEYS / 64, 0);
+        for block in 0..BLOCKS {
+            let rotated = block::rotate(Fingerprint::from_bits(fingerprint), block);
+            let run = place(block, block::front_key(rotated)) as usize;
+            self.bits[run / 64] |= 1 << (run % 64);
+        }
     }
 }
 
@@ -152,11 +202,9 @@ impl Changes {
         self.keys.get_or_init(unchanged)
     }
 
-    fn last(&self, block: usize, key: u16) -> u64 {
+    fn last(&self, place: u32) -> u64 {
         let keys = self.keys.get();
-        let key = keys.map_or(0, |keys| {
-            keys[place(block, key) as usize].load(Ordering::Acquire)
-        });
+        let key = keys.map_or(0, |keys| keys[place as usize].load(Ordering::Acquire));
         key.max(self.all.load(Ordering::Acquire))
     }
 }
@@ -177,7 +225,9 @@ mod tests {
         assert!(cache.get(1, 0x2233, 9).is_some());
         assert!(cache.get(0, 0x2233, 5).is_none());
 
-        cache.fingerprint_changes(fingerprint, 6);
+        let mut changed = ChangedRuns::none();
+        changed.add(fingerprint);
+        cache.change(&changed, 6);
         // Neither is what was read before the change right after it, nor the other way round.
         assert!(cache.get(1, 0x2233, 6).is_none());
         assert!(cache.get(1, 0x2233, 5).is_none());
@@ -190,7 +240,7 @@ mod tests {
         let other = cache.get(0, 0x9999, 7).unwrap();
         assert!(matches!(other.run(), Run::Long));
 
-        cache.anything_changes(8);
+        cache.change_all(8);
         assert!(cache.get(0, 0x9999, 8).is_none());
         assert!(cache.get(1, 0x2233, 7).is_none());
     }
@@ -199,13 +249,13 @@ mod tests {
     fn a_cache_keeps_to_its_bytes() {
         for bytes in [0, 1, 100, 1 << 20] {
             let cache = RunCache::new(bytes);
-            let run = vec![7; 1_000];
-            for key in 0..1_000 {
+            let run = vec![7; 800];
+            for key in 0..2_000 {
                 cache.keep(2, key, 0, Run::Whole(&run));
             }
             assert!(cache.kept.weight() <= bytes, "{bytes}");
             assert_eq!(bytes >= 1 << 20, cache.kept.len() > 50, "{bytes}");
-            assert!(!cache.has_room());
+            assert!(bytes >= 1 << 20 || !cache.has_room());
         }
     }
 }

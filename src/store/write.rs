@@ -7,7 +7,7 @@ use redb::ReadableTable;
 use super::chunk::{Entry, pair};
 use super::fault::Place;
 use super::packed::{Op, Tally};
-use super::runs::RunCache;
+use super::runs::{ChangedRuns, RunCache};
 use super::schema::{self, Counters};
 use super::tables::WriteTables;
 use super::texts;
@@ -46,14 +46,8 @@ pub(crate) struct WriteTransaction {
     changed: bool,
     /// Where runs of this file are kept, if they are.
     runs: Option<Arc<RunCache>>,
-    changed_runs: ChangedRuns,
-}
-
-/// Which runs a transaction may have changed.
-enum ChangedRuns {
-    /// Those of these fingerprints.
-    Of(Vec<u64>),
-    Any,
+    /// Which of them change; nothing if any may.
+    changed_runs: Option<ChangedRuns>,
 }
 
 impl WriteTransaction {
@@ -82,7 +76,7 @@ impl WriteTransaction {
             half_done: false,
             changed: false,
             runs,
-            changed_runs: ChangedRuns::Of(Vec::new()),
+            changed_runs: Some(ChangedRuns::none()),
         })
     }
 
@@ -94,7 +88,7 @@ impl WriteTransaction {
     /// The tables, for whoever writes to them directly and counts what is written.
     pub(crate) fn tables_to_change(&mut self) -> Result<WriteTables<'_>> {
         self.changed = true;
-        self.changed_runs = ChangedRuns::Any;
+        self.changed_runs = None;
         self.tables()
     }
 
@@ -159,8 +153,10 @@ impl WriteTransaction {
             };
             (edit.before.and_then(entry), edit.after.and_then(entry))
         });
-        if let ChangedRuns::Of(changed) = &mut self.changed_runs {
-            changed.extend(block0.iter().map(|(entry, _)| entry.first()));
+        if let Some(changed) = &mut self.changed_runs {
+            block0
+                .iter()
+                .for_each(|(entry, _)| changed.add(entry.first()));
         }
         let mut tables = self.tables()?;
         let fingerprints = tables
@@ -289,10 +285,8 @@ impl WriteTransaction {
         };
         let commit = self.counters.commits;
         match &self.changed_runs {
-            ChangedRuns::Of(fingerprints) => fingerprints
-                .iter()
-                .for_each(|fingerprint| runs.fingerprint_changes(*fingerprint, commit)),
-            ChangedRuns::Any => runs.anything_changes(commit),
+            Some(changed) => runs.change(changed, commit),
+            None => runs.change_all(commit),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! database is read once for all of them.
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rayon::prelude::*;
@@ -12,9 +13,14 @@ use super::query_file::{Asked, Queries};
 use crate::console::{Answer, Output, note};
 
 /// Queries asked at once: few at first, so that answers come soon, then four times as many each
-/// time, up to what is held in memory well.
+/// time, up to what is held in memory well. Where queries come slowly, answers shall not wait.
 const FIRST_BATCH: usize = 1 << 10;
 const LARGEST_BATCH: usize = 1 << 20;
+
+/// Queries come slowly if to read them takes so many times as long as to answer them.
+const SLOW_READING: u32 = 4;
+/// What is answered faster than this might as well have taken so long.
+const SHORT_ANSWERING: Duration = Duration::from_millis(50);
 
 /// Answers that are given their texts at once, on all cores: so many, or with so many matches.
 const ANSWERS_AT_ONCE: usize = 1024;
@@ -37,12 +43,18 @@ pub(super) fn ask_all(
     };
     let mut batch_size = FIRST_BATCH;
     loop {
+        let started = Instant::now();
         let batch = read_batch(searcher, &mut queries, batch_size)?;
         if batch.is_empty() {
             break;
         }
+        let reading = started.elapsed();
         printer.answer(batch)?;
-        batch_size = (4 * batch_size).min(LARGEST_BATCH);
+        let answering = started.elapsed() - reading;
+        batch_size = match reading > SLOW_READING * answering.max(SHORT_ANSWERING) {
+            true => FIRST_BATCH,
+            false => (4 * batch_size).min(LARGEST_BATCH),
+        };
     }
     let Printer {
         printed,
