@@ -121,7 +121,7 @@ impl Load {
         match &mut self.target {
             Target::New(file) => {
                 let mut transaction = file.write()?;
-                file.count(transaction.add_texts(&texts)?);
+                transaction.add_texts(&texts)?;
                 transaction.commit()
             }
             Target::Existing(transaction) => {
@@ -133,7 +133,7 @@ impl Load {
                     }
                 }
                 drop(tables);
-                transaction.add_texts(&fresh).map(drop)
+                transaction.add_texts(&fresh)
             }
         }
     }

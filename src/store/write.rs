@@ -31,7 +31,7 @@ pub(crate) enum TextEdit {
     Remove,
 }
 
-/// A write transaction on a database that keeps quick repair possible after every commit.
+/// A write transaction on a database.
 pub(crate) struct WriteTransaction {
     transaction: redb::WriteTransaction,
     place: Place,
@@ -44,6 +44,7 @@ pub(crate) struct WriteTransaction {
 }
 
 impl WriteTransaction {
+    /// Begins a transaction whose commit keeps quick repair possible.
     pub(crate) fn begin(
         database: &redb::Database,
         place: &Place,
@@ -54,6 +55,15 @@ impl WriteTransaction {
             .map_err(|cause| place.writing(cause))?;
         // Without this, opening after a crash reads the whole file, twice.
         transaction.set_quick_repair(true);
+        Self::of(transaction, place, keep_texts)
+    }
+
+    /// What redb has begun.
+    pub(crate) fn of(
+        transaction: redb::WriteTransaction,
+        place: &Place,
+        keep_texts: bool,
+    ) -> Result<Self> {
         let counters = {
             let meta = transaction
                 .open_table(schema::META)
@@ -204,10 +214,9 @@ impl WriteTransaction {
         Ok(tally)
     }
 
-    /// Stores texts in ascending order of their ids, except those of documents that have one, and
-    /// returns the bytes they took.
-    pub(crate) fn add_texts(&mut self, sorted: &[(DocId, String)]) -> Result<u64> {
-        let (mut added, mut stored_bytes) = (0, 0);
+    /// Stores texts in ascending order of their ids, except those of documents that have one.
+    pub(crate) fn add_texts(&mut self, sorted: &[(DocId, String)]) -> Result<()> {
+        let mut added = 0;
         let mut encoder = texts::Encoder::default();
         {
             let mut table = self.open_texts()?;
@@ -222,13 +231,12 @@ impl WriteTransaction {
                         .insert(id.0, bytes.as_slice())
                         .map_err(|cause| self.place.writing(cause))?;
                     added += 1;
-                    stored_bytes += bytes.len() as u64;
                 }
             }
         }
         self.changed |= added > 0;
         self.counters.texts = self.counters.texts.saturating_add(added);
-        Ok(stored_bytes)
+        Ok(())
     }
 
     /// Removes the texts of these documents.
