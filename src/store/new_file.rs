@@ -8,14 +8,14 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use redb::StorageBackend;
+use redb::{ReadableDatabase, StorageBackend};
 use tempfile::{NamedTempFile, TempPath};
 
 use super::chunk::{Entry, PAGE_BYTES};
 use super::fault::Place;
 use super::packed::{Fill, chunks_of};
 use super::schema::{self, Counters, Header};
-use super::tables::{TableOf, WriteTables};
+use super::tables::{ReadTables, TableOf, WriteTables};
 use super::write::WriteTransaction;
 use crate::error::{Error, Result};
 use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
@@ -213,6 +213,25 @@ impl NewFile {
             transaction.commit()?;
         }
         Ok(())
+    }
+
+    /// The packed tables as of the last commit.
+    pub(crate) fn read(&self) -> Result<ReadTables> {
+        let transaction = self
+            .database
+            .begin_read()
+            .map_err(|cause| self.place.reading(cause))?;
+        ReadTables::of(&transaction, &self.place)
+    }
+
+    /// Empties a table.
+    pub(crate) fn clear<E: Entry>(&self, table: TableOf<E>) -> Result<()> {
+        let kind = table(&mut self.write()?.tables()?).kind();
+        let transaction = self.begin_at_length()?;
+        transaction
+            .delete_table(kind.definition::<E>())
+            .map_err(|cause| self.place.writing(cause))?;
+        self.commit(transaction)
     }
 
     /// Makes the file durable and gives it its name, unless another file has taken that.
