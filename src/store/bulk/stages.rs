@@ -6,17 +6,18 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use redb::ReadableTable;
+
 use super::BulkReport;
 use super::arrival::{Arrival, Split};
 use super::watch::{BulkEvent, Watch};
 use crate::block::BLOCK_BITS;
-use crate::document::DocId;
 use crate::error::Result;
-use crate::store::chunk::Entry;
+use crate::store::chunk::{Entry, pair};
 use crate::store::new_file::NewFile;
-use crate::store::packed::Op;
+use crate::store::packed::{Op, Packed, Step};
 use crate::store::sort::{Sorted, Sorter, sort};
-use crate::store::tables::{Index, ROTATED_TABLES, TableOf};
+use crate::store::tables::{ROTATED_TABLES, TableOf};
 use crate::store::write::WriteTransaction;
 
 /// Where a bulk load goes.
@@ -107,8 +108,7 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
                     // A table is written once, in order: what is there is written once more.
                     let there = file.read()?.fingerprints;
                     file.clear(|tables| &mut tables.fingerprints)?;
-                    let mut stored = walk(there.entries()?);
-                    let fresh = split.fresh(arrivals.iter(), watch, |id| stored(id));
+                    let fresh = split.fresh(arrivals.iter(), watch, fingerprints_of(&there));
                     let all = merged(there.entries()?, fresh);
                     file.append(|tables| &mut tables.fingerprints, all)?;
                 }
@@ -116,10 +116,7 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
                     // The table cannot be asked while it is written: first ask, then write.
                     let mut fresh = Sorter::new(self.sorter_bytes / 4, &self.folder);
                     let tables = transaction.tables()?;
-                    let stored = |id| {
-                        let document = tables.document(DocId(id))?;
-                        Ok(document.map(|(fingerprint, _)| fingerprint.bits()))
-                    };
+                    let stored = fingerprints_of(&tables.fingerprints);
                     for entry in split.fresh(arrivals.iter(), watch, stored) {
                         fresh.push(entry?)?;
                     }
@@ -229,19 +226,29 @@ fn rotated_in_place(pairs: &mut [u128]) -> &mut [u64] {
     &mut words[..count]
 }
 
-/// Looks up ids in ascending order among entries in ascending order.
-fn walk(entries: impl Iterator<Item = Result<u128>>) -> impl FnMut(u64) -> Result<Option<u64>> {
-    let mut entries = entries.peekable();
+/// Looks up the fingerprints of ids, which must ascend: each chunk is read once.
+fn fingerprints_of<T: ReadableTable<u128, &'static [u8]>>(
+    table: &Packed<T>,
+) -> impl FnMut(u64) -> Result<Option<u64>> {
+    // What follows in the table from the id that was looked up in it last.
+    let mut following: Vec<u128> = Vec::new();
+    let mut is_at_end = false;
     move |id| {
-        let below = |entry: &Result<u128>| entry.as_ref().is_ok_and(|entry| entry.first() < id);
-        while entries.next_if(below).is_some() {}
-        if let Some(Err(error)) = entries.next_if(|entry| entry.is_err()) {
-            return Err(error);
+        let is_beyond = following.last().is_none_or(|last| last.first() < id);
+        if is_beyond && !is_at_end {
+            following.clear();
+            table.visit(pair(id, 0), u128::MAX, |_, chunk| {
+                following.extend(chunk.entries_from(pair(id, 0)));
+                Ok(match following.is_empty() {
+                    true => Step::Next,
+                    false => Step::Stop,
+                })
+            })?;
+            is_at_end = following.is_empty();
         }
-        let here = entries.peek().and_then(|entry| entry.as_ref().ok());
-        Ok(here
-            .filter(|entry| entry.first() == id)
-            .map(|entry| entry.second()))
+        let place = following.partition_point(|entry| entry.first() < id);
+        let entry = following.get(place).filter(|entry| entry.first() == id);
+        Ok(entry.map(|entry| entry.second()))
     }
 }
 
