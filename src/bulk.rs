@@ -21,8 +21,11 @@ pub use crate::store::bulk::{BulkEvent, BulkReport};
 /// alike, is left as it is.
 ///
 /// Sorting stays within the memory given, at least 16 MiB; what does not fit is sorted in unnamed
-/// temporary files in the folder of the database, up to 24 bytes a document. A load into an
+/// temporary files in the folder of the database, up to 40 bytes a document. A load into an
 /// existing database also uses that database's cache.
+///
+/// A load into a new file that keeps no texts is fastest when ids ascend in the order of pushes:
+/// the disk is at work from the first push on, and nothing is sorted by id.
 ///
 /// A process that is killed in the middle of a load into a new file leaves a file
 /// `.simdb-XXXXXX.new` behind, which can be deleted.
@@ -102,7 +105,9 @@ impl BulkLoad<'_> {
     /// [`Database::apply`].
     ///
     /// # Cost
-    /// Five sorts of n records of 8 to 24 bytes, and each page of the new file written once.
+    /// Four sorts of n records of 8 or 16 bytes, and one of 24 bytes a document from the first on
+    /// whose id does not ascend. Each page of a new file is written once; those of the documents
+    /// before that first one twice.
     pub fn finish(self, observer: impl FnMut(BulkEvent) -> ControlFlow<()>) -> Result<BulkReport> {
         self.load.finish(observer)
     }

@@ -4,6 +4,7 @@
 // A test that had to be skipped says so.
 #![allow(clippy::print_stderr)]
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -702,6 +703,164 @@ fn bulk_load_repeated_changes_nothing() {
             &Model::of(stored.clone(), true),
         );
         assert_sound(&mut database);
+    }
+}
+
+/// In any order of ids, and where sorts go through files: what is stored equals a plain model, the
+/// first of those with one id counts, and the file is as short as one that grew in order.
+#[test]
+fn bulk_load_in_any_order_equals_a_plain_model() {
+    const COUNT: u64 = 420_000;
+    let repeated = |number: u64| {
+        // From half way on ids come back: some with their fingerprint, some with another.
+        let id = if number < COUNT / 2 {
+            number
+        } else {
+            number - COUNT / 4
+        };
+        (
+            id,
+            id / 2 + u64::from(number % 3 == 2 && number > COUNT / 2),
+        )
+    };
+    type Order = fn(u64) -> (u64, u64);
+    let orders: [(&str, Order); 5] = [
+        ("ascending", |number| (number, number / 2)),
+        ("descending", |number| (COUNT - number, number)),
+        ("shuffled", |number| {
+            (number.wrapping_mul(0x9e37_79b9_7f4a_7c15), number)
+        }),
+        ("two ascending runs", |number| {
+            (number % (COUNT / 2) * 2 + number / (COUNT / 2), number)
+        }),
+        ("repeated", repeated),
+    ];
+    for (name, order) in orders {
+        let (_folder, path) = in_folder("docs.simdb");
+        let mut load = builder().bulk_create(&path, 16 << 20).unwrap();
+        let (mut stored, mut expected) = (BTreeMap::new(), Vec::new());
+        for number in 0..COUNT {
+            let (id, seed) = order(number);
+            let mut pushed = document(id, SplitMix(seed).next());
+            pushed.reliable = number % 1_000 != 0;
+            let first = stored.entry(id).or_insert_with(|| pushed.clone()).clone();
+            if first.fingerprint != pushed.fingerprint {
+                expected.push((id, number, first.fingerprint));
+            }
+            load.push(pushed).unwrap();
+        }
+        expected.sort_unstable_by_key(|(id, number, _)| (*id, *number));
+        let mut conflicts = Vec::new();
+        let report = load
+            .finish(|event| {
+                if let BulkEvent::Conflict {
+                    position,
+                    id,
+                    stored,
+                } = event
+                {
+                    conflicts.push((id.0, position, stored));
+                }
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert_eq!(conflicts, expected, "{name}");
+        let inserted = stored.len() as u64;
+        let present = COUNT - inserted - expected.len() as u64;
+        assert_eq!(
+            (report.inserted, report.present, report.conflicts),
+            (inserted, present, expected.len() as u64),
+            "{name}"
+        );
+        let bytes = std::fs::metadata(&path).unwrap().len();
+        assert!(bytes < inserted * 80, "{name}: {bytes} bytes");
+        let mut database = builder().open(&path).unwrap();
+        let snapshot = database.snapshot().unwrap();
+        assert_eq!(snapshot.len(), inserted);
+        for (id, document) in stored.iter().step_by(7) {
+            let found = snapshot.get(DocId(*id)).unwrap().expect("the document");
+            assert_eq!(&found, document, "{name}");
+        }
+        drop(snapshot);
+        assert_sound(&mut database);
+        let folder = path.parent().unwrap();
+        assert_eq!(names_in(folder), ["docs.simdb"]);
+    }
+}
+
+/// redb lets a file grow by doubling it: what is placed has none of that.
+#[test]
+fn bulk_loaded_file_is_as_long_as_what_is_in_it() {
+    for count in [20_000, 100_000, 300_000, 700_000] {
+        let (_folder, path) = in_folder("docs.simdb");
+        let mut load = builder().bulk_create(&path, 64 << 20).unwrap();
+        let mut sequence = SplitMix(count);
+        for id in 0..count {
+            load.push(document(id, sequence.next())).unwrap();
+        }
+        load.finish(|_| ControlFlow::Continue(())).unwrap();
+        let bytes = std::fs::metadata(&path).unwrap().len();
+        // What is not a document: a table of tables, and the room of the pages above the chunks.
+        let allowed = count * 75 + (200 << 10);
+        assert!(bytes <= allowed, "{bytes} bytes for {count} documents");
+    }
+}
+
+/// Also where there is no room to sort in: then there are the runs besides, each written once.
+#[cfg(target_os = "linux")]
+#[test]
+fn bulk_load_writes_each_page_once() {
+    const NAME: &str = "bulk_load_writes_each_page_once";
+    if std::env::var_os(NAME).is_none() {
+        // What a process writes is counted in all: it must do nothing else.
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", NAME])
+            .env(NAME, "1")
+            .output()
+            .unwrap();
+        assert!(child.status.success(), "{child:?}");
+        return;
+    }
+    let written_bytes = || {
+        let io = std::fs::read_to_string("/proc/self/io").unwrap();
+        let line = io.lines().find_map(|line| line.strip_prefix("wchar: "));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    // Of the second load, 16 bytes a document go through runs once, and 8 three times.
+    const COUNT: u64 = 1_000_000;
+    for (memory_bytes, run_bytes) in [(64 << 20, 0), (16 << 20, COUNT * (16 + 3 * 8))] {
+        let (_folder, path) = in_folder("docs.simdb");
+        let before = written_bytes();
+        let mut load = builder().bulk_create(&path, memory_bytes).unwrap();
+        let mut sequence = SplitMix(3);
+        for id in 0..COUNT {
+            load.push(document(id, sequence.next())).unwrap();
+        }
+        load.finish(|_| ControlFlow::Continue(())).unwrap();
+        let bytes = std::fs::metadata(&path).unwrap().len();
+        let written = written_bytes() - before;
+        assert!(
+            written <= bytes + bytes / 10 + run_bytes,
+            "{written} bytes written for a file of {bytes} and runs of {run_bytes}"
+        );
+    }
+}
+
+#[test]
+fn bulk_load_that_is_dropped_or_interrupted_leaves_nothing() {
+    for interrupted in [false, true] {
+        let (folder, path) = in_folder("docs.simdb");
+        let mut load = builder().bulk_create(&path, 16 << 20).unwrap();
+        for id in 0..200_000 {
+            load.push(document(id, SplitMix(id).next())).unwrap();
+        }
+        if interrupted {
+            let error = load.finish(|_| ControlFlow::Break(())).unwrap_err();
+            assert!(matches!(error, Error::Interrupted { .. }), "{error:?}");
+        } else {
+            drop(load);
+        }
+        assert_eq!(names_in(folder.path()), Vec::<String>::new());
     }
 }
 

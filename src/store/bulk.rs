@@ -2,6 +2,7 @@
 
 mod arrival;
 mod stages;
+mod stream;
 mod watch;
 
 use std::ops::ControlFlow;
@@ -14,14 +15,18 @@ use super::sort::Sorter;
 use super::{Store, texts};
 use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
-use arrival::Arrival;
+use crate::fingerprint::Fingerprint;
+use arrival::{Arrival, Split};
 use stages::{Stages, Target};
+use stream::Stream;
 use watch::Watch;
 
 pub use watch::BulkEvent;
 
 /// Texts gathered before they are written, or an eighth of the memory where that is less.
 const TEXT_BATCH_BYTES: usize = 16 << 20;
+/// The engine's cache while a new file is written, or an eighth of the memory where that is less.
+const CACHE_BYTES: usize = 96 << 20;
 /// The least memory that makes sense.
 const MIN_MEMORY_BYTES: u64 = 16 << 20;
 
@@ -38,78 +43,142 @@ pub struct BulkReport {
 
 /// Everything a bulk load has received so far.
 pub(crate) struct Load {
-    target: Target,
-    arrivals: Sorter<Arrival>,
+    /// Gone when a document was taken only in part: the load cannot go on.
+    incoming: Option<Incoming>,
+    /// What is in `fingerprints` already, on its way to the other tables.
+    split: Split,
+    documents: u64,
+    keep_texts: bool,
     texts: Vec<(DocId, String)>,
     texts_bytes: usize,
     text_batch_bytes: usize,
     path: PathBuf,
+    /// What a sort may take while there is another.
     sorter_bytes: usize,
-    /// A document was taken only in part: the load cannot go on.
-    failed: bool,
+}
+
+/// Where documents go as they are pushed.
+enum Incoming {
+    /// Into `fingerprints`, as long as their ids ascend.
+    InOrder(Stream),
+    /// Into a sort by id.
+    InAnyOrder(Target, Sorter<Arrival>),
 }
 
 impl Load {
     /// A load into a new file.
     pub(crate) fn create(path: &Path, header: &Header, memory_bytes: u64) -> Result<Self> {
         let memory = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
-        let file = NewFile::create(path, header, memory / 4, None)?;
-        Ok(Self::to(Target::New(file), path, memory))
+        let file = NewFile::create(path, header, CACHE_BYTES.min(memory / 8), None)?;
+        let mut load = Self::of(path, memory, header.keep_texts);
+        load.incoming = Some(if header.keep_texts {
+            // The file is needed for the texts.
+            load.in_any_order(Target::New(file))?
+        } else {
+            Incoming::InOrder(Stream::new(file, path)?)
+        });
+        Ok(load)
     }
 
     /// A load into a database that is open.
     pub(crate) fn into_existing(store: &Store, memory_bytes: u64) -> Result<Self> {
         let memory = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let target = Target::Existing(Box::new(store.write()?));
-        Ok(Self::to(target, store.path(), memory))
+        let mut load = Self::of(store.path(), memory, target.keeps_texts());
+        load.incoming = Some(load.in_any_order(target)?);
+        Ok(load)
     }
 
-    fn to(target: Target, path: &Path, memory: usize) -> Self {
-        // Two sorts at a time; the rest is for the engine's cache and the texts.
+    fn of(path: &Path, memory: usize, keep_texts: bool) -> Self {
+        // Two sorts at a time, or one that has all of it; the rest is for the engine's cache and
+        // the texts.
         let sorter_bytes = memory / 8 * 3;
         Self {
-            target,
-            arrivals: Sorter::new(sorter_bytes, folder_of(path)),
+            incoming: None,
+            split: Split::new(2 * sorter_bytes, folder_of(path)),
+            documents: 0,
+            keep_texts,
             texts: Vec::new(),
             texts_bytes: 0,
             text_batch_bytes: TEXT_BATCH_BYTES.min(memory / 8),
             path: path.to_path_buf(),
             sorter_bytes,
-            failed: false,
         }
+    }
+
+    /// From now on two sorts share the memory.
+    fn in_any_order(&mut self, target: Target) -> Result<Incoming> {
+        self.split.by_fingerprint.halve_memory()?;
+        let arrivals = Sorter::new(self.sorter_bytes, folder_of(&self.path));
+        Ok(Incoming::InAnyOrder(target, arrivals))
     }
 
     pub(crate) fn push(&mut self, document: Document) -> Result<()> {
-        self.refuse_if_failed()?;
-        let text = document.text.filter(|_| self.target.keeps_texts());
+        if self.incoming.is_none() {
+            return Err(self.failed());
+        }
+        let Document {
+            id,
+            fingerprint,
+            reliable,
+            text,
+        } = document;
+        let text = text.filter(|_| self.keep_texts);
         if let Some(text) = &text {
-            texts::refuse_too_long(document.id, text)?;
+            texts::refuse_too_long(id, text)?;
         }
-        self.failed = true;
-        self.arrivals.push(Arrival::new(
-            self.arrivals.len(),
-            document.id,
-            document.fingerprint,
-            document.reliable,
-            text.is_some(),
-        ))?;
-        if let Some(text) = text {
-            self.texts_bytes += text.capacity() + size_of::<(DocId, String)>();
-            self.texts.push((document.id, text));
-            if self.texts_bytes > self.text_batch_bytes {
-                self.write_texts()?;
+        let taken = self
+            .take(id, fingerprint, reliable, text.is_some())
+            .and_then(|()| text.map_or(Ok(()), |text| self.take_text(id, text)));
+        if taken.is_err() {
+            self.incoming = None;
+        }
+        taken
+    }
+
+    fn take(
+        &mut self,
+        id: DocId,
+        fingerprint: Fingerprint,
+        reliable: bool,
+        with_text: bool,
+    ) -> Result<()> {
+        let position = self.documents;
+        self.documents += 1;
+        if let Some(Incoming::InOrder(stream)) = &mut self.incoming {
+            if stream.takes(id.0) {
+                stream.push(id.0, fingerprint.bits())?;
+                return self.split.insert(id.0, fingerprint.bits(), reliable);
             }
+            self.leave_order()?;
         }
-        self.failed = false;
+        let Some(Incoming::InAnyOrder(_, arrivals)) = &mut self.incoming else {
+            return Err(self.failed());
+        };
+        arrivals.push(Arrival::new(position, id, fingerprint, reliable, with_text))
+    }
+
+    /// What was written in order stays; what comes from now on is sorted first.
+    fn leave_order(&mut self) -> Result<()> {
+        if let Some(Incoming::InOrder(stream)) = self.incoming.take() {
+            let target = Target::New(stream.finish()?);
+            self.incoming = Some(self.in_any_order(target)?);
+        }
         Ok(())
     }
 
-    fn refuse_if_failed(&self) -> Result<()> {
-        if self.failed {
-            let path = self.path.clone();
-            return Err(Error::TransactionFailed { path });
+    fn take_text(&mut self, id: DocId, text: String) -> Result<()> {
+        self.texts_bytes += text.capacity() + size_of::<(DocId, String)>();
+        self.texts.push((id, text));
+        if self.texts_bytes > self.text_batch_bytes {
+            self.write_texts()?;
         }
         Ok(())
+    }
+
+    fn failed(&self) -> Error {
+        let path = self.path.clone();
+        Error::TransactionFailed { path }
     }
 
     /// Writes the texts gathered so far. Of several with one id the first stays, as it does of
@@ -118,13 +187,13 @@ impl Load {
         self.texts_bytes = 0;
         let mut texts = std::mem::take(&mut self.texts);
         texts.sort_by_key(|(id, _)| *id);
-        match &mut self.target {
-            Target::New(file) => {
+        match &mut self.incoming {
+            Some(Incoming::InAnyOrder(Target::New(file), _)) => {
                 let mut transaction = file.write()?;
-                file.count(transaction.add_texts(&texts)?);
+                transaction.add_texts(&texts)?;
                 transaction.commit()
             }
-            Target::Existing(transaction) => {
+            Some(Incoming::InAnyOrder(Target::Existing(transaction), _)) => {
                 let tables = transaction.tables()?;
                 let mut fresh = Vec::with_capacity(texts.len());
                 for (id, text) in texts {
@@ -133,8 +202,10 @@ impl Load {
                     }
                 }
                 drop(tables);
-                transaction.add_texts(&fresh).map(drop)
+                transaction.add_texts(&fresh)
             }
+            // No texts are kept.
+            Some(Incoming::InOrder(_)) | None => Ok(()),
         }
     }
 
@@ -143,10 +214,16 @@ impl Load {
         mut self,
         observer: impl FnMut(BulkEvent) -> ControlFlow<()>,
     ) -> Result<BulkReport> {
-        self.refuse_if_failed()?;
         self.write_texts()?;
-        let watch = Watch::new(observer, &self.path, self.arrivals.len());
         let folder = folder_of(&self.path);
-        Stages::new(self.target, watch, folder, self.sorter_bytes).run(self.arrivals)
+        let (target, arrivals) = match self.incoming.take() {
+            Some(Incoming::InOrder(stream)) => {
+                (Target::New(stream.finish()?), Sorter::new(0, folder))
+            }
+            Some(Incoming::InAnyOrder(target, arrivals)) => (target, arrivals),
+            None => return Err(self.failed()),
+        };
+        let watch = Watch::new(observer, &self.path, self.documents);
+        Stages::new(target, watch, folder, self.sorter_bytes).run(self.split, arrivals)
     }
 }

@@ -31,7 +31,13 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 ///
 /// The entry is also the key type of the table, since a fence is a bound on entries.
 pub(crate) trait Entry:
-    Copy + Ord + std::fmt::LowerHex + redb::Key + for<'a> redb::Value<SelfType<'a> = Self> + 'static
+    Copy
+    + Ord
+    + Send
+    + std::fmt::LowerHex
+    + redb::Key
+    + for<'a> redb::Value<SelfType<'a> = Self>
+    + 'static
 {
     /// How many `u64`s an entry has.
     const LANES: usize;

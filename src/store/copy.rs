@@ -101,7 +101,6 @@ fn copy_texts(view: &ReadView, file: &NewFile) -> Result<()> {
             }
         }
         transaction.commit()?;
-        file.count(bytes_written as u64);
         if !more {
             return Ok(());
         }

@@ -181,7 +181,7 @@ impl Store {
         match &*self.handle {
             Handle::ReadOnly(_) => Err(Error::ReadOnly { path: path() }),
             Handle::Writable(database) => {
-                let runs = Some(Arc::clone(&self.runs));
+                let runs = Arc::clone(&self.runs);
                 WriteTransaction::begin(database, &self.place, self.header.keep_texts, runs)
             }
         }

@@ -1,26 +1,37 @@
 //! A database file in the making, which appears under its name only when it is whole.
 
-use std::fs::{File, Permissions};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+mod length;
+mod write_behind;
 
+use std::fs::{File, Permissions};
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use redb::{ReadableDatabase, StorageBackend};
 use tempfile::{NamedTempFile, TempPath};
 
 use super::chunk::{Entry, PAGE_BYTES};
 use super::fault::Place;
-use super::packed::Fill;
+use super::packed::{Fill, chunks_of};
 use super::schema::{self, Counters, Header};
-use super::tables::{TableOf, WriteTables};
+use super::tables::{ReadTables, TableOf, WriteTables};
 use super::write::WriteTransaction;
 use crate::error::{Error, Result};
+use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
+use write_behind::WriteBehind;
 
-/// Chunks written between two commits: 64 MiB, or half of the engine's cache where that is less.
-/// A transaction that fills more than half of it writes its pages twice.
-const CHUNKS_PER_COMMIT: u64 = 16 << 10;
+/// The share of the engine's cache that chunks may fill between two commits. A transaction that
+/// fills more than half of it, with all other pages, writes its pages twice.
+const CACHE_PER_COMMIT: usize = 3;
 
-/// A new file that is longer than this share of what was written to it is compacted before it is
-/// placed. A small one always is: it takes some milliseconds.
-const SLACK_PERCENT: u64 = 115;
+/// Chunks that are handed over at once to the thread that writes them.
+const CHUNKS_PER_BATCH: usize = 64;
+/// Batches that may wait for that thread: with those at either end 2 MiB.
+const WAITING_BATCHES: usize = 6;
+
+/// Fences and bytes of chunks that follow each other.
+type Batch<E> = Vec<(E, Vec<u8>)>;
 
 /// A new database under a temporary name in the folder of its target. Dropped before it is
 /// placed, it is removed. redb can leave a file behind that never opens when creating one is cut
@@ -29,12 +40,11 @@ pub(crate) struct NewFile {
     database: redb::Database,
     temporary: TempPath,
     file: File,
+    disk: WriteBehind,
     target: PathBuf,
     header: Header,
     cache_bytes: usize,
     place: Place,
-    /// Bytes of the chunks and texts written so far.
-    written_bytes: AtomicU64,
 }
 
 impl NewFile {
@@ -71,37 +81,55 @@ impl NewFile {
             .into_parts();
         // Errors name the file the caller asked for.
         let place = Place::in_the_making(target);
+        let disk = file
+            .try_clone()
+            .and_then(WriteBehind::new)
+            .map_err(creating)?;
         let database = redb::Database::builder()
             .set_cache_size(cache_bytes)
-            .create_file(file.try_clone().map_err(creating)?)
+            .create_with_backend(disk.clone())
             .map_err(|cause| place.opening(cause))?;
-        let new = Self {
+        let mut new = Self {
             database,
             temporary,
             file,
+            disk,
             target: target.to_path_buf(),
             header: header.clone(),
             cache_bytes,
             place,
-            written_bytes: AtomicU64::new(0),
         };
         new.initialise()?;
         Ok(new)
     }
 
-    fn initialise(&self) -> Result<()> {
-        let transaction = self
-            .database
-            .begin_write()
-            .map_err(|cause| self.place.writing(cause))?;
+    /// Writes what every database has, and makes the number of pages a power of two.
+    fn initialise(&mut self) -> Result<()> {
+        let writing = |cause: redb::TableError| self.place.writing(cause);
+        let transaction = self.begin()?;
         WriteTables::of(&transaction, &self.place)?;
         {
-            let writing = |cause: redb::TableError| self.place.writing(cause);
             transaction.open_table(schema::TEXTS).map_err(writing)?;
             let mut meta = transaction.open_table(schema::META).map_err(writing)?;
             schema::write_header(&mut meta, &self.header, &self.place)?;
             schema::write_counters(&mut meta, &Counters::default(), &self.place)?;
+            let mut scratch = transaction.open_table(SCRATCH).map_err(writing)?;
+            for (key, bytes) in SCRATCH_BYTES.into_iter().enumerate() {
+                scratch
+                    .insert(key as u64, vec![0; bytes].as_slice())
+                    .map_err(|cause| self.place.writing(cause))?;
+            }
         }
+        self.commit(transaction)?;
+        self.database
+            .compact()
+            .map_err(|cause| self.place.writing(cause))?;
+        let transaction = self.begin()?;
+        transaction.delete_table(SCRATCH).map_err(writing)?;
+        self.commit(transaction)
+    }
+
+    fn commit(&self, transaction: redb::WriteTransaction) -> Result<()> {
         transaction
             .commit()
             .map_err(|cause| self.place.committing(cause))
@@ -113,11 +141,40 @@ impl NewFile {
 
     /// Starts a write transaction in the new file.
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
-        WriteTransaction::begin(&self.database, &self.place, self.header.keep_texts, None)
+        let transaction = self.begin_at_length()?;
+        WriteTransaction::of(transaction, &self.place, self.header.keep_texts)
+    }
+
+    /// Nobody opens the file after a crash: no commit has to leave what would mend it.
+    fn begin(&self) -> Result<redb::WriteTransaction> {
+        self.database
+            .begin_write()
+            .map_err(|cause| self.place.writing(cause))
+    }
+
+    /// Begins a transaction whose commit leaves the length of the file as it is. Only a durable
+    /// commit may shrink it; but redb keeps a list in memory of all pages written since the last
+    /// durable one, so all others are durable, and the list never exceeds half a region.
+    fn begin_at_length(&self) -> Result<redb::WriteTransaction> {
+        let mut transaction = self.begin()?;
+        let length = self.disk.len().map_err(|source| Error::Io {
+            action: "read the size of",
+            path: self.target.clone(),
+            source,
+        })?;
+        // The cache bounds what this transaction will write, and what is not written yet.
+        if may_shrink(length, self.disk.end(), self.cache_bytes as u64) {
+            transaction
+                .set_durability(redb::Durability::None)
+                .map_err(|cause| self.place.writing(cause))?;
+        }
+        Ok(transaction)
     }
 
     /// Writes entries in ascending order into a table that is still empty, and returns how many
-    /// they were. Each page is written once: commits come often enough for the engine's cache.
+    /// they were. What gives the entries, and cutting them into chunks, runs here; what writes
+    /// the chunks, beside it on a thread. Each page is written once: commits come often enough
+    /// for the engine's cache.
     pub(crate) fn append<E: Entry>(
         &self,
         table: TableOf<E>,
@@ -128,31 +185,53 @@ impl NewFile {
         } else {
             Fill::Room
         };
-        let chunks_per_commit = CHUNKS_PER_COMMIT
-            .min((self.cache_bytes / PAGE_BYTES / 2) as u64)
-            .max(1);
+        let kind = table(&mut self.write()?.tables()?).kind();
         let mut count = 0;
-        let mut entries = entries.inspect(|_| count += 1);
-        let mut written = 0;
-        loop {
-            let before = written;
-            let mut transaction = self.write()?;
-            table(&mut transaction.tables_to_change()?).append(
-                &mut entries,
-                chunks_per_commit,
-                fill,
-                &mut written,
-            )?;
-            if written > before {
-                transaction.commit()?;
-                self.count((written - before) * PAGE_BYTES as u64);
-            }
-            if written - before < chunks_per_commit {
-                break;
-            }
-        }
-        drop(entries);
+        let chunks = chunks_of(kind, fill, entries.inspect(|_| count += 1));
+        std::thread::scope(|scope| {
+            let (sender, batches) = sync_channel(WAITING_BATCHES);
+            let writer = scope.spawn(|| self.append_batches(table, batches));
+            let sent = send(chunks, &sender);
+            drop(sender);
+            writer.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            sent
+        })?;
         Ok(count)
+    }
+
+    fn append_batches<E: Entry>(
+        &self,
+        table: TableOf<E>,
+        batches: Receiver<Batch<E>>,
+    ) -> Result<()> {
+        let chunks_per_commit = (self.cache_bytes / PAGE_BYTES / CACHE_PER_COMMIT).max(1);
+        let mut chunks = batches.into_iter().flatten().peekable();
+        while chunks.peek().is_some() {
+            let mut transaction = self.write()?;
+            table(&mut transaction.tables_to_change()?)
+                .append(chunks.by_ref().take(chunks_per_commit))?;
+            transaction.commit()?;
+        }
+        Ok(())
+    }
+
+    /// The packed tables as of the last commit.
+    pub(crate) fn read(&self) -> Result<ReadTables> {
+        let transaction = self
+            .database
+            .begin_read()
+            .map_err(|cause| self.place.reading(cause))?;
+        ReadTables::of(&transaction, &self.place)
+    }
+
+    /// Empties a table.
+    pub(crate) fn clear<E: Entry>(&self, table: TableOf<E>) -> Result<()> {
+        let kind = table(&mut self.write()?.tables()?).kind();
+        let transaction = self.begin_at_length()?;
+        transaction
+            .delete_table(kind.definition::<E>())
+            .map_err(|cause| self.place.writing(cause))?;
+        self.commit(transaction)
     }
 
     /// Makes the file durable and gives it its name, unless another file has taken that.
@@ -171,11 +250,6 @@ impl NewFile {
                 },
             })?;
         sync_folder(&target)
-    }
-
-    /// Counts bytes that were written otherwise than by [`append`](Self::append).
-    pub(crate) fn count(&self, bytes: u64) {
-        self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Gives the file the permissions of the one it will replace.
@@ -211,39 +285,38 @@ impl NewFile {
         Ok(length)
     }
 
+    /// Closes the database, which cuts off what is free at its end, and makes the file durable.
     fn close(self) -> Result<(TempPath, PathBuf)> {
         let Self {
-            cache_bytes,
             database,
             temporary,
-            file,
+            disk,
             target,
-            place,
-            written_bytes,
             ..
         } = self;
-        let io = |action| {
-            let path = target.clone();
-            move |source| Error::Io {
-                action,
-                path,
-                source,
-            }
-        };
-        // Closing writes the last pages and trims the free ones behind them.
         drop(database);
-        let length = file.metadata().map_err(io("read the size of"))?.len();
-        let expected = written_bytes.load(Ordering::Relaxed);
-        if length > expected / 100 * SLACK_PERCENT {
-            // redb doubles a file as it grows, and a page in use near the end keeps it so.
-            let mut database = redb::Database::builder()
-                .set_cache_size(cache_bytes)
-                .open(&temporary)
-                .map_err(|cause| place.opening(cause))?;
-            database.compact().map_err(|cause| place.writing(cause))?;
-        }
-        file.sync_all().map_err(io("make durable"))?;
+        disk.finish().map_err(|source| Error::Io {
+            action: "make durable",
+            path: target.clone(),
+            source,
+        })?;
         Ok((temporary, target))
+    }
+}
+
+/// Hands chunks over in batches, for as long as somebody takes them.
+fn send<E: Entry>(
+    mut chunks: impl Iterator<Item = Result<(E, Vec<u8>)>>,
+    sender: &SyncSender<Batch<E>>,
+) -> Result<()> {
+    loop {
+        let batch = chunks
+            .by_ref()
+            .take(CHUNKS_PER_BATCH)
+            .collect::<Result<Batch<E>>>()?;
+        if batch.is_empty() || sender.send(batch).is_err() {
+            return Ok(());
+        }
     }
 }
 

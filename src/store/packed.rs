@@ -14,7 +14,7 @@ use super::chunk::{Chunk, Entry};
 use super::fault::Place;
 use crate::error::{Error, Result};
 
-pub(crate) use apply::{Fill, Op, Tally};
+pub(crate) use apply::{Fill, Op, Tally, chunks_of};
 
 /// What distinguishes a packed table from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,9 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, Write};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use bytemuck::Pod;
 use rdst::{RadixKey, RadixSort};
@@ -24,11 +26,17 @@ impl<R: Pod + Ord + RadixKey + Send + Sync> Record for R {}
 /// memory given goes, sorted, to unnamed temporary files, which vanish with the process.
 pub(crate) struct Sorter<R> {
     records: Vec<R>,
+    /// How many records are gathered before they are spilled: all that fit until the first spill;
+    /// from then on half, since the other half is being sorted and written meanwhile.
     capacity: usize,
     runs: Vec<File>,
+    spilling: Option<JoinHandle<Result<Spilled<R>>>>,
     folder: PathBuf,
     len: u64,
 }
+
+/// A run, and the memory it took.
+type Spilled<R> = (File, Vec<R>);
 
 impl<R: Record> Sorter<R> {
     /// A sorter that uses up to `memory_bytes`, and `folder` for temporary files.
@@ -37,6 +45,7 @@ impl<R: Record> Sorter<R> {
             records: Vec::new(),
             capacity: (memory_bytes / size_of::<R>()).max(1),
             runs: Vec::new(),
+            spilling: None,
             folder: folder.to_path_buf(),
             len: 0,
         }
@@ -48,7 +57,7 @@ impl<R: Record> Sorter<R> {
     }
 
     pub(crate) fn push(&mut self, record: R) -> Result<()> {
-        if self.records.len() == self.capacity {
+        if self.records.len() >= self.capacity {
             self.spill()?;
         }
         if self.records.len() == self.records.capacity() {
@@ -61,58 +70,95 @@ impl<R: Record> Sorter<R> {
         Ok(())
     }
 
-    /// All records in ascending order.
-    pub(crate) fn sorted(mut self) -> Result<Sorted<R>> {
-        if self.runs.is_empty() {
-            sort(&mut self.records);
-            return Ok(Sorted::Memory(self.records.into_iter()));
-        }
-        if !self.records.is_empty() {
+    /// Gives half of the memory back.
+    pub(crate) fn halve_memory(&mut self) -> Result<()> {
+        self.wait_for_spill()?;
+        self.capacity = (self.capacity / 2).max(1);
+        if self.records.len() > self.capacity {
             self.spill()?;
         }
-        self.records = Vec::new();
-        let mut merge = Merge {
-            runs: Vec::with_capacity(self.runs.len()),
-            heads: BinaryHeap::with_capacity(self.runs.len()),
-            folder: self.folder,
-        };
-        let (most, least) = READ_BUFFER_BYTES;
-        let memory_bytes = self.capacity * size_of::<R>();
-        let buffer_bytes = (memory_bytes / 2 / self.runs.len()).clamp(least, most);
-        for (number, mut file) in self.runs.into_iter().enumerate() {
-            file.rewind()
-                .map_err(|source| reading(&merge.folder, source))?;
-            let mut run = BufReader::with_capacity(buffer_bytes, file);
-            if let Some(record) =
-                next_record(&mut run).map_err(|source| reading(&merge.folder, source))?
-            {
-                merge.heads.push(Reverse((record, number)));
-            }
-            merge.runs.push(run);
-        }
-        Ok(Sorted::Merge(merge))
+        self.records.shrink_to(self.capacity);
+        Ok(())
     }
 
+    /// All records in ascending order.
+    pub(crate) fn sorted(mut self) -> Result<Sorted<R>> {
+        if self.runs.is_empty() && self.spilling.is_none() {
+            sort(&mut self.records);
+            return Ok(Sorted::Memory(std::mem::take(&mut self.records)));
+        }
+        self.wait_for_spill()?;
+        if !self.records.is_empty() {
+            let records = std::mem::take(&mut self.records);
+            self.runs.push(write_run(records, &self.folder)?.0);
+        }
+        let memory_bytes = self.capacity * size_of::<R>();
+        let runs = std::mem::take(&mut self.runs);
+        Merge::of(runs, memory_bytes, self.folder.clone()).map(Sorted::Merge)
+    }
+
+    /// Sorts and writes what is gathered on a thread, and goes on in the memory of the run before.
     fn spill(&mut self) -> Result<()> {
-        let writing = |source| Error::Io {
-            action: "write a temporary file in",
-            path: self.folder.clone(),
-            source,
-        };
-        sort(&mut self.records);
-        let mut file = tempfile::tempfile_in(&self.folder).map_err(writing)?;
-        file.write_all(bytemuck::cast_slice(&self.records))
-            .map_err(writing)?;
-        self.runs.push(file);
-        self.records.clear();
+        let is_first = self.runs.is_empty() && self.spilling.is_none();
+        let spare = self.wait_for_spill()?;
+        let records = std::mem::replace(&mut self.records, spare);
+        let folder = self.folder.clone();
+        let thread = std::thread::Builder::new()
+            .name("simdb-spill".into())
+            .spawn(move || write_run(records, &folder))
+            .map_err(|source| writing(&self.folder, source))?;
+        self.spilling = Some(thread);
+        if is_first {
+            // It has all the memory.
+            self.wait_for_spill()?;
+            self.capacity = (self.capacity / 2).max(1);
+        }
         Ok(())
+    }
+
+    /// The memory of the run that was written last, if it was not asked for before.
+    fn wait_for_spill(&mut self) -> Result<Vec<R>> {
+        let Some(thread) = self.spilling.take() else {
+            return Ok(Vec::new());
+        };
+        let (file, spare) = thread.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        self.runs.push(file);
+        Ok(spare)
     }
 }
 
+impl<R> Drop for Sorter<R> {
+    /// The space that a run takes is free when the thread that writes it is gone.
+    fn drop(&mut self) {
+        if let Some(thread) = self.spilling.take() {
+            // Whatever it ended with, nobody wants it any more.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Sorts records into a new file, and gives back the file and the memory.
+fn write_run<R: Record>(mut records: Vec<R>, folder: &Path) -> Result<Spilled<R>> {
+    sort(&mut records);
+    let mut file = tempfile::tempfile_in(folder).map_err(|source| writing(folder, source))?;
+    file.write_all(bytemuck::cast_slice(&records))
+        .map_err(|source| writing(folder, source))?;
+    records.clear();
+    Ok((file, records))
+}
+
 /// Sorts in place, on all cores; a sequence that is in order already, as ids often are, is left.
-fn sort<R: Record>(records: &mut [R]) {
+pub(crate) fn sort<R: Record>(records: &mut [R]) {
     if !records.is_sorted() {
         records.radix_sort_builder().with_low_mem_tuner().sort();
+    }
+}
+
+fn writing(folder: &Path, source: std::io::Error) -> Error {
+    Error::Io {
+        action: "write a temporary file in",
+        path: folder.to_path_buf(),
+        source,
     }
 }
 
@@ -126,8 +172,23 @@ fn reading(folder: &Path, source: std::io::Error) -> Error {
 
 /// Records in ascending order.
 pub(crate) enum Sorted<R> {
-    Memory(std::vec::IntoIter<R>),
+    Memory(Vec<R>),
     Merge(Merge<R>),
+}
+
+impl<R: Record> Sorted<R> {
+    /// The records, once.
+    pub(crate) fn iter(&mut self) -> impl Iterator<Item = Result<R>> {
+        let (records, merge) = match self {
+            Self::Memory(records) => (records.as_slice(), None),
+            Self::Merge(merge) => (&[][..], Some(merge)),
+        };
+        records
+            .iter()
+            .copied()
+            .map(Ok)
+            .chain(merge.into_iter().flatten())
+    }
 }
 
 /// Sorted runs, merged as they are read.
@@ -137,24 +198,44 @@ pub(crate) struct Merge<R> {
     folder: PathBuf,
 }
 
-impl<R: Record> Iterator for Sorted<R> {
+impl<R: Record> Merge<R> {
+    fn of(files: Vec<File>, memory_bytes: usize, folder: PathBuf) -> Result<Self> {
+        let (most, least) = READ_BUFFER_BYTES;
+        let buffer_bytes = (memory_bytes / 2 / files.len()).clamp(least, most);
+        let mut heads = BinaryHeap::with_capacity(files.len());
+        let mut runs = Vec::with_capacity(files.len());
+        for (number, mut file) in files.into_iter().enumerate() {
+            file.rewind().map_err(|source| reading(&folder, source))?;
+            let mut run = BufReader::with_capacity(buffer_bytes, file);
+            if let Some(record) =
+                next_record(&mut run).map_err(|source| reading(&folder, source))?
+            {
+                heads.push(Reverse((record, number)));
+            }
+            runs.push(run);
+        }
+        Ok(Self {
+            runs,
+            heads,
+            folder,
+        })
+    }
+}
+
+impl<R: Record> Iterator for Merge<R> {
     type Item = Result<R>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let merge = match self {
-            Self::Memory(records) => return records.next().map(Ok),
-            Self::Merge(merge) => merge,
-        };
-        let mut head = merge.heads.peek_mut()?;
+        let mut head = self.heads.peek_mut()?;
         let Reverse((record, number)) = *head;
-        match next_record(&mut merge.runs[number]) {
+        match next_record(&mut self.runs[number]) {
             Ok(Some(next)) => {
                 *head = Reverse((next, number));
             }
             Ok(None) => {
                 PeekMut::pop(head);
             }
-            Err(source) => return Some(Err(reading(&merge.folder, source))),
+            Err(source) => return Some(Err(reading(&self.folder, source))),
         }
         Some(Ok(record))
     }
@@ -201,7 +282,8 @@ mod tests {
                 sorter.push(*record).unwrap();
             }
             assert_eq!(sorter.len(), count as u64);
-            let sorted: Vec<u64> = sorter.sorted().unwrap().map(Result::unwrap).collect();
+            let mut sorted = sorter.sorted().unwrap();
+            let sorted: Vec<u64> = sorted.iter().map(Result::unwrap).collect();
             let mut plain = expected[..count].to_vec();
             plain.sort_unstable();
             assert_eq!(sorted, plain);
@@ -209,6 +291,6 @@ mod tests {
         }
         expected.clear();
         let empty: Sorter<u64> = Sorter::new(1024, folder.path());
-        assert_eq!(empty.sorted().unwrap().count(), 0);
+        assert_eq!(empty.sorted().unwrap().iter().count(), 0);
     }
 }

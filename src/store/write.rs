@@ -34,7 +34,7 @@ pub(crate) enum TextEdit {
     Remove,
 }
 
-/// A write transaction on a database that keeps quick repair possible after every commit.
+/// A write transaction on a database.
 pub(crate) struct WriteTransaction {
     transaction: redb::WriteTransaction,
     place: Place,
@@ -51,17 +51,29 @@ pub(crate) struct WriteTransaction {
 }
 
 impl WriteTransaction {
+    /// Begins a transaction whose commit keeps quick repair possible.
     pub(crate) fn begin(
         database: &redb::Database,
         place: &Place,
         keep_texts: bool,
-        runs: Option<Arc<RunCache>>,
+        runs: Arc<RunCache>,
     ) -> Result<Self> {
         let mut transaction = database
             .begin_write()
             .map_err(|cause| place.writing(cause))?;
         // Without this, opening after a crash reads the whole file, twice.
         transaction.set_quick_repair(true);
+        let mut begun = Self::of(transaction, place, keep_texts)?;
+        begun.runs = Some(runs);
+        Ok(begun)
+    }
+
+    /// What redb has begun, in a file of which no runs are kept.
+    pub(crate) fn of(
+        transaction: redb::WriteTransaction,
+        place: &Place,
+        keep_texts: bool,
+    ) -> Result<Self> {
         let counters = {
             let meta = transaction
                 .open_table(schema::META)
@@ -75,7 +87,7 @@ impl WriteTransaction {
             counters,
             half_done: false,
             changed: false,
-            runs,
+            runs: None,
             changed_runs: Some(ChangedRuns::none()),
         })
     }
@@ -205,10 +217,9 @@ impl WriteTransaction {
         Ok(tally)
     }
 
-    /// Stores texts in ascending order of their ids, except those of documents that have one, and
-    /// returns the bytes they took.
-    pub(crate) fn add_texts(&mut self, sorted: &[(DocId, String)]) -> Result<u64> {
-        let (mut added, mut stored_bytes) = (0, 0);
+    /// Stores texts in ascending order of their ids, except those of documents that have one.
+    pub(crate) fn add_texts(&mut self, sorted: &[(DocId, String)]) -> Result<()> {
+        let mut added = 0;
         let mut encoder = texts::Encoder::default();
         {
             let mut table = self.open_texts()?;
@@ -223,13 +234,12 @@ impl WriteTransaction {
                         .insert(id.0, bytes.as_slice())
                         .map_err(|cause| self.place.writing(cause))?;
                     added += 1;
-                    stored_bytes += bytes.len() as u64;
                 }
             }
         }
         self.changed |= added > 0;
         self.counters.texts = self.counters.texts.saturating_add(added);
-        Ok(stored_bytes)
+        Ok(())
     }
 
     /// Removes the texts of these documents.

@@ -96,13 +96,32 @@ impl Split {
         }
     }
 
-    /// The next entry of `fingerprints` that is new. `stored` knows the fingerprints of documents
-    /// that were there before.
-    pub(super) fn next<O: FnMut(BulkEvent) -> ControlFlow<()>>(
+    /// Takes a document that is new.
+    pub(super) fn insert(&mut self, id: u64, fingerprint: u64, reliable: bool) -> Result<()> {
+        self.report.inserted += 1;
+        if reliable {
+            self.by_fingerprint.push(pair(fingerprint, id))
+        } else {
+            self.unreliable.push(id)
+        }
+    }
+
+    /// The entries of `fingerprints` that are new. `stored` knows the fingerprints of documents
+    /// that were there before; it is asked in order of their ids.
+    pub(super) fn fresh<O: FnMut(BulkEvent) -> ControlFlow<()>>(
+        &mut self,
+        mut arrivals: impl Iterator<Item = Result<Arrival>>,
+        watch: &mut Watch<O>,
+        mut stored: impl FnMut(u64) -> Result<Option<u64>>,
+    ) -> impl Iterator<Item = Result<u128>> {
+        std::iter::from_fn(move || self.next(&mut arrivals, watch, &mut stored).transpose())
+    }
+
+    fn next<O: FnMut(BulkEvent) -> ControlFlow<()>>(
         &mut self,
         arrivals: &mut impl Iterator<Item = Result<Arrival>>,
         watch: &mut Watch<O>,
-        stored: impl Fn(u64) -> Result<Option<u64>>,
+        mut stored: impl FnMut(u64) -> Result<Option<u64>>,
     ) -> Result<Option<u128>> {
         for arrival in arrivals {
             let arrival = arrival?;
@@ -124,12 +143,7 @@ impl Split {
                     fingerprint,
                     bare: !arrival.is(WITH_TEXT),
                 });
-                self.report.inserted += 1;
-                if arrival.is(UNRELIABLE) {
-                    self.unreliable.push(id)?;
-                } else {
-                    self.by_fingerprint.push(pair(fingerprint, id))?;
-                }
+                self.insert(id, fingerprint, !arrival.is(UNRELIABLE))?;
                 return Ok(Some(pair(id, fingerprint)));
             };
             if holder.bare && arrival.is(WITH_TEXT) {

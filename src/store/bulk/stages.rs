@@ -1,21 +1,22 @@
 //! The sorts of a bulk load, each fed by what the one before gives, so that at most two are in
 //! memory: by id gives `fingerprints`; by fingerprint gives `block0`; each distinct fingerprint,
-//! rotated once more each time, gives `block1`, `block2` and `block3`.
+//! rotated once more each time, gives `block1`, `block2` and `block3`, in the memory of `block0`
+//! where that is in memory.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+
+use redb::ReadableTable;
 
 use super::BulkReport;
 use super::arrival::{Arrival, Split};
 use super::watch::{BulkEvent, Watch};
 use crate::block::BLOCK_BITS;
-use crate::document::DocId;
 use crate::error::Result;
-use crate::store::chunk::Entry;
-use crate::store::index::Index;
+use crate::store::chunk::{Entry, pair};
 use crate::store::new_file::NewFile;
-use crate::store::packed::Op;
-use crate::store::sort::Sorter;
+use crate::store::packed::{Op, Packed, Step};
+use crate::store::sort::{Sorted, Sorter, sort};
 use crate::store::tables::{ROTATED_TABLES, TableOf};
 use crate::store::write::WriteTransaction;
 
@@ -71,95 +72,195 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
         }
     }
 
-    /// Writes everything and makes it durable.
-    pub(super) fn run(mut self, arrivals: Sorter<Arrival>) -> Result<BulkReport> {
-        let (split, documents) = self.write_fingerprints(arrivals)?;
-        let unreliable = self
-            .target
-            .write(|tables| &mut tables.unreliable, split.unreliable.sorted()?)?;
-        let rotated = self.write_block0(split.by_fingerprint)?;
-        let distinct_fingerprints = self.write_rotated(rotated)?;
+    /// Writes everything and makes it durable. `split` has taken what is in `fingerprints`
+    /// already; `arrivals` came after it.
+    pub(super) fn run(mut self, mut split: Split, arrivals: Sorter<Arrival>) -> Result<BulkReport> {
+        self.write_fingerprints(&mut split, arrivals)?;
+        let unreliable = self.target.write(
+            |tables| &mut tables.unreliable,
+            split.unreliable.sorted()?.iter(),
+        )?;
+        let distinct_fingerprints = self.write_blocks(split.by_fingerprint)?;
 
         let (mut transaction, file) = match self.target {
             Target::New(file) => (file.write()?, Some(file)),
             Target::Existing(transaction) => (*transaction, None),
         };
-        transaction.remove_texts(split.strange_texts.sorted()?)?;
+        transaction.remove_texts(split.strange_texts.sorted()?.iter())?;
         let counters = transaction.counters();
-        counters.add(documents, distinct_fingerprints, unreliable);
+        counters.add(split.report.inserted, distinct_fingerprints, unreliable);
         transaction.commit()?;
         file.map_or(Ok(()), NewFile::place)?;
         Ok(split.report)
     }
 
-    /// Writes `fingerprints`, and gives what goes where next and how many documents are new.
-    fn write_fingerprints(&mut self, arrivals: Sorter<Arrival>) -> Result<(Split, u64)> {
-        let mut split = Split::new(self.sorter_bytes, &self.folder);
-        let mut arrivals = arrivals.sorted()?;
-        let watch = &mut self.watch;
-        let added = match &self.target {
-            Target::New(_) => {
-                let mut next = || split.next(&mut arrivals, watch, |_| Ok(None));
-                let fresh = std::iter::from_fn(|| next().transpose());
-                self.target
-                    .write(|tables| &mut tables.fingerprints, fresh)?
-            }
-            Target::Existing(transaction) => {
-                // The table cannot be asked while it is written: first ask, then write.
-                let mut fresh = Sorter::new(self.sorter_bytes / 4, &self.folder);
-                let tables = transaction.tables()?;
-                let stored = |id| {
-                    let document = tables.document(DocId(id))?;
-                    Ok(document.map(|(fingerprint, _)| fingerprint.bits()))
-                };
-                while let Some(entry) = split.next(&mut arrivals, watch, stored)? {
-                    fresh.push(entry)?;
+    /// Writes what of the arrivals is new into `fingerprints`.
+    fn write_fingerprints(&mut self, split: &mut Split, arrivals: Sorter<Arrival>) -> Result<()> {
+        if arrivals.len() > 0 {
+            let mut arrivals = arrivals.sorted()?;
+            let watch = &mut self.watch;
+            match &mut self.target {
+                Target::New(file) if split.report.inserted == 0 => {
+                    let fresh = split.fresh(arrivals.iter(), watch, |_| Ok(None));
+                    file.append(|tables| &mut tables.fingerprints, fresh)?;
                 }
-                drop(tables);
-                self.target
-                    .write(|tables| &mut tables.fingerprints, fresh.sorted()?)?
+                Target::New(file) => {
+                    // A table is written once, in order: what is there is written once more.
+                    let there = file.read()?.fingerprints;
+                    file.clear(|tables| &mut tables.fingerprints)?;
+                    let fresh = split.fresh(arrivals.iter(), watch, fingerprints_of(&there));
+                    let all = merged(there.entries()?, fresh);
+                    file.append(|tables| &mut tables.fingerprints, all)?;
+                }
+                Target::Existing(transaction) => {
+                    // The table cannot be asked while it is written: first ask, then write.
+                    let mut fresh = Sorter::new(self.sorter_bytes / 4, &self.folder);
+                    let tables = transaction.tables()?;
+                    let stored = fingerprints_of(&tables.fingerprints);
+                    for entry in split.fresh(arrivals.iter(), watch, stored) {
+                        fresh.push(entry?)?;
+                    }
+                    drop(tables);
+                    let mut fresh = fresh.sorted()?;
+                    self.target
+                        .write(|tables| &mut tables.fingerprints, fresh.iter())?;
+                }
             }
-        };
-        self.watch.stage_is_done(1)?;
-        Ok((split, added))
+        }
+        self.watch.stage_is_done(1)
+    }
+
+    /// Writes `block0` and the rotated tables, and gives how many fingerprints are new there.
+    fn write_blocks(&mut self, by_fingerprint: Sorter<u128>) -> Result<u64> {
+        match by_fingerprint.sorted()? {
+            Sorted::Memory(mut pairs) => {
+                self.write_block0(pairs.iter().copied().map(Ok), |_| Ok(()))?;
+                self.write_rotated_in_place(rotated_in_place(&mut pairs), 0)
+            }
+            Sorted::Merge(pairs) => {
+                let mut rotated = Sorter::new(self.sorter_bytes, &self.folder);
+                self.write_block0(pairs, |word| rotated.push(word))?;
+                self.write_rotated(rotated)
+            }
+        }
     }
 
     /// Writes `block0`, and gives each distinct fingerprint, rotated once.
-    fn write_block0(&mut self, by_fingerprint: Sorter<u128>) -> Result<Sorter<u64>> {
-        let mut rotated = Sorter::new(self.sorter_bytes, &self.folder);
+    fn write_block0(
+        &mut self,
+        pairs: impl Iterator<Item = Result<u128>>,
+        mut rotated: impl FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
         let mut last = None;
-        let entries = by_fingerprint.sorted()?.map(|entry| {
-            let entry = entry?;
+        let entries = pairs.map(|pair| {
+            let pair = pair?;
             self.watch.step()?;
-            let fingerprint = entry.first();
+            let fingerprint = pair.first();
             if last.replace(fingerprint) != Some(fingerprint) {
-                rotated.push(fingerprint.rotate_left(BLOCK_BITS))?;
+                rotated(fingerprint.rotate_left(BLOCK_BITS))?;
             }
-            Ok(entry)
+            Ok(pair)
         });
         self.target.write(|tables| &mut tables.block0, entries)?;
-        self.watch.stage_is_done(2)?;
-        Ok(rotated)
+        self.watch.stage_is_done(2)
     }
 
-    /// Writes `block1`, `block2` and `block3`, and gives how many fingerprints are new there.
+    /// Writes `block1`, `block2` and `block3`.
     fn write_rotated(&mut self, mut rotated: Sorter<u64>) -> Result<u64> {
         let mut added = 0;
         for (position, table) in ROTATED_TABLES.into_iter().enumerate() {
-            let mut next = Sorter::new(self.sorter_bytes, &self.folder);
-            let is_last = position + 1 == ROTATED_TABLES.len();
-            let entries = rotated.sorted()?.map(|rotated| {
-                let rotated = rotated?;
-                self.watch.step()?;
-                if !is_last {
-                    next.push(rotated.rotate_left(BLOCK_BITS))?;
+            let mut sorted = match rotated.sorted()? {
+                Sorted::Memory(mut words) => {
+                    return self.write_rotated_in_place(&mut words, position);
                 }
-                Ok(rotated)
+                sorted => sorted,
+            };
+            rotated = Sorter::new(self.sorter_bytes, &self.folder);
+            let entries = sorted.iter().map(|word| {
+                let word = word?;
+                self.watch.step()?;
+                if position + 1 < ROTATED_TABLES.len() {
+                    rotated.push(word.rotate_left(BLOCK_BITS))?;
+                }
+                Ok(word)
             });
             added = self.target.write(table, entries)?;
-            rotated = next;
             self.watch.stage_is_done(3 + position as u64)?;
         }
         Ok(added)
     }
+
+    /// Writes what is left of `block1`, `block2` and `block3` from words in memory, which are
+    /// rotated and sorted where they are.
+    fn write_rotated_in_place(&mut self, words: &mut [u64], from: usize) -> Result<u64> {
+        let mut added = 0;
+        for (position, table) in ROTATED_TABLES.into_iter().enumerate().skip(from) {
+            if position > from {
+                for word in &mut *words {
+                    *word = word.rotate_left(BLOCK_BITS);
+                }
+            }
+            sort(words);
+            let entries = words.iter().map(|word| {
+                self.watch.step()?;
+                Ok(*word)
+            });
+            added = self.target.write(table, entries)?;
+            self.watch.stage_is_done(3 + position as u64)?;
+        }
+        Ok(added)
+    }
+}
+
+/// Each distinct fingerprint of sorted pairs, rotated once, in the memory of the pairs.
+fn rotated_in_place(pairs: &mut [u128]) -> &mut [u64] {
+    let words: &mut [u64] = bytemuck::cast_slice_mut(pairs);
+    let (mut count, mut last) = (0, None);
+    for position in (0..words.len()).step_by(2) {
+        let pair: u128 = bytemuck::cast([words[position], words[position + 1]]);
+        if last.replace(pair.first()) != Some(pair.first()) {
+            words[count] = pair.first().rotate_left(BLOCK_BITS);
+            count += 1;
+        }
+    }
+    &mut words[..count]
+}
+
+/// Looks up the fingerprints of ids, which must ascend: each chunk is read once.
+fn fingerprints_of<T: ReadableTable<u128, &'static [u8]>>(
+    table: &Packed<T>,
+) -> impl FnMut(u64) -> Result<Option<u64>> {
+    // What follows in the table from the id that was looked up in it last.
+    let mut following: Vec<u128> = Vec::new();
+    let mut is_at_end = false;
+    move |id| {
+        let is_beyond = following.last().is_none_or(|last| last.first() < id);
+        if is_beyond && !is_at_end {
+            following.clear();
+            table.visit(pair(id, 0), u128::MAX, |_, chunk| {
+                following.extend(chunk.entries_from(pair(id, 0)));
+                Ok(match following.is_empty() {
+                    true => Step::Next,
+                    false => Step::Stop,
+                })
+            })?;
+            is_at_end = following.is_empty();
+        }
+        let place = following.partition_point(|entry| entry.first() < id);
+        let entry = following.get(place).filter(|entry| entry.first() == id);
+        Ok(entry.map(|entry| entry.second()))
+    }
+}
+
+/// Two ascending sequences as one.
+fn merged(
+    left: impl Iterator<Item = Result<u128>>,
+    right: impl Iterator<Item = Result<u128>>,
+) -> impl Iterator<Item = Result<u128>> {
+    let (mut left, mut right) = (left.peekable(), right.peekable());
+    std::iter::from_fn(move || match (left.peek(), right.peek()) {
+        (Some(Ok(first)), Some(Ok(second))) if second < first => right.next(),
+        (None, _) | (_, Some(Err(_))) => right.next(),
+        _ => left.next(),
+    })
 }

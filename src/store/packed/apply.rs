@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use redb::ReadableTable;
 
-use super::Packed;
+use super::{Kind, Packed};
 use crate::error::Result;
 use crate::store::chunk::{ChunkWriter, Entry};
 
@@ -282,40 +282,44 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         Ok(())
     }
 
-    /// Writes the next `chunks` chunks behind all there are, from entries in ascending order that
-    /// lie behind all there are. `written` counts the chunks of this load; the entries are used
-    /// up when fewer chunks than asked for were written.
-    pub(crate) fn append(
-        &mut self,
-        entries: &mut impl Iterator<Item = Result<E>>,
-        chunks: u64,
-        fill: Fill,
-        written: &mut u64,
-    ) -> Result<()> {
-        let writing = |cause: redb::StorageError| self.place.writing(cause);
-        let mut writer = ChunkWriter::default();
-        let mut part = Vec::with_capacity(E::CAPACITY);
+    /// Writes chunks behind all there are, as [`chunks_of`] gives them.
+    pub(crate) fn append(&mut self, chunks: impl IntoIterator<Item = (E, Vec<u8>)>) -> Result<()> {
         let mut cursor = self
             .table
             .upper_bound_mut(Bound::<E>::Unbounded)
-            .map_err(writing)?;
-        for _ in 0..chunks {
-            part.clear();
-            for entry in entries.by_ref().take(fill.entries(E::CAPACITY, *written)) {
-                part.push(entry?);
-            }
-            let Some(first) = part.first() else {
-                break;
-            };
-            let fence = if *written == 0 { E::MIN } else { *first };
-            let bytes = writer.encode(self.kind.number, fence, &part);
+            .map_err(|cause| self.place.writing(cause))?;
+        for (fence, bytes) in chunks {
             cursor
-                .insert_before(fence, bytes)
+                .insert_before(fence, bytes.as_slice())
                 .map_err(|cause| self.place.writing(cause))?;
-            *written += 1;
         }
-        cursor.close().map_err(writing)
+        cursor.close().map_err(|cause| self.place.writing(cause))
     }
+}
+
+/// Fence and bytes of each chunk of a whole table, from all its entries in ascending order.
+pub(crate) fn chunks_of<E: Entry>(
+    kind: Kind,
+    fill: Fill,
+    mut entries: impl Iterator<Item = Result<E>>,
+) -> impl Iterator<Item = Result<(E, Vec<u8>)>> {
+    let mut writer = ChunkWriter::default();
+    let mut part = Vec::with_capacity(E::CAPACITY);
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        part.clear();
+        for entry in entries.by_ref().take(fill.entries(E::CAPACITY, number)) {
+            match entry {
+                Ok(entry) => part.push(entry),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let first = *part.first()?;
+        let fence = if number == 0 { E::MIN } else { first };
+        number += 1;
+        let bytes = writer.encode(kind.number, fence, &part);
+        Some(Ok((fence, bytes.to_vec())))
+    })
 }
 
 /// The change that comes next; an error is taken out and returned.
@@ -490,19 +494,17 @@ mod tests {
         for fill in [Fill::Full, Fill::Room] {
             let mut twin = Twin::<u64>::new();
             twin.plain = (0..50_000).map(draw).collect();
-            let mut entries = twin.plain.clone().into_iter().map(Ok);
-            let mut written = 0;
-            loop {
-                let before = written;
+            let entries = twin.plain.clone().into_iter().map(Ok);
+            let mut chunks = chunks_of(KIND, fill, entries)
+                .map(Result::unwrap)
+                .peekable();
+            while chunks.peek().is_some() {
                 let transaction = twin.database.begin_write().unwrap();
                 let table = transaction.open_table(KIND.definition::<u64>()).unwrap();
                 Packed::new(table, KIND, Place::new(Path::new("memory")))
-                    .append(&mut entries, 7, fill, &mut written)
+                    .append(chunks.by_ref().take(7))
                     .unwrap();
                 transaction.commit().unwrap();
-                if written - before < 7 {
-                    break;
-                }
             }
             let full = twin.compare();
             assert!(if fill == Fill::Full {
