@@ -819,6 +819,8 @@ fn bulk_load_writes_each_page_once() {
             .output()
             .unwrap();
         assert!(child.status.success(), "{child:?}");
+        let said = String::from_utf8_lossy(&child.stdout);
+        assert!(said.contains("1 passed"), "{said}");
         return;
     }
     let written_bytes = || {
@@ -843,6 +845,51 @@ fn bulk_load_writes_each_page_once() {
             written <= bytes + bytes / 10 + run_bytes,
             "{written} bytes written for a file of {bytes} and runs of {run_bytes}"
         );
+        let mut database = builder().open(&path).unwrap();
+        assert_eq!(database.len().unwrap(), COUNT);
+        assert_sound(&mut database);
+    }
+}
+
+/// redb closes no file while a panic unwinds. Whoever finishes a load then, or copies a database,
+/// gets a whole file or an error, and loses nothing.
+#[test]
+fn new_files_are_whole_or_refused_while_a_panic_is_on_its_way() {
+    struct Finish<F: FnMut()>(F);
+    impl<F: FnMut()> Drop for Finish<F> {
+        fn drop(&mut self) {
+            (self.0)();
+        }
+    }
+    fn while_panicking(work: impl FnMut()) {
+        let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _finish = Finish(work);
+            std::panic::resume_unwind(Box::new("on its way"));
+        }));
+        assert!(unwound.is_err());
+    }
+    const COUNT: u64 = 20_000;
+    let load_into = |path: &Path| {
+        let mut load = builder().bulk_create(path, 16 << 20)?;
+        for id in 0..COUNT {
+            load.push(document(id, SplitMix(id).next()))?;
+        }
+        load.finish(|_| ControlFlow::Continue(()))
+    };
+    let (folder, path) = in_folder("docs.simdb");
+    load_into(&path).unwrap();
+    let [loaded, copy] = ["loaded.simdb", "copy.simdb"].map(|name| folder.path().join(name));
+    let (mut is_loaded, mut is_copied) = (false, false);
+    while_panicking(|| is_loaded = load_into(&loaded).is_ok());
+    while_panicking(|| is_copied = builder().open(&path).unwrap().backup(&copy).is_ok());
+    while_panicking(|| drop(Database::vacuum(&path)));
+    for (path, is_there) in [(&path, true), (&loaded, is_loaded), (&copy, is_copied)] {
+        assert_eq!(path.exists(), is_there, "{path:?}");
+        if is_there {
+            let mut database = builder().open(path).unwrap();
+            assert_eq!(database.len().unwrap(), COUNT);
+            assert_sound(&mut database);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::index::Index;
 use super::new_file::{NewFile, folder_of};
 use super::schema::Header;
-use super::sort::Sorter;
+use super::sort::{Sorter, Workplace};
 use super::{Store, texts};
 use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
@@ -55,6 +55,7 @@ pub(crate) struct Load {
     path: PathBuf,
     /// What a sort may take while there is another.
     sorter_bytes: usize,
+    workplace: Workplace,
 }
 
 /// Where documents go as they are pushed.
@@ -93,9 +94,11 @@ impl Load {
         // Two sorts at a time, or one that has all of it; the rest is for the engine's cache and
         // the texts.
         let sorter_bytes = memory / 8 * 3;
+        let workplace = Workplace::new(folder_of(path));
         Self {
             incoming: None,
-            split: Split::new(2 * sorter_bytes, folder_of(path)),
+            split: Split::new(2 * sorter_bytes, &workplace),
+            workplace,
             documents: 0,
             keep_texts,
             texts: Vec::new(),
@@ -109,7 +112,7 @@ impl Load {
     /// From now on two sorts share the memory.
     fn in_any_order(&mut self, target: Target) -> Result<Incoming> {
         self.split.by_fingerprint.halve_memory()?;
-        let arrivals = Sorter::new(self.sorter_bytes, folder_of(&self.path));
+        let arrivals = Sorter::new(self.sorter_bytes, &self.workplace);
         Ok(Incoming::InAnyOrder(target, arrivals))
     }
 
@@ -215,15 +218,15 @@ impl Load {
         observer: impl FnMut(BulkEvent) -> ControlFlow<()>,
     ) -> Result<BulkReport> {
         self.write_texts()?;
-        let folder = folder_of(&self.path);
         let (target, arrivals) = match self.incoming.take() {
-            Some(Incoming::InOrder(stream)) => {
-                (Target::New(stream.finish()?), Sorter::new(0, folder))
-            }
+            Some(Incoming::InOrder(stream)) => (
+                Target::New(stream.finish()?),
+                Sorter::new(0, &self.workplace),
+            ),
             Some(Incoming::InAnyOrder(target, arrivals)) => (target, arrivals),
             None => return Err(self.failed()),
         };
         let watch = Watch::new(observer, &self.path, self.documents);
-        Stages::new(target, watch, folder, self.sorter_bytes).run(self.split, arrivals)
+        Stages::new(target, watch, self.workplace, self.sorter_bytes).run(self.split, arrivals)
     }
 }

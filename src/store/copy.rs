@@ -92,7 +92,7 @@ fn copy_texts(view: &ReadView, file: &NewFile) -> Result<()> {
                 texts::decode(DocId(id.value()), sealed.value(), &view.place)?;
                 target
                     .insert(id.value(), sealed.value())
-                    .map_err(|cause| view.place.writing(cause))?;
+                    .map_err(|cause| file.place_in_errors().writing(cause))?;
                 bytes_written += sealed.value().len();
                 if bytes_written > TEXT_BYTES_PER_COMMIT {
                     more = true;

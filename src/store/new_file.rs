@@ -33,6 +33,9 @@ const WAITING_BATCHES: usize = 6;
 /// Fences and bytes of chunks that follow each other.
 type Batch<E> = Vec<(E, Vec<u8>)>;
 
+/// A cache for a look into a file that was just closed.
+const LOOK_BYTES: usize = 1 << 20;
+
 /// A new database under a temporary name in the folder of its target. Dropped before it is
 /// placed, it is removed. redb can leave a file behind that never opens when creating one is cut
 /// short, which is why no database is ever created under its own name.
@@ -135,6 +138,11 @@ impl NewFile {
             .map_err(|cause| self.place.committing(cause))
     }
 
+    /// For errors: the file that this one will be.
+    pub(crate) fn place_in_errors(&self) -> &Place {
+        &self.place
+    }
+
     pub(crate) fn header(&self) -> &Header {
         &self.header
     }
@@ -145,16 +153,17 @@ impl NewFile {
         WriteTransaction::of(transaction, &self.place, self.header.keep_texts)
     }
 
-    /// Nobody opens the file after a crash: no commit has to leave what would mend it.
+    /// Begins a transaction without quick repair: nobody opens the file after a crash.
     fn begin(&self) -> Result<redb::WriteTransaction> {
         self.database
             .begin_write()
             .map_err(|cause| self.place.writing(cause))
     }
 
-    /// Begins a transaction whose commit leaves the length of the file as it is. Only a durable
-    /// commit may shrink it; but redb keeps a list in memory of all pages written since the last
-    /// durable one, so all others are durable, and the list never exceeds half a region.
+    /// Begins a transaction whose commit leaves the length of the file as it is. A durable commit
+    /// might cut the file, so where that might be this one is not durable. Everywhere else it is:
+    /// redb keeps a list in memory of all pages written since the last durable one, which so
+    /// never exceeds half a region, some 50 MiB of it.
     fn begin_at_length(&self) -> Result<redb::WriteTransaction> {
         let mut transaction = self.begin()?;
         let length = self.disk.len().map_err(|source| Error::Io {
@@ -286,22 +295,51 @@ impl NewFile {
     }
 
     /// Closes the database, which cuts off what is free at its end, and makes the file durable.
+    ///
+    /// redb keeps silent about what goes wrong while it closes a file. So all that is in it is made
+    /// durable before, and looked at after.
     fn close(self) -> Result<(TempPath, PathBuf)> {
+        self.commit(self.begin()?)?;
+        let expected = self.counters()?;
         let Self {
             database,
             temporary,
             disk,
             target,
+            place,
             ..
         } = self;
-        drop(database);
+        // Not here, where a panic may be on its way: then redb would leave the file as it is.
+        std::thread::scope(|scope| scope.spawn(|| drop(database)).join())
+            .unwrap_or_else(|panic| resume_unwind(panic));
         disk.finish().map_err(|source| Error::Io {
             action: "make durable",
             path: target.clone(),
             source,
         })?;
+        let closed = redb::Database::builder()
+            .set_cache_size(LOOK_BYTES)
+            .open_read_only(&temporary)
+            .map_err(|cause| place.opening(cause))?;
+        if counters_of(&closed, &place)? != expected {
+            return Err(place.corrupt("what was written is not what is read back"));
+        }
         Ok((temporary, target))
     }
+
+    fn counters(&self) -> Result<Counters> {
+        counters_of(&self.database, &self.place)
+    }
+}
+
+fn counters_of(database: &impl ReadableDatabase, place: &Place) -> Result<Counters> {
+    let transaction = database
+        .begin_read()
+        .map_err(|cause| place.reading(cause))?;
+    let meta = transaction
+        .open_table(schema::META)
+        .map_err(|cause| place.reading(cause))?;
+    schema::read_counters(&meta, place)
 }
 
 /// Hands chunks over in batches, for as long as somebody takes them.

@@ -7,11 +7,13 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, Write};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use bytemuck::Pod;
 use rdst::{RadixKey, RadixSort};
 
+use super::workers::Workers;
 use crate::error::{Error, Result};
 
 /// Bytes a run is read by while it is merged: the first where memory allows, never below the
@@ -31,7 +33,7 @@ pub(crate) struct Sorter<R> {
     capacity: usize,
     runs: Vec<File>,
     spilling: Option<JoinHandle<Result<Spilled<R>>>>,
-    folder: PathBuf,
+    workplace: Workplace,
     len: u64,
 }
 
@@ -40,13 +42,13 @@ type Spilled<R> = (File, Vec<R>);
 
 impl<R: Record> Sorter<R> {
     /// A sorter that uses up to `memory_bytes`, and `folder` for temporary files.
-    pub(crate) fn new(memory_bytes: usize, folder: &Path) -> Self {
+    pub(crate) fn new(memory_bytes: usize, workplace: &Workplace) -> Self {
         Self {
             records: Vec::new(),
             capacity: (memory_bytes / size_of::<R>()).max(1),
             runs: Vec::new(),
             spilling: None,
-            folder: folder.to_path_buf(),
+            workplace: workplace.clone(),
             len: 0,
         }
     }
@@ -72,11 +74,13 @@ impl<R: Record> Sorter<R> {
 
     /// Gives half of the memory back.
     pub(crate) fn halve_memory(&mut self) -> Result<()> {
-        self.wait_for_spill()?;
-        self.capacity = (self.capacity / 2).max(1);
-        if self.records.len() > self.capacity {
+        let half = (self.capacity / 2).max(1);
+        if self.records.len() > half {
             self.spill()?;
         }
+        drop(self.wait_for_spill()?);
+        // The first spill halves it too: from then on there are two runs in memory.
+        self.capacity = self.capacity.min(half);
         self.records.shrink_to(self.capacity);
         Ok(())
     }
@@ -84,29 +88,34 @@ impl<R: Record> Sorter<R> {
     /// All records in ascending order.
     pub(crate) fn sorted(mut self) -> Result<Sorted<R>> {
         if self.runs.is_empty() && self.spilling.is_none() {
-            sort(&mut self.records);
+            self.workplace.sort(&mut self.records);
             return Ok(Sorted::Memory(std::mem::take(&mut self.records)));
         }
         self.wait_for_spill()?;
         if !self.records.is_empty() {
             let records = std::mem::take(&mut self.records);
-            self.runs.push(write_run(records, &self.folder)?.0);
+            self.runs.push(write_run(records, &self.workplace)?.0);
         }
         let memory_bytes = self.capacity * size_of::<R>();
         let runs = std::mem::take(&mut self.runs);
-        Merge::of(runs, memory_bytes, self.folder.clone()).map(Sorted::Merge)
+        Merge::of(runs, memory_bytes, self.workplace.folder.clone()).map(Sorted::Merge)
     }
 
     /// Sorts and writes what is gathered on a thread, and goes on in the memory of the run before.
     fn spill(&mut self) -> Result<()> {
         let is_first = self.runs.is_empty() && self.spilling.is_none();
-        let spare = self.wait_for_spill()?;
+        let mut spare = self.wait_for_spill()?;
+        spare.shrink_to(self.capacity);
         let records = std::mem::replace(&mut self.records, spare);
-        let folder = self.folder.clone();
+        let workplace = self.workplace.clone();
         let thread = std::thread::Builder::new()
             .name("simdb-spill".into())
-            .spawn(move || write_run(records, &folder))
-            .map_err(|source| writing(&self.folder, source))?;
+            .spawn(move || write_run(records, &workplace))
+            .map_err(|source| Error::Io {
+                action: "start a thread to sort for",
+                path: self.workplace.folder.clone(),
+                source,
+            })?;
         self.spilling = Some(thread);
         if is_first {
             // It has all the memory.
@@ -137,21 +146,40 @@ impl<R> Drop for Sorter<R> {
     }
 }
 
+/// Where sorts take place: a folder for their temporary files, and threads of their own.
+#[derive(Clone)]
+pub(crate) struct Workplace {
+    folder: PathBuf,
+    workers: Arc<Workers>,
+}
+
+impl Workplace {
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_path_buf(),
+            workers: Arc::default(),
+        }
+    }
+
+    /// Sorts in place, on all cores; a sequence that is in order already, as ids often are, is
+    /// left.
+    pub(crate) fn sort<R: Record>(&self, records: &mut [R]) {
+        if !records.is_sorted() {
+            self.workers
+                .run(|| records.radix_sort_builder().with_low_mem_tuner().sort());
+        }
+    }
+}
+
 /// Sorts records into a new file, and gives back the file and the memory.
-fn write_run<R: Record>(mut records: Vec<R>, folder: &Path) -> Result<Spilled<R>> {
-    sort(&mut records);
+fn write_run<R: Record>(mut records: Vec<R>, workplace: &Workplace) -> Result<Spilled<R>> {
+    workplace.sort(&mut records);
+    let folder = &workplace.folder;
     let mut file = tempfile::tempfile_in(folder).map_err(|source| writing(folder, source))?;
     file.write_all(bytemuck::cast_slice(&records))
         .map_err(|source| writing(folder, source))?;
     records.clear();
     Ok((file, records))
-}
-
-/// Sorts in place, on all cores; a sequence that is in order already, as ids often are, is left.
-pub(crate) fn sort<R: Record>(records: &mut [R]) {
-    if !records.is_sorted() {
-        records.radix_sort_builder().with_low_mem_tuner().sort();
-    }
 }
 
 fn writing(folder: &Path, source: std::io::Error) -> Error {
@@ -277,7 +305,7 @@ mod tests {
             } else {
                 expected.len()
             };
-            let mut sorter = Sorter::new(memory_bytes, folder.path());
+            let mut sorter = Sorter::new(memory_bytes, &Workplace::new(folder.path()));
             for record in &expected[..count] {
                 sorter.push(*record).unwrap();
             }
@@ -290,7 +318,31 @@ mod tests {
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         }
         expected.clear();
-        let empty: Sorter<u64> = Sorter::new(1024, folder.path());
+        let empty: Sorter<u64> = Sorter::new(1024, &Workplace::new(folder.path()));
         assert_eq!(empty.sorted().unwrap().iter().count(), 0);
+    }
+    #[test]
+    fn memory_is_halved_at_any_moment_and_nothing_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let records: Vec<u64> = draws(10_000).collect();
+        let mut expected = records.clone();
+        expected.sort_unstable();
+        // 2,000 records fit at first: before the first spill, while it goes on, and after some.
+        for halved_at in [0, 10, 1_500, 2_001, 3_500, 9_999] {
+            let mut sorter = Sorter::new(16_000, &Workplace::new(folder.path()));
+            for (number, record) in records.iter().enumerate() {
+                if number == halved_at {
+                    sorter.halve_memory().unwrap();
+                }
+                sorter.push(*record).unwrap();
+                let most = if number < halved_at { 2_000 } else { 1_000 };
+                assert!(sorter.records.capacity() <= most, "{halved_at} {number}");
+            }
+            let sorted: Vec<u64> = match sorter.sorted().unwrap() {
+                Sorted::Memory(records) => records,
+                Sorted::Merge(merge) => merge.map(Result::unwrap).collect(),
+            };
+            assert_eq!(sorted, expected);
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! Threads of a database's own for what is looked up on all cores.
 //!
-//! A thread that waits in a pool runs other tasks of that pool meanwhile. In a pool shared with the
-//! caller these might be the caller's, and wait for a lock that the caller holds. So it is not.
+//! A thread of a pool that waits for work runs other tasks of its pool meanwhile. If the caller is
+//! such a thread, these tasks are the caller's, and might wait for a lock that the caller holds. So
+//! the work is never done in the caller's pool, and no thread of that waits for it in rayon's way.
 
+use std::panic::resume_unwind;
 use std::sync::OnceLock;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -23,15 +25,48 @@ impl Workers {
                 .build()
                 .ok()
         });
-        match pool {
-            Some(pool) => pool.install(work),
-            None => work(),
+        let Some(pool) = pool else {
+            return work();
+        };
+        let is_in_a_pool_of_others =
+            rayon::current_thread_index().is_some() && pool.current_thread_index().is_none();
+        if !is_in_a_pool_of_others {
+            return pool.install(work);
         }
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| pool.install(work));
+            waiting.join().unwrap_or_else(|panic| resume_unwind(panic))
+        })
     }
 }
 
 impl std::fmt::Debug for Workers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Workers").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use rayon::prelude::*;
+
+    use super::*;
+
+    /// Tasks of a pool that hold a lock while they wait for work would run each other meanwhile.
+    #[test]
+    fn a_task_of_another_pool_that_holds_a_lock_can_wait_for_work() {
+        let workers = Workers::default();
+        let lock = Mutex::new(0_u64);
+        let sum = || (0..1_000_u64).into_par_iter().map(|n| n % 7).sum::<u64>();
+        let caller = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        caller.install(|| {
+            (0..200).into_par_iter().for_each(|_| {
+                let mut total = lock.lock().unwrap();
+                *total += workers.run(sum);
+            });
+        });
+        assert_eq!(lock.into_inner().unwrap(), 200 * sum());
     }
 }

@@ -1,10 +1,8 @@
 //! What arrives in a bulk load, and which of it is new.
 
-use std::ops::ControlFlow;
-use std::path::Path;
-
 use bytemuck::{Pod, Zeroable};
 use rdst::RadixKey;
+use std::ops::ControlFlow;
 
 use super::BulkReport;
 use super::watch::{BulkEvent, Watch};
@@ -12,7 +10,7 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::chunk::pair;
-use crate::store::sort::Sorter;
+use crate::store::sort::{Sorter, Workplace};
 
 /// How many combinations of flags an arrival has.
 const FLAGS: u64 = 4;
@@ -86,11 +84,13 @@ struct Last {
 }
 
 impl Split {
-    pub(super) fn new(sorter_bytes: usize, folder: &Path) -> Self {
+    /// Gives nearly all of the memory to the fingerprints.
+    pub(super) fn new(memory_bytes: usize, workplace: &Workplace) -> Self {
+        let few_bytes = memory_bytes / 32;
         Self {
-            by_fingerprint: Sorter::new(sorter_bytes, folder),
-            unreliable: Sorter::new(sorter_bytes / 8, folder),
-            strange_texts: Sorter::new(sorter_bytes / 8, folder),
+            by_fingerprint: Sorter::new(memory_bytes - 2 * few_bytes, workplace),
+            unreliable: Sorter::new(few_bytes, workplace),
+            strange_texts: Sorter::new(few_bytes, workplace),
             report: BulkReport::default(),
             last: None,
         }

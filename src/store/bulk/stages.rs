@@ -4,7 +4,6 @@
 //! where that is in memory.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 
 use redb::ReadableTable;
 
@@ -16,7 +15,7 @@ use crate::error::Result;
 use crate::store::chunk::{Entry, pair};
 use crate::store::new_file::NewFile;
 use crate::store::packed::{Op, Packed, Step};
-use crate::store::sort::{Sorted, Sorter, sort};
+use crate::store::sort::{Sorted, Sorter, Workplace};
 use crate::store::tables::{ROTATED_TABLES, TableOf};
 use crate::store::write::WriteTransaction;
 
@@ -58,16 +57,21 @@ impl Target {
 pub(super) struct Stages<O> {
     target: Target,
     watch: Watch<O>,
-    folder: PathBuf,
+    workplace: Workplace,
     sorter_bytes: usize,
 }
 
 impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
-    pub(super) fn new(target: Target, watch: Watch<O>, folder: &Path, sorter_bytes: usize) -> Self {
+    pub(super) fn new(
+        target: Target,
+        watch: Watch<O>,
+        workplace: Workplace,
+        sorter_bytes: usize,
+    ) -> Self {
         Self {
             target,
             watch,
-            folder: folder.to_path_buf(),
+            workplace,
             sorter_bytes,
         }
     }
@@ -114,7 +118,7 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
                 }
                 Target::Existing(transaction) => {
                     // The table cannot be asked while it is written: first ask, then write.
-                    let mut fresh = Sorter::new(self.sorter_bytes / 4, &self.folder);
+                    let mut fresh = Sorter::new(self.sorter_bytes / 4, &self.workplace);
                     let tables = transaction.tables()?;
                     let stored = fingerprints_of(&tables.fingerprints);
                     for entry in split.fresh(arrivals.iter(), watch, stored) {
@@ -138,7 +142,7 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
                 self.write_rotated_in_place(rotated_in_place(&mut pairs), 0)
             }
             Sorted::Merge(pairs) => {
-                let mut rotated = Sorter::new(self.sorter_bytes, &self.folder);
+                let mut rotated = Sorter::new(self.sorter_bytes, &self.workplace);
                 self.write_block0(pairs, |word| rotated.push(word))?;
                 self.write_rotated(rotated)
             }
@@ -175,7 +179,7 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
                 }
                 sorted => sorted,
             };
-            rotated = Sorter::new(self.sorter_bytes, &self.folder);
+            rotated = Sorter::new(self.sorter_bytes, &self.workplace);
             let entries = sorted.iter().map(|word| {
                 let word = word?;
                 self.watch.step()?;
@@ -200,7 +204,7 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
                     *word = word.rotate_left(BLOCK_BITS);
                 }
             }
-            sort(words);
+            self.workplace.sort(words);
             let entries = words.iter().map(|word| {
                 self.watch.step()?;
                 Ok(*word)

@@ -151,15 +151,17 @@ fn twin_of(error: &io::Error) -> io::Error {
 
 impl StorageBackend for WriteBehind {
     fn len(&self) -> io::Result<u64> {
-        self.backend.len()
+        self.noting(self.backend.len())
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.backend.read(offset, out)
+        self.noting(self.backend.read(offset, out))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.noting(self.backend.set_len(len))
+        self.noting(self.backend.set_len(len))?;
+        self.end.fetch_min(len, Ordering::Relaxed);
+        Ok(())
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -179,7 +181,7 @@ impl StorageBackend for WriteBehind {
     }
 
     fn close(&self) -> io::Result<()> {
-        self.backend.close()
+        self.noting(self.backend.close())
     }
 
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
