@@ -3,19 +3,20 @@
 //! The queries are put in order of their keys, block by block. Each run of a block is then read
 //! once, and compared with the queries whose keys are near enough to its own.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
 use super::candidates::{is_probing_cheaper, parts_to_read, push_near_in_parts};
-use super::documents::for_each_document;
+use super::documents::for_each_in_order;
 use super::single::within;
 use crate::block::{self, BLOCK_BITS, Probes};
 use crate::document::Match;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::hamming;
-use crate::store::{Index, Run, SCANNED, Step};
+use crate::store::{DocumentsOf, Index, Run, SCANNED, Step};
 
 /// Fewer queries than this are answered one by one.
 const LEAST_QUERIES: usize = 32;
@@ -25,8 +26,10 @@ const MOST_QUERIES: usize = 1 << 20;
 /// are answered at a time.
 const MOST_HITS: usize = 8 << 20;
 
-/// Queries whose documents are looked up at a time, on all cores.
-const LOOKED_UP: usize = 4096;
+/// Hits whose documents are looked up together, in one walk.
+const HITS_LOOKED_UP: usize = if cfg!(test) { 1 << 6 } else { 1 << 19 };
+/// Queries whose matches are put together at a time, on all cores.
+const QUERIES_PUT_TOGETHER: usize = 4096;
 /// The most matches that are held at a time, but for those of one query. (Few in unit tests.)
 const MOST_MATCHES: usize = if cfg!(test) { 1 << 10 } else { 2 << 20 };
 
@@ -199,14 +202,42 @@ impl<I: Index + Sync> Batch<'_, I> {
         hits: &[Hit],
         visitor: &mut dyn FnMut(usize, Vec<Match>) -> bool,
     ) -> Result<bool> {
-        let mut hits = hits;
+        let mut rest = hits;
         let mut next = 0;
         while next < queries {
+            // All hits of a query are looked up at once.
+            let end = rest
+                .get(HITS_LOOKED_UP)
+                .map_or(queries, |hit| (hit.query as usize).max(next + 1));
+            let (own, others) = split_before(rest, end);
+            let mut fingerprints: Vec<u64> = own.iter().map(|hit| hit.fingerprint).collect();
+            self.index.in_parallel(|| fingerprints.par_sort_unstable());
+            fingerprints.dedup();
+            let documents = self.index.documents_of(&fingerprints)?;
+            if !self.put_together(first, next..end, own, &documents, visitor)? {
+                return Ok(false);
+            }
+            (next, rest) = (end, others);
+        }
+        Ok(true)
+    }
+
+    /// Hands over the matches of some queries, of whose hits the documents were looked up.
+    fn put_together(
+        &self,
+        first: usize,
+        queries: Range<usize>,
+        hits: &[Hit],
+        documents: &DocumentsOf,
+        visitor: &mut dyn FnMut(usize, Vec<Match>) -> bool,
+    ) -> Result<bool> {
+        let mut hits = hits;
+        let mut next = queries.start;
+        while next < queries.end {
             let mut rest = hits;
-            let looked_up: Vec<&[Hit]> = (next..queries.min(next + LOOKED_UP))
+            let of_each: Vec<&[Hit]> = (next..queries.end.min(next + QUERIES_PUT_TOGETHER))
                 .map(|query| {
-                    let own = rest.partition_point(|hit| hit.query as usize <= query);
-                    let (own, others) = rest.split_at(own);
+                    let (own, others) = split_before(rest, query + 1);
                     rest = others;
                     own
                 })
@@ -215,11 +246,11 @@ impl<I: Index + Sync> Batch<'_, I> {
             let count = AtomicUsize::new(0);
             let answer = |(place, hits): (usize, &&[Hit])| {
                 let most = if place == 0 { usize::MAX } else { MOST_MATCHES };
-                self.matches(hits, most, &count)
+                self.matches(hits, documents, most, &count)
             };
             let answers: Vec<Option<Vec<Match>>> = self.index.in_parallel(|| {
-                let looked_up = looked_up.par_iter().with_min_len(16).enumerate();
-                looked_up.map(answer).collect::<Result<_>>()
+                let of_each = of_each.par_iter().with_min_len(16).enumerate();
+                of_each.map(answer).collect::<Result<_>>()
             })?;
             for matches in answers.into_iter().map_while(|answer| answer) {
                 if !visitor(first + next, matches) {
@@ -227,7 +258,7 @@ impl<I: Index + Sync> Batch<'_, I> {
                 }
                 next += 1;
             }
-            hits = &hits[hits.partition_point(|hit| (hit.query as usize) < next)..];
+            hits = split_before(hits, next).1;
         }
         Ok(true)
     }
@@ -237,6 +268,7 @@ impl<I: Index + Sync> Batch<'_, I> {
     fn matches(
         &self,
         hits: &[Hit],
+        documents: &DocumentsOf,
         most: usize,
         count: &AtomicUsize,
     ) -> Result<Option<Vec<Match>>> {
@@ -244,8 +276,11 @@ impl<I: Index + Sync> Batch<'_, I> {
         let mut are_few = true;
         for class in hits.chunk_by(|a, b| a.distance == b.distance) {
             let distance = class[0].distance;
-            let fingerprints: Vec<u64> = class.iter().map(|hit| hit.fingerprint).collect();
-            let goes_on = for_each_document(self.index, &fingerprints, |id, fingerprint| {
+            let mut own = DocumentsOf::default();
+            class
+                .iter()
+                .for_each(|hit| own.take(documents, hit.fingerprint));
+            let goes_on = for_each_in_order(self.index, own, |id, fingerprint| {
                 are_few = count.fetch_add(1, Ordering::Relaxed) < most;
                 matches.push(Match {
                     id,
@@ -260,6 +295,11 @@ impl<I: Index + Sync> Batch<'_, I> {
         }
         Ok(are_few.then_some(matches))
     }
+}
+
+/// Hits, which are in order, of the queries before one, and of the others.
+fn split_before(hits: &[Hit], query: usize) -> (&[Hit], &[Hit]) {
+    hits.split_at(hits.partition_point(|hit| (hit.query as usize) < query))
 }
 
 fn are_too_many(count: &AtomicUsize) -> bool {

@@ -10,17 +10,26 @@ use crate::fingerprint::Fingerprint;
 use crate::store::{DocumentsOf, Index};
 
 /// Calls `visitor` with every document that has one of these fingerprints, which ascend, in order
-/// of ids, until it says `false`; whether it never did. Of a fingerprint that very many documents
-/// have, they are read as they are asked for.
+/// of ids, until it says `false`; whether it never did.
 pub(super) fn for_each_document(
     index: &impl Index,
     fingerprints: &[u64],
+    visitor: impl FnMut(DocId, Fingerprint) -> bool,
+) -> Result<bool> {
+    for_each_in_order(index, index.documents_of(fingerprints)?, visitor)
+}
+
+/// The same for documents that were looked up. Those of the other fingerprints are read as they are
+/// asked for.
+pub(super) fn for_each_in_order(
+    index: &impl Index,
+    looked_up: DocumentsOf,
     mut visitor: impl FnMut(DocId, Fingerprint) -> bool,
 ) -> Result<bool> {
     let DocumentsOf {
         mut documents,
         others,
-    } = index.documents_of(fingerprints)?;
+    } = looked_up;
     documents.sort_unstable_by_key(|(fingerprint, id)| (*id, *fingerprint));
     let mut documents = documents.into_iter().peekable();
 

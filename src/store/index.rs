@@ -64,6 +64,23 @@ pub(crate) struct DocumentsOf {
     pub(crate) others: Vec<u64>,
 }
 
+impl DocumentsOf {
+    /// Takes what others say of one of their fingerprints.
+    pub(crate) fn take(&mut self, others: &Self, fingerprint: u64) {
+        let start = others
+            .documents
+            .partition_point(|(other, _)| *other < fingerprint);
+        let own = others.documents[start..]
+            .iter()
+            .take_while(|(other, _)| *other == fingerprint);
+        let before = self.documents.len();
+        self.documents.extend(own);
+        if self.documents.len() == before {
+            self.others.push(fingerprint);
+        }
+    }
+}
+
 /// The block whose table a scan reads: it holds each distinct fingerprint once, in half the bytes
 /// that the documents take.
 pub(crate) const SCANNED: usize = 1;
