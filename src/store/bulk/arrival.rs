@@ -84,11 +84,11 @@ struct Last {
 }
 
 impl Split {
-    /// Gives nearly all of the memory to the fingerprints.
+    /// Gives the memory to the fingerprints, and some more to what is mostly empty.
     pub(super) fn new(memory_bytes: usize, workplace: &Workplace) -> Self {
-        let few_bytes = memory_bytes / 32;
+        let few_bytes = memory_bytes / 64;
         Self {
-            by_fingerprint: Sorter::new(memory_bytes - 2 * few_bytes, workplace),
+            by_fingerprint: Sorter::new(memory_bytes, workplace),
             unreliable: Sorter::new(few_bytes, workplace),
             strange_texts: Sorter::new(few_bytes, workplace),
             report: BulkReport::default(),
