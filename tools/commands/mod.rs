@@ -11,6 +11,7 @@ mod insert;
 mod query;
 mod query_batch;
 mod query_file;
+mod query_search;
 mod remove;
 mod stats;
 mod vacuum;

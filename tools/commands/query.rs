@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use serde::Serialize;
-use simdb::{Database, Fingerprint, Match, Snapshot};
+use simdb::Fingerprint;
 
 use super::query_batch;
 use super::query_file::{self, QueryFormat};
-use super::{SAYS_TOO_LITTLE, not_stored, open_to_read};
-use crate::console::table::{Align, Table, columns, one_line};
-use crate::console::{Answer, Output, note};
+use super::query_search::Searcher;
+use super::{not_stored, open_to_read};
+use crate::console::{Answer, Output};
 
 /// Finds documents whose fingerprints lie near: all within a radius, or the nearest
 ///
@@ -83,37 +82,20 @@ struct What {
 /// The default radius: strict near-duplicates.
 const STRICT_RADIUS: u32 = 3;
 
-/// A query and what was found.
-pub(super) struct Found {
-    pub(super) fingerprint: Fingerprint,
-    pub(super) reliable: bool,
-    pub(super) matches: Vec<(Match, Option<String>)>,
-}
-
-#[derive(Serialize)]
-struct FoundLine<'f> {
-    query: u64,
-    fingerprint: String,
-    reliable: bool,
-    matches: Vec<MatchLine<'f>>,
-}
-
-#[derive(Serialize)]
-struct MatchLine<'f> {
-    id: u64,
-    fingerprint: String,
-    distance: u32,
-    text: Option<&'f str>,
-}
-
 impl Query {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let database = open_to_read(&self.database)?;
         let snapshot = database.snapshot()?;
         let searcher = Searcher {
-            query: self,
             database: &database,
             snapshot: &snapshot,
+            radius: match self.nearest {
+                Some(_) => self.radius,
+                None => Some(self.radius.unwrap_or(STRICT_RADIUS)),
+            },
+            most: self.limit.or(self.nearest).unwrap_or(usize::MAX),
+            json: self.json,
+            is_numbered: self.what.file.is_some(),
         };
         match &self.what {
             What {
@@ -141,139 +123,4 @@ impl Query {
             _ => bail!("there is nothing to ask for"),
         }
     }
-}
-
-/// Asks one snapshot.
-pub(super) struct Searcher<'q> {
-    query: &'q Query,
-    pub(super) database: &'q Database,
-    pub(super) snapshot: &'q Snapshot,
-}
-
-impl Searcher<'_> {
-    fn ask_one(
-        &self,
-        fingerprint: Fingerprint,
-        reliable: bool,
-        itself: Option<u64>,
-        output: &mut Output,
-    ) -> Result<Answer> {
-        if !reliable {
-            note(format_args!("{SAYS_TOO_LITTLE}; it has no matches"));
-        }
-        let found = self.search(fingerprint, reliable, itself)?;
-        self.print(0, &found, output)?;
-        Ok(if found.matches.is_empty() {
-            Answer::No
-        } else {
-            Answer::Yes
-        })
-    }
-
-    /// The radius, and how many matches of a query are wanted; no radius where the nearest are
-    /// wanted, however far.
-    pub(super) fn bounds(&self) -> (Option<u32>, usize) {
-        let Query {
-            radius,
-            limit,
-            nearest,
-            ..
-        } = self.query;
-        let radius = match nearest {
-            Some(_) => *radius,
-            None => Some(radius.unwrap_or(STRICT_RADIUS)),
-        };
-        (radius, limit.or(*nearest).unwrap_or(usize::MAX))
-    }
-
-    /// What lies near, without the document that is asked for itself.
-    pub(super) fn search(
-        &self,
-        fingerprint: Fingerprint,
-        reliable: bool,
-        itself: Option<u64>,
-    ) -> Result<Found> {
-        let (radius, wanted) = self.bounds();
-        // One more, because the document itself may be among them.
-        let asked = wanted.saturating_add(usize::from(itself.is_some()));
-        let mut matches = match (reliable, radius) {
-            (false, _) => Vec::new(),
-            (true, None) => self.snapshot.nearest(fingerprint, asked)?,
-            (true, Some(radius)) => self.snapshot.within_limit(fingerprint, radius, asked)?,
-        };
-        matches.retain(|found| Some(found.id.0) != itself);
-        matches.truncate(wanted);
-        Ok(Found {
-            fingerprint,
-            reliable,
-            matches: self.with_texts(matches)?,
-        })
-    }
-
-    /// Each match with its text, if the database keeps texts.
-    pub(super) fn with_texts(&self, matches: Vec<Match>) -> Result<Vec<(Match, Option<String>)>> {
-        let keeps_texts = self.database.settings().keep_texts;
-        let with_text = |found: Match| {
-            let document = if keeps_texts {
-                self.snapshot.get(found.id)?
-            } else {
-                None
-            };
-            Ok((found, document.and_then(|document| document.text)))
-        };
-        matches.into_iter().map(with_text).collect()
-    }
-
-    pub(super) fn print(&self, number: u64, found: &Found, output: &mut Output) -> Result<()> {
-        if self.query.json {
-            return output.json(&FoundLine {
-                query: number,
-                fingerprint: found.fingerprint.to_string(),
-                reliable: found.reliable,
-                matches: found.matches.iter().map(match_line).collect(),
-            });
-        }
-        let mut table = Table::new(&[
-            Align::Right,
-            Align::Right,
-            Align::Right,
-            Align::Left,
-            Align::Left,
-        ]);
-        let keeps_texts = self.database.settings().keep_texts;
-        for (found, text) in &found.matches {
-            let mut cells = vec![
-                found.distance.to_string(),
-                found.id.to_string(),
-                found.fingerprint.to_string(),
-            ];
-            if keeps_texts {
-                let text = text.as_deref().map(|text| one_line(text, text_columns()));
-                cells.push(text.unwrap_or_else(|| "-".to_owned()));
-            }
-            if self.query.what.file.is_some() {
-                cells.insert(0, number.to_string());
-            }
-            table.row(cells);
-        }
-        for line in table.lines() {
-            output.line(line)?;
-        }
-        Ok(())
-    }
-}
-
-fn match_line((found, text): &(Match, Option<String>)) -> MatchLine<'_> {
-    MatchLine {
-        id: found.id.0,
-        fingerprint: found.fingerprint.to_string(),
-        distance: found.distance,
-        text: text.as_deref(),
-    }
-}
-
-/// How wide a text may be beside the other columns.
-fn text_columns() -> usize {
-    const BESIDE: usize = 40;
-    columns().saturating_sub(BESIDE).max(20)
 }

@@ -8,8 +8,8 @@ use anyhow::Result;
 use rayon::prelude::*;
 use simdb::{Fingerprint, Match, TextFingerprint};
 
-use super::query::{Found, Searcher};
 use super::query_file::{Asked, Queries};
+use super::query_search::{Found, Searcher};
 use crate::console::{Answer, Output, note};
 
 /// Queries asked at once: few at first, so that answers come soon, then four times as many each
@@ -109,7 +109,7 @@ struct Printer<'p> {
 
 impl Printer<'_> {
     fn answer(&mut self, batch: Vec<TextFingerprint>) -> Result<()> {
-        let (Some(radius), limit) = self.searcher.bounds() else {
+        let Some(radius) = self.searcher.radius else {
             return self.answer_one_by_one(batch);
         };
         // Those that say too little are not asked for, and have no matches.
@@ -120,17 +120,18 @@ impl Printer<'_> {
             .collect();
         let mut failed = None;
         let mut batch = batch.into_iter();
-        self.searcher
-            .snapshot
-            .within_batch_with(&asked, radius, limit, |_, matches| {
-                match self.take(&mut batch, matches) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        failed = Some(error);
-                        ControlFlow::Break(())
-                    }
+        self.searcher.snapshot.within_batch_with(
+            &asked,
+            radius,
+            self.searcher.most,
+            |_, matches| match self.take(&mut batch, matches) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
                 }
-            })?;
+            },
+        )?;
         if let Some(error) = failed {
             return Err(error);
         }
