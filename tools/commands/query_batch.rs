@@ -12,15 +12,15 @@ use super::query_file::{Asked, Queries};
 use super::query_search::{Found, Searcher};
 use crate::console::{Answer, Output, note};
 
-/// Queries asked at once: few at first, so that answers come soon, then four times as many each
-/// time, up to what is held in memory well. Where queries come slowly, answers shall not wait.
+/// The most queries asked at once: few the first time, so that answers come soon.
 const FIRST_BATCH: usize = 1 << 10;
 const LARGEST_BATCH: usize = 1 << 20;
 
-/// Queries come slowly if to read them takes so many times as long as to answer them.
-const SLOW_READING: u32 = 4;
-/// What is answered faster than this might as well have taken so long.
-const SHORT_ANSWERING: Duration = Duration::from_millis(50);
+/// How long queries are gathered before they are asked: this, and so many times as long as the
+/// answers to those before took, whichever is longer. So many are asked at once where that pays,
+/// and where queries come slowly the answers do not wait for many of them.
+const SHORT_READING: Duration = Duration::from_millis(200);
+const READING_PER_ANSWERING: u32 = 2;
 
 /// Answers that are given their texts at once, on all cores: so many, or with so many matches.
 const ANSWERS_AT_ONCE: usize = 1024;
@@ -41,20 +41,16 @@ pub(super) fn ask_all(
         unreliable: 0,
         answer: Answer::No,
     };
-    let mut batch_size = FIRST_BATCH;
+    let (mut most, mut reading) = (FIRST_BATCH, SHORT_READING);
     loop {
-        let started = Instant::now();
-        let batch = read_batch(searcher, &mut queries, batch_size)?;
+        let batch = read_batch(searcher, &mut queries, most, Instant::now() + reading)?;
         if batch.is_empty() {
             break;
         }
-        let reading = started.elapsed();
+        let started = Instant::now();
         printer.answer(batch)?;
-        let answering = started.elapsed() - reading;
-        batch_size = match reading > SLOW_READING * answering.max(SHORT_ANSWERING) {
-            true => FIRST_BATCH,
-            false => (4 * batch_size).min(LARGEST_BATCH),
-        };
+        most = LARGEST_BATCH;
+        reading = SHORT_READING.max(READING_PER_ANSWERING * started.elapsed());
     }
     let Printer {
         printed,
@@ -76,10 +72,11 @@ fn read_batch(
     searcher: &Searcher<'_>,
     queries: &mut Queries,
     most: usize,
+    until: Instant,
 ) -> Result<Vec<TextFingerprint>> {
     let mut batch = Vec::new();
-    while batch.len() < most {
-        let asked = queries.read(most - batch.len())?;
+    while batch.is_empty() || (batch.len() < most && Instant::now() < until) {
+        let asked = queries.read(most - batch.len(), until)?;
         if asked.is_empty() {
             break;
         }
@@ -169,42 +166,52 @@ impl Printer<'_> {
         self.waiting_matches = 0;
         let searcher = self.searcher;
         let waiting = std::mem::take(&mut self.waiting);
-        let found: Vec<Result<Found>> = waiting
-            .into_par_iter()
-            .map(|(query, matches)| {
-                Ok(Found {
-                    fingerprint: query.fingerprint,
-                    reliable: query.reliable,
-                    matches: searcher.with_texts(matches)?,
-                })
+        self.print_all(waiting, |(query, matches)| {
+            Ok(Found {
+                fingerprint: query.fingerprint,
+                reliable: query.reliable,
+                matches: searcher.with_texts(matches)?,
             })
-            .collect();
-        found.into_iter().try_for_each(|found| self.print(&found?))
+        })
     }
 
     /// Where the nearest are asked for, however far, no two queries look at the same keys.
     fn answer_one_by_one(&mut self, batch: Vec<TextFingerprint>) -> Result<()> {
+        let searcher = self.searcher;
         for part in batch.chunks(ANSWERS_AT_ONCE) {
-            let found: Vec<Result<Found>> = part
-                .par_iter()
-                .map(|query| {
-                    self.searcher
-                        .search(query.fingerprint, query.reliable, None)
-                })
-                .collect();
-            for found in found {
-                self.print(&found?)?;
-            }
+            self.print_all(part.to_vec(), |query| {
+                searcher.search(query.fingerprint, query.reliable, None)
+            })?;
         }
         Ok(())
     }
 
-    fn print(&mut self, found: &Found) -> Result<()> {
-        self.searcher.print(self.printed, found, self.output)?;
-        self.printed += 1;
-        self.unreliable += u64::from(!found.reliable);
-        if !found.matches.is_empty() {
-            self.answer = Answer::Yes;
+    /// Finds out and puts into words on all cores, and prints in order.
+    fn print_all<Q: Send>(
+        &mut self,
+        queries: Vec<Q>,
+        find: impl Fn(Q) -> Result<Found> + Sync,
+    ) -> Result<()> {
+        let (searcher, first) = (self.searcher, self.printed);
+        let answers: Vec<Result<(Found, Vec<String>)>> = queries
+            .into_par_iter()
+            .enumerate()
+            .map(|(place, query)| {
+                let found = find(query)?;
+                let lines = searcher.lines(first + place as u64, &found)?;
+                Ok((found, lines))
+            })
+            .collect();
+        for answer in answers {
+            let (found, lines) = answer?;
+            for line in lines {
+                self.output.line(line)?;
+            }
+            self.printed += 1;
+            self.unreliable += u64::from(!found.reliable);
+            if !found.matches.is_empty() {
+                self.answer = Answer::Yes;
+            }
         }
         Ok(())
     }

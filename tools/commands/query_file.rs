@@ -1,6 +1,7 @@
 //! Queries from a file, some at a time, so that memory is bounded.
 
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -64,8 +65,9 @@ impl Queries {
         })
     }
 
-    /// The next queries in order, up to `most` of them; none when there are no more.
-    pub fn read(&mut self, most: usize) -> Result<Vec<Asked>> {
+    /// The next queries in order, up to `most` of them, and fewer if it takes until `until` to
+    /// read them; none when there are no more.
+    pub fn read(&mut self, most: usize, until: Instant) -> Result<Vec<Asked>> {
         let mut queries = Vec::new();
         let mut text_bytes = 0;
         while queries.len() < most && text_bytes < TEXT_BYTES {
@@ -74,6 +76,9 @@ impl Queries {
                 text_bytes += text.len();
             }
             queries.push(asked);
+            if Instant::now() >= until {
+                break;
+            }
         }
         Ok(queries)
     }

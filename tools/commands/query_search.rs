@@ -59,7 +59,9 @@ impl Searcher<'_> {
             note(format_args!("{SAYS_TOO_LITTLE}; it has no matches"));
         }
         let found = self.search(fingerprint, reliable, itself)?;
-        self.print(0, &found, output)?;
+        for line in self.lines(0, &found)? {
+            output.line(line)?;
+        }
         Ok(if found.matches.is_empty() {
             Answer::No
         } else {
@@ -104,15 +106,16 @@ impl Searcher<'_> {
         matches.into_iter().map(with_text).collect()
     }
 
-    /// Prints what was found for the query with this number.
-    pub(super) fn print(&self, number: u64, found: &Found, output: &mut Output) -> Result<()> {
+    /// The lines that say what was found for the query with this number.
+    pub(super) fn lines(&self, number: u64, found: &Found) -> Result<Vec<String>> {
         if self.json {
-            return output.json(&FoundLine {
+            let line = serde_json::to_string(&FoundLine {
                 query: number,
                 fingerprint: found.fingerprint.to_string(),
                 reliable: found.reliable,
                 matches: found.matches.iter().map(match_line).collect(),
-            });
+            })?;
+            return Ok(vec![line]);
         }
         let mut table = Table::new(&[
             Align::Right,
@@ -137,10 +140,7 @@ impl Searcher<'_> {
             }
             table.row(cells);
         }
-        for line in table.lines() {
-            output.line(line)?;
-        }
-        Ok(())
+        Ok(table.lines().collect())
     }
 }
 
