@@ -7,7 +7,7 @@ use crate::document::{DocId, Document, Match};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::query;
-use crate::store::{DocumentEdit, Index, TextEdit};
+use crate::store::{DocumentEdit, Index, State, TextEdit};
 
 /// One change of a database.
 ///
@@ -71,8 +71,8 @@ pub(crate) struct Batch {
 
 /// A document that some change of the batch looked at.
 struct Touched {
-    before: Option<(Fingerprint, bool)>,
-    now: Option<(Fingerprint, bool)>,
+    before: Option<State>,
+    now: Option<State>,
     text: TextEdit,
 }
 
@@ -84,7 +84,7 @@ impl Batch {
             Change::InsertUnique { document, .. } => document.id,
             Change::Remove(id) => *id,
         };
-        let stored = self.look_up(id, index)?.map(|(fingerprint, _)| fingerprint);
+        let stored = self.look_up(id, index)?.map(|state| state.fingerprint);
         Ok(match (change, stored) {
             (Change::Insert(_) | Change::InsertUnique { .. }, Some(stored)) => {
                 Outcome::Exists { stored }
@@ -131,7 +131,7 @@ impl Batch {
             .collect()
     }
 
-    fn look_up(&mut self, id: DocId, index: &impl Index) -> Result<Option<(Fingerprint, bool)>> {
+    fn look_up(&mut self, id: DocId, index: &impl Index) -> Result<Option<State>> {
         if let Some(touched) = self.touched.get(&id) {
             return Ok(touched.now);
         }
@@ -154,23 +154,28 @@ impl Batch {
             reliable,
             text,
         } = document;
-        let text = text.map_or(TextEdit::Remove, TextEdit::Put);
-        self.set(id, Some((fingerprint, reliable)), text);
+        let text = text.map_or(TextEdit::Remove, |text| TextEdit::Put(text.into()));
+        let state = State {
+            fingerprint,
+            reliable,
+            arrival: None,
+        };
+        self.set(id, Some(state), text);
     }
 
     fn remove(&mut self, id: DocId) {
         self.set(id, None, TextEdit::Remove);
     }
 
-    fn set(&mut self, id: DocId, now: Option<(Fingerprint, bool)>, text: TextEdit) {
+    fn set(&mut self, id: DocId, now: Option<State>, text: TextEdit) {
         let Some(touched) = self.touched.get_mut(&id) else {
             return;
         };
-        if let Some((fingerprint, true)) = touched.now {
-            self.recent.remove(id, fingerprint);
+        if let Some(state) = touched.now.filter(|state| state.reliable) {
+            self.recent.remove(id, state.fingerprint);
         }
-        if let Some((fingerprint, true)) = now {
-            self.recent.add(id, fingerprint);
+        if let Some(state) = now.filter(|state| state.reliable) {
+            self.recent.add(id, state.fingerprint);
         }
         touched.now = now;
         touched.text = text;
@@ -186,9 +191,10 @@ impl Batch {
         self.recent.index();
         let touched = &self.touched;
         let still_so = |id: DocId, fingerprint: Fingerprint| {
+            let is_so = |state: State| state.reliable && state.fingerprint == fingerprint;
             touched
                 .get(&id)
-                .is_none_or(|touched| touched.now == Some((fingerprint, true)))
+                .is_none_or(|touched| touched.now.is_some_and(is_so))
         };
         let mut nearest = None;
         query::for_each_match(index, query, radius, |found| {

@@ -20,6 +20,10 @@ impl fmt::Display for DocId {
     }
 }
 
+/// A moment, in milliseconds since the beginning of 1970 (UTC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(pub u64);
+
 /// A document as a database keeps it: its id, its fingerprint, and its text if texts are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {

@@ -68,7 +68,7 @@ pub use builder::Builder;
 pub use bulk::{BulkEvent, BulkLoad, BulkReport};
 pub use change::{Change, Outcome};
 pub use database::{Database, Insertion, Settings};
-pub use document::{DocId, Document, Match};
+pub use document::{DocId, Document, Match, Timestamp};
 pub use error::{Error, Result};
 pub use feature::Feature;
 pub use fingerprint::{Fingerprint, Fingerprint128};

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::store::{DocumentEdit, Header, ReadView, Store, TextEdit};
+use crate::store::{DocumentEdit, Header, ReadView, State, Store, TextEdit};
 
 /// What the others differ from.
 pub(super) const CENTRE: Fingerprint = Fingerprint::from_bits(0x9e37_79b9_7f4a_7c15);
@@ -52,7 +52,11 @@ pub(super) fn store_of(folder: &TempDir, fingerprints: impl Iterator<Item = Fing
     let insert = |(id, fingerprint)| DocumentEdit {
         id: DocId(id),
         before: None,
-        after: Some((fingerprint, true)),
+        after: Some(State {
+            fingerprint,
+            reliable: true,
+            arrival: None,
+        }),
         text: TextEdit::Keep,
     };
     let mut transaction = store.write().unwrap();

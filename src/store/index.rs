@@ -3,6 +3,7 @@
 use redb::ReadableTable;
 
 use super::chunk::{Entry, pair};
+use super::edit::State;
 use super::packed::Step;
 use super::runs::Run;
 use super::tables::Tables;
@@ -51,8 +52,8 @@ pub(crate) trait Index: Sized {
     /// one if there is one, and as many as are at hand. Says, too, whether there may be more.
     fn documents_with(&self, fingerprint: u64, from: DocId) -> Result<(Vec<DocId>, bool)>;
 
-    /// The fingerprint of a document, and whether it is reliable.
-    fn document(&self, id: DocId) -> Result<Option<(Fingerprint, bool)>>;
+    /// What is stored of a document beside its text.
+    fn document(&self, id: DocId) -> Result<Option<State>>;
 }
 
 /// Documents of some fingerprints.
@@ -140,7 +141,7 @@ where
         self.documents_from(fingerprint, from)
     }
 
-    fn document(&self, id: DocId) -> Result<Option<(Fingerprint, bool)>> {
+    fn document(&self, id: DocId) -> Result<Option<State>> {
         let entry = self
             .fingerprints
             .first_in(pair(id.0, 0), pair(id.0, u64::MAX))?;
@@ -148,6 +149,10 @@ where
             return Ok(None);
         };
         let reliable = self.unreliable.first_in(id.0, id.0)?.is_none();
-        Ok(Some((Fingerprint::from_bits(entry.second()), reliable)))
+        Ok(Some(State {
+            fingerprint: Fingerprint::from_bits(entry.second()),
+            reliable,
+            arrival: None,
+        }))
     }
 }

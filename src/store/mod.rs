@@ -6,6 +6,7 @@ pub(crate) mod bulk;
 pub(crate) mod check;
 mod chunk;
 pub(crate) mod copy;
+mod edit;
 mod fault;
 mod index;
 mod new_file;
@@ -33,12 +34,13 @@ use new_file::NewFile;
 use runs::RunCache;
 use workers::Workers;
 
+pub(crate) use edit::{DocumentEdit, State, TextEdit};
 pub(crate) use index::{DocumentsOf, Index, SCANNED};
 pub(crate) use packed::Step;
 pub(crate) use read::ReadView;
 pub(crate) use runs::Run;
 pub(crate) use schema::Header;
-pub(crate) use write::{DocumentEdit, TextEdit, WriteTransaction};
+pub(crate) use write::WriteTransaction;
 
 /// An open database file.
 #[derive(Debug)]

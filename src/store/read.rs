@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::chunk::{Entry, pair};
+use super::edit::State;
 use super::fault::Place;
 use super::index::{DocumentsOf, Index, SCANNED};
 use super::packed::Step;
@@ -57,13 +58,13 @@ impl ReadView {
 
     /// A document, with its text where one is kept.
     pub(crate) fn whole_document(&self, id: DocId) -> Result<Option<Document>> {
-        let Some((fingerprint, reliable)) = self.tables.document(id)? else {
+        let Some(state) = self.tables.document(id)? else {
             return Ok(None);
         };
         Ok(Some(Document {
             id,
-            fingerprint,
-            reliable,
+            fingerprint: state.fingerprint,
+            reliable: state.reliable,
             text: self.text(id)?,
         }))
     }
@@ -263,7 +264,7 @@ impl Index for ReadView {
         self.tables.documents_with(fingerprint, from)
     }
 
-    fn document(&self, id: DocId) -> Result<Option<(Fingerprint, bool)>> {
+    fn document(&self, id: DocId) -> Result<Option<State>> {
         self.tables.document(id)
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use redb::ReadableTable;
 
 use super::chunk::{Entry, pair};
+use super::edit::{DocumentEdit, State, TextEdit};
 use super::fault::Place;
 use super::packed::{Op, Tally};
 use super::runs::{ChangedRuns, RunCache};
@@ -13,26 +14,6 @@ use super::tables::WriteTables;
 use super::texts;
 use crate::document::DocId;
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
-
-/// The net change of one document in one batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DocumentEdit {
-    pub(crate) id: DocId,
-    /// Fingerprint and reliability as stored, if the document is stored.
-    pub(crate) before: Option<(Fingerprint, bool)>,
-    /// Fingerprint and reliability as they shall be, if the document shall be stored.
-    pub(crate) after: Option<(Fingerprint, bool)>,
-    pub(crate) text: TextEdit,
-}
-
-/// What is to become of the stored text of a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TextEdit {
-    Keep,
-    Put(String),
-    Remove,
-}
 
 /// A write transaction on a database.
 pub(crate) struct WriteTransaction {
@@ -145,23 +126,24 @@ impl WriteTransaction {
     }
 
     fn apply_checked(&mut self, mut edits: Vec<DocumentEdit>) -> Result<()> {
-        edits.retain(|edit| edit.before != edit.after || edit.text != TextEdit::Keep);
+        edits.retain(DocumentEdit::changes_something);
         if edits.is_empty() {
             return Ok(());
         }
         self.changed = true;
         edits.sort_unstable_by_key(|edit| edit.id);
         let fingerprints = gathered(&edits, |edit| {
-            let entry = |(fingerprint, _): (Fingerprint, bool)| pair(edit.id.0, fingerprint.bits());
+            let entry = |state: State| pair(edit.id.0, state.fingerprint.bits());
             (edit.before.map(entry), edit.after.map(entry))
         });
         let unreliable = gathered(&edits, |edit| {
-            let entry = |(_, reliable): (Fingerprint, bool)| (!reliable).then_some(edit.id.0);
+            let entry = |state: State| (!state.reliable).then_some(edit.id.0);
             (edit.before.and_then(entry), edit.after.and_then(entry))
         });
         let block0 = gathered(&edits, |edit| {
-            let entry = |(fingerprint, reliable): (Fingerprint, bool)| {
-                reliable.then_some(pair(fingerprint.bits(), edit.id.0))
+            let entry = |state: State| {
+                let entry = pair(state.fingerprint.bits(), edit.id.0);
+                state.reliable.then_some(entry)
             };
             (edit.before.and_then(entry), edit.after.and_then(entry))
         });
