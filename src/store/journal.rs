@@ -1,0 +1,336 @@
+//! The journal: commits that are durable, and not yet in the tables.
+//!
+//! A commit of the storage engine writes hundreds of pages and syncs twice. So what a commit
+//! changes is appended, as one *record*, to a file beside the database, and many commits are
+//! merged into the tables at once. Records overwrite zeros that were written before: then a sync
+//! has nothing to write but the record, where a file that grows or has reserved blocks that were
+//! never written would have its metadata to write as well.
+//!
+//! The commits that are merged together are a *generation*. There are two files, used in turns:
+//! one takes the commits of a generation while those of the one before are merged. A file whose
+//! generation is merged is not emptied; the next but one takes it over and writes over it.
+//!
+//! What the bytes mean is in [`frame`] and [`payload`]. Nobody but the one who has the database
+//! open for writing touches the files, and readers are kept out meanwhile by the lock of the
+//! engine. About the disk this assumes what the engine does: that what is written leaves the
+//! bytes beside it alone, even if power fails.
+
+mod file;
+mod frame;
+mod payload;
+mod reader;
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, ErrorKind, IntoInnerError, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::chunk::checksum_on;
+use super::edit::DocumentEdit;
+use super::fault::Place;
+use super::new_file::sync_folder;
+use crate::error::{Error, Result};
+use file::{begin, create_like, open_existing, refuse_unless_older, write_zeros};
+use frame::{FIRST_RECORD, HEADER_BYTES, RecordHeader};
+use reader::{Extent, Owner, Reader};
+
+pub(crate) use frame::Identity;
+pub(crate) use payload::Counts;
+pub(crate) use reader::Visitor;
+
+/// The least by which a file grows.
+const LEAST_GROWTH_BYTES: u64 = 1 << 20;
+/// The most by which a file grows beyond what is asked of it; less than that it doubles.
+const MOST_GROWTH_BYTES: u64 = 16 << 20;
+
+/// Bytes that are gathered before they are written: more than most records have.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// The journal file of one generation, to which records are appended.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    file: File,
+    identity: Identity,
+    records: u64,
+    /// Where the next record begins.
+    end: u64,
+    /// How far the file is written, if only with zeros.
+    length: u64,
+    /// A record was perhaps written and perhaps not.
+    failed: bool,
+    place: Place,
+}
+
+/// What is under the name of a journal file.
+#[derive(Debug)]
+pub(crate) enum Found<T> {
+    /// No file, or one that was never begun.
+    Missing,
+    /// A journal of another generation or database. Nothing of it was read.
+    Other(Identity),
+    /// The journal that was looked for.
+    Sought(T),
+}
+
+impl<T> Found<T> {
+    /// The same, made of what was looked for.
+    pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Found<U> {
+        match self {
+            Self::Missing => Found::Missing,
+            Self::Other(identity) => Found::Other(identity),
+            Self::Sought(found) => Found::Sought(make(found)),
+        }
+    }
+}
+
+impl Journal {
+    /// The file for the journal of a generation.
+    pub(crate) fn path(database: &Path, generation: u64) -> PathBuf {
+        let mut path = database.as_os_str().to_os_string();
+        path.push(if generation % 2 == 1 {
+            ".journal-1"
+        } else {
+            ".journal-2"
+        });
+        path.into()
+    }
+
+    /// Begins the journal of a new generation, in a new file or in that of an older generation of
+    /// the same database. What is of any other kind is refused.
+    pub(crate) fn create(database: &Path, identity: Identity, place: &Place) -> Result<Self> {
+        let path = Self::path(database, identity.generation);
+        let file = match open_existing(&path, OpenOptions::new().read(true).write(true))? {
+            Some(file) => {
+                refuse_unless_older(&file, &path, identity, place)?;
+                Ok(file)
+            }
+            None => create_like(database, &path),
+        };
+        let (file, length) = file
+            .and_then(|file| begin(&file, identity).map(|length| (file, length)))
+            .map_err(|source| Error::Io {
+                action: "create",
+                path: path.clone(),
+                source,
+            })?;
+        // Also where the file was found: whoever created it may have come no further.
+        sync_folder(&path)?;
+        let extent = Extent {
+            records: 0,
+            end: FIRST_RECORD,
+        };
+        Ok(Self::at(file, identity, extent, length, place))
+    }
+
+    /// Hands over what the commits of a generation changed, one after the other in their order,
+    /// and returns its journal to append more.
+    ///
+    /// A commit that a killed process wrote and did not live to acknowledge is handed over like
+    /// the others, and is durable then.
+    pub(crate) fn replay(
+        database: &Path,
+        identity: Identity,
+        place: &Place,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<Found<Self>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        let (file, extent, length) = match read(database, identity, place, &options, visitor)? {
+            Found::Sought(found) => found,
+            Found::Other(identity) => return Ok(Found::Other(identity)),
+            Found::Missing => return Ok(Found::Missing),
+        };
+        file.sync_data().map_err(|source| Error::Io {
+            action: "make durable",
+            path: Self::path(database, identity.generation),
+            source,
+        })?;
+        let journal = Self::at(file, identity, extent, length, place);
+        Ok(Found::Sought(journal))
+    }
+
+    /// Like [`replay`](Self::replay), for a database that is opened for reading only: writes
+    /// nothing.
+    pub(crate) fn read(
+        database: &Path,
+        identity: Identity,
+        place: &Place,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<Found<()>> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        Ok(match read(database, identity, place, &options, visitor)? {
+            Found::Sought(_) => Found::Sought(()),
+            Found::Other(identity) => Found::Other(identity),
+            Found::Missing => Found::Missing,
+        })
+    }
+
+    /// Removes the file for the journal of a generation, whatever is in it, if there is one.
+    pub(crate) fn remove(database: &Path, generation: u64) -> Result<()> {
+        let path = Self::path(database, generation);
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != ErrorKind::NotFound => Err(Error::Io {
+                action: "remove",
+                path,
+                source,
+            }),
+            _ => sync_folder(&path),
+        }
+    }
+
+    fn at(file: File, identity: Identity, extent: Extent, length: u64, place: &Place) -> Self {
+        Self {
+            file,
+            identity,
+            records: extent.records,
+            end: extent.end,
+            length,
+            failed: false,
+            place: place.clone(),
+        }
+    }
+
+    /// Makes a commit durable: what it changed, and the totals after it.
+    ///
+    /// # Errors
+    /// [`Error::Storage`]: nothing was written. [`Error::CommitUnknown`]: all or nothing was, and
+    /// from then on everything is refused.
+    pub(crate) fn append(&mut self, edits: &[DocumentEdit], counts: Counts) -> Result<()> {
+        if self.failed {
+            return Err(self.refusal(std::io::Error::other("a commit before this one failed")));
+        }
+        let Ok(payload_bytes) = u32::try_from(payload::encoded_bytes(edits)) else {
+            return Err(self.refusal(std::io::Error::other(
+                "one commit can change no more than 4 GiB; make it several",
+            )));
+        };
+        let mut header = RecordHeader {
+            sequence: self.records,
+            payload_bytes,
+            payload_crc: 0,
+            // Fewer than bytes.
+            edits: edits.len() as u32,
+        };
+        let next = header.next(self.end);
+        self.grow_to(next).map_err(|cause| self.refusal(cause))?;
+        if let Err(cause) = self.write(&mut header, edits, counts) {
+            self.give_up();
+            return Err(Error::CommitUnknown {
+                path: self.place.path().to_path_buf(),
+                source: Box::new(cause),
+            });
+        }
+        self.records += 1;
+        self.end = next;
+        Ok(())
+    }
+
+    /// Bytes that are in use.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.end
+    }
+
+    /// Writes a record over what is at the end of the others: zeros, what an older generation
+    /// left, or a record of this generation that was cut short.
+    ///
+    /// Such a record has the same number and began at the same place, so its header is gone. If
+    /// it was longer, the rest of it stays behind the new one. That is a part of a payload and
+    /// has no header, so the next record is not found there until it is written.
+    fn write(
+        &self,
+        header: &mut RecordHeader,
+        edits: &[DocumentEdit],
+        counts: Counts,
+    ) -> std::io::Result<()> {
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(self.end + HEADER_BYTES as u64))?;
+        let summed = Summed { file, crc: 0 };
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, summed);
+        payload::encode(&mut out, edits, counts)?;
+        header.payload_crc = out.into_inner().map_err(IntoInnerError::into_error)?.crc;
+        file.seek(SeekFrom::Start(self.end))?;
+        file.write_all(&header.encode(self.identity))?;
+        file.sync_data()
+    }
+
+    /// Refuses all later records. One after this would pass for damage if this is not on the disk.
+    fn give_up(&mut self) {
+        self.failed = true;
+        // Whoever opens the database after a failed sync would read the record out of memory and
+        // take it for durable, although no sync will write it any more. If this fails too, there
+        // is nothing left to do.
+        let mut file = &self.file;
+        let _ = file
+            .seek(SeekFrom::Start(self.end))
+            .and_then(|_| file.write_all(&[0; HEADER_BYTES]));
+    }
+
+    /// Makes the file long enough. A disk that is full is noticed here, where it does no harm.
+    fn grow_to(&mut self, end: u64) -> std::io::Result<()> {
+        if end > self.length {
+            let more = self.length.clamp(LEAST_GROWTH_BYTES, MOST_GROWTH_BYTES);
+            write_zeros(&self.file, self.length, end + more)?;
+            self.length = end + more;
+        }
+        Ok(())
+    }
+
+    /// Nothing was written of a record.
+    fn refusal(&self, cause: std::io::Error) -> Error {
+        Error::Storage {
+            action: "write",
+            path: self.place.path().to_path_buf(),
+            source: Box::new(cause),
+        }
+    }
+}
+
+/// Reads a journal file; returns it with its records and its length.
+fn read(
+    database: &Path,
+    identity: Identity,
+    place: &Place,
+    options: &OpenOptions,
+    visitor: &mut Visitor<'_>,
+) -> Result<Found<(File, Extent, u64)>> {
+    let path = Journal::path(database, identity.generation);
+    let Some(file) = open_existing(&path, options)? else {
+        return Ok(Found::Missing);
+    };
+    let mut reader = Reader::new(&file, &path, place)?;
+    match reader.owner()? {
+        Owner::Known(found) if found == identity => {
+            let extent = reader.replay(identity, visitor)?;
+            let length = reader.length();
+            Ok(Found::Sought((file, extent, length)))
+        }
+        Owner::Known(found) => Ok(Found::Other(found)),
+        Owner::Unknown => {
+            reader.refuse_records(identity)?;
+            Ok(Found::Missing)
+        }
+    }
+}
+
+/// A file, and the crc32 of what is written to it.
+struct Summed<'f> {
+    file: &'f File,
+    crc: u32,
+}
+
+impl Write for Summed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let count = self.file.write(bytes)?;
+        let written = bytes.get(..count).unwrap_or(bytes);
+        self.crc = checksum_on(self.crc, written);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! The payload of a record: what a commit changed, and the totals after it.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..8 | how many documents there are after the commit |
+//! | 8..17 | 1 and the latest arrival, or 0 and 0 |
+//! | 17.. | the changes |
+//!
+//! A change is the id of the document, a byte of flags, and then what they announce, in this
+//! order: what was stored and what shall be stored, each a fingerprint and perhaps an arrival;
+//! the length of a text in four bytes, and the text as it is.
+//!
+//! | bit | the flag |
+//! |---|---|
+//! | 0, 3 | the document was stored, shall be stored |
+//! | 1, 4 | its fingerprint is reliable |
+//! | 2, 5 | there is an arrival |
+//! | 6 | a text is put |
+//! | 7 | the text is removed |
+
+use std::io::{Result, Write};
+use std::sync::Arc;
+
+use super::frame::Fields;
+use crate::document::{DocId, Timestamp};
+use crate::fingerprint::Fingerprint;
+use crate::store::edit::{DocumentEdit, State, TextEdit};
+
+/// Totals of a database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) documents: u64,
+    pub(crate) latest_arrival: Option<Timestamp>,
+}
+
+const COUNTS_BYTES: u64 = 17;
+/// The id and the flags.
+const LEAST_EDIT_BYTES: usize = 9;
+
+// The flags of a state.
+const STORED: u8 = 1;
+const RELIABLE: u8 = 2;
+const ARRIVED: u8 = 4;
+/// By how many bits the flags of the state that shall be are above those of the one that was.
+const AFTER_SHIFT: u32 = 3;
+
+const PUT_TEXT: u8 = 1 << 6;
+const REMOVE_TEXT: u8 = 1 << 7;
+
+/// How many bytes [`encode`] writes.
+pub(super) fn encoded_bytes(edits: &[DocumentEdit]) -> u64 {
+    COUNTS_BYTES + edits.iter().map(edit_bytes).sum::<u64>()
+}
+
+fn edit_bytes(edit: &DocumentEdit) -> u64 {
+    let state_bytes = |state: Option<State>| {
+        state.map_or(0, |state| if state.arrival.is_some() { 16 } else { 8 })
+    };
+    let text_bytes = match &edit.text {
+        TextEdit::Put(text) => 4 + text.len() as u64,
+        TextEdit::Keep | TextEdit::Remove => 0,
+    };
+    LEAST_EDIT_BYTES as u64 + state_bytes(edit.before) + state_bytes(edit.after) + text_bytes
+}
+
+/// Writes the payload of a record. No text is longer than its length field can say, since the
+/// payload as a whole is not.
+pub(super) fn encode(out: &mut impl Write, edits: &[DocumentEdit], counts: Counts) -> Result<()> {
+    out.write_all(&counts.documents.to_le_bytes())?;
+    let latest = counts.latest_arrival;
+    out.write_all(&[u8::from(latest.is_some())])?;
+    out.write_all(&latest.map_or(0, |Timestamp(time)| time).to_le_bytes())?;
+    edits.iter().try_for_each(|edit| encode_edit(out, edit))
+}
+
+fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
+    let text_flag = match edit.text {
+        TextEdit::Keep => 0,
+        TextEdit::Put(_) => PUT_TEXT,
+        TextEdit::Remove => REMOVE_TEXT,
+    };
+    let flags = flags_of(edit.before) | flags_of(edit.after) << AFTER_SHIFT | text_flag;
+    out.write_all(&edit.id.0.to_le_bytes())?;
+    out.write_all(&[flags])?;
+    for state in [edit.before, edit.after].into_iter().flatten() {
+        out.write_all(&state.fingerprint.bits().to_le_bytes())?;
+        if let Some(Timestamp(time)) = state.arrival {
+            out.write_all(&time.to_le_bytes())?;
+        }
+    }
+    if let TextEdit::Put(text) = &edit.text {
+        out.write_all(&(text.len() as u32).to_le_bytes())?;
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn flags_of(state: Option<State>) -> u8 {
+    state.map_or(0, |state| {
+        STORED + u8::from(state.reliable) * RELIABLE + u8::from(state.arrival.is_some()) * ARRIVED
+    })
+}
+
+/// What [`encode`] was given, or `None` if the bytes are something else than that many changes.
+pub(super) fn decode(payload: &[u8], edits: u32) -> Option<(Vec<DocumentEdit>, Counts)> {
+    let mut fields = Fields(payload);
+    let counts = Counts {
+        documents: fields.u64()?,
+        latest_arrival: match (fields.u8()?, fields.u64()?) {
+            (0, 0) => None,
+            (1, time) => Some(Timestamp(time)),
+            _ => return None,
+        },
+    };
+    let edits = usize::try_from(edits).ok()?;
+    // What is allocated is bounded by what was read.
+    let mut decoded = Vec::with_capacity(edits.min(payload.len() / LEAST_EDIT_BYTES));
+    for _ in 0..edits {
+        decoded.push(decode_edit(&mut fields)?);
+    }
+    fields.0.is_empty().then_some((decoded, counts))
+}
+
+fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
+    let id = DocId(fields.u64()?);
+    let flags = fields.u8()?;
+    Some(DocumentEdit {
+        id,
+        before: decode_state(fields, flags)?,
+        after: decode_state(fields, flags >> AFTER_SHIFT)?,
+        text: match (flags & PUT_TEXT != 0, flags & REMOVE_TEXT != 0) {
+            (false, false) => TextEdit::Keep,
+            (false, true) => TextEdit::Remove,
+            (true, false) => TextEdit::Put(decode_text(fields)?),
+            (true, true) => return None,
+        },
+    })
+}
+
+/// The state that the lowest flags announce, if they announce one.
+fn decode_state(fields: &mut Fields<'_>, flags: u8) -> Option<Option<State>> {
+    let has = |flag| flags & flag != 0;
+    if !has(STORED) {
+        return (!has(RELIABLE | ARRIVED)).then_some(None);
+    }
+    let fingerprint = Fingerprint::from_bits(fields.u64()?);
+    let arrival = if has(ARRIVED) {
+        Some(Timestamp(fields.u64()?))
+    } else {
+        None
+    };
+    Some(Some(State {
+        fingerprint,
+        reliable: has(RELIABLE),
+        arrival,
+    }))
+}
+
+fn decode_text(fields: &mut Fields<'_>) -> Option<Arc<str>> {
+    let length = usize::try_from(fields.u32()?).ok()?;
+    let text = std::str::from_utf8(fields.bytes(length)?).ok()?;
+    Some(Arc::from(text))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn state() -> impl Strategy<Value = Option<State>> {
+        let state = (any::<u64>(), any::<bool>(), any::<Option<u64>>());
+        proptest::option::of(state.prop_map(|(bits, reliable, arrival)| State {
+            fingerprint: Fingerprint::from_bits(bits),
+            reliable,
+            arrival: arrival.map(Timestamp),
+        }))
+    }
+
+    fn text() -> impl Strategy<Value = TextEdit> {
+        prop_oneof![
+            Just(TextEdit::Keep),
+            Just(TextEdit::Remove),
+            "\\PC{0,40}".prop_map(|text| TextEdit::Put(text.into())),
+        ]
+    }
+
+    /// Any change of a document.
+    pub(in crate::store::journal) fn edit() -> impl Strategy<Value = DocumentEdit> {
+        (any::<u64>(), state(), state(), text()).prop_map(|(id, before, after, text)| {
+            let id = DocId(id);
+            DocumentEdit {
+                id,
+                before,
+                after,
+                text,
+            }
+        })
+    }
+
+    fn counts() -> impl Strategy<Value = Counts> {
+        (any::<u64>(), any::<Option<u64>>()).prop_map(|(documents, arrival)| Counts {
+            documents,
+            latest_arrival: arrival.map(Timestamp),
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded_and_never_from_fewer_or_more_bytes(
+            edits in proptest::collection::vec(edit(), 0..6),
+            counts in counts(),
+        ) {
+            let mut bytes = Vec::new();
+            encode(&mut bytes, &edits, counts).unwrap();
+            prop_assert_eq!(bytes.len() as u64, encoded_bytes(&edits));
+            let number = edits.len() as u32;
+            for length in 0..bytes.len() {
+                prop_assert_eq!(decode(&bytes[..length], number), None);
+            }
+            prop_assert_eq!(decode(&bytes, number + 1), None);
+            prop_assert_eq!(decode(&bytes, number), Some((edits, counts)));
+            bytes.push(0);
+            prop_assert_eq!(decode(&bytes, number), None);
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            edits in any::<u32>(),
+        ) {
+            if let Some((decoded, counts)) = decode(&bytes, edits) {
+                let mut again = Vec::new();
+                encode(&mut again, &decoded, counts).unwrap();
+                prop_assert_eq!(again, bytes);
+            }
+        }
+    }
+}

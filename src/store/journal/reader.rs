@@ -1,0 +1,198 @@
+//! Reads a journal file from its beginning to the end of what was acknowledged.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use super::frame::{
+    ALIGNMENT_BYTES, FIRST_RECORD, FORMAT_VERSION, FileHeader, HEADER_BYTES, Identity, RecordHeader,
+};
+use super::payload::{self, Counts};
+use crate::error::{Error, Result};
+use crate::store::chunk::checksum_on;
+use crate::store::edit::DocumentEdit;
+use crate::store::fault::Place;
+
+/// Bytes that are read at a time.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// What takes the changes of one commit after the other.
+pub(crate) type Visitor<'v> = dyn FnMut(Vec<DocumentEdit>, Counts) -> Result<()> + 'v;
+
+/// The records of a journal file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) records: u64,
+    /// Where the next one will begin.
+    pub(super) end: u64,
+}
+
+/// Whose journal a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    Known(Identity),
+    /// The file was never begun, or its header is damaged.
+    Unknown,
+}
+
+/// A journal file that is read. No more of it is in memory at once than the largest record.
+pub(super) struct Reader<'f> {
+    file: BufReader<&'f File>,
+    length: u64,
+    /// Where in the file the next byte is read.
+    position: u64,
+    path: &'f Path,
+    place: &'f Place,
+}
+
+impl<'f> Reader<'f> {
+    /// A file that was just opened, of the database at `place`.
+    pub(super) fn new(file: &'f File, path: &'f Path, place: &'f Place) -> Result<Self> {
+        let metadata = file.metadata().map_err(|cause| reading(path, cause))?;
+        Ok(Self {
+            file: BufReader::with_capacity(BUFFER_BYTES, file),
+            length: metadata.len(),
+            position: 0,
+            path,
+            place,
+        })
+    }
+
+    /// Bytes of the file.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Whose journal the file is. Refuses what is no journal, or one that is not understood.
+    pub(super) fn owner(&mut self) -> Result<Owner> {
+        let header = self.header_at(0)?;
+        match header.map_or(FileHeader::Blank, |bytes| FileHeader::decode(&bytes)) {
+            FileHeader::Sound(identity) => Ok(Owner::Known(identity)),
+            FileHeader::Blank | FileHeader::Damaged => Ok(Owner::Unknown),
+            FileHeader::Version(found) => Err(Error::FormatVersion {
+                path: self.path.to_path_buf(),
+                found,
+                supported: FORMAT_VERSION,
+            }),
+            FileHeader::Foreign => Err(self.corrupt("does not begin like one")),
+        }
+    }
+
+    /// Hands over what each commit changed, in their order.
+    ///
+    /// The first place where no sound record is that could be the next one is the end: a record
+    /// that was cut short by a crash was never acknowledged. But each record is durable before
+    /// the next one is begun. So if there is a later one, it is damage that made this one
+    /// unreadable, and what follows cannot be applied without it.
+    pub(super) fn replay(
+        &mut self,
+        identity: Identity,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<Extent> {
+        let mut extent = Extent {
+            records: 0,
+            end: FIRST_RECORD,
+        };
+        let mut payload = Vec::new();
+        while let Some(header) = self.record_at(extent.end, identity)?
+            && header.sequence == extent.records
+            && self.read_payload(header, extent.end, &mut payload)?
+        {
+            let number = extent.records;
+            let (edits, counts) = payload::decode(&payload, header.edits).ok_or_else(|| {
+                self.corrupt(&format!("holds no changes of documents in record {number}"))
+            })?;
+            visitor(edits, counts)?;
+            extent.records += 1;
+            extent.end = header.next(extent.end);
+        }
+        let number = extent.records;
+        if let Some(later) = self.find_record(extent.end, number + 1, identity)? {
+            return Err(self.corrupt(&format!(
+                "has lost record {number}, which is before record {later}"
+            )));
+        }
+        Ok(extent)
+    }
+
+    /// Refuses a file that holds records of this identity although its header does not say so.
+    pub(super) fn refuse_records(&mut self, identity: Identity) -> Result<()> {
+        match self.find_record(FIRST_RECORD, 0, identity)? {
+            Some(_) => Err(self.corrupt("has lost its header")),
+            None => Ok(()),
+        }
+    }
+
+    /// The sequence number of the first record in the file, at `from` or later, that has at least
+    /// the number `least`. Looks at every place where one could begin.
+    fn find_record(&mut self, from: u64, least: u64, identity: Identity) -> Result<Option<u64>> {
+        let mut start = from;
+        while let Some(bytes) = self.header_at(start)? {
+            if let Some(header) = RecordHeader::decode(&bytes, identity)
+                && header.sequence >= least
+            {
+                return Ok(Some(header.sequence));
+            }
+            start += ALIGNMENT_BYTES;
+        }
+        Ok(None)
+    }
+
+    fn record_at(&mut self, start: u64, identity: Identity) -> Result<Option<RecordHeader>> {
+        let bytes = self.header_at(start)?;
+        Ok(bytes.and_then(|bytes| RecordHeader::decode(&bytes, identity)))
+    }
+
+    /// Reads the payload of the record whose header was just read; whether it is sound.
+    fn read_payload(
+        &mut self,
+        header: RecordHeader,
+        start: u64,
+        payload: &mut Vec<u8>,
+    ) -> Result<bool> {
+        if header.payload_end(start) > self.length {
+            return Ok(false);
+        }
+        // It fits into the file, so a length is not allocated only because it was read.
+        payload.resize(header.payload_bytes as usize, 0);
+        self.read(payload)?;
+        Ok(checksum_on(0, payload) == header.payload_crc)
+    }
+
+    /// As many bytes as a header has, if there are so many.
+    fn header_at(&mut self, start: u64) -> Result<Option<[u8; HEADER_BYTES]>> {
+        let mut bytes = [0; HEADER_BYTES];
+        if start + bytes.len() as u64 > self.length {
+            return Ok(None);
+        }
+        // Keeps what is buffered, where a plain seek would read it again.
+        self.file
+            .seek_relative(start as i64 - self.position as i64)
+            .map_err(|cause| reading(self.path, cause))?;
+        self.position = start;
+        self.read(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> Result<()> {
+        self.file
+            .read_exact(bytes)
+            .map_err(|cause| reading(self.path, cause))?;
+        self.position += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn corrupt(&self, what: &str) -> Error {
+        self.place
+            .corrupt(format!("its journal {} {what}", self.path.display()))
+    }
+}
+
+/// A read of a journal file failed.
+fn reading(path: &Path, cause: std::io::Error) -> Error {
+    Error::Storage {
+        action: "read",
+        path: path.to_path_buf(),
+        source: Box::new(cause),
+    }
+}

@@ -1,0 +1,521 @@
+//! The journal file as a whole: cut, damaged, torn, taken over.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::frame::ALIGNMENT_BYTES;
+use super::payload::tests::edit;
+use super::*;
+use crate::document::{DocId, Timestamp};
+use crate::fingerprint::Fingerprint;
+use crate::store::edit::{State, TextEdit};
+
+type Batch = (Vec<DocumentEdit>, Counts);
+
+const DATABASE: u64 = 0x5eed_0123_4567_89ab;
+
+fn generation(generation: u64) -> Identity {
+    Identity {
+        database: DATABASE,
+        generation,
+    }
+}
+
+/// A folder for a database, which need not be there itself.
+struct Folder {
+    _folder: TempDir,
+    database: PathBuf,
+    place: Place,
+}
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("docs.simdb");
+        Self {
+            place: Place::new(&database),
+            database,
+            _folder: folder,
+        }
+    }
+
+    fn file(&self) -> PathBuf {
+        Journal::path(&self.database, 1)
+    }
+
+    fn create(&self, identity: Identity) -> Result<Journal> {
+        Journal::create(&self.database, identity, &self.place)
+    }
+
+    fn journal_of(&self, batches: &[Batch]) -> Journal {
+        let mut journal = self.create(generation(1)).unwrap();
+        append(&mut journal, batches);
+        journal
+    }
+
+    fn replay(&self, identity: Identity) -> Result<(Found<Journal>, Vec<Batch>)> {
+        let mut batches = Vec::new();
+        let mut visitor = |edits, counts| {
+            batches.push((edits, counts));
+            Ok(())
+        };
+        let found = Journal::replay(&self.database, identity, &self.place, &mut visitor)?;
+        Ok((found, batches))
+    }
+
+    /// The batches of generation 1; reading and replaying must agree.
+    fn batches(&self) -> Result<Vec<Batch>> {
+        let mut read = Vec::new();
+        let mut visitor = |edits, counts| {
+            read.push((edits, counts));
+            Ok(())
+        };
+        let found = Journal::read(&self.database, generation(1), &self.place, &mut visitor)?;
+        assert!(matches!(found, Found::Sought(())), "{found:?}");
+        assert_eq!(self.replay(generation(1)).unwrap().1, read);
+        Ok(read)
+    }
+
+    fn reopen(&self) -> Journal {
+        match self.replay(generation(1)).unwrap() {
+            (Found::Sought(journal), _) => journal,
+            (other, _) => panic!("{other:?}"),
+        }
+    }
+}
+
+fn append(journal: &mut Journal, batches: &[Batch]) {
+    for (edits, counts) in batches {
+        journal.append(edits, *counts).unwrap();
+    }
+}
+
+fn insertion(id: u64, text: &str) -> DocumentEdit {
+    DocumentEdit {
+        id: DocId(id),
+        before: None,
+        after: Some(State {
+            fingerprint: Fingerprint::from_bits(id.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            reliable: true,
+            arrival: None,
+        }),
+        text: TextEdit::Put(text.into()),
+    }
+}
+
+fn counts(documents: u64) -> Counts {
+    Counts {
+        documents,
+        latest_arrival: Some(Timestamp(documents)),
+    }
+}
+
+/// Batches of one insertion with texts of these lengths.
+fn batches_of(lengths: &[usize]) -> Vec<Batch> {
+    let batch = |(n, length): (usize, &usize)| {
+        let id = n as u64 + 1;
+        (vec![insertion(id, &"x".repeat(*length))], counts(id))
+    };
+    lengths.iter().enumerate().map(batch).collect()
+}
+
+fn is_corrupt<T>(result: &Result<T>) -> bool {
+    matches!(result, Err(Error::Corrupt { .. }))
+}
+
+#[test]
+fn every_kind_of_change_comes_back_in_order() {
+    let state = |bits, reliable, arrival: Option<u64>| {
+        Some(State {
+            fingerprint: Fingerprint::from_bits(bits),
+            reliable,
+            arrival: arrival.map(Timestamp),
+        })
+    };
+    let states = [
+        None,
+        state(0, true, None),
+        state(u64::MAX, false, None),
+        state(5, true, Some(0)),
+        state(6, false, Some(u64::MAX)),
+    ];
+    let texts = [
+        TextEdit::Keep,
+        TextEdit::Remove,
+        TextEdit::Put("".into()),
+        TextEdit::Put("短 text".into()),
+        TextEdit::Put("long ".repeat(100_000).into()),
+    ];
+    let mut batches = vec![(Vec::new(), Counts::default())];
+    for before in states {
+        for after in states {
+            let edits = texts.iter().enumerate().map(|(id, text)| DocumentEdit {
+                id: DocId(id as u64),
+                before,
+                after,
+                text: text.clone(),
+            });
+            batches.push((edits.collect(), counts(3)));
+        }
+    }
+    let folder = Folder::new();
+    folder.journal_of(&batches);
+    assert_eq!(folder.batches().unwrap(), batches);
+}
+
+#[test]
+fn more_can_be_appended_after_reopening() {
+    let folder = Folder::new();
+    let batches = batches_of(&[10, 0, 70, 200, 3]);
+    folder.journal_of(&batches[..2]);
+    for position in 2..batches.len() {
+        append(&mut folder.reopen(), &batches[position..=position]);
+        assert_eq!(folder.batches().unwrap(), batches[..=position]);
+    }
+    assert_eq!(folder.reopen().bytes() % ALIGNMENT_BYTES, 0);
+}
+
+#[test]
+fn appending_does_not_change_the_length_of_the_file_until_it_is_full() {
+    let folder = Folder::new();
+    let mut journal = folder.create(generation(1)).unwrap();
+    let length = || folder.file().metadata().unwrap().len();
+    assert_eq!(length(), file::LEAST_BYTES);
+    let batches = batches_of(&[1000; 2000]);
+    for batch in &batches {
+        let before = length();
+        append(&mut journal, std::slice::from_ref(batch));
+        assert!(length() == before || journal.bytes() > before);
+        assert_eq!(length(), journal.length);
+    }
+    assert_eq!(folder.batches().unwrap(), batches);
+}
+
+#[test]
+fn a_file_cut_within_the_last_record_holds_the_others() {
+    let folder = Folder::new();
+    let batches = batches_of(&[10, 100]);
+    let mut journal = folder.create(generation(1)).unwrap();
+    append(&mut journal, &batches[..1]);
+    let start = journal.bytes();
+    append(&mut journal, &batches[1..]);
+    let payload_end = start + 32 + payload::encoded_bytes(&batches[1].0);
+    let bytes = std::fs::read(folder.file()).unwrap();
+    for cut in start..=payload_end {
+        std::fs::write(folder.file(), &bytes[..cut as usize]).unwrap();
+        let kept = if cut == payload_end { 2 } else { 1 };
+        assert_eq!(folder.batches().unwrap(), batches[..kept], "{cut}");
+        // The rest can be written again.
+        append(&mut folder.reopen(), &batches[kept..]);
+        assert_eq!(folder.batches().unwrap(), batches, "{cut}");
+    }
+}
+
+#[test]
+fn a_flipped_byte_never_gives_other_batches() {
+    let folder = Folder::new();
+    let batches = batches_of(&[10, 0, 100]);
+    let used = folder.journal_of(&batches).bytes();
+    let bytes = std::fs::read(folder.file()).unwrap();
+    let (mut whole, mut shortened, mut refused) = (0, 0, 0);
+    for position in 0..used as usize {
+        for flip in [0x01, 0x80, 0xff] {
+            let mut damaged = bytes[..used as usize].to_vec();
+            damaged[position] ^= flip;
+            std::fs::write(folder.file(), &damaged).unwrap();
+            match folder.batches() {
+                Ok(read) if read == batches => whole += 1,
+                Ok(read) if read == batches[..2] => shortened += 1,
+                result => {
+                    assert!(is_corrupt(&result), "{position}: {result:?}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(whole > 0 && shortened > 0 && refused > 0);
+}
+
+#[test]
+fn the_loss_of_a_record_before_others_is_damage() {
+    let folder = Folder::new();
+    let batches = batches_of(&[10, 0, 100]);
+    let mut starts = Vec::new();
+    let mut journal = folder.create(generation(1)).unwrap();
+    for batch in &batches {
+        starts.push(journal.bytes() as usize);
+        append(&mut journal, std::slice::from_ref(batch));
+    }
+    let bytes = std::fs::read(folder.file()).unwrap();
+    for lost in [0, 1] {
+        let mut damaged = bytes.clone();
+        damaged[starts[lost]..starts[lost + 1]].fill(0);
+        std::fs::write(folder.file(), &damaged).unwrap();
+        let message = folder.replay(generation(1)).unwrap_err().to_string();
+        let expected = format!(
+            "has lost record {lost}, which is before record {}",
+            lost + 1
+        );
+        assert!(message.contains(&expected), "{message}");
+    }
+}
+
+#[test]
+fn a_longer_record_that_was_cut_short_leaves_nothing_behind() {
+    let batches = batches_of(&[10, 1000]);
+    let shorter = batches_of(&[0, 20, 0, 30]);
+    let folder = Folder::new();
+    let mut journal = folder.journal_of(&batches[..1]);
+    let start = journal.bytes() as usize;
+    append(&mut journal, &batches[1..]);
+    let end = journal.bytes() as usize;
+    let whole = std::fs::read(folder.file()).unwrap();
+    for cut in (start..end - 64).step_by(16) {
+        // Either what is in front came to the disk, or what is behind.
+        for lost in [cut..end, start..cut + 1] {
+            let mut torn = whole.clone();
+            torn[lost].fill(0);
+            std::fs::write(folder.file(), &torn).unwrap();
+            assert_eq!(folder.batches().unwrap(), batches[..1]);
+            let mut expected = batches[..1].to_vec();
+            for batch in &shorter {
+                append(&mut folder.reopen(), std::slice::from_ref(batch));
+                expected.push(batch.clone());
+                assert_eq!(folder.batches().unwrap(), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_never_begun_is_missing_and_can_be_begun() {
+    let folder = Folder::new();
+    let begun = folder.create(generation(1)).map(drop);
+    assert!(begun.is_ok());
+    let bytes = std::fs::read(folder.file()).unwrap();
+    let mut half = bytes.clone();
+    half[20..32].fill(0);
+    for unfinished in [&[][..], &[0; 31], &[0; 5000], &bytes[..31], &half] {
+        std::fs::write(folder.file(), unfinished).unwrap();
+        let (found, batches) = folder.replay(generation(1)).unwrap();
+        assert!(matches!(found, Found::Missing) && batches.is_empty());
+        let batches = batches_of(&[5]);
+        folder.journal_of(&batches);
+        assert_eq!(folder.batches().unwrap(), batches);
+    }
+}
+
+#[test]
+fn records_without_the_header_of_the_file_are_damage() {
+    let folder = Folder::new();
+    folder.journal_of(&batches_of(&[5, 5]));
+    let mut bytes = std::fs::read(folder.file()).unwrap();
+    bytes[..32].fill(0);
+    std::fs::write(folder.file(), &bytes).unwrap();
+    assert!(is_corrupt(&folder.replay(generation(1))));
+    // Of a generation that nobody asks for they mean nothing.
+    let (found, _) = folder.replay(generation(3)).unwrap();
+    assert!(matches!(found, Found::Missing));
+}
+
+#[test]
+fn a_file_of_another_generation_or_database_is_told_apart_and_kept() {
+    let folder = Folder::new();
+    folder.journal_of(&batches_of(&[5]));
+    let foreign = Identity {
+        database: DATABASE + 1,
+        generation: 3,
+    };
+    for identity in [generation(3), foreign] {
+        let (found, batches) = folder.replay(identity).unwrap();
+        assert!(matches!(found, Found::Other(found) if found == generation(1)));
+        assert!(batches.is_empty());
+    }
+    assert!(is_corrupt(&folder.create(foreign)));
+    assert!(is_corrupt(&folder.create(generation(1))));
+    assert_eq!(folder.batches().unwrap().len(), 1);
+    assert!(folder.create(generation(3)).is_ok());
+    assert!(is_corrupt(&folder.create(generation(1))));
+}
+
+#[test]
+fn what_is_no_journal_is_left_alone() {
+    let folder = Folder::new();
+    let letter = "Dear reader, this is not a journal of anything.";
+    std::fs::write(folder.file(), letter).unwrap();
+    assert!(is_corrupt(&folder.replay(generation(1))));
+    assert!(is_corrupt(&folder.create(generation(1))));
+    assert_eq!(std::fs::read_to_string(folder.file()).unwrap(), letter);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_not_followed() {
+    let folder = Folder::new();
+    let elsewhere = folder.database.with_file_name("elsewhere");
+    std::os::unix::fs::symlink(&elsewhere, folder.file()).unwrap();
+    assert!(matches!(
+        folder.create(generation(1)),
+        Err(Error::Io { .. })
+    ));
+    std::fs::write(&elsewhere, "").unwrap();
+    assert!(matches!(
+        folder.create(generation(1)),
+        Err(Error::Io { .. })
+    ));
+    assert!(matches!(
+        folder.replay(generation(1)),
+        Err(Error::Io { .. })
+    ));
+    assert_eq!(std::fs::read(&elsewhere).unwrap(), b"");
+    Journal::remove(&folder.database, 1).unwrap();
+    assert!(elsewhere.exists() && folder.create(generation(1)).is_ok());
+}
+
+#[test]
+fn generations_take_turns_with_two_files() {
+    let folder = Folder::new();
+    let name = |number| {
+        let path = Journal::path(&folder.database, number);
+        path.file_name().unwrap().to_str().unwrap().to_owned()
+    };
+    assert_eq!(name(1), "docs.simdb.journal-1");
+    assert_eq!(name(2), "docs.simdb.journal-2");
+    assert_eq!(name(3), name(1));
+    let (first, second) = (batches_of(&[1]), batches_of(&[2, 3]));
+    folder.journal_of(&first);
+    append(&mut folder.create(generation(2)).unwrap(), &second);
+    assert_eq!(folder.batches().unwrap(), first);
+    assert_eq!(folder.replay(generation(2)).unwrap().1, second);
+}
+
+#[test]
+fn a_removed_file_is_missing() {
+    let folder = Folder::new();
+    Journal::remove(&folder.database, 1).unwrap();
+    folder.journal_of(&batches_of(&[5]));
+    Journal::remove(&folder.database, 1).unwrap();
+    assert!(!folder.file().exists());
+    let (found, _) = folder.replay(generation(1)).unwrap();
+    assert!(matches!(found, Found::Missing));
+}
+
+#[test]
+fn after_a_failed_write_everything_is_refused_until_reopening() {
+    let folder = Folder::new();
+    let batches = batches_of(&[5, 6]);
+    let mut journal = folder.journal_of(&batches[..1]);
+    let writable = std::mem::replace(&mut journal.file, File::open(folder.file()).unwrap());
+    let (edits, counts) = &batches[1];
+    let failed = journal.append(edits, *counts);
+    assert!(matches!(failed, Err(Error::CommitUnknown { .. })));
+    journal.file = writable;
+    for _ in 0..2 {
+        let refused = journal.append(edits, *counts);
+        assert!(matches!(
+            refused,
+            Err(Error::Storage {
+                action: "write",
+                ..
+            })
+        ));
+    }
+    assert_eq!(folder.batches().unwrap(), batches[..1]);
+    append(&mut folder.reopen(), &batches[1..]);
+    assert_eq!(folder.batches().unwrap(), batches);
+}
+
+#[test]
+fn a_record_that_failed_is_not_read_after_reopening() {
+    let folder = Folder::new();
+    let batches = batches_of(&[5, 6]);
+    let mut journal = folder.journal_of(&batches);
+    // As if the sync of the second one had failed.
+    journal.end = FIRST_RECORD + 128;
+    journal.give_up();
+    assert_eq!(folder.batches().unwrap(), batches[..1]);
+}
+
+#[test]
+fn where_the_file_cannot_grow_nothing_is_written_and_nothing_lost() {
+    let folder = Folder::new();
+    let batches = batches_of(&[5, 2_000_000]);
+    let mut journal = folder.journal_of(&batches[..1]);
+    let writable = std::mem::replace(&mut journal.file, File::open(folder.file()).unwrap());
+    let (edits, counts) = &batches[1];
+    let refused = journal.append(edits, *counts);
+    assert!(matches!(
+        refused,
+        Err(Error::Storage {
+            action: "write",
+            ..
+        })
+    ));
+    journal.file = writable;
+    append(&mut journal, &batches[1..]);
+    assert_eq!(folder.batches().unwrap(), batches);
+}
+
+#[test]
+fn a_commit_of_more_than_a_record_holds_is_refused() {
+    let folder = Folder::new();
+    let mut journal = folder.create(generation(1)).unwrap();
+    let text: Arc<str> = "x".repeat(1 << 20).into();
+    let edits: Vec<_> = (0..4096)
+        .map(|id| DocumentEdit {
+            text: TextEdit::Put(Arc::clone(&text)),
+            ..insertion(id, "")
+        })
+        .collect();
+    let refused = journal.append(&edits, counts(1));
+    assert!(matches!(
+        refused,
+        Err(Error::Storage {
+            action: "write",
+            ..
+        })
+    ));
+    let batches = batches_of(&[5]);
+    append(&mut journal, &batches);
+    assert_eq!(folder.batches().unwrap(), batches);
+}
+
+#[test]
+fn an_error_of_the_visitor_ends_the_replay() {
+    let folder = Folder::new();
+    folder.journal_of(&batches_of(&[5, 6, 7]));
+    let mut seen = 0;
+    let mut visitor = |_, _| {
+        seen += 1;
+        Err(folder.place.corrupt("enough"))
+    };
+    let result = Journal::read(&folder.database, generation(1), &folder.place, &mut visitor);
+    assert!(is_corrupt(&result));
+    assert_eq!(seen, 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn a_file_that_is_taken_over_never_gives_what_was_in_it_before(
+        generations in proptest::collection::vec(
+            proptest::collection::vec(proptest::collection::vec(edit(), 0..4), 0..6),
+            1..5,
+        ),
+    ) {
+        let folder = Folder::new();
+        for (position, batches) in generations.iter().enumerate() {
+            let identity = generation(2 * position as u64 + 1);
+            let mut journal = folder.create(identity).unwrap();
+            let mut expected = Vec::new();
+            prop_assert_eq!(&folder.replay(identity).unwrap().1, &expected);
+            for edits in batches {
+                journal.append(edits, counts(7)).unwrap();
+                expected.push((edits.clone(), counts(7)));
+                prop_assert_eq!(&folder.replay(identity).unwrap().1, &expected);
+            }
+        }
+    }
+}
