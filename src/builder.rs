@@ -5,13 +5,14 @@ use std::path::Path;
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::recipe::Recipe;
+use crate::retention::Retention;
 use crate::store::{Header, Store};
 
 /// How a database is to be created or opened.
 ///
-/// The recipe, whether texts are kept, and whether the database is frozen are fixed when it is
-/// created. Opening reads them from the file; there, a recipe that was asked for must be the one
-/// in the file, and the other two are not looked at.
+/// The recipe, whether texts and arrival times are kept, and whether the database is frozen are
+/// fixed when it is created. Opening reads them from the file; there, a recipe that was asked for
+/// must be the one in the file, and the others are not looked at.
 ///
 /// ```
 /// use simdb::{Database, Recipe};
@@ -30,6 +31,7 @@ pub struct Builder {
     cache_bytes: Option<usize>,
     recipe: Option<Recipe>,
     keep_texts: bool,
+    retention: Option<Retention>,
     frozen: bool,
 }
 
@@ -62,6 +64,14 @@ impl Builder {
         self
     }
 
+    /// Keeps the arrival time of each document, and says how long a document stays; no times are
+    /// kept unless set. [`create`](Self::create) refuses a window that cannot be kept. Takes 32
+    /// bytes a document, and room for more.
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention = Some(retention);
+        self
+    }
+
     /// Whether the database will be loaded once, with
     /// [`bulk_create`](Self::bulk_create), and never changed: it then takes the least room.
     /// [`create`](Self::create) refuses it.
@@ -75,9 +85,10 @@ impl Builder {
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] if there is anything at `path`; [`Error::Io`] and
-    /// [`Error::Storage`] if the folder does not take a file; [`Error::FrozenEmpty`].
+    /// [`Error::Storage`] if the folder does not take a file; [`Error::FrozenEmpty`],
+    /// [`Error::RetentionWindow`].
     pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
-        let store = Store::create(path.as_ref(), self.header(), self.cache())?;
+        let store = Store::create(path.as_ref(), self.header()?, self.cache())?;
         Database::over(store, self.recipe.as_ref())
     }
 
@@ -120,12 +131,16 @@ impl Builder {
         Database::over(store, self.recipe.as_ref())
     }
 
-    pub(crate) fn header(&self) -> Header {
-        Header {
+    pub(crate) fn header(&self) -> Result<Header> {
+        if let Some(retention) = &self.retention {
+            retention.window_ms()?;
+        }
+        Ok(Header {
             recipe: self.recipe.unwrap_or_default().description(),
             keep_texts: self.keep_texts,
             frozen: self.frozen,
-        }
+            retention: self.retention,
+        })
     }
 
     fn cache(&self) -> usize {

@@ -21,7 +21,8 @@ pub use crate::store::bulk::{BulkEvent, BulkReport};
 /// alike, is left as it is.
 ///
 /// Sorting stays within the memory given, at least 16 MiB; what does not fit is sorted in unnamed
-/// temporary files in the folder of the database, up to 40 bytes a document. A load into an
+/// temporary files in the folder of the database, up to 40 bytes a document, 80 where
+/// arrival times are kept. A load into an
 /// existing database also uses that database's cache.
 ///
 /// A load into a new file that keeps no texts is fastest when ids ascend in the order of pushes:
@@ -64,7 +65,7 @@ impl Builder {
         memory_bytes: u64,
     ) -> Result<BulkLoad<'static>> {
         Ok(BulkLoad {
-            load: Load::create(path.as_ref(), &self.header(), memory_bytes)?,
+            load: Load::create(path.as_ref(), &self.header()?, memory_bytes)?,
             database: PhantomData,
         })
     }
@@ -85,7 +86,8 @@ impl Database {
 
 impl BulkLoad<'_> {
     /// Adds a document. Documents are numbered from 0 as they are pushed; of several with one id
-    /// the first counts.
+    /// the first counts. Where arrival times are kept, those without one arrive when the load
+    /// began.
     ///
     /// # Errors
     /// [`Error::TextTooLong`](crate::Error::TextTooLong): the document is not taken, the load can
@@ -107,7 +109,8 @@ impl BulkLoad<'_> {
     /// # Cost
     /// Four sorts of n records of 8 or 16 bytes, and one of 24 bytes a document from the first on
     /// whose id does not ascend. Each page of a new file is written once; those of the documents
-    /// before that first one twice.
+    /// before that first one twice. Where arrival times are kept, two more sorts of 16 bytes a
+    /// document, and one of 24 beside the first.
     pub fn finish(self, observer: impl FnMut(BulkEvent) -> ControlFlow<()>) -> Result<BulkReport> {
         self.load.finish(observer)
     }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::block::{self, BLOCKS, Probes};
-use crate::document::{DocId, Document, Match};
+use crate::document::{DocId, Document, Match, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::query;
-use crate::store::{DocumentEdit, Index, State, TextEdit};
+use crate::retention::Expiry;
+use crate::store::{DocumentEdit, Index, State, TextEdit, View};
 
 /// One change of a database.
 ///
@@ -31,6 +32,24 @@ pub enum Change {
     Upsert(Document),
     /// Remove the document with this id.
     Remove(DocId),
+    /// Remove the document with this id if it arrived before this moment.
+    RemoveOlder {
+        /// The document.
+        id: DocId,
+        /// The moment; what arrived then stays.
+        than: Timestamp,
+    },
+}
+
+impl Change {
+    /// When what it brings arrives.
+    fn arrival(&self) -> Option<Timestamp> {
+        match self {
+            Self::Insert(document) | Self::Upsert(document) => document.arrival,
+            Self::InsertUnique { document, .. } => document.arrival,
+            Self::Remove(_) | Self::RemoveOlder { .. } => None,
+        }
+    }
 }
 
 /// What became of a [`Change`].
@@ -58,7 +77,7 @@ pub enum Outcome {
         /// The fingerprint it had.
         stored: Fingerprint,
     },
-    /// There was no document to remove.
+    /// There was no document to remove, or none that is so old.
     Missing,
 }
 
@@ -67,6 +86,8 @@ pub enum Outcome {
 pub(crate) struct Batch {
     touched: HashMap<DocId, Touched>,
     recent: Recent,
+    /// What is expired, given the changes so far; nothing before the first.
+    expiry: Option<Expiry>,
 }
 
 /// A document that some change of the batch looked at.
@@ -77,15 +98,19 @@ struct Touched {
 }
 
 impl Batch {
-    /// Decides one change. `index` is the database as it was before the batch.
-    pub(crate) fn decide(&mut self, change: Change, index: &impl Index) -> Result<Outcome> {
-        let id = match &change {
+    /// Decides one change. `view` is the database as it was before the batch.
+    pub(crate) fn decide(&mut self, change: &Change, view: &View<impl Index>) -> Result<Outcome> {
+        let id = match change {
             Change::Insert(document) | Change::Upsert(document) => document.id,
             Change::InsertUnique { document, .. } => document.id,
-            Change::Remove(id) => *id,
+            Change::Remove(id) | Change::RemoveOlder { id, .. } => *id,
         };
-        let stored = self.look_up(id, index)?.map(|state| state.fingerprint);
-        Ok(match (change, stored) {
+        let expiry = *self.expiry.get_or_insert_with(|| view.expiry());
+        // What a document meets is what is there when it arrives.
+        self.go_on(change.arrival());
+        let state = self.look_up(id, view)?;
+        let stored = state.map(|state| state.fingerprint);
+        let outcome = match (change, stored) {
             (Change::Insert(_) | Change::InsertUnique { .. }, Some(stored)) => {
                 Outcome::Exists { stored }
             }
@@ -95,11 +120,14 @@ impl Batch {
             }
             (Change::InsertUnique { document, radius }, None) => {
                 let nearest = match document.reliable {
-                    true => self.nearest_within(document.fingerprint, radius, index)?,
+                    true => self.nearest_within(document.fingerprint, *radius, view)?,
                     false => None,
                 };
                 match nearest {
-                    Some(found) => Outcome::Duplicate(found),
+                    Some(found) => {
+                        self.refresh(found.id, document.arrival, view)?;
+                        Outcome::Duplicate(found)
+                    }
                     None => {
                         self.put(document);
                         Outcome::Inserted
@@ -114,8 +142,41 @@ impl Batch {
                 self.remove(id);
                 Outcome::Removed { stored }
             }
-            (Change::Remove(_), None) => Outcome::Missing,
-        })
+            (Change::RemoveOlder { than, .. }, Some(stored))
+                if state
+                    .is_some_and(|state| state.arrival.is_some_and(|arrival| arrival < *than)) =>
+            {
+                self.remove(id);
+                Outcome::Removed { stored }
+            }
+            (Change::Remove(_) | Change::RemoveOlder { .. }, _) => Outcome::Missing,
+        };
+        let counts = match outcome {
+            Outcome::Inserted | Outcome::Replaced { .. } => true,
+            Outcome::Duplicate(_) => view.is_sliding(),
+            _ => false,
+        };
+        if !counts {
+            // An arrival that leaves no trace must not depend on what it was handed over with.
+            self.expiry = Some(expiry);
+        }
+        Ok(outcome)
+    }
+
+    fn go_on(&mut self, arrival: Option<Timestamp>) {
+        if let Some(expiry) = &mut self.expiry {
+            expiry.go_on(arrival);
+        }
+    }
+
+    /// The latest arrival there ever was, with those of the batch.
+    pub(crate) fn latest_arrival(&self) -> Option<Timestamp> {
+        self.expiry.and_then(|expiry| expiry.now())
+    }
+
+    /// How many documents it has looked at.
+    pub(crate) fn len(&self) -> usize {
+        self.touched.len()
     }
 
     /// What the batch comes to, for the store.
@@ -131,36 +192,85 @@ impl Batch {
             .collect()
     }
 
-    fn look_up(&mut self, id: DocId, index: &impl Index) -> Result<Option<State>> {
+    fn look_up(&mut self, id: DocId, view: &View<impl Index>) -> Result<Option<State>> {
         if let Some(touched) = self.touched.get(&id) {
-            return Ok(touched.now);
+            let now = touched.now;
+            if now.is_some_and(|state| self.has_passed(state.arrival)) {
+                self.remove(id);
+                return Ok(None);
+            }
+            return Ok(now);
         }
-        let before = index.document(id)?;
-        self.touched.insert(
-            id,
-            Touched {
+        let before = view.stored(id)?;
+        let is_expired = |state: &State| self.has_passed(state.arrival);
+        let touched = match before {
+            // It goes the first time anybody comes across it.
+            Some(state) if is_expired(&state) => Touched {
+                before,
+                now: None,
+                text: TextEdit::Remove,
+            },
+            _ => Touched {
                 before,
                 now: before,
                 text: TextEdit::Keep,
             },
-        );
-        Ok(before)
+        };
+        let now = touched.now;
+        self.touched.insert(id, touched);
+        Ok(now)
     }
 
-    fn put(&mut self, document: Document) {
-        let Document {
-            id,
-            fingerprint,
-            reliable,
-            text,
-        } = document;
+    fn has_passed(&self, arrival: Option<Timestamp>) -> bool {
+        self.expiry.is_some_and(|expiry| expiry.has_passed(arrival))
+    }
+
+    /// Removes expired documents that the tables hold: looks at up to `most` of those that
+    /// arrived first, from `from` on, and returns where to go on.
+    pub(crate) fn sweep(
+        &mut self,
+        view: &View<impl Index>,
+        from: (u64, DocId),
+        most: usize,
+    ) -> Result<(u64, DocId)> {
+        let expiry = *self.expiry.get_or_insert_with(|| view.expiry());
+        let Some(cutoff) = expiry.cutoff() else {
+            return Ok(from);
+        };
+        let (expired, next, _) = view.arrived_before(cutoff, from, most)?;
+        for id in expired {
+            self.look_up(id, view)?;
+        }
+        Ok(next)
+    }
+
+    /// A duplicate of the document has arrived.
+    fn refresh(
+        &mut self,
+        id: DocId,
+        arrival: Option<Timestamp>,
+        view: &View<impl Index>,
+    ) -> Result<()> {
+        if !view.is_sliding() {
+            return Ok(());
+        }
+        self.look_up(id, view)?;
+        let known = self.touched.get_mut(&id);
+        if let Some(state) = known.and_then(|touched| touched.now.as_mut()) {
+            state.arrival = state.arrival.max(arrival);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, document: &Document) {
+        let text = document.text.as_deref();
         let text = text.map_or(TextEdit::Remove, |text| TextEdit::Put(text.into()));
         let state = State {
-            fingerprint,
-            reliable,
-            arrival: None,
+            fingerprint: document.fingerprint,
+            reliable: document.reliable,
+            arrival: document.arrival,
         };
-        self.set(id, Some(state), text);
+        self.set(document.id, Some(state), text);
     }
 
     fn remove(&mut self, id: DocId) {
@@ -186,29 +296,49 @@ impl Batch {
         &mut self,
         query: Fingerprint,
         radius: u32,
-        index: &impl Index,
+        view: &View<impl Index>,
     ) -> Result<Option<Match>> {
         self.recent.index();
-        let touched = &self.touched;
-        let still_so = |id: DocId, fingerprint: Fingerprint| {
-            let is_so = |state: State| state.reliable && state.fingerprint == fingerprint;
-            touched
-                .get(&id)
-                .is_none_or(|touched| touched.now.is_some_and(is_so))
-        };
+        let moved_on = self.expiry.and_then(|expiry| expiry.cutoff()) > view.expiry().cutoff();
         let mut nearest = None;
-        query::for_each_match(index, query, radius, |found| {
-            if still_so(found.id, found.fingerprint) {
-                nearest = Some(found);
+        let mut failed = Ok(());
+        query::for_each_match(view, query, radius, |found| {
+            match self.is_still_so(&found, moved_on, view) {
+                Ok(true) => nearest = Some(found),
+                Ok(false) => {}
+                Err(error) => failed = Err(error),
             }
-            nearest.is_none()
+            nearest.is_none() && failed.is_ok()
         })?;
-        self.recent.for_each_within(query, radius, |found| {
-            if nearest.is_none_or(|nearest| found.order() < nearest.order()) {
-                nearest = Some(found);
-            }
-        });
+        failed?;
+        let is_there = |id: DocId| {
+            let now = self.touched.get(&id).and_then(|touched| touched.now);
+            now.is_some_and(|state| !self.has_passed(state.arrival))
+        };
+        self.recent
+            .for_each_within(query, radius, is_there, |found| {
+                if nearest.is_none_or(|nearest| found.order() < nearest.order()) {
+                    nearest = Some(found);
+                }
+            });
         Ok(nearest)
+    }
+
+    /// Whether what was found before the batch is there now.
+    fn is_still_so(&self, found: &Match, moved_on: bool, view: &View<impl Index>) -> Result<bool> {
+        if let Some(touched) = self.touched.get(&found.id) {
+            let is_so = |state: State| {
+                state.reliable
+                    && state.fingerprint == found.fingerprint
+                    && !self.has_passed(state.arrival)
+            };
+            return Ok(touched.now.is_some_and(is_so));
+        }
+        if !moved_on {
+            return Ok(true);
+        }
+        let state = view.stored(found.id)?;
+        Ok(state.is_some_and(|state| !self.has_passed(state.arrival)))
     }
 }
 
@@ -253,15 +383,24 @@ impl Recent {
         self.indexed = self.fingerprints.len();
     }
 
-    /// For every fingerprint within the radius the first document that has it, some of them
-    /// perhaps more than once.
-    fn for_each_within(&self, query: Fingerprint, radius: u32, mut found: impl FnMut(Match)) {
+    /// For every fingerprint within the radius the first document that has it and is there, some
+    /// of them perhaps more than once.
+    fn for_each_within(
+        &self,
+        query: Fingerprint,
+        radius: u32,
+        is_there: impl Fn(DocId) -> bool,
+        mut found: impl FnMut(Match),
+    ) {
         let mut compare = |fingerprint: &Fingerprint| {
             let distance = fingerprint.distance(query);
             if distance > radius {
                 return;
             }
-            if let Some(id) = self.documents.get(fingerprint).and_then(BTreeSet::first) {
+            let documents = self.documents.get(fingerprint);
+            if let Some(id) =
+                documents.and_then(|documents| documents.iter().find(|id| is_there(**id)))
+            {
                 found(Match {
                     id: *id,
                     fingerprint: *fingerprint,

@@ -1,16 +1,20 @@
 //! [`Database`], [`Settings`]: what a user holds. Joins the floors below and decides nothing itself.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use crate::change::{Change, Outcome};
-use crate::document::{DocId, Document, Match};
+use crate::document::{DocId, Document, Match, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::recipe::{Fingerprinter, Recipe, TextFingerprint};
+use crate::retention::Retention;
 use crate::snapshot::Snapshot;
 use crate::store::{self, Header, Store};
-use crate::transaction::Transaction;
+use crate::ticket::Ticket;
+use crate::transaction::{Transaction, prepared};
+use crate::writer::Writer;
 
 /// What is fixed when a database is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +23,8 @@ pub struct Settings {
     pub recipe: Recipe,
     /// Whether texts are kept, compressed, beside their fingerprints.
     pub keep_texts: bool,
+    /// Whether arrival times are kept, and how long documents stay.
+    pub retention: Option<Retention>,
     /// Whether the database is packed to the brim when it is loaded and refuses changes after.
     pub frozen: bool,
 }
@@ -45,9 +51,11 @@ pub struct Settings {
 /// ```
 #[derive(Debug)]
 pub struct Database {
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
     settings: Settings,
     fingerprinter: OnceLock<Fingerprinter>,
+    /// Nothing until something is written.
+    writer: OnceLock<Writer>,
 }
 
 /// What [`Database::insert_unique`] did.
@@ -66,6 +74,7 @@ impl Database {
             recipe: stored,
             keep_texts,
             frozen,
+            retention,
         } = store.header();
         let mismatch = |asked: String| Error::RecipeMismatch {
             path: store.path().to_path_buf(),
@@ -90,13 +99,15 @@ impl Database {
             (Some(recipe), _) => Settings {
                 recipe,
                 keep_texts: *keep_texts,
+                retention: *retention,
                 frozen: *frozen,
             },
         };
         Ok(Self {
-            store,
+            store: Arc::new(store),
             settings,
             fingerprinter: OnceLock::new(),
+            writer: OnceLock::new(),
         })
     }
 
@@ -133,6 +144,7 @@ impl Database {
             id,
             fingerprint,
             reliable,
+            arrival: None,
             text: self.settings.keep_texts.then(|| text.to_owned()),
         }
     }
@@ -245,30 +257,177 @@ impl Database {
         Ok(outcomes.into_iter().next().unwrap_or(Outcome::Missing))
     }
 
-    /// Makes many changes in one transaction, in order, each seeing those before it, and returns
-    /// what became of each. When this returns, they are durable, all of them.
+    /// Makes changes together, in order, each seeing those before it, and returns what became of
+    /// each. When this returns, they are durable, all of them.
+    ///
+    /// Changes of many threads are committed in groups, in the order in which they come: each sees
+    /// all before it, whoever made them. Where very many wait already, this waits for room.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::Corrupt`],
-    /// [`Error::Storage`]: nothing was changed. [`Error::CommitUnknown`]: all or nothing was.
+    /// [`Error::Storage`]: nothing was changed. [`Error::CommitUnknown`]: all or nothing was, and
+    /// to repeat it is harmless; from then on [`Error::WritesFailed`].
     ///
     /// # Cost
-    /// Two syncs of the file, and for each document up to five pages to write; a batch touches a
-    /// page once. Where nothing changes, nothing is written.
+    /// A write and a sync of the journal, shared with others who come at the same time; about 25
+    /// bytes a document there, and later, in the background, its share of a merge into the
+    /// tables. Where nothing changes, nothing is written.
     pub fn apply(&self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
-        let mut transaction = self.begin()?;
-        let outcomes = transaction.apply(changes)?;
-        transaction.commit()?;
-        Ok(outcomes)
+        self.submit(changes)?.wait()
+    }
+
+    /// The same, but changes that are not taken up in this time are taken back.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`]: nothing was changed. Those of [`apply`](Self::apply).
+    pub fn apply_timeout(
+        &self,
+        changes: impl IntoIterator<Item = Change>,
+        timeout: Duration,
+    ) -> Result<Vec<Outcome>> {
+        let start = Instant::now();
+        let deadline = start.checked_add(timeout);
+        let ticket = self.writer().submit(self.prepared(changes)?, deadline)?;
+        ticket.wait_timeout(timeout.saturating_sub(start.elapsed()))
+    }
+
+    /// Hands changes over without waiting until they are made. They are made in the order in
+    /// which they are handed over, whether somebody waits for them or not. Waits for room where
+    /// very many wait already.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`]. All others come with the
+    /// answer.
+    ///
+    /// ```
+    /// use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::create(folder.path().join("docs.simdb"))?;
+    /// let unique = |id, bits| Change::InsertUnique {
+    ///     document: Document::new(DocId(id), Fingerprint::from_bits(bits)),
+    ///     radius: 3,
+    /// };
+    /// let first = db.submit([unique(1, 0b1111)])?;
+    /// let second = db.submit([unique(2, 0b0111)])?;
+    /// assert_eq!(first.wait()?, [Outcome::Inserted]);
+    /// assert!(matches!(second.wait()?[..], [Outcome::Duplicate(of)] if of.id == DocId(1)));
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn submit(&self, changes: impl IntoIterator<Item = Change>) -> Result<Ticket> {
+        self.writer().submit(self.prepared(changes)?, None)
+    }
+
+    /// The same, but where there is no room this is an error.
+    ///
+    /// # Errors
+    /// [`Error::QueueFull`]: nothing was changed. Those of [`submit`](Self::submit).
+    pub fn try_submit(&self, changes: impl IntoIterator<Item = Change>) -> Result<Ticket> {
+        let now = Some(Instant::now());
+        match self.writer().submit(self.prepared(changes)?, now) {
+            Err(Error::TimedOut { path }) => Err(Error::QueueFull { path }),
+            other => other,
+        }
+    }
+
+    /// Waits until all that was handed over before is durable.
+    ///
+    /// # Errors
+    /// Those of [`apply`](Self::apply), where they concern all changes.
+    pub fn flush(&self) -> Result<()> {
+        self.apply([]).map(drop)
+    }
+
+    /// Removes, durably, every document that arrived before `older_than`, and returns how many.
+    ///
+    /// It goes by parts of some thousands, each wholly or not at all; cut short anywhere, it can
+    /// be repeated. A database with a [`window`](crate::Retention::window) removes what is
+    /// expired by itself, a little with each change, and this need not be called.
+    ///
+    /// # Errors
+    /// [`Error::NoArrivals`] if the database keeps no arrival times; those of
+    /// [`apply`](Self::apply).
+    ///
+    /// # Cost
+    /// That of removing so many documents: nothing that stays is looked at.
+    pub fn prune(&self, older_than: Timestamp) -> Result<u64> {
+        self.store.refuse_changes()?;
+        self.snapshot()?.refuse_without_arrivals()?;
+        let mut removed = 0;
+        let mut remove = |ids: &[DocId]| -> Result<()> {
+            let older = |id: &DocId| Change::RemoveOlder {
+                id: *id,
+                than: older_than,
+            };
+            for outcome in self.apply(ids.iter().map(older))? {
+                removed += u64::from(matches!(outcome, Outcome::Removed { .. }));
+            }
+            Ok(())
+        };
+        self.snapshot()?
+            .for_each_arrived_before(older_than, PRUNED_AT_ONCE, &mut remove)?;
+        Ok(removed)
+    }
+
+    /// Brings all that is in the journal into the tables now. That goes on by itself, in the
+    /// background, when there is enough of it; until then queries look at both, and answer the
+    /// same.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Storage`], [`Error::WritesFailed`].
+    ///
+    /// # Cost
+    /// Each change touches a page in each of five tables, but changes of the same page write it
+    /// once. Other writers wait meanwhile, readers do not.
+    pub fn merge(&self) -> Result<()> {
+        self.flush()?;
+        let mut pen = self.store.take_pen()?;
+        self.store.settle(&mut pen)
+    }
+
+    /// Writes what was handed over, brings the journal into the tables, and closes the file.
+    /// Dropping a database does the same, but cannot say what went wrong; nothing is lost then
+    /// either: the next to open it reads the journal.
+    ///
+    /// # Errors
+    /// [`Error::Storage`], [`Error::Corrupt`], [`Error::WritesFailed`].
+    ///
+    /// # Cost
+    /// That of merging what was changed last: seconds where there are tens of millions of
+    /// documents and a million changes.
+    pub fn close(mut self) -> Result<()> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        match self.writer.take() {
+            Some(writer) => writer.stop(),
+            None if !self.store.has_changes_in_tail() => return Ok(()),
+            None => {}
+        }
+        self.store.close()
+    }
+
+    fn writer(&self) -> &Writer {
+        self.writer
+            .get_or_init(|| Writer::new(Arc::clone(&self.store)))
+    }
+
+    fn prepared(&self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Change>> {
+        let prepare = |change| prepared(change, &self.store);
+        changes.into_iter().map(prepare).collect()
     }
 
     /// Starts a transaction of many batches. Waits while there is another one, or any other
-    /// change in the making, so one thread must not hold two.
+    /// change in the making; others wait for it in turn. So one thread must not hold two, nor
+    /// change the database in another way meanwhile.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Storage`].
     pub fn begin(&self) -> Result<Transaction<'_>> {
-        Ok(Transaction::over(self.store.write()?))
+        self.store.refuse_changes()?;
+        self.writer().start()?;
+        Transaction::begin(&self.store)
     }
 
     /// The database as of now: a view that no later change touches.
@@ -341,7 +500,12 @@ impl Database {
     /// # Cost
     /// Reads the whole file, about three times.
     pub fn check(&mut self, observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
-        store::check::check(&mut self.store, observer)
+        self.finish()?;
+        let Some(store) = Arc::get_mut(&mut self.store) else {
+            let path = self.path().to_path_buf();
+            return Err(Error::SnapshotHeld { path });
+        };
+        store::check::check(store, observer)
     }
 
     /// Writes a copy of the database as of now to `path`, while reading and writing go on. The
@@ -366,6 +530,16 @@ impl Database {
         store::copy::vacuum(path.as_ref())
     }
 }
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // Nobody can be told; the journal keeps what could not be merged.
+        self.finish().unwrap_or_default();
+    }
+}
+
+/// Documents that are removed in one commit by [`Database::prune`].
+const PRUNED_AT_ONCE: usize = 8 << 10;
 
 /// The id is taken.
 fn exists(id: DocId, stored: Fingerprint) -> Error {

@@ -1,11 +1,12 @@
 //! [`DocId`], the number a document is known by, and [`Document`], what is kept for it.
 
 use std::fmt;
+use std::time::{Duration, SystemTime};
 
 use crate::fingerprint::Fingerprint;
 
 /// The number a document is known by: any `u64`, chosen by the caller, unique in a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocId(pub u64);
 
 impl From<u64> for DocId {
@@ -20,11 +21,75 @@ impl fmt::Display for DocId {
     }
 }
 
-/// A moment, in milliseconds since the beginning of 1970 (UTC).
+/// A moment, in milliseconds since the beginning of 1970 (UTC), leap seconds not counted.
+///
+/// It is shown as RFC 3339 has it, always with milliseconds. Years after 9999, which have no place
+/// there, are shown with a sign and all their digits.
+///
+/// ```
+/// use std::time::SystemTime;
+/// use simdb::Timestamp;
+///
+/// assert_eq!(Timestamp(1_709_210_096_007).to_string(), "2024-02-29T12:34:56.007Z");
+/// assert!(Timestamp::from(SystemTime::now()) > Timestamp(1_709_210_096_007));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub u64);
 
-/// A document as a database keeps it: its id, its fingerprint, and its text if texts are kept.
+impl Timestamp {
+    /// The same moment as the system counts time; `None` beyond what it can count, which is
+    /// thousands of years away.
+    pub fn system_time(self) -> Option<SystemTime> {
+        SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(self.0))
+    }
+}
+
+impl From<SystemTime> for Timestamp {
+    /// What is below a millisecond is left off. A moment before 1970 becomes its beginning.
+    fn from(time: SystemTime) -> Self {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH);
+        let since_ms = since.unwrap_or_default().as_millis();
+        Self(u64::try_from(since_ms).unwrap_or(u64::MAX))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, ms) = (self.0 / 1000, self.0 % 1000);
+        let (days, second) = (seconds / 86_400, seconds % 86_400);
+        let (year, month, day) = date(days);
+        let sign = if year > 9999 { "+" } else { "" };
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        write!(
+            f,
+            "{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
+        )
+    }
+}
+
+/// Year, month and day of a day counted from the first of 1970, in the Gregorian calendar.
+fn date(days: u64) -> (u64, u64, u64) {
+    /// Days from the first of March of year 0 to the first of January of 1970.
+    const MARCH_0_TO_1970: u64 = 719_468;
+    const DAYS_OF_400_YEARS: u64 = 146_097;
+    // Years begin in March here, so that the day that leap years add is their last.
+    let days = days + MARCH_0_TO_1970;
+    let (era, day) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // Months from March on take 153 days each five.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let is_next_year = month >= 10;
+    (
+        400 * era + year + u64::from(is_next_year),
+        if is_next_year { month - 9 } else { month + 3 },
+        day,
+    )
+}
+
+/// A document as a database keeps it: its id, its fingerprint, its arrival time if such times are
+/// kept, and its text if texts are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// The number it is known by.
@@ -35,6 +100,9 @@ pub struct Document {
     /// document is kept and found by its id, but is never a match of a query by fingerprint,
     /// and is never refused as a near-duplicate of another.
     pub reliable: bool,
+    /// When it arrived. Kept only by a database that keeps arrival times; there, a document that
+    /// is given without one arrives when it is given.
+    pub arrival: Option<Timestamp>,
     /// Its text. Kept only by a database that keeps texts.
     pub text: Option<String>,
 }
@@ -46,6 +114,7 @@ impl Document {
             id,
             fingerprint,
             reliable: true,
+            arrival: None,
             text: None,
         }
     }
@@ -69,5 +138,60 @@ impl Match {
     /// What matches are ordered by.
     pub(crate) fn order(&self) -> (u32, DocId) {
         (self.distance, self.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_shown_as_the_calendar_has_it() {
+        for (ms, shown) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+            (1_735_689_599_000, "2024-12-31T23:59:59.000Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+            (253_402_300_800_000, "+10000-01-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(Timestamp(ms).to_string(), shown);
+        }
+        assert!(Timestamp(u64::MAX).to_string().starts_with("+584556019-"));
+    }
+
+    #[test]
+    fn every_day_follows_the_one_before() {
+        let leap = |year: u64| {
+            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+        };
+        let mut expected = (1970, 1, 1);
+        for days in 0..200_000 {
+            assert_eq!(date(days), expected);
+            let (year, month, day) = expected;
+            let last = match month {
+                2 => 28 + u64::from(leap(year)),
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            expected = match (month, day) {
+                (12, 31) => (year + 1, 1, 1),
+                (_, day) if day == last => (year, month + 1, 1),
+                _ => (year, month, day + 1),
+            };
+        }
+    }
+
+    #[test]
+    fn a_moment_is_the_same_in_the_time_of_the_system() {
+        let moment = Timestamp(1_709_210_096_007);
+        let time = moment.system_time().unwrap();
+        assert_eq!(Timestamp::from(time), moment);
+        let finer = time + Duration::from_micros(999);
+        assert_eq!(Timestamp::from(finer), moment);
+        let before = SystemTime::UNIX_EPOCH - Duration::from_secs(1);
+        assert_eq!(Timestamp::from(before), Timestamp(0));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What a call of this library returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -123,6 +124,16 @@ pub enum Error {
         path: PathBuf,
     },
 
+    /// A database was to be created with a retention window that cannot be kept.
+    #[error(
+        "a retention window of {window:?} cannot be kept; it must be from 1 to 2^64 - 1 \
+         milliseconds long"
+    )]
+    RetentionWindow {
+        /// The window asked for.
+        window: Duration,
+    },
+
     /// A change was asked of a database that was opened for reading only.
     #[error("{} was opened for reading only; open it for writing to change it", path.display())]
     ReadOnly {
@@ -207,6 +218,49 @@ pub enum Error {
         path: PathBuf,
         /// What the storage engine said.
         source: Cause,
+    },
+
+    /// A write failed before, and its outcome may not be known. Reading goes on; nothing more is
+    /// written until the database is opened anew.
+    #[error("an earlier write to {} failed; mend the cause and open the database again", path.display())]
+    WritesFailed {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// The journal of a database that was not closed is not beside it. It holds changes that the
+    /// file does not.
+    #[error(
+        "{} was not closed, and its journal {} is not there; put it back, or restore a backup",
+        path.display(),
+        journal.display()
+    )]
+    JournalMissing {
+        /// The database.
+        path: PathBuf,
+        /// The journal.
+        journal: PathBuf,
+    },
+
+    /// Something was asked about arrival times of a database that keeps none.
+    #[error("{} keeps no arrival times; that is fixed when a database is created", path.display())]
+    NoArrivals {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// The queue of changes that wait to be written is full. Nothing was changed.
+    #[error("too many changes wait to be written to {}; wait, then try again", path.display())]
+    QueueFull {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// The time that a call had was over before its changes were taken up. Nothing was changed.
+    #[error("the changes to {} were not taken up in time; nothing was changed, try again", path.display())]
+    TimedOut {
+        /// The file.
+        path: PathBuf,
     },
 
     /// A transaction in which a batch failed half way can only be dropped: nothing of it was

@@ -42,6 +42,7 @@
 mod document;
 mod error;
 mod fingerprint;
+mod retention;
 
 mod block;
 mod hamming;
@@ -57,7 +58,9 @@ mod change;
 mod query;
 
 mod snapshot;
+mod ticket;
 mod transaction;
+mod writer;
 
 mod database;
 
@@ -73,8 +76,10 @@ pub use error::{Error, Result};
 pub use feature::Feature;
 pub use fingerprint::{Fingerprint, Fingerprint128};
 pub use recipe::{Fingerprinter, Recipe, TextFingerprint};
+pub use retention::Retention;
 pub use snapshot::Snapshot;
 pub use store::stats::{Stats, TableStats};
+pub use ticket::Ticket;
 pub use transaction::Transaction;
 
 /// The README's example is a test.

@@ -2,12 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use crate::document::{DocId, Document, Match};
-use crate::error::Result;
+use crate::document::{DocId, Document, Match, Timestamp};
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::query;
-use crate::store::ReadView;
+use crate::store::View;
 use crate::store::stats::{self, Stats};
+
+/// Documents whose arrival is looked at before they are counted.
+const COUNTED_AT_ONCE: usize = 64 << 10;
 
 /// The database as of one commit: consistent, reusable, `Send` and `Sync`.
 ///
@@ -16,11 +19,11 @@ use crate::store::stats::{self, Stats};
 /// are kept for as long as a snapshot lives, so the file grows while writers work beside an old
 /// one: do not hold one longer than needed.
 pub struct Snapshot {
-    view: ReadView,
+    view: View,
 }
 
 impl Snapshot {
-    pub(crate) fn over(view: ReadView) -> Self {
+    pub(crate) fn over(view: View) -> Self {
         Self { view }
     }
 
@@ -160,7 +163,7 @@ impl Snapshot {
 
     /// How many documents are stored.
     pub fn len(&self) -> u64 {
-        self.view.counters.documents
+        self.view.len()
     }
 
     /// Whether no document is stored.
@@ -190,6 +193,106 @@ impl Snapshot {
             Ok(document)
         });
         with_texts.take_while(move |document| !std::mem::replace(&mut failed, document.is_err()))
+    }
+
+    /// The largest id of all documents; nothing if none is stored.
+    ///
+    /// # Errors
+    /// Those of [`within`](Self::within).
+    ///
+    /// # Cost
+    /// A descent for each bit of an id, some hundred microseconds.
+    ///
+    /// ```
+    /// use simdb::{Database, DocId, Fingerprint};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::create(folder.path().join("docs.simdb"))?;
+    /// assert_eq!(db.snapshot()?.last_id()?, None);
+    /// db.insert(DocId(8), Fingerprint::from_bits(1))?;
+    /// db.insert(DocId(5), Fingerprint::from_bits(2))?;
+    /// assert_eq!(db.snapshot()?.last_id()?, Some(DocId(8)));
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn last_id(&self) -> Result<Option<DocId>> {
+        let mut last = None;
+        // No document is beyond `to`; `from` is beyond the last one met.
+        let (mut from, mut to) = (0, u64::MAX);
+        loop {
+            let middle = from + (to - from) / 2;
+            match self.view.documents_from(DocId(middle))?.last() {
+                Some(document) => {
+                    last = Some(document.id);
+                    match document.id.0.checked_add(1) {
+                        Some(next) if next <= to => from = next,
+                        _ => return Ok(last),
+                    }
+                }
+                None if middle == from => return Ok(last),
+                None => to = middle - 1,
+            }
+        }
+    }
+
+    /// How many documents arrived before `older_than`.
+    ///
+    /// # Errors
+    /// [`Error::NoArrivals`] if the database keeps no arrival times; those of
+    /// [`within`](Self::within).
+    ///
+    /// # Cost
+    /// Reads their arrival times, in order.
+    pub fn count_older(&self, older_than: Timestamp) -> Result<u64> {
+        self.refuse_without_arrivals()?;
+        let count = |before| {
+            let mut count = 0;
+            self.for_each_arrived_before(before, COUNTED_AT_ONCE, &mut |ids| {
+                count += ids.len() as u64;
+                Ok(())
+            })?;
+            Ok::<_, Error>(count)
+        };
+        // What is expired is no document any more, though perhaps not removed yet.
+        let expired = match self.view.expiry().cutoff() {
+            Some(cutoff) => count(cutoff.min(older_than))?,
+            None => 0,
+        };
+        Ok(count(older_than)? - expired)
+    }
+
+    /// What counts as now where documents expire: the latest arrival there ever was, or, where
+    /// [`by_clock`](crate::Retention::by_clock) says so, the time at which this snapshot was taken
+    /// if that is later. Nothing before the first arrival, or if the database keeps no arrival
+    /// times.
+    pub fn now(&self) -> Option<Timestamp> {
+        self.view.expiry().now()
+    }
+
+    /// Calls `visitor` with all documents that arrived before a moment, some at a time.
+    pub(crate) fn for_each_arrived_before(
+        &self,
+        cutoff: Timestamp,
+        at_once: usize,
+        visitor: &mut dyn FnMut(&[DocId]) -> Result<()>,
+    ) -> Result<()> {
+        for ids in self.view.arrived_before_in_tail(cutoff).chunks(at_once) {
+            visitor(ids)?;
+        }
+        let (mut from, mut goes_on) = ((0, DocId(0)), true);
+        while goes_on {
+            let ids;
+            (ids, from, goes_on) = self.view.arrived_before(cutoff, from, at_once)?;
+            visitor(&ids)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn refuse_without_arrivals(&self) -> Result<()> {
+        if self.view.keeps_arrivals() {
+            return Ok(());
+        }
+        let path = self.view.path().to_path_buf();
+        Err(Error::NoArrivals { path })
     }
 
     /// Counts and sizes.

@@ -1,10 +1,10 @@
 //! [`Transaction`]: many changes, one commit.
 
-use std::marker::PhantomData;
+use std::time::SystemTime;
 
 use crate::change::{Batch, Change, Outcome};
-use crate::error::Result;
-use crate::store::WriteTransaction;
+use crate::error::{Error, Result};
+use crate::store::{Index, Pen, Store, View, WriteTransaction, refuse_too_long};
 
 /// Many changes and one commit. Dropped before [`commit`](Self::commit), nothing has happened.
 ///
@@ -25,44 +25,123 @@ use crate::store::WriteTransaction;
 /// # Ok::<(), simdb::Error>(())
 /// ```
 pub struct Transaction<'d> {
-    stored: WriteTransaction,
-    database: PhantomData<&'d ()>,
+    store: &'d Store,
+    /// Nothing after an error.
+    stage: Option<Stage>,
 }
 
-impl Transaction<'_> {
-    pub(crate) fn over(stored: WriteTransaction) -> Self {
-        Self {
-            stored,
-            database: PhantomData,
-        }
+/// How far a transaction has come.
+enum Stage {
+    /// What it comes to is in memory, to be committed at once.
+    Small(Box<Small>),
+    /// It is being written into the tables, which nobody sees before the commit.
+    Large(Box<WriteTransaction>),
+}
+
+struct Small {
+    pen: Pen,
+    view: View,
+    batch: Batch,
+}
+
+/// A transaction that touches more documents goes on in the tables.
+const SMALL: usize = 64 << 10;
+
+impl<'d> Transaction<'d> {
+    pub(crate) fn begin(store: &'d Store) -> Result<Self> {
+        let pen = store.take_pen()?;
+        let small = Small {
+            pen,
+            view: store.read()?,
+            batch: Batch::default(),
+        };
+        Ok(Self {
+            store,
+            stage: Some(Stage::Small(Box::new(small))),
+        })
     }
 
     /// Makes changes in order, each seeing those before it, and returns what became of each.
-    /// Memory is in proportion to the batch; a large batch writes a page once where many small
-    /// ones write it many times.
+    /// Memory is in proportion to the changes of a call, however many calls there are.
     ///
     /// # Errors
     /// Those of [`Database::apply`](crate::Database::apply). After an error the transaction must be dropped.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
-        let mut batch = Batch::default();
-        let outcomes = {
-            let tables = self.stored.tables()?;
-            let decide = |change| batch.decide(change, &tables);
-            changes
-                .into_iter()
-                .map(decide)
-                .collect::<Result<Vec<Outcome>>>()?
+        let mut stage = self.stage.take().ok_or_else(|| self.has_failed())?;
+        let changes = changes.into_iter();
+        let outcomes = match &mut stage {
+            Stage::Small(small) => {
+                let Small { view, batch, .. } = &mut **small;
+                decide(self.store, batch, changes, view)?
+            }
+            Stage::Large(tables) => {
+                let mut batch = Batch::default();
+                let view = self.store.view_of(tables)?;
+                let outcomes = decide(self.store, &mut batch, changes, &view)?;
+                drop(view);
+                tables.apply(batch.into_edits())?;
+                outcomes
+            }
         };
-        self.stored.apply(batch.into_edits())?;
+        self.stage = Some(match stage {
+            Stage::Small(small) if small.batch.len() > SMALL => {
+                let mut tables = self.store.write_with(small.pen)?;
+                tables.apply(small.batch.into_edits())?;
+                Stage::Large(Box::new(tables))
+            }
+            stage => stage,
+        });
         Ok(outcomes)
     }
 
     /// Makes all of it durable.
     ///
     /// # Errors
-    /// [`Error::TransactionFailed`](crate::Error::TransactionFailed) after an `apply` that failed
-    /// half way; [`Error::CommitUnknown`](crate::Error::CommitUnknown), and [`Error::Storage`](crate::Error::Storage) if it is known that nothing happened.
-    pub fn commit(self) -> Result<()> {
-        self.stored.commit()
+    /// [`Error::TransactionFailed`] after an `apply` that failed half way;
+    /// [`Error::CommitUnknown`], and [`Error::Storage`] if it is known that nothing happened.
+    pub fn commit(mut self) -> Result<()> {
+        match self.stage.take().ok_or_else(|| self.has_failed())? {
+            Stage::Small(small) => {
+                let Small { mut pen, batch, .. } = *small;
+                let latest = batch.latest_arrival();
+                self.store.commit(&mut pen, batch.into_edits(), latest)
+            }
+            Stage::Large(tables) => tables.commit(),
+        }
     }
+
+    fn has_failed(&self) -> Error {
+        let path = self.store.path().to_path_buf();
+        Error::TransactionFailed { path }
+    }
+}
+
+fn decide(
+    store: &Store,
+    batch: &mut Batch,
+    changes: impl Iterator<Item = Change>,
+    view: &View<impl Index>,
+) -> Result<Vec<Outcome>> {
+    changes
+        .map(|change| batch.decide(&prepared(change, store)?, view))
+        .collect()
+}
+
+/// A change as the database can take it: with an arrival time where such times are kept, and only
+/// there, and with a text where texts are kept, and none that is too long.
+pub(crate) fn prepared(mut change: Change, store: &Store) -> Result<Change> {
+    let document = match &mut change {
+        Change::Insert(document) | Change::Upsert(document) => document,
+        Change::InsertUnique { document, .. } => document,
+        Change::Remove(_) | Change::RemoveOlder { .. } => return Ok(change),
+    };
+    document.arrival = match store.header().retention {
+        Some(_) => document.arrival.or_else(|| Some(SystemTime::now().into())),
+        None => None,
+    };
+    document.text = document.text.take().filter(|_| store.header().keep_texts);
+    if let Some(text) = &document.text {
+        refuse_too_long(document.id, text)?;
+    }
+    Ok(change)
 }

@@ -39,7 +39,7 @@ fn matches(line: &Value) -> Vec<(u64, u64)> {
         .collect()
 }
 
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 14] = [
     "stats",
     "get",
     "query",
@@ -47,6 +47,8 @@ const VERBS: [&str; 12] = [
     "distance",
     "insert",
     "remove",
+    "prune",
+    "watch",
     "check",
     "backup",
     "vacuum",
@@ -103,6 +105,12 @@ fn a_command_line_that_is_not_understood_ends_with_2() {
         ],
         &["get", "a.simdb"],
         &["get", "a.simdb", "-1"],
+        &["prune", "a.simdb"],
+        &["prune", "a.simdb", "--older-than", "soon"],
+        &["prune", "a.simdb", "--older-than", "2d", "--before", "0"],
+        &["watch", "a.simdb", "--unique", "65"],
+        &["watch", "a.simdb", "--first-id", "1"],
+        &["watch", "a.simdb", "--text", "id"],
         &["completions", "nonesuch"],
     ] {
         let ran = folder.cli(arguments).ends(2);
@@ -122,6 +130,9 @@ fn a_database_that_is_none_is_an_error_for_every_verb() {
             &["query", database, "--text", "a"],
             &["insert", database, "1", "--text", "a"],
             &["remove", database, "1"],
+            &["prune", database, "--older-than", "2d"],
+            &["prune", database, "--older-than", "2d", "--dry-run"],
+            &["watch", database],
             &["check", database],
             &["backup", database, "copy.simdb"],
             &["vacuum", database],
@@ -726,13 +737,73 @@ fn export_writes_all_documents_in_order_of_id() {
     let jsonl = folder.cli(&["export", "a.simdb"]).ends(0).json();
     assert_eq!(
         jsonl[0],
-        json!({"id": 3, "fingerprint": hex(1), "reliable": true, "text": null})
+        json!({
+            "id": 3, "fingerprint": hex(1), "reliable": true, "arrival": null, "text": null
+        })
     );
     folder.write("there", "before");
     folder
         .cli(&["export", "a.simdb", "-o", "there"])
         .fails(&["there"]);
     assert_eq!(folder.read("there"), "before");
+}
+
+#[test]
+fn times_of_arrival_are_shown_where_they_are_kept() {
+    let folder = Folder::new();
+    folder.write(
+        "a.jsonl",
+        r#"{"id":1,"fp":"0000000000000001","at":"2024-02-29T20:34:56.007+08:00"}
+{"id":2,"fp":"0000000000000002","at":1709210096}
+"#,
+    );
+    let fields = ["--fingerprint", "fp", "--time", "at", "--retention", "36h"];
+    folder
+        .load(&[&["a.simdb", "a.jsonl"], &fields[..]].concat())
+        .ends(0);
+    let (first, second) = ("2024-02-29T12:34:56.000Z", "2024-02-29T12:34:56.007Z");
+    let got = folder.cli(&["get", "a.simdb", "1"]).ends(0).stdout;
+    assert_eq!(got, format!("1  {}  {second}  -\n", hex(1)));
+    let got = folder.cli(&["get", "a.simdb", "2", "--json"]).ends(0);
+    assert_eq!(got.one_json()["arrival"], first);
+    let csv = folder
+        .cli(&["export", "a.simdb", "--format", "csv"])
+        .ends(0);
+    assert_eq!(
+        csv.stdout,
+        format!(
+            "id,fingerprint,reliable,arrival\n1,{},true,{second}\n2,{},true,{first}\n",
+            hex(1),
+            hex(2)
+        )
+    );
+    let stats = folder.cli(&["stats", "a.simdb", "--json"]).ends(0);
+    let stats = stats.one_json();
+    assert_eq!(
+        (&stats["oldest_arrival"], &stats["latest_arrival"]),
+        (&json!(first), &json!(second))
+    );
+    assert_eq!(
+        (&stats["keep_arrivals"], &stats["retention_seconds"]),
+        (&json!(true), &json!(129_600.0))
+    );
+    assert_eq!(stats["sliding"], false);
+    let human = folder.cli(&["stats", "a.simdb"]).ends(0).stdout;
+    for said in ["1d 12h", first, second, "arrivals"] {
+        assert!(human.contains(said), "{said}: {human}");
+    }
+    folder.cli(&["check", "a.simdb"]).ends(0);
+}
+
+#[test]
+fn times_of_arrival_are_not_shown_where_none_are_kept() {
+    let folder = with_fingerprints(&[(1, 1)]);
+    let stats = folder.cli(&["stats", "a.simdb", "--json"]).ends(0);
+    let stats = stats.one_json();
+    assert_eq!(stats["keep_arrivals"], false);
+    assert_eq!(stats["oldest_arrival"], Value::Null);
+    let human = folder.cli(&["stats", "a.simdb"]).ends(0).stdout;
+    assert!(!human.contains("arrival"), "{human}");
 }
 
 #[cfg(unix)]

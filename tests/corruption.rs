@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use common::{Model, SplitMix, builder, caught, documents, folder};
 use redb::{ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
-use simdb::{Change, Database, DocId, Error, Fingerprint};
+use simdb::{Change, Database, DocId, Error, Fingerprint, Retention, Timestamp};
 
 mod common;
 
@@ -22,20 +22,31 @@ fn damageable(path: &Path) -> Model {
         if place % 3 == 0 {
             document.fingerprint = Fingerprint::from_bits((0xabc << 48) + place as u64 / 900);
         }
+        document.arrival = Some(Timestamp(1_700_000_000_000 + place as u64 / 7));
         document.text = (place % 60 == 1).then(|| format!("text {place} ").repeat(1 + place / 100));
     }
-    let database = builder().keep_texts(true).create(path).unwrap();
+    let database = builder()
+        .keep_texts(true)
+        .retention(Retention::default())
+        .create(path)
+        .unwrap();
     for batch in documents.chunks(1_000) {
         database
             .apply(batch.iter().cloned().map(Change::Insert))
             .unwrap();
     }
+    database.merge().unwrap();
     let stats = database.snapshot().unwrap().stats().unwrap();
     assert!(
         stats.tables.iter().all(|table| table.chunks > 1),
         "{stats:?}"
     );
-    Model::of(documents, true)
+    Model {
+        keeps_texts: true,
+        keeps_arrivals: true,
+        ..Model::default()
+    }
+    .with(documents)
 }
 
 /// Every kind of answer, as a program would get them: right, or the first error.
@@ -410,22 +421,22 @@ fn database_of_another_format_is_refused_with_both_versions() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     damageable(&path);
-    for version in [1_u32, 3, 77, u32::MAX] {
+    for version in [1_u32, 2, 77, u32::MAX] {
         replace_setting(&path, "format", Some(&version.to_le_bytes()));
         let refused = refused(&path);
         let Error::FormatVersion {
             found,
-            supported: 2,
+            supported: 3,
             ..
         } = refused
         else {
             panic!("{refused:?}")
         };
         assert_eq!(found, version);
-        let told = format!("its format is version {version}, this simdb reads version 2");
+        let told = format!("its format is version {version}, this simdb reads version 3");
         assert!(refused.to_string().contains(&told), "{refused}");
     }
-    replace_setting(&path, "format", Some(&2_u32.to_le_bytes()));
+    replace_setting(&path, "format", Some(&3_u32.to_le_bytes()));
     assert_eq!(builder().open(&path).unwrap().len().unwrap(), 3_000);
 }
 
@@ -433,7 +444,7 @@ fn database_of_another_format_is_refused_with_both_versions() {
 fn settings_that_are_missing_or_make_no_sense_are_damage() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
-    let wrong: [(&str, Option<&[u8]>); 9] = [
+    let wrong: [(&str, Option<&[u8]>); 16] = [
         ("format", None),
         ("format", Some(b"1")),
         ("recipe", None),
@@ -441,8 +452,16 @@ fn settings_that_are_missing_or_make_no_sense_are_damage() {
         ("settings", None),
         ("settings", Some(&[0x80])),
         ("settings", Some(&[0, 0])),
+        ("settings", Some(&[0x80, 0, 0, 0, 0, 0, 0, 0, 0])),
+        // A window and sliding times where none are kept.
+        ("settings", Some(&[0, 1, 0, 0, 0, 0, 0, 0, 0])),
+        ("settings", Some(&[8, 0, 0, 0, 0, 0, 0, 0, 0])),
+        ("identity", None),
+        ("identity", Some(&[0; 7])),
+        ("journal", None),
+        ("journal", Some(&[2, 0, 0, 0, 0, 0, 0, 0, 0])),
         ("counters", None),
-        ("counters", Some(&[0; 31])),
+        ("counters", Some(&[0; 40])),
     ];
     for (key, payload) in wrong {
         drop(builder().create(&path).unwrap());
@@ -467,11 +486,11 @@ fn counters_that_do_not_fit_the_tables_are_found_by_check() {
         .unwrap()
         .insert(DocId(1), Fingerprint::from_bits(1))
         .unwrap();
-    for counter in 0..5 {
-        let mut counters = [1_u64, 1, 0, 0, 1];
+    for counter in 0..6 {
+        let mut counters = [1_u64, 1, 0, 0, 1, 0];
         counters[counter] += 1;
-        // A database that keeps no texts counts none, and commits leave no other trace: these
-        // two are not compared.
+        // A database that keeps neither texts nor arrival times counts none, and commits leave
+        // no other trace: these three are not compared.
         let is_compared = counter < 3;
         let bytes: Vec<u8> = counters.into_iter().flat_map(u64::to_le_bytes).collect();
         replace_setting(&path, "counters", Some(&bytes));

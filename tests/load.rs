@@ -698,6 +698,189 @@ fn what_is_fixed_at_creation_cannot_be_changed() {
     folder
         .load(&["a.simdb", "a.jsonl", "--frozen"])
         .fails(&["without --frozen"]);
+    folder
+        .load(&["a.simdb", "a.jsonl", "--arrivals"])
+        .fails(&["without --arrivals"]);
+    folder
+        .load(&["a.simdb", "a.jsonl", "--retention", "48h"])
+        .fails(&["without --retention 2d"]);
+}
+
+#[test]
+fn retention_cannot_be_changed() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    let load =
+        |database: &str, options: &[&str]| folder.load(&[&[database, "a.jsonl"], options].concat());
+    load("window.simdb", &["--retention", "2d"]).ends(0);
+    load("window.simdb", &[]).ends(0);
+    load("window.simdb", &["--retention", "48h"]).ends(0);
+    load("window.simdb", &["--retention", "3d"]).fails(&["without --retention 3d"]);
+    load("window.simdb", &["--arrivals"]).fails(&["without --arrivals"]);
+    load("window.simdb", &["--retention", "2d", "--sliding"]).fails(&["without --sliding"]);
+    load("times.simdb", &["--arrivals", "--sliding"]).ends(0);
+    load("times.simdb", &["--arrivals"]).ends(0);
+    load("times.simdb", &["--retention", "2d"]).fails(&["without --retention 2d"]);
+    load("new.simdb", &["--sliding"]).fails(&["--sliding needs"]);
+    load("new.simdb", &["--retention", "0s"]).fails(&["retention window"]);
+    load("new.simdb", &["--retention", "soon"]).ends(2);
+    load("new.simdb", &["--retention", "2d", "--arrivals"]).ends(2);
+    assert_eq!(folder.names(), ["a.jsonl", "times.simdb", "window.simdb"]);
+}
+
+/// Id and time of arrival of every document.
+fn arrivals(folder: &Folder, database: &str) -> Vec<(u64, String)> {
+    let exported = folder.cli(&["export", database]).ends(0).json();
+    exported
+        .iter()
+        .map(|line| {
+            let arrival = line["arrival"].as_str().expect("a time");
+            (line["id"].as_u64().expect("an id"), arrival.to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn times_of_arrival_are_read_from_every_format_with_fields() {
+    let folder = Folder::new();
+    let times = [
+        "2024-02-29T20:34:56+08:00",
+        "1709210096.007",
+        "1709210096008",
+    ];
+    folder.write(
+        "a.jsonl",
+        format!(
+            "{{\"id\":3,\"text\":\"a\",\"at\":\"{}\"}}\n{{\"id\":1,\"text\":\"b\",\"at\":{}}}\n\
+             {{\"id\":2,\"text\":\"c\",\"at\":{}}}\n",
+            times[0], times[1], times[2]
+        ),
+    );
+    for (name, comma) in [("a.csv", ","), ("a.tsv", "\t")] {
+        let [one, two, three] = times;
+        folder.write(
+            name,
+            format!("at,id,text\n{one},3,a\n{two},1,b\n{three},2,c\n").replace(',', comma),
+        );
+    }
+    let expected = [
+        (1, "2024-02-29T12:34:56.007Z".to_owned()),
+        (2, "2024-02-29T12:34:56.008Z".to_owned()),
+        (3, "2024-02-29T12:34:56.000Z".to_owned()),
+    ];
+    for name in ["a.jsonl", "a.csv", "a.tsv"] {
+        for unique in [&[][..], &["--unique", "3"]] {
+            let database = format!("{name}.{}.simdb", unique.len());
+            let options = ["--time", "at", "--arrivals"];
+            folder
+                .load(&[&[database.as_str(), name], &options[..], unique].concat())
+                .ends(0);
+            assert_eq!(arrivals(&folder, &database), expected, "{name}");
+        }
+    }
+    folder
+        .load(&[
+            "frozen.simdb",
+            "a.csv",
+            "--time",
+            "at",
+            "--arrivals",
+            "--frozen",
+            "--unique",
+            "3",
+        ])
+        .ends(0);
+    assert_eq!(arrivals(&folder, "frozen.simdb"), expected);
+    folder
+        .cli(&["export", "frozen.simdb", "--format", "csv", "-o", "b.csv"])
+        .ends(0);
+    folder
+        .load(&[
+            "b.simdb",
+            "b.csv",
+            "--fingerprint",
+            "fingerprint",
+            "--time",
+            "arrival",
+            "--arrivals",
+        ])
+        .ends(0);
+    assert_eq!(arrivals(&folder, "b.simdb"), expected);
+}
+
+#[test]
+fn documents_without_times_arrive_when_they_are_loaded() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    folder.load(&["a.simdb", "a.jsonl", "--arrivals"]).ends(0);
+    let arrivals = arrivals(&folder, "a.simdb");
+    assert_eq!(arrivals.len(), 4);
+    assert!(arrivals.iter().all(|(_, time)| time == &arrivals[0].1));
+    assert!(arrivals[0].1.as_str() > "2024-01-01");
+}
+
+#[test]
+fn times_that_cannot_be_kept_are_rejected_with_the_reason() {
+    let folder = Folder::new();
+    folder.write(
+        "a.jsonl",
+        r#"{"id":1,"text":"a","at":-1}
+{"id":2,"text":"a"}
+{"id":3,"text":"a","at":null}
+{"id":4,"text":"a","at":"yesterday"}
+{"id":5,"text":"a","at":1709210096007000}
+{"id":6,"text":"a","at":1709210096}
+"#,
+    );
+    let options = [
+        "--time",
+        "at",
+        "--arrivals",
+        "--on-error",
+        "skip",
+        "--rejects",
+        "r.jsonl",
+    ];
+    folder
+        .load(&[&["a.simdb", "a.jsonl"], &options[..]].concat())
+        .ends(0);
+    assert_eq!(documents(&folder, "a.simdb"), 1);
+    let rejects = folder.read_json("r.jsonl");
+    let said = [
+        "field \"at\": -1 is before 1970",
+        "there is no field \"at\"",
+        "field \"at\": null is not a time",
+        "field \"at\": \"yesterday\" is not a time",
+        "is after the year 9999",
+    ];
+    assert_eq!(rejects.len(), said.len());
+    for ((reject, said), line) in rejects.iter().zip(said).zip(1..) {
+        assert_eq!(
+            (&reject["line"], &reject["id"]),
+            (&line.into(), &line.into())
+        );
+        let reason = reject["reason"].as_str().expect("a reason");
+        assert!(reason.contains(said), "{reason}");
+    }
+}
+
+#[test]
+fn times_need_a_database_that_keeps_them_and_inputs_that_have_them() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    folder.write("a.txt", "text\n");
+    folder.write("a.raw", raw_pairs(&[(1, 1)]));
+    folder
+        .load(&["a.simdb", "a.jsonl", "--time", "at"])
+        .fails(&["--time needs", "--arrivals"]);
+    for input in ["a.txt", "a.raw"] {
+        folder
+            .load(&["a.simdb", input, "--time", "at", "--arrivals"])
+            .fails(&["no field for --time"]);
+    }
+    folder
+        .load(&["a.simdb", "a.jsonl", "--time", "id", "--arrivals"])
+        .fails(&["different fields"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use common::{Model, assert_holds, assert_sound, builder, folder};
 use proptest::prelude::*;
-use simdb::{Change, DocId, Document, Fingerprint, Snapshot};
+use simdb::{Change, DocId, Document, Fingerprint, Retention, Snapshot, Timestamp};
 
 mod common;
 
@@ -31,11 +31,15 @@ fn fingerprint() -> impl Strategy<Value = Fingerprint> {
 
 fn document() -> impl Strategy<Value = Document> {
     let text = prop::option::of("[a-z]{0,12}|短文{1,40}");
-    (id(), fingerprint(), prop::bool::weighted(0.85), text).prop_map(
-        |(id, fingerprint, reliable, text)| Document {
+    // Few moments, so that documents share them.
+    let arrival = (0..9_u64).prop_map(Timestamp);
+    let reliable = prop::bool::weighted(0.85);
+    (id(), fingerprint(), reliable, arrival, text).prop_map(
+        |(id, fingerprint, reliable, arrival, text)| Document {
             id,
             fingerprint,
             reliable,
+            arrival: Some(arrival),
             text,
         },
     )
@@ -95,6 +99,14 @@ fn assert_answers(snapshot: &Snapshot, model: &Model) {
     assert_eq!(stats.unreliable, count(|document| !document.reliable));
     assert_eq!(stats.texts, count(|document| document.text.is_some()));
     assert_eq!(stats.distinct_fingerprints, model.distinct_fingerprints());
+    let arrivals = || {
+        model
+            .documents
+            .values()
+            .filter_map(|document| document.arrival)
+    };
+    assert_eq!(stats.oldest_arrival, arrivals().min());
+    assert_eq!(stats.latest_arrival, arrivals().max());
 }
 
 proptest! {
@@ -103,12 +115,17 @@ proptest! {
     #[test]
     fn any_sequence_of_batches_equals_a_plain_map(
         keeps_texts in any::<bool>(),
+        keeps_arrivals in any::<bool>(),
         steps in prop::collection::vec(step(), 1..12),
     ) {
         let folder = folder();
         let path = folder.path().join("docs.simdb");
-        let mut database = builder().keep_texts(keeps_texts).create(&path).unwrap();
-        let mut model = Model { keeps_texts, ..Model::default() };
+        let mut builder_of_it = builder().keep_texts(keeps_texts);
+        if keeps_arrivals {
+            builder_of_it = builder_of_it.retention(Retention::default());
+        }
+        let mut database = builder_of_it.create(&path).unwrap();
+        let mut model = Model { keeps_texts, keeps_arrivals, ..Model::default() };
         for step in steps {
             match step {
                 Step::Batch(batch) => {

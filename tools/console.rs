@@ -8,8 +8,11 @@ pub mod table;
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
+use jiff::fmt::friendly::{Designator, Spacing, SpanParser, SpanPrinter};
+use jiff::{SignedDuration, Span, SpanRelativeTo, Unit};
 use serde::Serialize;
 
 /// How a tool ends when nothing went wrong.
@@ -136,6 +139,35 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("{text:?} is not a size; write it like 512MiB, 2GB or 65536"))
 }
 
+/// Reads a duration: `90m`, `2d`, `1h 30m`. A day has 24 hours. For clap.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    SpanParser::new()
+        .parse_span(text)
+        .and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()))
+        .and_then(Duration::try_from)
+        .map_err(|_| format!("{text:?} is not a duration; write it like 90m, 2d or 1h 30m"))
+}
+
+/// A duration as [`parse_duration`] reads it; many thousands of years in whole
+/// seconds.
+pub fn duration(duration: Duration) -> String {
+    let parts = SignedDuration::try_from(duration)
+        .and_then(Span::try_from)
+        .and_then(|span| {
+            let in_days = jiff::SpanRound::new()
+                .largest(Unit::Day)
+                .days_are_24_hours();
+            span.round(in_days)
+        });
+    match parts {
+        Ok(parts) => SpanPrinter::new()
+            .designator(Designator::Compact)
+            .spacing(Spacing::BetweenUnits)
+            .span_to_string(&parts),
+        Err(_) => format!("{}s", duration.as_secs()),
+    }
+}
+
 /// An integer with its thousands set off: `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -172,6 +204,31 @@ mod tests {
         assert_eq!(grouped(12_345_678), "12,345,678");
         assert_eq!(counted(1, "document"), "1 document");
         assert_eq!(counted(2000, "document"), "2,000 documents");
+    }
+
+    #[test]
+    fn durations_are_read_and_shown_as_people_write_them() {
+        for (text, seconds, shown) in [
+            ("90m", 5_400.0, "1h 30m"),
+            ("2d", 172_800.0, "2d"),
+            ("2 days", 172_800.0, "2d"),
+            ("1w", 604_800.0, "7d"),
+            ("36h", 129_600.0, "1d 12h"),
+            ("1d 1h 1m 1s 500ms", 90_061.5, "1d 1h 1m 1s 500ms"),
+        ] {
+            let read = parse_duration(text).unwrap();
+            assert_eq!(read.as_secs_f64(), seconds, "{text}");
+            assert_eq!(duration(read), shown);
+            assert_eq!(parse_duration(shown), Ok(read));
+        }
+        for refused in ["", "2", "2x", "-2d", "2d ago", "1mo", "1y"] {
+            let error = parse_duration(refused).unwrap_err();
+            assert!(error.contains("like 90m"), "{error}");
+        }
+        assert_eq!(
+            duration(Duration::from_millis(u64::MAX)),
+            "18446744073709551s"
+        );
     }
 
     #[test]

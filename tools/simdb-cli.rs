@@ -1,7 +1,8 @@
 //! `simdb-cli`: looks into a database of simdb, asks it, and makes small changes by hand.
 //!
 //! - [`commands`]: one file a verb
-//! - [`formats`]: what queries come in; shared with `simdb-load`
+//! - [`formats`]: what queries and documents come in; shared with `simdb-load`
+//! - [`options`]: parts of the command line that load documents; shared with `simdb-load`
 //! - [`console`]: exit codes, errors, results, progress; shared with `simdb-load`
 
 mod commands;
@@ -9,6 +10,7 @@ mod commands;
 mod console;
 #[allow(dead_code, reason = "queries come in fewer formats than documents")]
 mod formats;
+mod options;
 
 use clap::Parser;
 

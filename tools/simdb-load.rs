@@ -2,12 +2,14 @@
 //!
 //! - [`load`]: what is done, from the options to the summary
 //! - [`formats`]: what the documents come in
+//! - [`options`]: parts of the command line, shared with `simdb-cli`
 //! - [`console`]: exit codes, errors, results, progress; shared with `simdb-cli`
 
 #[allow(dead_code, reason = "each tool uses what it needs of what both share")]
 mod console;
 mod formats;
 mod load;
+mod options;
 
 use clap::Parser;
 

@@ -16,7 +16,7 @@ use crate::document::Match;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::hamming;
-use crate::store::{DocumentsOf, Index, Run, SCANNED, Step};
+use crate::store::{DocumentsOf, Index, ReadView, Run, SCANNED, Step, View};
 
 /// Fewer queries than this are answered one by one.
 const LEAST_QUERIES: usize = 32;
@@ -44,14 +44,15 @@ struct Hit {
 /// Calls `visitor` with the number of each query, in order, and what [`within`] gives for it, until
 /// the visitor says `false`.
 pub(crate) fn within_batch(
-    index: &(impl Index + Sync),
+    view: &View,
     queries: &[Fingerprint],
     radius: u32,
     limit: usize,
     visitor: &mut dyn FnMut(usize, Vec<Match>) -> bool,
 ) -> Result<()> {
     let batch = Batch {
-        index,
+        view,
+        index: &view.tables,
         radius,
         limit,
     };
@@ -61,13 +62,13 @@ pub(crate) fn within_batch(
         let part = &queries[next..queries.len().min(next + at_a_time)];
         if part.len() < LEAST_QUERIES {
             for query in part {
-                if !visitor(next, within(index, *query, radius, limit)?) {
+                if !visitor(next, within(view, *query, radius, limit)?) {
                     return Ok(());
                 }
                 next += 1;
             }
         } else if let Some(hits) = batch.hits(part)? {
-            if !batch.deliver(next, part.len(), &hits, visitor)? {
+            if !batch.deliver(next, part, &hits, visitor)? {
                 return Ok(());
             }
             next += part.len();
@@ -80,13 +81,14 @@ pub(crate) fn within_batch(
     Ok(())
 }
 
-struct Batch<'i, I> {
-    index: &'i I,
+struct Batch<'v> {
+    view: &'v View,
+    index: &'v ReadView,
     radius: u32,
     limit: usize,
 }
 
-impl<I: Index + Sync> Batch<'_, I> {
+impl Batch<'_> {
     /// All hits, in order; nothing if there are too many.
     fn hits(&self, queries: &[Fingerprint]) -> Result<Option<Vec<Hit>>> {
         if self.limit == 0 {
@@ -198,23 +200,23 @@ impl<I: Index + Sync> Batch<'_, I> {
     fn deliver(
         &self,
         first: usize,
-        queries: usize,
+        queries: &[Fingerprint],
         hits: &[Hit],
         visitor: &mut dyn FnMut(usize, Vec<Match>) -> bool,
     ) -> Result<bool> {
         let mut rest = hits;
         let mut next = 0;
-        while next < queries {
+        while next < queries.len() {
             // All hits of a query are looked up at once.
             let end = rest
                 .get(HITS_LOOKED_UP)
-                .map_or(queries, |hit| (hit.query as usize).max(next + 1));
+                .map_or(queries.len(), |hit| (hit.query as usize).max(next + 1));
             let (own, others) = split_before(rest, end);
             let mut fingerprints: Vec<u64> = own.iter().map(|hit| hit.fingerprint).collect();
             self.index.in_parallel(|| fingerprints.par_sort_unstable());
             fingerprints.dedup();
             let documents = self.index.documents_of(&fingerprints)?;
-            if !self.put_together(first, next..end, own, &documents, visitor)? {
+            if !self.put_together((first, queries), next..end, own, &documents, visitor)? {
                 return Ok(false);
             }
             (next, rest) = (end, others);
@@ -225,28 +227,29 @@ impl<I: Index + Sync> Batch<'_, I> {
     /// Hands over the matches of some queries, of whose hits the documents were looked up.
     fn put_together(
         &self,
-        first: usize,
-        queries: Range<usize>,
+        (first, queries): (usize, &[Fingerprint]),
+        range: Range<usize>,
         hits: &[Hit],
         documents: &DocumentsOf,
         visitor: &mut dyn FnMut(usize, Vec<Match>) -> bool,
     ) -> Result<bool> {
         let mut hits = hits;
-        let mut next = queries.start;
-        while next < queries.end {
+        let mut next = range.start;
+        while next < range.end {
             let mut rest = hits;
-            let of_each: Vec<&[Hit]> = (next..queries.end.min(next + QUERIES_PUT_TOGETHER))
-                .map(|query| {
-                    let (own, others) = split_before(rest, query + 1);
-                    rest = others;
-                    own
-                })
-                .collect();
+            let of_each: Vec<(Fingerprint, &[Hit])> =
+                (next..range.end.min(next + QUERIES_PUT_TOGETHER))
+                    .map(|query| {
+                        let (own, others) = split_before(rest, query + 1);
+                        rest = others;
+                        (queries[query], own)
+                    })
+                    .collect();
             // Once there are too many matches, only the first query is sure to get all of its own.
             let count = AtomicUsize::new(0);
-            let answer = |(place, hits): (usize, &&[Hit])| {
+            let answer = |(place, (query, hits)): (usize, &(Fingerprint, &[Hit]))| {
                 let most = if place == 0 { usize::MAX } else { MOST_MATCHES };
-                self.matches(hits, documents, most, &count)
+                self.matches(*query, hits, documents, most, &count)
             };
             let answers: Vec<Option<Vec<Match>>> = self.index.in_parallel(|| {
                 let of_each = of_each.par_iter().with_min_len(16).enumerate();
@@ -267,13 +270,16 @@ impl<I: Index + Sync> Batch<'_, I> {
     /// they are more than `most`.
     fn matches(
         &self,
+        query: Fingerprint,
         hits: &[Hit],
         documents: &DocumentsOf,
         most: usize,
         count: &AtomicUsize,
     ) -> Result<Option<Vec<Match>>> {
+        let in_tail = self.view.in_tail(query, self.radius, self.limit);
+        let mut are_few = count.fetch_add(in_tail.len(), Ordering::Relaxed) <= most;
         let mut matches = Vec::new();
-        let mut are_few = true;
+        let mut failed = Ok(());
         for class in hits.chunk_by(|a, b| a.distance == b.distance) {
             let distance = class[0].distance;
             let mut own = DocumentsOf::default();
@@ -281,6 +287,14 @@ impl<I: Index + Sync> Batch<'_, I> {
                 .iter()
                 .for_each(|hit| own.take(documents, hit.fingerprint));
             let goes_on = for_each_in_order(self.index, own, |id, fingerprint| {
+                match self.view.answers_from_tables(id) {
+                    Ok(true) => {}
+                    Ok(false) => return true,
+                    Err(error) => {
+                        failed = Err(error);
+                        return false;
+                    }
+                }
                 are_few = count.fetch_add(1, Ordering::Relaxed) < most;
                 matches.push(Match {
                     id,
@@ -292,6 +306,12 @@ impl<I: Index + Sync> Batch<'_, I> {
             if !goes_on {
                 break;
             }
+        }
+        failed?;
+        if !in_tail.is_empty() {
+            matches.extend(in_tail);
+            matches.sort_unstable_by_key(Match::order);
+            matches.truncate(self.limit);
         }
         Ok(are_few.then_some(matches))
     }
@@ -381,7 +401,8 @@ mod tests {
         queries.extend(spreads.fingerprints.iter().copied().step_by(10_007));
         for radius in (0..=9).chain([12]) {
             let batch = Batch {
-                index: &view,
+                index: &view.tables,
+                view: &view,
                 radius,
                 limit: usize::MAX,
             };

@@ -168,8 +168,8 @@ mod tests {
             expected.retain(|each| each.distance(CENTRE) <= radius);
             expected.sort_unstable();
             let probes = Probes::for_radius(radius);
-            let probed = probe(&view, CENTRE, radius, &probes).unwrap();
-            let scanned = scan(&view, CENTRE, radius).unwrap();
+            let probed = probe(&view.tables, CENTRE, radius, &probes).unwrap();
+            let scanned = scan(&view.tables, CENTRE, radius).unwrap();
             for mut found in [probed, scanned] {
                 found.sort_unstable();
                 assert_eq!(found.len(), expected.len(), "radius {radius}");

@@ -5,7 +5,7 @@ use super::documents::for_each_document;
 use crate::document::Match;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::Index;
+use crate::store::{Index, View};
 
 /// The largest distance there is: at this radius everything matches.
 const MAX_RADIUS: u32 = 64;
@@ -16,7 +16,7 @@ const GROWING_RADII: [u32; 6] = [3, 7, 11, 15, 23, 31];
 
 /// Every document within the radius, nearest first, then smallest id; at most `limit` of them.
 pub(crate) fn within(
-    index: &impl Index,
+    view: &View,
     query: Fingerprint,
     radius: u32,
     limit: usize,
@@ -25,51 +25,95 @@ pub(crate) fn within(
     if limit == 0 {
         return Ok(matches);
     }
-    for_each_match(index, query, radius, |found| {
+    let in_tail = view.in_tail(query, radius, limit);
+    let mut take = |found| {
         matches.push(found);
         matches.len() < limit
-    })?;
+    };
+    for_each_in_both(view, in_tail, query, radius, &mut take)?;
     Ok(matches)
 }
 
 /// The `count` nearest documents, ties by id: exact, by growing the radius until they are found.
-pub(crate) fn nearest(index: &impl Index, query: Fingerprint, count: usize) -> Result<Vec<Match>> {
+pub(crate) fn nearest(view: &View, query: Fingerprint, count: usize) -> Result<Vec<Match>> {
     for radius in GROWING_RADII {
-        let matches = within(index, query, radius, count)?;
+        let matches = within(view, query, radius, count)?;
         if matches.len() >= count {
             return Ok(matches);
         }
     }
-    within(index, query, MAX_RADIUS, count)
+    within(view, query, MAX_RADIUS, count)
 }
 
 /// Calls `visitor` with every document within the radius, nearest first, then smallest id, until
 /// it says `false`. The documents of a fingerprint are read as they are asked for, so a million
 /// copies of one text cost no more than those that are looked at.
 pub(crate) fn for_each_match(
-    index: &impl Index,
+    view: &View<impl Index>,
     query: Fingerprint,
     radius: u32,
     mut visitor: impl FnMut(Match) -> bool,
 ) -> Result<()> {
-    let mut found: Vec<(u32, u64)> = fingerprints_within(index, query, radius)?
+    let in_tail = view.in_tail(query, radius, usize::MAX);
+    for_each_in_both(view, in_tail, query, radius, &mut visitor)
+}
+
+/// The same, where what the tail has was found before.
+fn for_each_in_both(
+    view: &View<impl Index>,
+    in_tail: Vec<Match>,
+    query: Fingerprint,
+    radius: u32,
+    visitor: &mut impl FnMut(Match) -> bool,
+) -> Result<()> {
+    let mut in_tail = in_tail.into_iter().peekable();
+    let mut goes_on = true;
+    for_each_in_tables(view, query, radius, |found| {
+        while goes_on && let Some(nearer) = in_tail.next_if(|next| next.order() < found.order()) {
+            goes_on = visitor(nearer);
+        }
+        goes_on = goes_on && visitor(found);
+        goes_on
+    })?;
+    while goes_on && let Some(found) = in_tail.next() {
+        goes_on = visitor(found);
+    }
+    Ok(())
+}
+
+fn for_each_in_tables(
+    view: &View<impl Index>,
+    query: Fingerprint,
+    radius: u32,
+    mut visitor: impl FnMut(Match) -> bool,
+) -> Result<()> {
+    let tables = &view.tables;
+    let mut found: Vec<(u32, u64)> = fingerprints_within(tables, query, radius)?
         .into_iter()
         .map(|found| (found.distance(query), found.bits()))
         .collect();
     found.sort_unstable();
+    let mut failed = Ok(());
     for class in found.chunk_by(|a, b| a.0 == b.0) {
         let distance = class[0].0;
         let fingerprints: Vec<u64> = class.iter().map(|(_, fingerprint)| *fingerprint).collect();
-        let goes_on = for_each_document(index, &fingerprints, |id, fingerprint| {
-            visitor(Match {
+        let goes_on = for_each_document(tables, &fingerprints, |id, fingerprint| {
+            let found = Match {
                 id,
                 fingerprint,
                 distance,
-            })
+            };
+            match view.answers_from_tables(id) {
+                Ok(answers) => !answers || visitor(found),
+                Err(error) => {
+                    failed = Err(error);
+                    false
+                }
+            }
         })?;
         if !goes_on {
             break;
         }
     }
-    Ok(())
+    failed
 }

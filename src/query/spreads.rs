@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::store::{DocumentEdit, Header, ReadView, State, Store, TextEdit};
+use crate::store::{DocumentEdit, Header, State, Store, TextEdit, View};
 
 /// What the others differ from.
 pub(super) const CENTRE: Fingerprint = Fingerprint::from_bits(0x9e37_79b9_7f4a_7c15);
@@ -36,7 +36,7 @@ impl Spreads {
         }
     }
 
-    pub(super) fn view(&self) -> ReadView {
+    pub(super) fn view(&self) -> View {
         self.store.read().unwrap()
     }
 }
@@ -47,6 +47,7 @@ pub(super) fn store_of(folder: &TempDir, fingerprints: impl Iterator<Item = Fing
         recipe: String::new(),
         keep_texts: false,
         frozen: false,
+        retention: None,
     };
     let store = Store::create(&folder.path().join("store"), header, 64 << 20).unwrap();
     let insert = |(id, fingerprint)| DocumentEdit {

@@ -1,22 +1,23 @@
 //! Bulk load: documents in any order, sorted outside memory, each table written in its order.
 
-mod arrival;
+mod pushed;
 mod stages;
 mod stream;
 mod watch;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::index::Index;
 use super::new_file::{NewFile, folder_of};
-use super::schema::Header;
-use super::sort::{Sorter, Workplace};
+use super::schema::{Header, Keeps};
+use super::sort::Workplace;
 use super::{Store, texts};
-use crate::document::{DocId, Document};
+use crate::document::{DocId, Document, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use arrival::{Arrival, Split};
+use pushed::{Pushed, PushedSorter, Split};
 use stages::{Stages, Target};
 use stream::Stream;
 use watch::Watch;
@@ -48,7 +49,9 @@ pub(crate) struct Load {
     /// What is in `fingerprints` already, on its way to the other tables.
     split: Split,
     documents: u64,
-    keep_texts: bool,
+    keeps: Keeps,
+    /// When documents arrive that say nothing of it.
+    now: Timestamp,
     texts: Vec<(DocId, String)>,
     texts_bytes: usize,
     text_batch_bytes: usize,
@@ -63,7 +66,7 @@ enum Incoming {
     /// Into `fingerprints`, as long as their ids ascend.
     InOrder(Stream),
     /// Into a sort by id.
-    InAnyOrder(Target, Sorter<Arrival>),
+    InAnyOrder(Target, Box<PushedSorter>),
 }
 
 impl Load {
@@ -71,7 +74,7 @@ impl Load {
     pub(crate) fn create(path: &Path, header: &Header, memory_bytes: u64) -> Result<Self> {
         let memory = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let file = NewFile::create(path, header, CACHE_BYTES.min(memory / 8), None)?;
-        let mut load = Self::of(path, memory, header.keep_texts);
+        let mut load = Self::of(path, memory, header.keeps());
         load.incoming = Some(if header.keep_texts {
             // The file is needed for the texts.
             load.in_any_order(Target::New(file))?
@@ -85,22 +88,26 @@ impl Load {
     pub(crate) fn into_existing(store: &Store, memory_bytes: u64) -> Result<Self> {
         let memory = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let target = Target::Existing(Box::new(store.write()?));
-        let mut load = Self::of(store.path(), memory, target.keeps_texts());
+        let mut load = Self::of(store.path(), memory, store.header().keeps());
         load.incoming = Some(load.in_any_order(target)?);
         Ok(load)
     }
 
-    fn of(path: &Path, memory: usize, keep_texts: bool) -> Self {
+    fn of(path: &Path, memory: usize, keeps: Keeps) -> Self {
         // Two sorts at a time, or one that has all of it; the rest is for the engine's cache and
-        // the texts.
-        let sorter_bytes = memory / 8 * 3;
+        // the texts. With arrival times there is another sort for each.
+        let sorter_bytes = match keeps.arrivals {
+            true => memory / 16 * 3,
+            false => memory / 8 * 3,
+        };
         let workplace = Workplace::new(folder_of(path));
         Self {
             incoming: None,
-            split: Split::new(2 * sorter_bytes, &workplace),
+            split: Split::new(2 * sorter_bytes, keeps.arrivals, &workplace),
             workplace,
             documents: 0,
-            keep_texts,
+            keeps,
+            now: Timestamp::from(SystemTime::now()),
             texts: Vec::new(),
             texts_bytes: 0,
             text_batch_bytes: TEXT_BATCH_BYTES.min(memory / 8),
@@ -111,9 +118,9 @@ impl Load {
 
     /// From now on two sorts share the memory.
     fn in_any_order(&mut self, target: Target) -> Result<Incoming> {
-        self.split.by_fingerprint.halve_memory()?;
-        let arrivals = Sorter::new(self.sorter_bytes, &self.workplace);
-        Ok(Incoming::InAnyOrder(target, arrivals))
+        self.split.halve_memory()?;
+        let pushed = PushedSorter::new(self.sorter_bytes, self.keeps.arrivals, &self.workplace);
+        Ok(Incoming::InAnyOrder(target, Box::new(pushed)))
     }
 
     pub(crate) fn push(&mut self, document: Document) -> Result<()> {
@@ -124,14 +131,17 @@ impl Load {
             id,
             fingerprint,
             reliable,
+            arrival,
             text,
         } = document;
-        let text = text.filter(|_| self.keep_texts);
+        let text = text.filter(|_| self.keeps.texts);
+        let arrival = self.keeps.arrivals.then(|| arrival.unwrap_or(self.now));
+        let time = arrival.map(|time| time.0);
         if let Some(text) = &text {
             texts::refuse_too_long(id, text)?;
         }
         let taken = self
-            .take(id, fingerprint, reliable, text.is_some())
+            .take(id, fingerprint, reliable, time, text.is_some())
             .and_then(|()| text.map_or(Ok(()), |text| self.take_text(id, text)));
         if taken.is_err() {
             self.incoming = None;
@@ -144,6 +154,7 @@ impl Load {
         id: DocId,
         fingerprint: Fingerprint,
         reliable: bool,
+        time: Option<u64>,
         with_text: bool,
     ) -> Result<()> {
         let position = self.documents;
@@ -151,14 +162,15 @@ impl Load {
         if let Some(Incoming::InOrder(stream)) = &mut self.incoming {
             if stream.takes(id.0) {
                 stream.push(id.0, fingerprint.bits())?;
-                return self.split.insert(id.0, fingerprint.bits(), reliable);
+                return self.split.insert(id.0, fingerprint.bits(), reliable, time);
             }
             self.leave_order()?;
         }
-        let Some(Incoming::InAnyOrder(_, arrivals)) = &mut self.incoming else {
+        let Some(Incoming::InAnyOrder(_, pushed)) = &mut self.incoming else {
             return Err(self.failed());
         };
-        arrivals.push(Arrival::new(position, id, fingerprint, reliable, with_text))
+        let document = Pushed::new(position, id, fingerprint, reliable, with_text);
+        pushed.push(document, time)
     }
 
     /// What was written in order stays; what comes from now on is sorted first.
@@ -218,15 +230,15 @@ impl Load {
         observer: impl FnMut(BulkEvent) -> ControlFlow<()>,
     ) -> Result<BulkReport> {
         self.write_texts()?;
-        let (target, arrivals) = match self.incoming.take() {
+        let (target, pushed) = match self.incoming.take() {
             Some(Incoming::InOrder(stream)) => (
                 Target::New(stream.finish()?),
-                Sorter::new(0, &self.workplace),
+                Box::new(PushedSorter::new(0, false, &self.workplace)),
             ),
-            Some(Incoming::InAnyOrder(target, arrivals)) => (target, arrivals),
+            Some(Incoming::InAnyOrder(target, pushed)) => (target, pushed),
             None => return Err(self.failed()),
         };
-        let watch = Watch::new(observer, &self.path, self.documents);
-        Stages::new(target, watch, self.workplace, self.sorter_bytes).run(self.split, arrivals)
+        let watch = Watch::new(observer, &self.path, self.documents, self.keeps);
+        Stages::new(target, watch, self.workplace, self.sorter_bytes).run(self.split, *pushed)
     }
 }

@@ -5,6 +5,8 @@
 //! 128-bit sums of scrambled entries, which do not depend on order; only where they differ is
 //! each entry looked up, to say which ones.
 
+mod times;
+
 use std::sync::Arc;
 
 use redb::ReadableTable;
@@ -18,6 +20,7 @@ use crate::block;
 use crate::document::DocId;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use times::TimesFound;
 
 /// How many entries that one table lacks are named one by one.
 const NAMED: usize = 10;
@@ -30,6 +33,10 @@ pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result
     let path = || store.place.path().to_path_buf();
     // What was read before is perhaps not what the file will hold.
     store.runs.clear();
+    if noted(store.close(), &mut damage)?.is_none() {
+        // What a merge left half done says nothing of the tables.
+        return Ok(damage);
+    }
     match Arc::get_mut(&mut store.handle) {
         None => return Err(Error::SnapshotHeld { path: path() }),
         Some(Handle::ReadOnly(_)) => return Err(Error::ReadOnly { path: path() }),
@@ -47,7 +54,7 @@ pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result
             }
         }
     }
-    let view = store.place.guarded(|| store.read());
+    let view = store.place.guarded(|| store.read().map(|view| view.tables));
     let Some(view) = noted(view, &mut damage)? else {
         return Ok(damage);
     };
@@ -58,6 +65,10 @@ pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result
         texts,
         ..
     } = view.counters;
+    let times = match view.tables.times {
+        Some(_) => documents.saturating_mul(2),
+        None => 0,
+    };
     let mut walk = Walk {
         damage,
         observer,
@@ -65,6 +76,7 @@ pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result
         total: (documents.saturating_mul(2))
             .saturating_add(distinct_fingerprints.saturating_mul(3))
             .saturating_add(texts)
+            .saturating_add(times)
             .saturating_sub(unreliable),
     };
     walk.tables(&view)?;
@@ -112,6 +124,8 @@ impl Sum {
 struct Documents {
     /// The reliable ones, each as `block0` should hold it.
     reliable: Sum,
+    /// The ids of all, where arrival times are kept.
+    ids: Sum,
     /// How many are unreliable.
     unreliable: u64,
     /// The first few ids in `unreliable` that are no documents.
@@ -157,10 +171,13 @@ impl<O: FnMut(u64, u64)> Walk<O> {
                 Ok(())
             })?;
         }
+        let mut times = TimesFound::default();
+        whole &= self.times(view, &mut times)?;
         if !whole {
             // What a table lacks says nothing while parts of it cannot be read.
             return Ok(());
         }
+        self.compare_times(view, &times, documents.ids)?;
         for id in documents.strays {
             self.damage.push(format!(
                 "table unreliable holds document {id}, table fingerprints does not"
@@ -198,9 +215,13 @@ impl<O: FnMut(u64, u64)> Walk<O> {
     /// Walks the documents and, in step, the ids of those that are unreliable; whether all of it
     /// could be read.
     fn documents(&mut self, view: &ReadView, found: &mut Documents) -> Result<bool> {
+        let keeps_times = view.tables.times.is_some();
         let mut unreliable = view.tables.unreliable.entries()?.peekable();
         let whole = self.walk(&view.tables.fingerprints, |entry: u128| {
             let (id, fingerprint) = (entry.first(), entry.second());
+            if keeps_times {
+                found.ids.add(pair(id, 0));
+            }
             let reached = |other: &Result<u64>| other.as_ref().is_ok_and(|other| *other >= id);
             while let Some(stray) = unreliable.next_if(|other| !reached(other)) {
                 found.stray(stray?);

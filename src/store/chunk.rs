@@ -90,6 +90,11 @@ pub(crate) fn pair(first: u64, second: u64) -> u128 {
     u128::from_lanes(first, second)
 }
 
+/// A pair the other way round.
+pub(crate) fn swapped(entry: u128) -> u128 {
+    pair(entry.second(), entry.first())
+}
+
 /// Writes chunks, reusing one buffer.
 #[derive(Default)]
 pub(crate) struct ChunkWriter {
@@ -207,6 +212,13 @@ impl<'b, E: Entry> Chunk<'b, E> {
 /// The `u64`s in the bytes, each still as bytes.
 fn lanes(bytes: &[u8]) -> &[[u8; 8]] {
     bytes.as_chunks::<8>().0
+}
+
+/// The crc32 of bytes, after others whose crc32 is `before`. That of none is 0.
+pub(crate) fn checksum_on(before: u32, bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(before);
+    hasher.update(bytes);
+    hasher.finalize()
 }
 
 /// Bytes outside the packed tables, such as a stored text or a setting, with a checksum in front.

@@ -9,6 +9,7 @@ use super::new_file::NewFile;
 use super::read::ReadView;
 use super::tables::ROTATED_TABLES;
 use super::texts;
+use super::times::{ARRIVALS_TABLE, TIMES_TABLE};
 use crate::document::DocId;
 use crate::error::{Error, Result};
 
@@ -29,7 +30,13 @@ pub(crate) fn backup(store: &Store, path: &Path) -> Result<()> {
         })?
         .permissions();
     let file = NewFile::create(path, store.header(), CACHE_BYTES, Some(permissions))?;
-    copy(&store.read()?, &file)?;
+    let view = store.read()?;
+    copy(&view.tables, &file)?;
+    for edits in view.edits_in_tail() {
+        let mut transaction = file.write()?;
+        transaction.apply(edits)?;
+        transaction.commit()?;
+    }
     file.place()
 }
 
@@ -44,12 +51,17 @@ pub(crate) fn vacuum(path: &Path) -> Result<(u64, u64)> {
     };
     // Open until the end, so that nobody else can write meanwhile.
     let store = Store::open(path, CACHE_BYTES)?;
+    if !store.header().frozen {
+        store.close()?;
+    }
     // A link stays what it is, and the file it names is replaced.
     let target = path.canonicalize().map_err(io("find"))?;
     let old = std::fs::metadata(&target).map_err(io("read the size of"))?;
     let permissions = Some(old.permissions());
-    let file = NewFile::create_beside(&target, store.header(), CACHE_BYTES, permissions)?;
-    copy(&store.read()?, &file)?;
+    // It stays the same database; what its journal held, the file holds.
+    let journal = store.journal_mark()?;
+    let file = NewFile::create_beside(&target, store.header(), CACHE_BYTES, permissions, journal)?;
+    copy(&store.read()?.tables, &file)?;
     file.set_permissions(old.permissions())?;
     let new_bytes = file.replace()?;
     Ok((old.len(), new_bytes))
@@ -70,6 +82,10 @@ fn copy(view: &ReadView, file: &NewFile) -> Result<()> {
         |tables| &mut tables.unreliable,
         tables.unreliable.entries()?,
     )?;
+    if let Some(kept) = &tables.times {
+        file.append(ARRIVALS_TABLE, kept.arrivals.entries()?)?;
+        file.append(TIMES_TABLE, kept.times.entries()?)?;
+    }
     copy_texts(view, file)?;
     let mut transaction = file.write()?;
     *transaction.counters() = view.counters;

@@ -7,7 +7,7 @@ use super::edit::State;
 use super::packed::Step;
 use super::runs::Run;
 use super::tables::Tables;
-use crate::document::DocId;
+use crate::document::{DocId, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
@@ -45,7 +45,8 @@ pub(crate) trait Index: Sized {
     /// How many chunks the table of a block has.
     fn chunks(&self, block: usize) -> Result<u64>;
 
-    /// The reliable documents of each of these fingerprints, which ascend and are all stored.
+    /// The reliable documents of each of these fingerprints, which ascend and are all stored, but
+    /// for those of documents that a merge has come half way with.
     fn documents_of(&self, fingerprints: &[u64]) -> Result<DocumentsOf>;
 
     /// The reliable documents with exactly this fingerprint, in order, from `from` on: at least
@@ -54,6 +55,21 @@ pub(crate) trait Index: Sized {
 
     /// What is stored of a document beside its text.
     fn document(&self, id: DocId) -> Result<Option<State>>;
+
+    /// When a document that is stored arrived; nothing where no times are kept.
+    fn arrival(&self, id: DocId) -> Result<Option<Timestamp>>;
+
+    /// When the document that arrived first did; nothing where there is none, or no times are kept.
+    fn oldest_arrival(&self) -> Result<Option<Timestamp>>;
+
+    /// The documents that arrived before `cutoff`, in order of their times, then of their ids:
+    /// those from `from` on, at most so many. None where no times are kept.
+    fn arrivals_before(
+        &self,
+        cutoff: Timestamp,
+        from: (u64, DocId),
+        most: usize,
+    ) -> Result<Vec<(Timestamp, DocId)>>;
 }
 
 /// Documents of some fingerprints.
@@ -152,7 +168,24 @@ where
         Ok(Some(State {
             fingerprint: Fingerprint::from_bits(entry.second()),
             reliable,
-            arrival: None,
+            arrival: self.arrival_of(id)?,
         }))
+    }
+
+    fn arrival(&self, id: DocId) -> Result<Option<Timestamp>> {
+        self.arrival_of(id)
+    }
+
+    fn oldest_arrival(&self) -> Result<Option<Timestamp>> {
+        self.first_arrival()
+    }
+
+    fn arrivals_before(
+        &self,
+        cutoff: Timestamp,
+        from: (u64, DocId),
+        most: usize,
+    ) -> Result<Vec<(Timestamp, DocId)>> {
+        self.find_arrivals(cutoff, from, most)
     }
 }

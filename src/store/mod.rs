@@ -9,8 +9,12 @@ pub(crate) mod copy;
 mod edit;
 mod fault;
 mod index;
+mod journal;
+mod merge;
 mod new_file;
+mod online;
 mod packed;
+mod pen;
 mod postings;
 mod read;
 mod runs;
@@ -18,7 +22,10 @@ mod schema;
 mod sort;
 pub(crate) mod stats;
 mod tables;
+mod tail;
 mod texts;
+mod times;
+mod view;
 mod walk;
 mod workers;
 mod write;
@@ -31,15 +38,20 @@ use redb::ReadableDatabase;
 use crate::error::{Error, Result};
 use fault::Place;
 use new_file::NewFile;
+use online::Online;
 use runs::RunCache;
+use schema::JournalMark;
 use workers::Workers;
 
 pub(crate) use edit::{DocumentEdit, State, TextEdit};
 pub(crate) use index::{DocumentsOf, Index, SCANNED};
 pub(crate) use packed::Step;
+pub(crate) use pen::Pen;
 pub(crate) use read::ReadView;
 pub(crate) use runs::Run;
 pub(crate) use schema::Header;
+pub(crate) use texts::refuse_too_long;
+pub(crate) use view::View;
 pub(crate) use write::WriteTransaction;
 
 /// An open database file.
@@ -49,6 +61,7 @@ pub(crate) struct Store {
     handle: Arc<Handle>,
     runs: Arc<RunCache>,
     workers: Arc<Workers>,
+    online: Online,
     place: Place,
     header: Header,
 }
@@ -138,11 +151,18 @@ impl Store {
                 cause => place.reading(cause),
             })?;
         let header = schema::read_header(&meta, &place)?;
+        let identity = schema::read_identity(&meta, &place)?;
+        let mark = schema::read_journal_mark(&meta, &place)?;
+        let counts = schema::read_counters(&meta, &place)?.counts();
         drop(meta);
+        let for_writing = matches!(handle, Handle::Writable(_));
+        let workers = Arc::<Workers>::default();
+        let online = Online::recover(identity, mark, counts, &place, &workers, for_writing)?;
         Ok(Self {
             handle: Arc::new(handle),
             runs: Arc::new(runs),
-            workers: Arc::default(),
+            workers,
+            online,
             place,
             header,
         })
@@ -158,34 +178,45 @@ impl Store {
         &self.header
     }
 
-    /// The database as of the last commit.
-    pub(crate) fn read(&self) -> Result<ReadView> {
+    /// Which database this is, and what its journal must know of it, as of the last commit.
+    pub(crate) fn journal_mark(&self) -> Result<(u64, JournalMark)> {
+        let place = &self.place;
+        let reading = |cause: redb::TableError| place.reading(cause);
+        let transaction = (self.handle.begin_read()).map_err(|cause| place.reading(cause))?;
+        let meta = transaction.open_table(schema::META).map_err(reading)?;
+        Ok((
+            schema::read_identity(&meta, place)?,
+            schema::read_journal_mark(&meta, place)?,
+        ))
+    }
+
+    /// The tables as of the last commit to them, `whole` if no merge can have come half way.
+    fn read_tables(&self, whole: bool) -> Result<ReadView> {
         let transaction = self
             .handle
             .begin_read()
             .map_err(|cause| self.place.reading(cause))?;
-        ReadView::of(
+        let mut view = ReadView::of(
             transaction,
             Arc::clone(&self.handle),
             Arc::clone(&self.runs),
             Arc::clone(&self.workers),
             &self.place,
-            self.header.keep_texts,
-        )
+            self.header.keeps(),
+        )?;
+        view.tables.whole = whole;
+        Ok(view)
     }
 
-    /// Starts a write transaction; waits while there is another one.
-    pub(crate) fn write(&self) -> Result<WriteTransaction> {
+    /// An error where nothing can be changed.
+    pub(crate) fn refuse_changes(&self) -> Result<()> {
         let path = || self.place.path().to_path_buf();
         if self.header.frozen {
             return Err(Error::Frozen { path: path() });
         }
         match &*self.handle {
             Handle::ReadOnly(_) => Err(Error::ReadOnly { path: path() }),
-            Handle::Writable(database) => {
-                let runs = Arc::clone(&self.runs);
-                WriteTransaction::begin(database, &self.place, self.header.keep_texts, runs)
-            }
+            Handle::Writable(_) => Ok(()),
         }
     }
 }

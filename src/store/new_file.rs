@@ -14,7 +14,7 @@ use tempfile::{NamedTempFile, TempPath};
 use super::chunk::{Entry, PAGE_BYTES};
 use super::fault::Place;
 use super::packed::{Fill, chunks_of};
-use super::schema::{self, Counters, Header};
+use super::schema::{self, Counters, Header, JournalMark};
 use super::tables::{ReadTables, TableOf, WriteTables};
 use super::write::WriteTransaction;
 use crate::error::{Error, Result};
@@ -64,15 +64,18 @@ impl NewFile {
                 path: target.to_path_buf(),
             });
         }
-        Self::create_beside(target, header, cache_bytes, permissions)
+        let of_no_journal = (schema::new_identity(), JournalMark::default());
+        Self::create_beside(target, header, cache_bytes, permissions, of_no_journal)
     }
 
-    /// Like [`create`](Self::create), for a target that may be there and be replaced.
+    /// Like [`create`](Self::create), for a target that may be there and be replaced, and whose
+    /// identity and journal mark are known.
     pub(crate) fn create_beside(
         target: &Path,
         header: &Header,
         cache_bytes: usize,
         permissions: Option<Permissions>,
+        journal: (u64, JournalMark),
     ) -> Result<Self> {
         let creating = |source| Error::Io {
             action: "create",
@@ -102,20 +105,22 @@ impl NewFile {
             cache_bytes,
             place,
         };
-        new.initialise()?;
+        new.initialise(journal)?;
         Ok(new)
     }
 
     /// Writes what every database has, and makes the number of pages a power of two.
-    fn initialise(&mut self) -> Result<()> {
+    fn initialise(&mut self, (identity, mark): (u64, JournalMark)) -> Result<()> {
         let writing = |cause: redb::TableError| self.place.writing(cause);
         let transaction = self.begin()?;
-        WriteTables::of(&transaction, &self.place)?;
+        WriteTables::of(&transaction, &self.place, self.header.keeps())?;
         {
             transaction.open_table(schema::TEXTS).map_err(writing)?;
             let mut meta = transaction.open_table(schema::META).map_err(writing)?;
             schema::write_header(&mut meta, &self.header, &self.place)?;
             schema::write_counters(&mut meta, &Counters::default(), &self.place)?;
+            schema::write_identity(&mut meta, identity, &self.place)?;
+            schema::write_journal_mark(&mut meta, &mark, &self.place)?;
             let mut scratch = transaction.open_table(SCRATCH).map_err(writing)?;
             for (key, bytes) in SCRATCH_BYTES.into_iter().enumerate() {
                 scratch
@@ -143,14 +148,10 @@ impl NewFile {
         &self.place
     }
 
-    pub(crate) fn header(&self) -> &Header {
-        &self.header
-    }
-
     /// Starts a write transaction in the new file.
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
         let transaction = self.begin_at_length()?;
-        WriteTransaction::of(transaction, &self.place, self.header.keep_texts)
+        WriteTransaction::of(transaction, &self.place, self.header.keeps())
     }
 
     /// Begins a transaction without quick repair: nobody opens the file after a crash.
@@ -230,7 +231,7 @@ impl NewFile {
             .database
             .begin_read()
             .map_err(|cause| self.place.reading(cause))?;
-        ReadTables::of(&transaction, &self.place)
+        ReadTables::of(&transaction, &self.place, self.header.keeps())
     }
 
     /// Empties a table.
@@ -381,7 +382,7 @@ fn new_named(folder: &Path, permissions: Option<Permissions>) -> std::io::Result
 }
 
 /// Makes a name durable: without this a crash may undo the rename.
-fn sync_folder(path: &Path) -> Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> Result<()> {
     let syncing = |source| Error::Io {
         action: "make durable the folder of",
         path: path.to_path_buf(),

@@ -40,7 +40,7 @@ where
                     let before = found.documents.len();
                     found.documents.extend(documents_in(&chunk, *fingerprint));
                     if found.documents.len() == before {
-                        return Err(self.without_document(*fingerprint));
+                        self.refuse_without_document(*fingerprint)?;
                     }
                 }
                 sought = rest;
@@ -51,10 +51,10 @@ where
                 Some(next) => Step::SeekTo(pair(*next, 0)),
             })
         })?;
-        match sought.first() {
-            Some(missing) => Err(self.without_document(*missing)),
-            None => Ok(found),
+        for missing in sought {
+            self.refuse_without_document(*missing)?;
         }
+        Ok(found)
     }
 
     /// See [`Index::documents_with`](super::Index::documents_with).
@@ -83,10 +83,13 @@ where
         Ok((documents, may_be_more))
     }
 
-    fn without_document(&self, fingerprint: u64) -> crate::Error {
-        self.place.corrupt(format!(
+    fn refuse_without_document(&self, fingerprint: u64) -> Result<()> {
+        if !self.whole {
+            return Ok(());
+        }
+        Err(self.place.corrupt(format!(
             "table block0 has no document for fingerprint {fingerprint:016x}, which another table has"
-        ))
+        )))
     }
 }
 

@@ -10,12 +10,12 @@ use super::fault::Place;
 use super::index::{DocumentsOf, Index, SCANNED};
 use super::packed::Step;
 use super::runs::{KEYS, Run, RunCache};
-use super::schema::{self, Counters};
+use super::schema::{self, Counters, Keeps};
 use super::tables::ReadTables;
 use super::workers::Workers;
 use super::{Handle, texts};
 use crate::block;
-use crate::document::{DocId, Document};
+use crate::document::{DocId, Document, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
@@ -38,15 +38,16 @@ impl ReadView {
         runs: Arc<RunCache>,
         workers: Arc<Workers>,
         place: &Place,
-        keep_texts: bool,
+        keeps: Keeps,
     ) -> Result<Self> {
         let reading = |cause: redb::TableError| place.reading(cause);
         let meta = transaction.open_table(schema::META).map_err(reading)?;
-        let texts = keep_texts
+        let texts = keeps
+            .texts
             .then(|| transaction.open_table(schema::TEXTS).map_err(reading))
             .transpose()?;
         Ok(Self {
-            tables: ReadTables::of(&transaction, place)?,
+            tables: ReadTables::of(&transaction, place, keeps)?,
             texts,
             counters: schema::read_counters(&meta, place)?,
             place: place.clone(),
@@ -54,19 +55,6 @@ impl ReadView {
             workers,
             _handle: handle,
         })
-    }
-
-    /// A document, with its text where one is kept.
-    pub(crate) fn whole_document(&self, id: DocId) -> Result<Option<Document>> {
-        let Some(state) = self.tables.document(id)? else {
-            return Ok(None);
-        };
-        Ok(Some(Document {
-            id,
-            fingerprint: state.fingerprint,
-            reliable: state.reliable,
-            text: self.text(id)?,
-        }))
     }
 
     /// The documents with an id of at least `from`, in order and without their texts: one chunk
@@ -94,8 +82,39 @@ impl ReadView {
                 }
                 true
             })?;
+            self.fill_in_arrivals(&mut documents, first, last)?;
         }
         Ok(documents)
+    }
+
+    /// Gives documents in order, with ids of `first..=last`, their arrival times.
+    fn fill_in_arrivals(&self, documents: &mut [Document], first: u64, last: u64) -> Result<()> {
+        let Some(kept) = &self.tables.times else {
+            return Ok(());
+        };
+        let (from, to) = (pair(first, 0), pair(last, u64::MAX));
+        kept.times.visit_entries(from, to, |entry| {
+            let place = documents.binary_search_by_key(&entry.first(), |document| document.id.0);
+            if let Ok(place) = place {
+                documents[place].arrival = Some(Timestamp(entry.second()));
+            }
+            true
+        })?;
+        match documents.iter().find(|document| document.arrival.is_none()) {
+            None => Ok(()),
+            Some(Document { id, .. }) => Err(self
+                .place
+                .corrupt(format!("table times lacks document {id}"))),
+        }
+    }
+
+    /// Whether a text of the document is kept.
+    pub(crate) fn has_text(&self, id: DocId) -> Result<bool> {
+        let Some(table) = &self.texts else {
+            return Ok(false);
+        };
+        let found = table.get(id.0).map_err(|cause| self.place.reading(cause))?;
+        Ok(found.is_some())
     }
 
     /// The text of a document, where one is kept.
@@ -266,6 +285,23 @@ impl Index for ReadView {
 
     fn document(&self, id: DocId) -> Result<Option<State>> {
         self.tables.document(id)
+    }
+
+    fn arrival(&self, id: DocId) -> Result<Option<Timestamp>> {
+        self.tables.arrival(id)
+    }
+
+    fn oldest_arrival(&self) -> Result<Option<Timestamp>> {
+        self.tables.oldest_arrival()
+    }
+
+    fn arrivals_before(
+        &self,
+        cutoff: Timestamp,
+        from: (u64, DocId),
+        most: usize,
+    ) -> Result<Vec<(Timestamp, DocId)>> {
+        self.tables.arrivals_before(cutoff, from, most)
     }
 }
 

@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
 
+use super::packed::Op;
 use crate::block::{self, BLOCK_BITS, BLOCKS};
-use crate::fingerprint::Fingerprint;
 
 /// The most fingerprints a run is read whole with: 128 KiB. With more it is long. (In unit tests
 /// few are, so that both kinds occur in small databases.)
@@ -142,15 +142,30 @@ impl RunCache {
         self.kept.weight() + 8 * (RUN_LIMIT as u64) < self.kept.capacity()
     }
 
-    /// These runs change with this commit. To be said before others can see the commit.
-    pub(crate) fn change(&self, runs: &ChangedRuns, commit: u64) {
-        let keys = self.changes.keys();
-        for (word, bits) in runs.bits.iter().enumerate() {
-            let mut bits = *bits;
-            while bits != 0 {
-                let run = word * 64 + bits.trailing_zeros() as usize;
-                keys[run].fetch_max(commit, Ordering::Release);
-                bits &= bits - 1;
+    /// These fingerprints, rotated by `block` and in order, come or go with this commit. To be
+    /// said before others can see the commit. Runs that are kept are brought up to it, for those
+    /// who look later; those who look now read theirs from the file.
+    pub(crate) fn change(&self, block: usize, changes: &[(u64, Op)], commit: u64) {
+        let last_changes = self.changes.keys();
+        let key_of = |change: &(u64, Op)| block::front_key(change.0);
+        for of_one in changes.chunk_by(|a, b| key_of(a) == key_of(b)) {
+            let place = place(block, key_of(&of_one[0]));
+            let last_change = last_changes[place as usize].fetch_max(commit, Ordering::AcqRel);
+            let last_change = last_change.max(self.changes.all.load(Ordering::Acquire));
+            let Some(kept) = self.kept.get(&place) else {
+                continue;
+            };
+            if kept.commit >= last_change {
+                let fingerprints = kept
+                    .fingerprints
+                    .map(|run| changed(&run, of_one))
+                    .filter(|run| run.len() <= RUN_LIMIT)
+                    .map(Arc::from);
+                let kept = KeptRun {
+                    commit,
+                    fingerprints,
+                };
+                self.kept.insert(place, kept);
             }
         }
     }
@@ -162,25 +177,20 @@ impl RunCache {
     }
 }
 
-/// Which runs a transaction changes: 32 KiB, however many they are.
-pub(crate) struct ChangedRuns {
-    bits: Vec<u64>,
-}
-
-impl ChangedRuns {
-    pub(crate) fn none() -> Self {
-        Self { bits: Vec::new() }
-    }
-
-    /// What the file holds of this fingerprint changes.
-    pub(crate) fn add(&mut self, fingerprint: u64) {
-        self.bits.resize(BLOCKS * KEYS / 64, 0);
-        for block in 0..BLOCKS {
-            let rotated = block::rotate(Fingerprint::from_bits(fingerprint), block);
-            let run = place(block, block::front_key(rotated)) as usize;
-            self.bits[run / 64] |= 1 << (run % 64);
+/// A run with these changes made.
+fn changed(run: &[u64], changes: &[(u64, Op)]) -> Vec<u64> {
+    let mut changed = Vec::with_capacity(run.len() + changes.len());
+    let mut rest = run;
+    for (fingerprint, op) in changes {
+        let (before, from) = rest.split_at(rest.partition_point(|each| each < fingerprint));
+        changed.extend_from_slice(before);
+        if *op == Op::Put {
+            changed.push(*fingerprint);
         }
+        rest = from.strip_prefix(&[*fingerprint]).unwrap_or(from);
     }
+    changed.extend_from_slice(rest);
+    changed
 }
 
 /// The number of a key among those of all blocks.
@@ -216,33 +226,45 @@ mod tests {
     #[test]
     fn a_run_is_given_only_to_those_for_whom_it_has_not_changed() {
         let cache = RunCache::new(1 << 20);
-        let fingerprint = 0x0011_2233_4455_6677_u64;
-        let whole = Run::Whole(&[1, 2, 3]);
-        cache.keep(1, 0x2233, 5, whole);
+        let run = [0x2233_0000_0000_0001_u64, 0x2233_0000_0000_0005];
+        cache.keep(1, 0x2233, 5, Run::Whole(&run));
         cache.keep(0, 0x9999, 5, Run::Long);
         assert!(cache.get(1, 0x2233, 5).is_some());
         assert!(cache.get(1, 0x2233, 4).is_some());
         assert!(cache.get(1, 0x2233, 9).is_some());
         assert!(cache.get(0, 0x2233, 5).is_none());
 
-        let mut changed = ChangedRuns::none();
-        changed.add(fingerprint);
-        cache.change(&changed, 6);
-        // Neither is what was read before the change right after it, nor the other way round.
-        assert!(cache.get(1, 0x2233, 6).is_none());
+        let changes = [
+            (0x2233_0000_0000_0001, Op::Remove),
+            (0x2233_0000_0000_0003, Op::Put),
+            (0x2233_0000_0000_0005, Op::Put),
+            (0x2233_0000_0000_0009, Op::Remove),
+            (0x2234_0000_0000_0000, Op::Put),
+        ];
+        cache.change(1, &changes, 6);
+        // Who looks at what was before the change reads it from the file, and it is not kept.
         assert!(cache.get(1, 0x2233, 5).is_none());
-        cache.keep(1, 0x2233, 5, whole);
-        assert!(cache.get(1, 0x2233, 6).is_none());
-        cache.keep(1, 0x2233, 6, whole);
-        assert!(cache.get(1, 0x2233, 6).is_some());
-        assert!(cache.get(1, 0x2233, 7).is_some());
+        cache.keep(1, 0x2233, 5, Run::Whole(&run));
         assert!(cache.get(1, 0x2233, 5).is_none());
+        // Who looks later is given what it came to, where it was kept.
+        for commit in [6, 7] {
+            let kept = cache.get(1, 0x2233, commit).unwrap();
+            let Run::Whole(run) = kept.run() else {
+                panic!("a short run is whole");
+            };
+            assert_eq!(run, [0x2233_0000_0000_0003, 0x2233_0000_0000_0005]);
+        }
+        assert!(cache.get(1, 0x2234, 6).is_none());
         let other = cache.get(0, 0x9999, 7).unwrap();
         assert!(matches!(other.run(), Run::Long));
 
         cache.change_all(8);
         assert!(cache.get(0, 0x9999, 8).is_none());
         assert!(cache.get(1, 0x2233, 7).is_none());
+        // What was read before everything changed is no base for changes.
+        cache.keep(0, 0x9999, 8, Run::Long);
+        cache.change(0, &[(0x9999_0000_0000_0000, Op::Put)], 9);
+        assert!(cache.get(0, 0x9999, 9).is_some());
     }
 
     #[test]

@@ -6,18 +6,26 @@
 //! | `block0` | packed pairs | fingerprint, document id: every reliable document |
 //! | `block1` `block2` `block3` | packed | each distinct reliable fingerprint, rotated so that the block is in front |
 //! | `unreliable` | packed | ids of the documents whose fingerprint says nothing |
+//! | `arrivals` | packed pairs | arrival time in ms, document id: every document, if times are kept |
+//! | `times` | packed pairs | document id, arrival time in ms: the same, if times are kept |
 //! | `texts` | plain | document id → sealed, compressed text |
-//! | `meta` | plain | name → sealed value: format version, recipe, settings, counters |
+//! | `meta` | plain | name → sealed value: format version, recipe, settings, counters, identity, journal mark |
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, SystemTime};
 
 use redb::{ReadableTable, TableDefinition};
 
 use super::chunk::{seal, unseal};
 use super::fault::Place;
+use super::journal::Counts;
 use super::packed::Kind;
+use crate::document::Timestamp;
 use crate::error::{Error, Result};
+use crate::retention::Retention;
 
 /// The version of the file format that this library reads and writes.
-pub(crate) const FORMAT_VERSION: u32 = 2;
+pub(crate) const FORMAT_VERSION: u32 = 3;
 
 pub(crate) const FINGERPRINTS: Kind = Kind {
     name: "fingerprints",
@@ -45,6 +53,14 @@ pub(crate) const UNRELIABLE: Kind = Kind {
     name: "unreliable",
     number: 5,
 };
+pub(crate) const ARRIVALS: Kind = Kind {
+    name: "arrivals",
+    number: 6,
+};
+pub(crate) const TIMES: Kind = Kind {
+    name: "times",
+    number: 7,
+};
 
 pub(crate) const TEXTS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("texts");
 pub(crate) const META: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("meta");
@@ -53,9 +69,15 @@ const FORMAT_KEY: &str = "format";
 const RECIPE_KEY: &str = "recipe";
 const SETTINGS_KEY: &str = "settings";
 const COUNTERS_KEY: &str = "counters";
+const IDENTITY_KEY: &str = "identity";
+const JOURNAL_KEY: &str = "journal";
 
 const KEEP_TEXTS_FLAG: u8 = 1;
 const FROZEN_FLAG: u8 = 2;
+const KEEP_ARRIVALS_FLAG: u8 = 4;
+const SLIDING_FLAG: u8 = 8;
+const BY_CLOCK_FLAG: u8 = 16;
+const FLAGS: u8 = KEEP_TEXTS_FLAG | FROZEN_FLAG | KEEP_ARRIVALS_FLAG | SLIDING_FLAG | BY_CLOCK_FLAG;
 
 /// What is fixed when a file is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +86,34 @@ pub(crate) struct Header {
     pub(crate) recipe: String,
     pub(crate) keep_texts: bool,
     pub(crate) frozen: bool,
+    /// Nothing in a database that keeps no arrival times.
+    pub(crate) retention: Option<Retention>,
+}
+
+impl Header {
+    /// What is kept of a document.
+    pub(crate) fn keeps(&self) -> Keeps {
+        Keeps {
+            texts: self.keep_texts,
+            arrivals: self.retention.is_some(),
+        }
+    }
+}
+
+/// What a database keeps of a document beside its fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Keeps {
+    pub(crate) texts: bool,
+    pub(crate) arrivals: bool,
+}
+
+/// What a file and its journal must agree upon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct JournalMark {
+    /// Whether there may be changes in a journal that the file does not hold.
+    pub(crate) open: bool,
+    /// The last generation of the journal whose changes the file holds.
+    pub(crate) merged_generation: u64,
 }
 
 /// What is counted as documents come and go.
@@ -75,9 +125,20 @@ pub(crate) struct Counters {
     pub(crate) texts: u64,
     /// Commits that changed anything: which state of the file this is.
     pub(crate) commits: u64,
+    /// The latest arrival time there ever was, in ms; 0 before the first. It stays when its
+    /// document goes.
+    pub(crate) latest_arrival: u64,
 }
 
 impl Counters {
+    /// What a journal counts as well.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            documents: self.documents,
+            latest_arrival: (self.latest_arrival > 0).then_some(Timestamp(self.latest_arrival)),
+        }
+    }
+
     /// Counts documents that a bulk load added.
     pub(crate) fn add(&mut self, documents: u64, distinct_fingerprints: u64, unreliable: u64) {
         self.documents = self.documents.saturating_add(documents);
@@ -92,11 +153,17 @@ type Meta<'t> = redb::Table<'t, &'static str, &'static [u8]>;
 
 /// Writes what is fixed into a new file.
 pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, place: &Place) -> Result<()> {
-    let flags =
-        u8::from(header.keep_texts) * KEEP_TEXTS_FLAG + u8::from(header.frozen) * FROZEN_FLAG;
+    let retention = header.retention.unwrap_or_default();
+    let flags = u8::from(header.keep_texts) * KEEP_TEXTS_FLAG
+        + u8::from(header.frozen) * FROZEN_FLAG
+        + u8::from(header.retention.is_some()) * KEEP_ARRIVALS_FLAG
+        + u8::from(retention.sliding) * SLIDING_FLAG
+        + u8::from(retention.by_clock) * BY_CLOCK_FLAG;
+    let mut settings = vec![flags];
+    settings.extend(retention.window_ms()?.to_le_bytes());
     put(meta, FORMAT_KEY, &FORMAT_VERSION.to_le_bytes(), place)?;
     put(meta, RECIPE_KEY, header.recipe.as_bytes(), place)?;
-    put(meta, SETTINGS_KEY, &[flags], place)
+    put(meta, SETTINGS_KEY, &settings, place)
 }
 
 /// Reads what is fixed, the format version first: a newer format may store anything else.
@@ -119,16 +186,25 @@ pub(crate) fn read_header(
     let recipe = String::from_utf8(value(meta, RECIPE_KEY, place)?)
         .map_err(|_| place.corrupt("the recipe is not UTF-8"))?;
     let settings = value(meta, SETTINGS_KEY, place)?;
-    let &[flags] = settings.as_slice() else {
-        return Err(place.corrupt("the settings have not one byte"));
-    };
-    if flags & !(KEEP_TEXTS_FLAG | FROZEN_FLAG) != 0 {
+    let (flags, window_ms) = flag_and_word(&settings)
+        .ok_or_else(|| place.corrupt("the settings have not nine bytes"))?;
+    if flags & !FLAGS != 0 {
         return Err(place.corrupt("the settings hold a flag that this format has not"));
+    }
+    let retention = Retention {
+        window: (window_ms > 0).then(|| Duration::from_millis(window_ms)),
+        sliding: flags & SLIDING_FLAG != 0,
+        by_clock: flags & BY_CLOCK_FLAG != 0,
+    };
+    let keeps_arrivals = flags & KEEP_ARRIVALS_FLAG != 0;
+    if !keeps_arrivals && retention != Retention::default() {
+        return Err(place.corrupt("the settings limit arrival times, which are not kept"));
     }
     Ok(Header {
         recipe,
         keep_texts: flags & KEEP_TEXTS_FLAG != 0,
         frozen: flags & FROZEN_FLAG != 0,
+        retention: keeps_arrivals.then_some(retention),
     })
 }
 
@@ -143,11 +219,17 @@ pub(crate) fn write_counters(
         unreliable,
         texts,
         commits,
+        latest_arrival,
     } = *counters;
-    let bytes: Vec<u8> = [documents, distinct_fingerprints, unreliable, texts, commits]
-        .into_iter()
-        .flat_map(u64::to_le_bytes)
-        .collect();
+    let words = [
+        documents,
+        distinct_fingerprints,
+        unreliable,
+        texts,
+        commits,
+        latest_arrival,
+    ];
+    let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
     put(meta, COUNTERS_KEY, &bytes, place)
 }
 
@@ -156,10 +238,19 @@ pub(crate) fn read_counters(
     place: &Place,
 ) -> Result<Counters> {
     let bytes = value(meta, COUNTERS_KEY, place)?;
-    let (&[documents, distinct_fingerprints, unreliable, texts, commits], &[]) =
-        bytes.as_chunks::<8>()
+    let (
+        &[
+            documents,
+            distinct_fingerprints,
+            unreliable,
+            texts,
+            commits,
+            latest_arrival,
+        ],
+        &[],
+    ) = bytes.as_chunks::<8>()
     else {
-        return Err(place.corrupt("the counters have not 40 bytes"));
+        return Err(place.corrupt("the counters have not 48 bytes"));
     };
     Ok(Counters {
         documents: u64::from_le_bytes(documents),
@@ -167,7 +258,62 @@ pub(crate) fn read_counters(
         unreliable: u64::from_le_bytes(unreliable),
         texts: u64::from_le_bytes(texts),
         commits: u64::from_le_bytes(commits),
+        latest_arrival: u64::from_le_bytes(latest_arrival),
     })
+}
+
+/// A number for a new database, which most probably no other has.
+pub(crate) fn new_identity() -> u64 {
+    // The keys of a `RandomState` come from the system's source of randomness.
+    RandomState::new().hash_one((SystemTime::now(), std::process::id()))
+}
+
+/// Writes which database this is.
+pub(crate) fn write_identity(meta: &mut Meta<'_>, identity: u64, place: &Place) -> Result<()> {
+    put(meta, IDENTITY_KEY, &identity.to_le_bytes(), place)
+}
+
+/// Reads which database this is.
+pub(crate) fn read_identity(
+    meta: &impl ReadableTable<&'static str, &'static [u8]>,
+    place: &Place,
+) -> Result<u64> {
+    let identity = value(meta, IDENTITY_KEY, place)?;
+    let identity: [u8; 8] = identity
+        .try_into()
+        .map_err(|_| place.corrupt("the identity has not eight bytes"))?;
+    Ok(u64::from_le_bytes(identity))
+}
+
+pub(crate) fn write_journal_mark(
+    meta: &mut Meta<'_>,
+    mark: &JournalMark,
+    place: &Place,
+) -> Result<()> {
+    let mut bytes = vec![u8::from(mark.open)];
+    bytes.extend(mark.merged_generation.to_le_bytes());
+    put(meta, JOURNAL_KEY, &bytes, place)
+}
+
+pub(crate) fn read_journal_mark(
+    meta: &impl ReadableTable<&'static str, &'static [u8]>,
+    place: &Place,
+) -> Result<JournalMark> {
+    let bytes = value(meta, JOURNAL_KEY, place)?;
+    match flag_and_word(&bytes) {
+        Some((open @ (0 | 1), merged_generation)) => Ok(JournalMark {
+            open: open == 1,
+            merged_generation,
+        }),
+        Some(_) => Err(place.corrupt("the journal mark is neither open nor closed")),
+        None => Err(place.corrupt("the journal mark has not nine bytes")),
+    }
+}
+
+/// A byte and the integer behind it, if there is nothing else.
+fn flag_and_word(bytes: &[u8]) -> Option<(u8, u64)> {
+    let (&flag, word) = bytes.split_first()?;
+    Some((flag, u64::from_le_bytes(word.try_into().ok()?)))
 }
 
 fn put(meta: &mut Meta<'_>, key: &'static str, payload: &[u8], place: &Place) -> Result<()> {

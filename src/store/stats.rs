@@ -1,11 +1,14 @@
 //! Counts and sizes of a database.
 
+use std::collections::BTreeSet;
+
 use redb::ReadableTable;
 
 use super::chunk::Entry;
 use super::packed::Packed;
-use super::read::ReadView;
+use super::view::View;
 use crate::block::{self, BLOCKS};
+use crate::document::{DocId, Timestamp};
 use crate::error::{Error, Result};
 
 /// Counts and sizes of a database, as [`Snapshot::stats`](crate::Snapshot::stats) gives them.
@@ -20,6 +23,13 @@ pub struct Stats {
     pub unreliable: u64,
     /// Texts stored.
     pub texts: u64,
+    /// When the document that arrived first did, where arrival times are kept.
+    pub oldest_arrival: Option<Timestamp>,
+    /// When the document that arrived last did, where arrival times are kept.
+    pub latest_arrival: Option<Timestamp>,
+    /// Changes that are durable in the journal and not in the tables yet: they are counted above,
+    /// and what follows is said without them.
+    pub unmerged_changes: u64,
     /// Length of the file.
     pub file_bytes: u64,
     /// Bytes of the pages that hold the packed tables.
@@ -50,12 +60,14 @@ pub struct TableStats {
 /// Keys a block can have.
 const KEYS: usize = 1 << block::BLOCK_BITS;
 
-pub(crate) fn stats(view: &ReadView) -> Result<Stats> {
-    let tables = &view.tables;
-    let file_bytes = std::fs::metadata(view.place.path())
+pub(crate) fn stats(view: &View) -> Result<Stats> {
+    let totals = Totals::of(view)?;
+    let tables = &view.tables.tables;
+    let path = tables.place.path();
+    let file_bytes = std::fs::metadata(path)
         .map_err(|source| Error::Io {
             action: "read the size of",
-            path: view.place.path().to_path_buf(),
+            path: path.to_path_buf(),
             source,
         })?
         .len();
@@ -79,17 +91,77 @@ pub(crate) fn stats(view: &ReadView) -> Result<Stats> {
     for table in tables.rotated.iter().chain([&tables.unreliable]) {
         packed_bytes += table.bytes()?;
     }
+    let mut arrivals: Option<(u64, u64)> = None;
+    if let Some(kept) = &tables.times {
+        found.push(count(&kept.arrivals, |entry: u128| {
+            if view.is_in_tables(DocId(entry.second())) {
+                let time = entry.first();
+                arrivals = Some((arrivals.map_or(time, |(oldest, _)| oldest), time));
+            }
+        })?);
+        found.push(count(&kept.times, |_: u128| {})?);
+        packed_bytes += kept.arrivals.bytes()? + kept.times.bytes()?;
+    }
+    let arrivals = arrivals.map(|(oldest, latest)| [Timestamp(oldest), Timestamp(latest)]);
+    let arrivals = arrivals.into_iter().flatten().chain(totals.arrivals);
     Ok(Stats {
-        documents: view.counters.documents,
-        distinct_fingerprints: view.counters.distinct_fingerprints,
-        unreliable: view.counters.unreliable,
-        texts: view.counters.texts,
+        documents: view.len(),
+        distinct_fingerprints: totals.distinct_fingerprints,
+        unreliable: totals.unreliable,
+        texts: totals.texts,
+        oldest_arrival: arrivals.clone().min(),
+        latest_arrival: arrivals.max(),
+        unmerged_changes: view.changes_in_tail(),
         file_bytes,
         packed_bytes,
         tables: found,
         block_histograms: std::array::from_fn(|block| histogram(&keys[block])),
         hottest_keys: std::array::from_fn(|block| hottest(&keys[block])),
     })
+}
+
+/// What is counted of the tables and of what is not in them yet.
+struct Totals {
+    distinct_fingerprints: u64,
+    unreliable: u64,
+    texts: u64,
+    /// The arrival times that are not in the tables yet.
+    arrivals: Vec<Timestamp>,
+}
+
+impl Totals {
+    fn of(view: &View) -> Result<Self> {
+        let tables = &view.tables;
+        let mut totals = Self {
+            distinct_fingerprints: tables.counters.distinct_fingerprints,
+            unreliable: tables.counters.unreliable,
+            texts: tables.counters.texts,
+            arrivals: Vec::new(),
+        };
+        let mut fingerprints = BTreeSet::new();
+        for edit in view.edits_in_tail().into_iter().flatten() {
+            let states = [edit.before, edit.after].into_iter().flatten();
+            let reliable = states.filter(|state| state.reliable);
+            fingerprints.extend(reliable.map(|state| state.fingerprint));
+        }
+        for fingerprint in fingerprints {
+            let rotated = block::rotate(fingerprint, 1);
+            let was_there = tables.tables.rotated[0].first_in(rotated, rotated)?;
+            totals.distinct_fingerprints -= u64::from(was_there.is_some());
+            totals.distinct_fingerprints += u64::from(view.has_fingerprint(fingerprint)?);
+        }
+        for id in view.touched() {
+            let was_unreliable = tables.tables.unreliable.first_in(id.0, id.0)?;
+            totals.unreliable -= u64::from(was_unreliable.is_some());
+            totals.texts -= u64::from(tables.has_text(*id)?);
+            if let Some(state) = view.stored(*id)? {
+                totals.unreliable += u64::from(!state.reliable);
+                totals.texts += u64::from(view.has_text(*id)?);
+                totals.arrivals.extend(state.arrival);
+            }
+        }
+        Ok(totals)
+    }
 }
 
 fn count<E: Entry, T: ReadableTable<E, &'static [u8]>>(

@@ -5,10 +5,9 @@ use redb::ReadableTable;
 use super::chunk::pair;
 use super::fault::Place;
 use super::packed::{Kind, Packed};
-use super::schema::{BLOCK0, FINGERPRINTS, ROTATED, UNRELIABLE};
-use crate::block;
+use super::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, ROTATED, TIMES, UNRELIABLE};
+use super::times::Times;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
 
 /// The packed tables, read through a snapshot or within a write transaction: `P` and `S` are
 /// redb's tables of pairs and of singles for either.
@@ -17,7 +16,11 @@ pub(crate) struct Tables<P, S> {
     pub(crate) block0: Packed<P>,
     pub(crate) rotated: [Packed<S>; 3],
     pub(crate) unreliable: Packed<S>,
+    /// Only in a file that keeps arrival times.
+    pub(crate) times: Option<Times<P>>,
     pub(crate) place: Place,
+    /// No merge has come half way, so every fingerprint has a document.
+    pub(crate) whole: bool,
 }
 
 pub(crate) type ReadTables =
@@ -38,9 +41,14 @@ pub(crate) const ROTATED_TABLES: [TableOf<u64>; 3] = [
 
 impl ReadTables {
     /// The tables as of the transaction.
-    pub(crate) fn of(transaction: &redb::ReadTransaction, place: &Place) -> Result<Self> {
+    pub(crate) fn of(
+        transaction: &redb::ReadTransaction,
+        place: &Place,
+        keeps: Keeps,
+    ) -> Result<Self> {
         Self::assemble(
             place,
+            keeps,
             |kind| transaction.open_table(kind.definition::<u128>()),
             |kind| transaction.open_table(kind.definition::<u64>()),
         )
@@ -50,9 +58,14 @@ impl ReadTables {
 
 impl<'t> WriteTables<'t> {
     /// The tables, created where they are missing.
-    pub(crate) fn of(transaction: &'t redb::WriteTransaction, place: &Place) -> Result<Self> {
+    pub(crate) fn of(
+        transaction: &'t redb::WriteTransaction,
+        place: &Place,
+        keeps: Keeps,
+    ) -> Result<Self> {
         Self::assemble(
             place,
+            keeps,
             |kind| transaction.open_table(kind.definition::<u128>()),
             |kind| transaction.open_table(kind.definition::<u64>()),
         )
@@ -63,18 +76,28 @@ impl<'t> WriteTables<'t> {
 impl<P, S> Tables<P, S> {
     fn assemble(
         place: &Place,
+        keeps: Keeps,
         pairs: impl Fn(Kind) -> Result<P, redb::TableError>,
         singles: impl Fn(Kind) -> Result<S, redb::TableError>,
     ) -> Result<Self, redb::TableError> {
         let pairs = |kind| pairs(kind).map(|table| Packed::new(table, kind, place.clone()));
         let singles = |kind| singles(kind).map(|table| Packed::new(table, kind, place.clone()));
         let [one, two, three] = ROTATED;
+        let times = match keeps.arrivals {
+            true => Some(Times {
+                arrivals: pairs(ARRIVALS)?,
+                times: pairs(TIMES)?,
+            }),
+            false => None,
+        };
         Ok(Self {
             fingerprints: pairs(FINGERPRINTS)?,
             block0: pairs(BLOCK0)?,
             rotated: [singles(one)?, singles(two)?, singles(three)?],
             unreliable: singles(UNRELIABLE)?,
+            times,
             place: place.clone(),
+            whole: true,
         })
     }
 }
@@ -90,10 +113,5 @@ where
             .block0
             .first_in(pair(fingerprint, 0), pair(fingerprint, u64::MAX))?;
         Ok(found.is_some())
-    }
-
-    /// A fingerprint as table `position` of [`Self::rotated`] holds it.
-    pub(crate) fn rotated_for(position: usize, fingerprint: u64) -> u64 {
-        block::rotate(Fingerprint::from_bits(fingerprint), position + 1)
     }
 }

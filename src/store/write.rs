@@ -4,31 +4,40 @@ use std::sync::Arc;
 
 use redb::ReadableTable;
 
-use super::chunk::{Entry, pair};
+use super::chunk::{Entry, pair, swapped};
 use super::edit::{DocumentEdit, State, TextEdit};
 use super::fault::Place;
+use super::journal::Counts;
 use super::packed::{Op, Tally};
-use super::runs::{ChangedRuns, RunCache};
-use super::schema::{self, Counters};
+use super::pen::Pen;
+use super::runs::RunCache;
+use super::schema::{self, Counters, JournalMark, Keeps};
 use super::tables::WriteTables;
 use super::texts;
+use crate::block::{self, BLOCKS};
 use crate::document::DocId;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+
+/// Changes of runs that are noted one by one: 16 MiB.
+const MOST_RUN_CHANGES: usize = 1 << 20;
 
 /// A write transaction on a database.
 pub(crate) struct WriteTransaction {
     transaction: redb::WriteTransaction,
     place: Place,
-    keep_texts: bool,
+    keeps: Keeps,
     counters: Counters,
-    /// A batch began to change the tables and did not end.
-    half_done: bool,
     /// Something was changed, so there is something to commit.
     changed: bool,
     /// Where runs of this file are kept, if they are.
     runs: Option<Arc<RunCache>>,
-    /// Which of them change; nothing if any may.
-    changed_runs: Option<ChangedRuns>,
+    /// What changes in them, block by block, rotated and in order.
+    changed_runs: Vec<(usize, Vec<(u64, Op)>)>,
+    /// Any of them may have changed.
+    any_run_changed: bool,
+    /// Held where others are to wait until this is done.
+    _pen: Option<Pen>,
 }
 
 impl WriteTransaction {
@@ -36,7 +45,7 @@ impl WriteTransaction {
     pub(crate) fn begin(
         database: &redb::Database,
         place: &Place,
-        keep_texts: bool,
+        keeps: Keeps,
         runs: Arc<RunCache>,
     ) -> Result<Self> {
         let mut transaction = database
@@ -44,7 +53,7 @@ impl WriteTransaction {
             .map_err(|cause| place.writing(cause))?;
         // Without this, opening after a crash reads the whole file, twice.
         transaction.set_quick_repair(true);
-        let mut begun = Self::of(transaction, place, keep_texts)?;
+        let mut begun = Self::of(transaction, place, keeps)?;
         begun.runs = Some(runs);
         Ok(begun)
     }
@@ -53,7 +62,7 @@ impl WriteTransaction {
     pub(crate) fn of(
         transaction: redb::WriteTransaction,
         place: &Place,
-        keep_texts: bool,
+        keeps: Keeps,
     ) -> Result<Self> {
         let counters = {
             let meta = transaction
@@ -64,24 +73,30 @@ impl WriteTransaction {
         Ok(Self {
             transaction,
             place: place.clone(),
-            keep_texts,
+            keeps,
             counters,
-            half_done: false,
             changed: false,
             runs: None,
-            changed_runs: Some(ChangedRuns::none()),
+            changed_runs: Vec::new(),
+            any_run_changed: false,
+            _pen: None,
         })
+    }
+
+    /// Lets nobody else write until this is done.
+    pub(super) fn hold(&mut self, pen: Pen) {
+        self._pen = Some(pen);
     }
 
     /// The tables as this transaction sees them, to be asked.
     pub(crate) fn tables(&self) -> Result<WriteTables<'_>> {
-        WriteTables::of(&self.transaction, &self.place)
+        WriteTables::of(&self.transaction, &self.place, self.keeps)
     }
 
     /// The tables, for whoever writes to them directly and counts what is written.
     pub(crate) fn tables_to_change(&mut self) -> Result<WriteTables<'_>> {
         self.changed = true;
-        self.changed_runs = None;
+        self.any_run_changed = true;
         self.tables()
     }
 
@@ -91,102 +106,138 @@ impl WriteTransaction {
         self.open_texts()
     }
 
+    /// What the tables hold now.
+    pub(crate) fn counts(&self) -> Counts {
+        self.counters.counts()
+    }
+
     /// What is counted, to be kept true by whoever changes tables directly.
     pub(crate) fn counters(&mut self) -> &mut Counters {
         self.changed = true;
         &mut self.counters
     }
 
-    pub(crate) fn keeps_texts(&self) -> bool {
-        self.keep_texts
-    }
-
     /// Applies the net changes of documents, each id at most once, to every table.
-    pub(crate) fn apply(&mut self, edits: Vec<DocumentEdit>) -> Result<()> {
-        for edit in &edits {
-            if let TextEdit::Put(text) = &edit.text
-                && self.keep_texts
-            {
-                texts::refuse_too_long(edit.id, text)?;
-            }
-        }
-        self.refuse_if_half_done()?;
-        self.half_done = true;
-        self.apply_checked(edits)?;
-        self.half_done = false;
-        Ok(())
-    }
-
-    fn refuse_if_half_done(&self) -> Result<()> {
-        if self.half_done {
-            let path = self.place.path().to_path_buf();
-            return Err(Error::TransactionFailed { path });
-        }
-        Ok(())
-    }
-
-    fn apply_checked(&mut self, mut edits: Vec<DocumentEdit>) -> Result<()> {
+    pub(crate) fn apply(&mut self, mut edits: Vec<DocumentEdit>) -> Result<()> {
         edits.retain(DocumentEdit::changes_something);
+        edits.sort_unstable_by_key(|edit| edit.id);
+        self.apply_documents(&edits)?;
+        let distinct = self.apply_block0(&block0_changes(&edits))?;
+        for block in 1..BLOCKS {
+            self.apply_rotated(block, &rotated_changes(block, &distinct))?;
+        }
+        Ok(())
+    }
+
+    /// Applies the net changes of documents, which ascend, to the tables of documents.
+    pub(crate) fn apply_documents(&mut self, edits: &[DocumentEdit]) -> Result<()> {
         if edits.is_empty() {
             return Ok(());
         }
         self.changed = true;
-        edits.sort_unstable_by_key(|edit| edit.id);
-        let fingerprints = gathered(&edits, |edit| {
-            let entry = |state: State| pair(edit.id.0, state.fingerprint.bits());
-            (edit.before.map(entry), edit.after.map(entry))
+        let fingerprints = gathered(edits, |id, state| {
+            Some(pair(id.0, state.fingerprint.bits()))
         });
-        let unreliable = gathered(&edits, |edit| {
-            let entry = |state: State| (!state.reliable).then_some(edit.id.0);
-            (edit.before.and_then(entry), edit.after.and_then(entry))
+        let unreliable = gathered(edits, |id, state| (!state.reliable).then_some(id.0));
+        let arrivals = gathered(edits, |id, state| {
+            state.arrival.map(|time| pair(time.0, id.0))
         });
-        let block0 = gathered(&edits, |edit| {
-            let entry = |state: State| {
-                let entry = pair(state.fingerprint.bits(), edit.id.0);
-                state.reliable.then_some(entry)
-            };
-            (edit.before.and_then(entry), edit.after.and_then(entry))
-        });
-        if let Some(changed) = &mut self.changed_runs {
-            block0
-                .iter()
-                .for_each(|(entry, _)| changed.add(entry.first()));
-        }
+        let mut times: Vec<(u128, Op)> = arrivals
+            .iter()
+            .map(|(entry, op)| (swapped(*entry), *op))
+            .collect();
+        times.sort_unstable_by_key(|(entry, _)| *entry);
+        let latest = edits
+            .iter()
+            .filter_map(|edit| edit.after?.arrival)
+            .max()
+            .map_or(0, |time| time.0);
         let mut tables = self.tables()?;
+        if let Some(kept) = &mut tables.times {
+            kept.arrivals.apply(arrivals.into_iter().map(Ok))?;
+            kept.times.apply(times.into_iter().map(Ok))?;
+        }
         let fingerprints = tables
             .fingerprints
             .apply(fingerprints.into_iter().map(Ok))?;
         let unreliable = tables.unreliable.apply(unreliable.into_iter().map(Ok))?;
-        tables.block0.apply(block0.iter().copied().map(Ok))?;
-        let distinct = update_rotated(&mut tables, &block0)?;
         drop(tables);
-
         let texts = self.apply_texts(edits)?;
-        let count = |counter: &mut u64, tally: Tally| {
-            *counter = counter
-                .saturating_add(tally.added)
-                .saturating_sub(tally.removed);
-        };
         count(&mut self.counters.documents, fingerprints);
         count(&mut self.counters.unreliable, unreliable);
-        count(&mut self.counters.distinct_fingerprints, distinct);
         count(&mut self.counters.texts, texts);
+        self.counters.latest_arrival = self.counters.latest_arrival.max(latest);
         Ok(())
     }
 
-    fn apply_texts(&mut self, edits: Vec<DocumentEdit>) -> Result<Tally> {
+    /// Applies changes to `block0`, in order, and returns which of their fingerprints are there
+    /// now and which are not.
+    pub(crate) fn apply_block0(&mut self, changes: &[(u128, Op)]) -> Result<Vec<(u64, Op)>> {
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.changed = true;
+        let mut tables = self.tables()?;
+        tables.block0.apply(changes.iter().copied().map(Ok))?;
+        let mut distinct: Vec<(u64, Op)> = Vec::with_capacity(changes.len());
+        for of_one in changes.chunk_by(|(a, _), (b, _)| a.first() == b.first()) {
+            let fingerprint = of_one[0].0.first();
+            let is_there = of_one.iter().any(|(_, op)| *op == Op::Put)
+                || tables.has_fingerprint(fingerprint)?;
+            let op = if is_there { Op::Put } else { Op::Remove };
+            distinct.push((fingerprint, op));
+        }
+        drop(tables);
+        self.run_changes(0, &distinct);
+        Ok(distinct)
+    }
+
+    /// Applies changes to the table of fingerprints that are rotated by `block`, not 0, in order.
+    pub(crate) fn apply_rotated(&mut self, block: usize, changes: &[(u64, Op)]) -> Result<()> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.changed = true;
+        let mut tables = self.tables()?;
+        let tally = tables.rotated[block - 1].apply(changes.iter().copied().map(Ok))?;
+        drop(tables);
+        if block == 1 {
+            count(&mut self.counters.distinct_fingerprints, tally);
+        }
+        self.run_changes(block, changes);
+        Ok(())
+    }
+
+    /// Notes what changes in the runs of a block; of too much only that it does.
+    fn run_changes(&mut self, block: usize, changes: &[(u64, Op)]) {
+        if self.runs.is_none() || self.any_run_changed {
+            return;
+        }
+        self.changed_runs.push((block, changes.to_vec()));
+        let changes: usize = self
+            .changed_runs
+            .iter()
+            .map(|(_, changes)| changes.len())
+            .sum();
+        if changes > MOST_RUN_CHANGES {
+            self.any_run_changed = true;
+            self.changed_runs = Vec::new();
+        }
+    }
+
+    fn apply_texts(&mut self, edits: &[DocumentEdit]) -> Result<Tally> {
         let mut tally = Tally::default();
-        if !self.keep_texts {
+        if !self.keeps.texts {
             return Ok(tally);
         }
         let writing = |cause: redb::StorageError| self.place.writing(cause);
         let mut encoder = texts::Encoder::default();
         let mut table = self.open_texts()?;
         for edit in edits {
-            match edit.text {
+            match &edit.text {
                 TextEdit::Keep => {}
                 TextEdit::Put(text) => {
-                    let bytes = encoder.encode(edit.id, &text)?;
+                    let bytes = encoder.encode(edit.id, text)?;
                     let old = table.insert(edit.id.0, bytes.as_slice()).map_err(writing)?;
                     tally.added += u64::from(old.is_none());
                 }
@@ -247,10 +298,19 @@ impl WriteTransaction {
             .map_err(|cause| self.place.writing(cause))
     }
 
+    /// Says what becomes of the journal.
+    pub(crate) fn mark_journal(&mut self, mark: JournalMark) -> Result<()> {
+        self.changed = true;
+        let mut meta = self
+            .transaction
+            .open_table(schema::META)
+            .map_err(|cause| self.place.writing(cause))?;
+        schema::write_journal_mark(&mut meta, &mark, &self.place)
+    }
+
     /// Makes everything durable. Where nothing was changed, nothing is written: most of what is
     /// asked to be unique is not.
     pub(crate) fn commit(mut self) -> Result<()> {
-        self.refuse_if_half_done()?;
         if !self.changed {
             return self
                 .transaction
@@ -266,9 +326,13 @@ impl WriteTransaction {
                 .map_err(|cause| self.place.writing(cause))?;
             schema::write_counters(&mut meta, &self.counters, &self.place)?;
         }
-        self.transaction
-            .commit()
-            .map_err(|cause| self.place.committing(cause))
+        self.transaction.commit().map_err(|cause| {
+            // Those that were made to fit the commit fit nothing.
+            if let Some(runs) = &self.runs {
+                runs.clear();
+            }
+            self.place.committing(cause)
+        })
     }
 
     fn tell_of_changes(&self) {
@@ -276,22 +340,45 @@ impl WriteTransaction {
             return;
         };
         let commit = self.counters.commits;
-        match &self.changed_runs {
-            Some(changed) => runs.change(changed, commit),
-            None => runs.change_all(commit),
+        if self.any_run_changed {
+            runs.change_all(commit);
+            return;
+        }
+        for (block, changes) in &self.changed_runs {
+            runs.change(*block, changes, commit);
         }
     }
+}
+
+/// What edits do to `block0`, sorted.
+pub(super) fn block0_changes(edits: &[DocumentEdit]) -> Vec<(u128, Op)> {
+    gathered(edits, |id, state| {
+        let entry = pair(state.fingerprint.bits(), id.0);
+        state.reliable.then_some(entry)
+    })
+}
+
+/// What becomes of fingerprints, as the table of another block than 0 has it, sorted.
+pub(super) fn rotated_changes(block: usize, fingerprints: &[(u64, Op)]) -> Vec<(u64, Op)> {
+    let rotated = |(fingerprint, op): &(u64, Op)| {
+        let fingerprint = Fingerprint::from_bits(*fingerprint);
+        (block::rotate(fingerprint, block), *op)
+    };
+    let mut changes: Vec<(u64, Op)> = fingerprints.iter().map(rotated).collect();
+    changes.sort_unstable_by_key(|(rotated, _)| *rotated);
+    changes
 }
 
 /// What edits do to one table, sorted: for each the entry it had there, which goes, and the one
 /// it shall have.
 fn gathered<E: Ord + Copy>(
     edits: &[DocumentEdit],
-    entries: impl Fn(&DocumentEdit) -> (Option<E>, Option<E>),
+    entry: impl Fn(DocId, State) -> Option<E>,
 ) -> Vec<(E, Op)> {
     let mut changes = Vec::with_capacity(edits.len());
     for edit in edits {
-        let (before, after) = entries(edit);
+        let before = edit.before.and_then(|state| entry(edit.id, state));
+        let after = edit.after.and_then(|state| entry(edit.id, state));
         if before != after {
             changes.extend(before.map(|entry| (entry, Op::Remove)));
             changes.extend(after.map(|entry| (entry, Op::Put)));
@@ -301,34 +388,8 @@ fn gathered<E: Ord + Copy>(
     changes
 }
 
-/// Brings the tables of distinct fingerprints up to what `block0` now holds, for the fingerprints
-/// whose entries in `block0` were touched.
-fn update_rotated(tables: &mut WriteTables<'_>, block0: &[(u128, Op)]) -> Result<Tally> {
-    let mut touched: Vec<(u64, Op)> = block0
-        .iter()
-        .map(|(entry, op)| (entry.first(), *op))
-        .collect();
-    // Put sorts first: a fingerprint that some document received is surely there.
-    touched.sort_unstable_by_key(|(fingerprint, op)| (*fingerprint, *op == Op::Remove));
-    touched.dedup_by_key(|(fingerprint, _)| *fingerprint);
-    for (fingerprint, op) in &mut touched {
-        if *op == Op::Remove && tables.has_fingerprint(*fingerprint)? {
-            *op = Op::Put;
-        }
-    }
-    let mut tallies = [Tally::default(); 3];
-    for (position, tally) in tallies.iter_mut().enumerate() {
-        let mut changes: Vec<(u64, Op)> = touched
-            .iter()
-            .map(|(fingerprint, op)| (WriteTables::rotated_for(position, *fingerprint), *op))
-            .collect();
-        changes.sort_unstable_by_key(|(rotated, _)| *rotated);
-        *tally = tables.rotated[position].apply(changes.into_iter().map(Ok))?;
-    }
-    if tallies.iter().any(|tally| *tally != tallies[0]) {
-        return Err(tables
-            .place
-            .corrupt("tables block1, block2 and block3 hold different fingerprints"));
-    }
-    Ok(tallies[0])
+fn count(counter: &mut u64, tally: Tally) {
+    *counter = counter
+        .saturating_add(tally.added)
+        .saturating_sub(tally.removed);
 }

@@ -7,10 +7,12 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use simdb::{Builder, Change, Database, DocId, Document, Fingerprint, Match, Outcome, Snapshot};
+
+pub mod children;
 
 /// The sequence of splitmix64 from a seed.
 pub struct SplitMix(pub u64);
@@ -50,6 +52,25 @@ pub fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
+/// One of the two journals of a database, 1 or 2.
+pub fn journal(database: &Path, number: u32) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(format!(".journal-{number}"));
+    path.into()
+}
+
+/// Copies a database that is open, and its journals: what a crash at this moment would leave,
+/// provided that nobody writes and nothing is merged meanwhile.
+pub fn copy_open(database: &Path, copy: &Path) {
+    std::fs::copy(database, copy).unwrap();
+    for number in [1, 2] {
+        let from = journal(database, number);
+        if from.exists() {
+            std::fs::copy(from, journal(copy, number)).unwrap();
+        }
+    }
+}
+
 /// A reliable document without a text.
 pub fn document(id: u64, fingerprint: u64) -> Document {
     Document::new(DocId(id), Fingerprint::from_bits(fingerprint))
@@ -77,23 +98,32 @@ pub fn planted(sequence: &mut SplitMix, fingerprint: Fingerprint, distance: u32)
 pub struct Model {
     pub documents: BTreeMap<DocId, Document>,
     pub keeps_texts: bool,
+    pub keeps_arrivals: bool,
 }
 
 impl Model {
     pub fn of(documents: impl IntoIterator<Item = Document>, keeps_texts: bool) -> Self {
-        let mut model = Self {
-            documents: BTreeMap::new(),
+        let model = Self {
             keeps_texts,
+            ..Self::default()
         };
+        model.with(documents)
+    }
+
+    /// The same with more documents.
+    pub fn with(mut self, documents: impl IntoIterator<Item = Document>) -> Self {
         documents
             .into_iter()
-            .for_each(|document| model.put(document));
-        model
+            .for_each(|document| self.put(document));
+        self
     }
 
     fn put(&mut self, mut document: Document) {
         if !self.keeps_texts {
             document.text = None;
+        }
+        if !self.keeps_arrivals {
+            document.arrival = None;
         }
         self.documents.insert(document.id, document);
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use simdb::{Document, Snapshot};
+use simdb::{Document, Settings, Snapshot};
 
 use super::get::DocumentLine;
 use super::open_to_read;
@@ -15,8 +15,9 @@ use crate::console::{Answer, Output, counted, note};
 
 /// Writes all documents, in the order of their ids, in a format that simdb-load reads
 ///
-/// jsonl: objects with id, fingerprint, reliable and text, which is null if it is not kept.
-/// csv: the columns id, fingerprint and reliable, and text if the database keeps texts.
+/// jsonl: objects with id, fingerprint, reliable, arrival and text; the last two are null if they
+/// are not kept.
+/// csv: the columns id, fingerprint and reliable, and arrival and text if the database keeps them.
 /// raw: little-endian u64 pairs, document id and fingerprint; documents whose fingerprints say
 /// nothing cannot be marked there, so they are left out, and counted on standard error.
 #[derive(Debug, Args)]
@@ -53,19 +54,19 @@ impl Export {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let database = open_to_read(&self.database)?;
         let snapshot = database.snapshot()?;
-        let keeps_texts = database.settings().keep_texts;
+        let settings = database.settings();
         match &self.output {
-            Some(path) => self.to_file(path, &snapshot, keeps_texts)?,
+            Some(path) => self.to_file(path, &snapshot, settings)?,
             None if self.format == ExportFormat::Raw && std::io::stdout().is_terminal() => {
                 bail!("raw bytes would garble the terminal; redirect them, or use -o FILE")
             }
-            None => self.write(&snapshot, keeps_texts, &mut |bytes| output.bytes(bytes))?,
+            None => self.write(&snapshot, settings, &mut |bytes| output.bytes(bytes))?,
         }
         Ok(Answer::Yes)
     }
 
     /// Writes to a file that is not there yet, and is not until it is whole.
-    fn to_file(&self, path: &Path, snapshot: &Snapshot, keeps_texts: bool) -> Result<()> {
+    fn to_file(&self, path: &Path, snapshot: &Snapshot, settings: &Settings) -> Result<()> {
         let cannot = || format!("cannot write {}", path.display());
         if path.symlink_metadata().is_ok() {
             bail!(
@@ -76,7 +77,7 @@ impl Export {
         let interrupt = Interrupt::listen()?;
         let temporary = temporary_beside(path).with_context(cannot)?;
         let mut writer = BufWriter::with_capacity(1 << 16, temporary);
-        self.write(snapshot, keeps_texts, &mut |bytes| {
+        self.write(snapshot, settings, &mut |bytes| {
             interrupt.check()?;
             writer.write_all(bytes).with_context(cannot)
         })?;
@@ -93,18 +94,18 @@ impl Export {
     fn write(
         &self,
         snapshot: &Snapshot,
-        keeps_texts: bool,
+        settings: &Settings,
         write: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let mut left_out = 0;
         if self.format == ExportFormat::Csv {
-            write(&csv_header(keeps_texts)?)?;
+            write(&csv_header(settings)?)?;
         }
         for document in snapshot.documents() {
             let document = document?;
             match self.format {
                 ExportFormat::Jsonl => write(&json_line(&document)?)?,
-                ExportFormat::Csv => write(&csv_record(&document, keeps_texts)?)?,
+                ExportFormat::Csv => write(&csv_record(&document, settings)?)?,
                 ExportFormat::Raw if document.reliable => write(&raw_pair(&document))?,
                 ExportFormat::Raw => left_out += 1,
             }
@@ -125,20 +126,25 @@ fn json_line(document: &Document) -> Result<Vec<u8>> {
     Ok(line)
 }
 
-fn csv_header(keeps_texts: bool) -> Result<Vec<u8>> {
+fn csv_header(settings: &Settings) -> Result<Vec<u8>> {
     let mut columns = vec!["id", "fingerprint", "reliable"];
-    if keeps_texts {
+    if settings.retention.is_some() {
+        columns.push("arrival");
+    }
+    if settings.keep_texts {
         columns.push("text");
     }
     csv_line(&columns)
 }
 
-fn csv_record(document: &Document, keeps_texts: bool) -> Result<Vec<u8>> {
+fn csv_record(document: &Document, settings: &Settings) -> Result<Vec<u8>> {
     let id = document.id.to_string();
     let fingerprint = document.fingerprint.to_string();
     let reliable = document.reliable.to_string();
+    let arrival = document.arrival.map(|time| time.to_string());
     let mut fields = vec![id.as_str(), &fingerprint, &reliable];
-    if keeps_texts {
+    fields.extend(arrival.as_deref());
+    if settings.keep_texts {
         fields.push(document.text.as_deref().unwrap_or_default());
     }
     csv_line(&fields)

@@ -11,8 +11,9 @@ use crate::console::{Answer, Output};
 
 /// Shows documents by their ids
 ///
-/// Columns: id, fingerprint, text; a text that is not kept is `-`. --json prints id, fingerprint,
-/// reliable and text, which is null if it is not kept. The exit code is 1 if an id is missing.
+/// Columns: id, fingerprint, the time of arrival if the database keeps such times, and text; a
+/// text that is not kept is `-`. --json prints id, fingerprint, reliable, arrival and text, of
+/// which the last two are null if they are not kept. The exit code is 1 if an id is missing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,6 +34,7 @@ pub struct DocumentLine<'d> {
     id: u64,
     fingerprint: String,
     reliable: bool,
+    arrival: Option<String>,
     text: Option<&'d str>,
 }
 
@@ -42,6 +44,7 @@ impl<'d> From<&'d Document> for DocumentLine<'d> {
             id: document.id.0,
             fingerprint: document.fingerprint.to_string(),
             reliable: document.reliable,
+            arrival: document.arrival.map(|time| time.to_string()),
             text: document.text.as_deref(),
         }
     }
@@ -65,7 +68,10 @@ impl Get {
 
 /// A document as a line for people.
 fn row(document: &Document) -> String {
-    let head = format!("{}  {}  ", document.id, document.fingerprint);
+    let mut head = format!("{}  {}  ", document.id, document.fingerprint);
+    if let Some(arrival) = document.arrival {
+        head += &format!("{arrival}  ");
+    }
     let text = document.text.as_deref();
     let text = text.map(|text| one_line(text, columns().saturating_sub(head.len()).max(20)));
     head + text.as_deref().unwrap_or("-")

@@ -8,6 +8,7 @@ mod export;
 mod get;
 mod hash;
 mod insert;
+mod prune;
 mod query;
 mod query_batch;
 mod query_file;
@@ -15,6 +16,10 @@ mod query_search;
 mod remove;
 mod stats;
 mod vacuum;
+mod watch;
+mod watch_answers;
+mod watch_documents;
+mod watch_lines;
 
 use std::path::{Path, PathBuf};
 
@@ -52,6 +57,8 @@ enum Verb {
     Distance(distance::Distance),
     Insert(insert::Insert),
     Remove(remove::Remove),
+    Prune(prune::Prune),
+    Watch(watch::Watch),
     Check(check::Check),
     Backup(backup::Backup),
     Vacuum(vacuum::Vacuum),
@@ -70,6 +77,8 @@ impl Cli {
             Verb::Distance(distance) => distance.run(output),
             Verb::Insert(insert) => insert.run(output),
             Verb::Remove(remove) => remove.run(output),
+            Verb::Prune(prune) => prune.run(output),
+            Verb::Watch(watch) => watch.run(output),
             Verb::Check(check) => check.run(output),
             Verb::Backup(backup) => backup.run(output),
             Verb::Vacuum(vacuum) => vacuum.run(output),

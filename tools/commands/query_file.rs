@@ -116,6 +116,7 @@ fn parse(line: &str) -> Result<Asked, String> {
         id: "id".to_owned(),
         text: Some("text".to_owned()),
         fingerprint: Some("fingerprint".to_owned()),
+        time: None,
     };
     let parts = jsonl::parse(line, &fields)?;
     if parts.fingerprint.is_some() {

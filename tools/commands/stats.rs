@@ -1,6 +1,7 @@
 //! `simdb-cli stats`: how many documents, how many bytes, and how evenly they lie.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
@@ -8,7 +9,7 @@ use serde::Serialize;
 
 use super::open_to_read;
 use crate::console::table::{Align, Table};
-use crate::console::{Answer, Output, grouped, size};
+use crate::console::{Answer, Output, duration, grouped, size};
 
 /// Shows what a database holds: documents, bytes, settings, fill and skew
 ///
@@ -45,6 +46,12 @@ struct StatsLine<'s> {
     recipe_version: u32,
     recipe_description: String,
     keep_texts: bool,
+    keep_arrivals: bool,
+    /// `None`: documents stay for ever.
+    retention_seconds: Option<f64>,
+    sliding: bool,
+    oldest_arrival: Option<String>,
+    latest_arrival: Option<String>,
     frozen: bool,
     tables: Vec<TableLine<'s>>,
     blocks: Vec<BlockLine<'s>>,
@@ -74,6 +81,7 @@ impl Stats {
         let stats = database.snapshot()?.stats()?;
         let settings = database.settings();
         let recipe = &settings.recipe;
+        let window = settings.retention.and_then(|retention| retention.window);
         let line = StatsLine {
             documents: stats.documents,
             distinct_fingerprints: stats.distinct_fingerprints,
@@ -87,6 +95,13 @@ impl Stats {
             recipe_version: recipe.version(),
             recipe_description: recipe.description(),
             keep_texts: settings.keep_texts,
+            keep_arrivals: settings.retention.is_some(),
+            retention_seconds: window.map(|window| window.as_secs_f64()),
+            sliding: settings
+                .retention
+                .is_some_and(|retention| retention.sliding),
+            oldest_arrival: stats.oldest_arrival.map(|time| time.to_string()),
+            latest_arrival: stats.latest_arrival.map(|time| time.to_string()),
             frozen: settings.frozen,
             tables: stats
                 .tables
@@ -114,7 +129,7 @@ impl Stats {
         if self.json {
             output.json(&line)?;
         } else {
-            for part in [counts(&line), fill(&line), skew(&line)] {
+            for part in [counts(&line, window), fill(&line), skew(&line)] {
                 for row in part.lines() {
                     output.line(row)?;
                 }
@@ -126,7 +141,7 @@ impl Stats {
     }
 }
 
-fn counts(line: &StatsLine<'_>) -> Table {
+fn counts(line: &StatsLine<'_>, window: Option<Duration>) -> Table {
     let mut table = Table::new(&[Align::Left, Align::Left]);
     let yes_or_no = |yes| if yes { "yes" } else { "no" };
     let per_document = match line.bytes_per_document {
@@ -148,6 +163,14 @@ fn counts(line: &StatsLine<'_>) -> Table {
         &format!("{} {}", line.recipe, line.recipe_version),
     ]);
     table.row(["keeps texts", yes_or_no(line.keep_texts)]);
+    if line.keep_arrivals {
+        let or_none = |time: &Option<String>| time.clone().unwrap_or("-".to_owned());
+        let window = window.map_or("for ever".to_owned(), duration);
+        table.row(["keeps documents", &window]);
+        table.row(["sliding", yes_or_no(line.sliding)]);
+        table.row(["oldest arrival", &or_none(&line.oldest_arrival)]);
+        table.row(["latest arrival", &or_none(&line.latest_arrival)]);
+    }
     table.row(["frozen", yes_or_no(line.frozen)]);
     table
 }

@@ -1,9 +1,12 @@
-//! Ctrl-C and termination signals, where temporary files must not be left behind.
+//! Ctrl-C and termination signals, where a tool must not end on the spot: where it would leave
+//! temporary files behind, or answers unsaid.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow};
+
+use super::EXIT_FAILED;
 
 /// Whether the user wants the tool to stop.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +21,26 @@ impl Interrupt {
         ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
             .context("cannot listen for Ctrl-C")?;
         Ok(interrupt)
+    }
+
+    /// The same for a tool that goes on until it is told to stop. It need not look now and then:
+    /// `wake` is called. When told a second time, the process ends at once.
+    pub fn listen_and(wake: impl Fn() + Send + 'static) -> Result<Self> {
+        let interrupt = Self::default();
+        let flag = Arc::clone(&interrupt.0);
+        let told = move || {
+            if flag.swap(true, Ordering::Relaxed) {
+                std::process::exit(EXIT_FAILED.into());
+            }
+            wake();
+        };
+        ctrlc::set_handler(told).context("cannot listen for Ctrl-C")?;
+        Ok(interrupt)
+    }
+
+    /// Tells the tool to stop, as a signal does.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 
     /// Whether the tool is to stop.

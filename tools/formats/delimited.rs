@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use csv::{ByteRecord, Reader, ReaderBuilder, Terminator};
 
 use super::input::Opened;
+use super::time::time_of_text;
 use super::{
     Content, Fields, Item, MAX_LINE_BYTES, RELIABLE_FIELD, Records, fingerprint_of, id_of_digits,
     text_of, utf8,
@@ -35,6 +36,7 @@ struct Columns {
     text: Option<Column>,
     fingerprint: Option<Column>,
     reliable: Option<Column>,
+    time: Option<Column>,
 }
 
 impl Delimited {
@@ -111,6 +113,7 @@ impl Delimited {
                 Some(_) => optional(RELIABLE_FIELD)?,
                 None => None,
             },
+            time: fields.time.as_deref().map(required).transpose()?,
         };
         Ok(Self {
             name,
@@ -215,7 +218,19 @@ impl Columns {
                 Some((fingerprint, self.reliable(record)?))
             }
         };
-        Ok(Content { text, fingerprint })
+        let arrival = match &self.time {
+            None => None,
+            Some(column) => {
+                let time = time_of_text(column.value(record)?)
+                    .map_err(|reason| format!("column {:?}: {reason}", column.name))?;
+                Some(time)
+            }
+        };
+        Ok(Content {
+            text,
+            fingerprint,
+            arrival,
+        })
     }
 
     fn reliable(&self, record: &ByteRecord) -> Result<bool, String> {
@@ -298,6 +313,7 @@ mod tests {
             id: "id".to_owned(),
             text: text.map(str::to_owned),
             fingerprint: fingerprint.map(str::to_owned),
+            time: None,
         }
     }
 
@@ -306,7 +322,9 @@ mod tests {
         while let Some(item) = records.next().unwrap() {
             read.push(match item {
                 Item::Record(record) => {
-                    let Content { text, fingerprint } = record.content;
+                    let Content {
+                        text, fingerprint, ..
+                    } = record.content;
                     let text = text.unwrap_or_else(|| format!("{fingerprint:?}"));
                     (record.number, Some(record.id.0), text)
                 }

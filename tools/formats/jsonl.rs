@@ -7,6 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use serde_json::Value;
 
 use super::input::{Line, LineReader, Opened};
+use super::time::time_of;
 use super::{
     Content, Fields, Item, MAX_LINE_BYTES, RELIABLE_FIELD, Records, fingerprint_of, id_of,
     line_too_long, text_of, utf8,
@@ -75,11 +76,13 @@ pub struct Parts {
     pub fingerprint: Option<Value>,
     /// The value of the field that says whether the fingerprint means anything.
     pub reliable: Option<Value>,
+    /// The value of the field for the time of arrival.
+    pub time: Option<Value>,
 }
 
 impl Parts {
-    /// The text and the fingerprint, as far as they are named in `fields`. A fingerprint that is
-    /// named must be there; a text only if it is required.
+    /// The text, the fingerprint and the time, as far as they are named in `fields`. A fingerprint
+    /// or a time that is named must be there; a text only if it is required.
     pub fn content(self, fields: &Fields, text_required: bool) -> Result<Content, String> {
         let text = match (&fields.text, self.text) {
             (None, _) => None,
@@ -107,7 +110,19 @@ impl Parts {
             }
             (Some(name), Some(other)) => return Err(not_a_string(name, &other)),
         };
-        Ok(Content { text, fingerprint })
+        let arrival = match (&fields.time, self.time) {
+            (None, _) => None,
+            (Some(name), None) => return Err(format!("there is no field {name:?}")),
+            (Some(name), Some(value)) => {
+                let time = time_of(&value).map_err(|reason| format!("field {name:?}: {reason}"))?;
+                Some(time)
+            }
+        };
+        Ok(Content {
+            text,
+            fingerprint,
+            arrival,
+        })
     }
 }
 
@@ -180,6 +195,7 @@ impl<'de> Visitor<'de> for Object<'_> {
                     self.0.fingerprint.as_deref().unwrap_or_default(),
                 ),
                 Key::Reliable => (&mut parts.reliable, RELIABLE_FIELD),
+                Key::Time => (&mut parts.time, self.0.time.as_deref().unwrap_or_default()),
             };
             // Readers of JSON disagree about which of the two counts.
             if slot.is_some() {
@@ -197,6 +213,7 @@ enum Key {
     Text,
     Fingerprint,
     Reliable,
+    Time,
     Other,
 }
 
@@ -225,6 +242,8 @@ impl Visitor<'_> for KeyOf<'_> {
             Key::Text
         } else if self.0.fingerprint.as_deref() == Some(key) {
             Key::Fingerprint
+        } else if self.0.time.as_deref() == Some(key) {
+            Key::Time
         } else if key == RELIABLE_FIELD && self.0.fingerprint.is_some() {
             Key::Reliable
         } else {
@@ -244,6 +263,7 @@ mod tests {
             id: "id".to_owned(),
             text: Some("text".to_owned()),
             fingerprint: None,
+            time: None,
         }
     }
 
@@ -252,6 +272,7 @@ mod tests {
             id: "id".to_owned(),
             text: None,
             fingerprint: Some("fp".to_owned()),
+            time: None,
         }
     }
 
@@ -280,6 +301,7 @@ mod tests {
                 content: Content {
                     text: Some(text.to_owned()),
                     fingerprint: None,
+                    arrival: None,
                 },
             })
         };

@@ -46,6 +46,7 @@ impl Records for Lines {
             let content = text.map(|text| Content {
                 text: Some(text.to_owned()),
                 fingerprint: None,
+                arrival: None,
             });
             return Ok(Some(Item::of(number, id, content)));
         }

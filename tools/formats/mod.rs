@@ -9,12 +9,13 @@ pub mod input;
 pub mod jsonl;
 pub mod lines;
 pub mod raw;
+pub mod time;
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use serde_json::Value;
-use simdb::{DocId, Fingerprint};
+use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
 /// The most bytes a text may have, in UTF-8.
 pub const MAX_TEXT_BYTES: usize = 64 << 20;
@@ -81,6 +82,8 @@ pub struct Fields {
     pub text: Option<String>,
     /// Its fingerprint, if it is not to be computed.
     pub fingerprint: Option<String>,
+    /// When it arrived, if that is not now.
+    pub time: Option<String>,
 }
 
 /// The field beside a fingerprint that says whether it means anything; without it, it does.
@@ -106,13 +109,33 @@ pub struct Record {
     pub content: Content,
 }
 
-/// A text, a fingerprint, or both.
+/// A text, a fingerprint, or both; and a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Content {
     /// The text.
     pub text: Option<String>,
     /// The fingerprint, and whether that is reliable.
     pub fingerprint: Option<(Fingerprint, bool)>,
+    /// When it arrived, if that is said.
+    pub arrival: Option<Timestamp>,
+}
+
+impl Content {
+    /// The document that it makes, with a fingerprint of its text unless it has one.
+    pub fn into_document(self, id: DocId, fingerprinter: &Fingerprinter) -> Document {
+        let (fingerprint, reliable) = self.fingerprint.unwrap_or_else(|| {
+            let text = self.text.as_deref().unwrap_or_default();
+            let made = fingerprinter.fingerprint(text);
+            (made.fingerprint, made.reliable)
+        });
+        Document {
+            id,
+            fingerprint,
+            reliable,
+            arrival: self.arrival,
+            text: self.text,
+        }
+    }
 }
 
 /// What is no document, and why.

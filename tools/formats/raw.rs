@@ -58,6 +58,7 @@ fn record(number: u64, pair: &[u8; PAIR_BYTES]) -> Record {
         content: Content {
             text: None,
             fingerprint: Some((Fingerprint::from_bits(fingerprint), true)),
+            arrival: None,
         },
     }
 }

@@ -6,11 +6,11 @@ use anyhow::{Error, Result, anyhow};
 use serde::Serialize;
 use simdb::{DocId, Fingerprint};
 
-use super::options::OnError;
 use super::report::ReportFile;
 use crate::console::{counted, note};
 use crate::formats::input::Source;
 use crate::formats::{Format, Reject, Unit};
+use crate::options::OnError;
 
 /// An input of a load, and how it is written.
 #[derive(Clone, Debug)]

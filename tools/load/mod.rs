@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
-use simdb::{Builder, Database, Fingerprinter, Recipe, Settings};
+use simdb::{Builder, Database, Fingerprinter, Settings};
 
 use self::ledger::{Input, Ledger};
 use self::options::Options;
@@ -34,6 +34,7 @@ use crate::console::progress::Progress;
 use crate::console::{Answer, Output};
 use crate::formats::Format;
 use crate::formats::input::Source;
+use crate::options::{created_without, with_settings};
 
 /// Loads what the options say.
 pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
@@ -44,18 +45,13 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
     clashes::check(options, &inputs)?;
     let target = Target::open(options)?;
     let settings = target.settings();
-    if options.fingerprint.is_some() && options.text.is_some() && !settings.keep_texts {
-        bail!(
-            "--text beside --fingerprint needs a database that keeps texts; create it with \
-             --keep-texts, or leave one of them out"
-        );
-    }
+    options.fields.refuse_unkept(&settings)?;
     let total_bytes = inputs.iter().map(|input| input.source.size_bytes()).sum();
     let mut load = Load {
         pipeline: Pipeline::start(
             Plan {
                 inputs: inputs.clone(),
-                fields: options.fields()?,
+                fields: options.fields.fields()?,
                 first_id: options.first_id,
                 fingerprinter: Fingerprinter::new(settings.recipe),
                 threads: options.threads(),
@@ -134,8 +130,11 @@ fn inputs(options: &Options) -> Result<Vec<Input>> {
         if source.path().is_none() && std::mem::replace(&mut stdin_seen, true) {
             bail!("standard input can be read only once");
         }
-        if options.fingerprint.is_some() && format == Format::Lines {
+        if options.fields.fingerprint.is_some() && format == Format::Lines {
             bail!("plain lines have no field for --fingerprint; use jsonl, csv, tsv or raw");
+        }
+        if options.fields.time.is_some() && matches!(format, Format::Lines | Format::Raw) {
+            bail!("plain lines and raw pairs have no field for --time; use jsonl, csv or tsv");
         }
         inputs.push(Input { source, format });
     }
@@ -153,7 +152,6 @@ enum Target {
 impl Target {
     fn open(options: &Options) -> Result<Self> {
         let path = &options.database;
-        let recipe = options.recipe()?;
         if !path
             .try_exists()
             .with_context(|| format!("cannot look for {}", path.display()))?
@@ -167,30 +165,19 @@ impl Target {
                 );
             }
             return Ok(Self::New(Settings {
-                recipe: recipe.unwrap_or_else(Recipe::ngram),
-                keep_texts: options.keep_texts,
                 frozen: options.frozen,
+                ..options.new.settings(&options.fields)?
             }));
         }
         let mut builder = cached(options.memory);
-        if let Some(recipe) = recipe {
+        if let Some(recipe) = options.new.recipe()? {
             builder = builder.recipe(recipe);
         }
         let database = builder.open(path)?;
         let settings = database.settings();
-        if options.keep_texts && !settings.keep_texts {
-            bail!(
-                "{} was created without --keep-texts, which cannot be changed; \
-                 load into a new database",
-                path.display()
-            );
-        }
+        options.new.refuse_other(path, settings)?;
         if options.frozen && !settings.frozen {
-            bail!(
-                "{} was created without --frozen, which cannot be changed; \
-                 load into a new database",
-                path.display()
-            );
+            return Err(created_without(path, "--frozen"));
         }
         Ok(Self::Existing(Box::new(database)))
     }
@@ -205,10 +192,7 @@ impl Target {
 
 /// A builder that creates a database with these settings.
 fn builder_of(settings: &Settings, memory_bytes: u64) -> Builder {
-    cached(memory_bytes)
-        .recipe(settings.recipe)
-        .keep_texts(settings.keep_texts)
-        .frozen(settings.frozen)
+    with_settings(cached(memory_bytes), settings)
 }
 
 /// Of the memory that is left beside the pipeline, half goes to the cache of the storage engine,

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use clap::{Parser, ValueEnum};
-use simdb::Recipe;
+use clap::Parser;
 
 use super::report::is_stdout;
 use crate::console::parse_size;
 use crate::console::progress::Progress;
-use crate::formats::{Fields, Format};
+use crate::formats::Format;
+use crate::options::{FieldNames, NewDatabase, OnError};
 
 /// The least memory a load is given.
 pub const LEAST_MEMORY_BYTES: u64 = 64 << 20;
@@ -40,28 +40,8 @@ pub struct Options {
     #[arg(long, value_enum, help_heading = "Input")]
     pub format: Option<Format>,
 
-    /// The field or column that holds the id
-    #[arg(
-        long,
-        value_name = "FIELD",
-        default_value = "id",
-        help_heading = "Input"
-    )]
-    pub id: String,
-
-    /// The field or column that holds the text [default: text]
-    ///
-    /// With --fingerprint, the text is not read unless this option is given; then it is kept
-    /// beside the fingerprint, which the database must be made for (--keep-texts).
-    #[arg(long, value_name = "FIELD", help_heading = "Input")]
-    pub text: Option<String>,
-
-    /// Read fingerprints of 16 hexadecimal digits from this field or column, instead of texts
-    ///
-    /// If there is a field or column `reliable` too, and it is false, the document is stored as
-    /// one whose fingerprint says nothing.
-    #[arg(long, value_name = "FIELD", help_heading = "Input")]
-    pub fingerprint: Option<String>,
+    #[command(flatten)]
+    pub fields: FieldNames,
 
     /// The id of the first line, for the format `lines`; the others count up from there, over
     /// all inputs
@@ -105,7 +85,7 @@ pub struct Options {
     pub show_duplicates: Option<usize>,
 
     /// What to do about a bad record, or an id that is taken by another fingerprint
-    #[arg(long, value_enum, default_value_t, help_heading = "Errors")]
+    #[arg(long, value_enum, default_value_t = OnError::Abort, help_heading = "Errors")]
     pub on_error: OnError,
 
     /// Write each record left out by `--on-error skip` to this file as a line of JSON; `-` is
@@ -113,13 +93,8 @@ pub struct Options {
     #[arg(long, value_name = "FILE", help_heading = "Errors")]
     pub rejects: Option<PathBuf>,
 
-    /// The way from text to fingerprint: ngram or jieba [default: ngram]
-    #[arg(long, value_name = "NAME", help_heading = "New database")]
-    pub recipe: Option<String>,
-
-    /// Keep the texts, so that matches can be shown
-    #[arg(long, help_heading = "New database")]
-    pub keep_texts: bool,
+    #[command(flatten)]
+    pub new: NewDatabase,
 
     /// Pack the database as tightly as can be; it cannot be changed afterwards
     #[arg(long, help_heading = "New database")]
@@ -153,46 +128,7 @@ pub struct Options {
     pub progress: Progress,
 }
 
-/// What to do about a bad record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum OnError {
-    /// Load nothing at all.
-    #[default]
-    Abort,
-    /// Leave it out and go on.
-    Skip,
-}
-
 impl Options {
-    /// Where the parts of a document are found.
-    pub fn fields(&self) -> Result<Fields> {
-        let text = match (&self.text, &self.fingerprint) {
-            (None, None) => Some("text".to_owned()),
-            (text, _) => text.clone(),
-        };
-        let fields = Fields {
-            id: self.id.clone(),
-            text,
-            fingerprint: self.fingerprint.clone(),
-        };
-        let names = [
-            Some(&fields.id),
-            fields.text.as_ref(),
-            fields.fingerprint.as_ref(),
-        ];
-        for (place, name) in names.iter().enumerate() {
-            if name.is_some() && names[..place].contains(name) {
-                bail!("--id, --text and --fingerprint must name different fields");
-            }
-        }
-        Ok(fields)
-    }
-
-    /// The recipe asked for, if one is.
-    pub fn recipe(&self) -> Result<Option<Recipe>> {
-        Ok(self.recipe.as_deref().map(Recipe::by_name).transpose()?)
-    }
-
     /// How many threads make fingerprints.
     pub fn threads(&self) -> usize {
         match self.threads {
@@ -206,6 +142,7 @@ impl Options {
         if self.memory < LEAST_MEMORY_BYTES {
             bail!("--memory must be at least 64MiB");
         }
+        self.new.check()?;
         if self.reports_to_stdout() == 2 {
             bail!("--duplicates and --rejects cannot both go to standard output");
         }
@@ -231,6 +168,7 @@ Examples:
   simdb-load news.simdb news.jsonl.gz
   simdb-load news.simdb more.csv --id nr --text body --on-error skip --rejects bad.jsonl
   simdb-load quotes.simdb quotes.jsonl --keep-texts --unique 3 --show-duplicates
+  simdb-load posts.simdb posts.jsonl --time posted --retention 2d
   zcat big.jsonl.gz | simdb-load big.simdb - --memory 8GiB --json
 ";
 

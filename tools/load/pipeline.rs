@@ -22,7 +22,7 @@ use simdb::{Document, Fingerprinter};
 
 use super::ledger::Input;
 use crate::console::interrupt::Interrupt;
-use crate::formats::{Content, Fields, Item, MAX_TEXT_BYTES, Record, Reject, reader};
+use crate::formats::{Fields, Item, MAX_TEXT_BYTES, Record, Reject, reader};
 
 /// The most records of a batch.
 const BATCH_RECORDS: usize = 8192;
@@ -250,15 +250,7 @@ fn fingerprint_batch(
 }
 
 fn document(fingerprinter: &Fingerprinter, keep_texts: bool, record: Record) -> Document {
-    let Content { text, fingerprint } = record.content;
-    let (fingerprint, reliable) = fingerprint.unwrap_or_else(|| {
-        let made = fingerprinter.fingerprint(text.as_deref().unwrap_or_default());
-        (made.fingerprint, made.reliable)
-    });
-    Document {
-        id: record.id,
-        fingerprint,
-        reliable,
-        text: text.filter(|_| keep_texts),
-    }
+    let document = record.content.into_document(record.id, fingerprinter);
+    let text = document.text.filter(|_| keep_texts);
+    Document { text, ..document }
 }

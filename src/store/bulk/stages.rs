@@ -1,22 +1,24 @@
 //! The sorts of a bulk load, each fed by what the one before gives, so that at most two are in
 //! memory: by id gives `fingerprints`; by fingerprint gives `block0`; each distinct fingerprint,
 //! rotated once more each time, gives `block1`, `block2` and `block3`, in the memory of `block0`
-//! where that is in memory.
+//! where that is in memory. Arrival times, where they are kept, are sorted beside them: by id for
+//! `times`, then by time for `arrivals`.
 
 use std::ops::ControlFlow;
 
 use redb::ReadableTable;
 
 use super::BulkReport;
-use super::arrival::{Arrival, Split};
+use super::pushed::{PushedSorter, Split};
 use super::watch::{BulkEvent, Watch};
 use crate::block::BLOCK_BITS;
 use crate::error::Result;
-use crate::store::chunk::{Entry, pair};
+use crate::store::chunk::{Entry, pair, swapped};
 use crate::store::new_file::NewFile;
 use crate::store::packed::{Op, Packed, Step};
 use crate::store::sort::{Sorted, Sorter, Workplace};
 use crate::store::tables::{ROTATED_TABLES, TableOf};
+use crate::store::times::{ARRIVALS_TABLE, TIMES_TABLE};
 use crate::store::write::WriteTransaction;
 
 /// Where a bulk load goes.
@@ -28,13 +30,6 @@ pub(super) enum Target {
 }
 
 impl Target {
-    pub(super) fn keeps_texts(&self) -> bool {
-        match self {
-            Self::New(file) => file.header().keep_texts,
-            Self::Existing(transaction) => transaction.keeps_texts(),
-        }
-    }
-
     /// Writes entries in ascending order into one table, and returns how many of them are new.
     fn write<E: Entry>(
         &mut self,
@@ -77,13 +72,16 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
     }
 
     /// Writes everything and makes it durable. `split` has taken what is in `fingerprints`
-    /// already; `arrivals` came after it.
-    pub(super) fn run(mut self, mut split: Split, arrivals: Sorter<Arrival>) -> Result<BulkReport> {
-        self.write_fingerprints(&mut split, arrivals)?;
+    /// already; `pushed` came after it.
+    pub(super) fn run(mut self, mut split: Split, pushed: PushedSorter) -> Result<BulkReport> {
+        self.write_fingerprints(&mut split, pushed)?;
         let unreliable = self.target.write(
             |tables| &mut tables.unreliable,
             split.unreliable.sorted()?.iter(),
         )?;
+        if let Some(times) = split.times {
+            self.write_times(times)?;
+        }
         let distinct_fingerprints = self.write_blocks(split.by_fingerprint)?;
 
         let (mut transaction, file) = match self.target {
@@ -93,26 +91,27 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
         transaction.remove_texts(split.strange_texts.sorted()?.iter())?;
         let counters = transaction.counters();
         counters.add(split.report.inserted, distinct_fingerprints, unreliable);
+        counters.latest_arrival = counters.latest_arrival.max(split.latest_arrival);
         transaction.commit()?;
         file.map_or(Ok(()), NewFile::place)?;
         Ok(split.report)
     }
 
-    /// Writes what of the arrivals is new into `fingerprints`.
-    fn write_fingerprints(&mut self, split: &mut Split, arrivals: Sorter<Arrival>) -> Result<()> {
-        if arrivals.len() > 0 {
-            let mut arrivals = arrivals.sorted()?;
+    /// Writes what is new of the documents pushed into `fingerprints`.
+    fn write_fingerprints(&mut self, split: &mut Split, pushed: PushedSorter) -> Result<()> {
+        if pushed.len() > 0 {
+            let mut pushed = pushed.sorted()?;
             let watch = &mut self.watch;
             match &mut self.target {
                 Target::New(file) if split.report.inserted == 0 => {
-                    let fresh = split.fresh(arrivals.iter(), watch, |_| Ok(None));
+                    let fresh = split.fresh(pushed.iter(), watch, |_| Ok(None));
                     file.append(|tables| &mut tables.fingerprints, fresh)?;
                 }
                 Target::New(file) => {
                     // A table is written once, in order: what is there is written once more.
                     let there = file.read()?.fingerprints;
                     file.clear(|tables| &mut tables.fingerprints)?;
-                    let fresh = split.fresh(arrivals.iter(), watch, fingerprints_of(&there));
+                    let fresh = split.fresh(pushed.iter(), watch, fingerprints_of(&there));
                     let all = merged(there.entries()?, fresh);
                     file.append(|tables| &mut tables.fingerprints, all)?;
                 }
@@ -121,7 +120,7 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
                     let mut fresh = Sorter::new(self.sorter_bytes / 4, &self.workplace);
                     let tables = transaction.tables()?;
                     let stored = fingerprints_of(&tables.fingerprints);
-                    for entry in split.fresh(arrivals.iter(), watch, stored) {
+                    for entry in split.fresh(pushed.iter(), watch, stored) {
                         fresh.push(entry?)?;
                     }
                     drop(tables);
@@ -131,7 +130,44 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
                 }
             }
         }
-        self.watch.stage_is_done(1)
+        self.watch.stage_is_done()
+    }
+
+    /// Writes `times` from ids and times, then `arrivals`.
+    fn write_times(&mut self, by_id: Sorter<u128>) -> Result<()> {
+        match by_id.sorted()? {
+            Sorted::Memory(mut pairs) => {
+                self.write_pairs(TIMES_TABLE, pairs.iter().copied().map(Ok), |_| Ok(()))?;
+                for entry in &mut pairs {
+                    *entry = swapped(*entry);
+                }
+                self.workplace.sort(&mut pairs);
+                self.write_pairs(ARRIVALS_TABLE, pairs.iter().copied().map(Ok), |_| Ok(()))
+            }
+            Sorted::Merge(pairs) => {
+                let mut by_time = Sorter::new(self.sorter_bytes, &self.workplace);
+                self.write_pairs(TIMES_TABLE, pairs, |entry| by_time.push(swapped(entry)))?;
+                let mut by_time = by_time.sorted()?;
+                self.write_pairs(ARRIVALS_TABLE, by_time.iter(), |_| Ok(()))
+            }
+        }
+    }
+
+    /// Writes one table of pairs, and gives each pair.
+    fn write_pairs(
+        &mut self,
+        table: TableOf<u128>,
+        pairs: impl Iterator<Item = Result<u128>>,
+        mut each: impl FnMut(u128) -> Result<()>,
+    ) -> Result<()> {
+        let entries = pairs.map(|entry| {
+            let entry = entry?;
+            self.watch.step()?;
+            each(entry)?;
+            Ok(entry)
+        });
+        self.target.write(table, entries)?;
+        self.watch.stage_is_done()
     }
 
     /// Writes `block0` and the rotated tables, and gives how many fingerprints are new there.
@@ -166,7 +202,7 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
             Ok(pair)
         });
         self.target.write(|tables| &mut tables.block0, entries)?;
-        self.watch.stage_is_done(2)
+        self.watch.stage_is_done()
     }
 
     /// Writes `block1`, `block2` and `block3`.
@@ -189,7 +225,7 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
                 Ok(word)
             });
             added = self.target.write(table, entries)?;
-            self.watch.stage_is_done(3 + position as u64)?;
+            self.watch.stage_is_done()?;
         }
         Ok(added)
     }
@@ -210,7 +246,7 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
                 Ok(*word)
             });
             added = self.target.write(table, entries)?;
-            self.watch.stage_is_done(3 + position as u64)?;
+            self.watch.stage_is_done()?;
         }
         Ok(added)
     }

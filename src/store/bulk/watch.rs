@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::document::DocId;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::store::schema::Keeps;
 
 /// Steps between two reports of progress.
 const STEPS_PER_REPORT: u64 = 64 << 10;
@@ -39,18 +40,20 @@ pub(super) struct Watch<O> {
     path: PathBuf,
     /// Steps of one stage.
     documents: u64,
+    stages: u64,
+    stages_done: u64,
     done: u64,
 }
 
 impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Watch<O> {
-    /// How many tables are written; each counts as many steps as there are documents.
-    const STAGES: u64 = 5;
-
-    pub(super) fn new(observer: O, path: &Path, documents: u64) -> Self {
+    pub(super) fn new(observer: O, path: &Path, documents: u64, keeps: Keeps) -> Self {
         Self {
             observer,
             path: path.to_path_buf(),
             documents,
+            // A table each, of as many steps as there are documents.
+            stages: if keeps.arrivals { 7 } else { 5 },
+            stages_done: 0,
             done: 0,
         }
     }
@@ -63,15 +66,16 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Watch<O> {
         Ok(())
     }
 
-    /// So many stages are done, whether they took all their steps or, where fingerprints
-    /// repeat, fewer.
-    pub(super) fn stage_is_done(&mut self, stages: u64) -> Result<()> {
-        self.done = stages * self.documents;
+    /// One more stage is done, whether it took all its steps or, where fingerprints repeat,
+    /// fewer.
+    pub(super) fn stage_is_done(&mut self) -> Result<()> {
+        self.stages_done += 1;
+        self.done = self.stages_done * self.documents;
         self.report()
     }
 
     fn report(&mut self) -> Result<()> {
-        let (done, total) = (self.done, Self::STAGES * self.documents);
+        let (done, total) = (self.done, self.stages * self.documents);
         self.tell(BulkEvent::Progress { done, total })
     }
 

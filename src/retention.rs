@@ -1,0 +1,115 @@
+//! [`Retention`]: whether arrival times are kept, and for how long the documents.
+
+use std::time::Duration;
+
+use crate::document::Timestamp;
+use crate::error::{Error, Result};
+
+/// That a database keeps the arrival time of each document, and how long a document stays.
+///
+/// Fixed when the database is created, with [`Builder::retention`](crate::Builder::retention).
+///
+/// ```
+/// use std::time::Duration;
+/// use simdb::Retention;
+///
+/// let two_days = Retention {
+///     window: Some(Duration::from_secs(2 * 24 * 60 * 60)),
+///     sliding: true,
+///     by_clock: false,
+/// };
+/// assert_ne!(two_days, Retention::default());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// What arrived longer ago than this, counted back from the latest arrival, is expired: no
+    /// query finds it any more, and writing removes it by and by. `None`: nothing ever is. Kept in whole milliseconds, without what is below.
+    pub window: Option<Duration>,
+    /// Whether the arrival of a duplicate refreshes the arrival time of the document it
+    /// duplicates, which so stays for as long as it is seen again.
+    pub sliding: bool,
+    /// Whether the system's clock says what is expired, as well as the latest arrival. So it should
+    /// be where no times are given; where they are, the latest of them is what counts as now.
+    pub by_clock: bool,
+}
+
+impl Retention {
+    /// The window in milliseconds; 0 without one.
+    pub(crate) fn window_ms(&self) -> Result<u64> {
+        let Some(window) = self.window else {
+            return Ok(0);
+        };
+        match u64::try_from(window.as_millis()) {
+            Ok(0) | Err(_) => Err(Error::RetentionWindow { window }),
+            Ok(window_ms) => Ok(window_ms),
+        }
+    }
+}
+
+/// What is expired, as time goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Expiry {
+    window_ms: Option<u64>,
+    /// What counts as now.
+    now: Option<Timestamp>,
+}
+
+impl Expiry {
+    pub(crate) fn new(retention: Option<Retention>, now: Option<Timestamp>) -> Self {
+        let window = retention.and_then(|retention| retention.window);
+        Self {
+            window_ms: window.map(|window| u64::try_from(window.as_millis()).unwrap_or(u64::MAX)),
+            now,
+        }
+    }
+
+    /// Something arrives: it is now at least that late.
+    pub(crate) fn go_on(&mut self, arrival: Option<Timestamp>) {
+        self.now = self.now.max(arrival);
+    }
+
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        self.now
+    }
+
+    /// What arrived before this is expired; nothing if nothing is.
+    pub(crate) fn cutoff(&self) -> Option<Timestamp> {
+        let cutoff = self.now?.0.checked_sub(self.window_ms?)?;
+        Some(Timestamp(cutoff))
+    }
+
+    /// Whether what arrived then is expired.
+    pub(crate) fn has_passed(&self, arrival: Option<Timestamp>) -> bool {
+        matches!((arrival, self.cutoff()), (Some(arrival), Some(cutoff)) if arrival < cutoff)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_counted_in_whole_milliseconds() {
+        let window_ms = |window| {
+            let retention = Retention::default();
+            Retention {
+                window,
+                ..retention
+            }
+            .window_ms()
+        };
+        assert_eq!(window_ms(None).unwrap(), 0);
+        assert_eq!(window_ms(Some(Duration::from_micros(1999))).unwrap(), 1);
+        let longest = Duration::from_millis(u64::MAX);
+        assert_eq!(window_ms(Some(longest)).unwrap(), u64::MAX);
+        for refused in [
+            Duration::ZERO,
+            Duration::from_micros(999),
+            longest + Duration::from_millis(1),
+            Duration::MAX,
+        ] {
+            let error = window_ms(Some(refused)).unwrap_err();
+            assert!(matches!(error, Error::RetentionWindow { .. }), "{error}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Small durable commits: into a journal at once, into the tables in large batches later.
+//!
+//! A change of one document touches a page in each of five tables. So a commit is appended to a
+//! journal file beside the database, which is one write and one sync, and kept in memory in a
+//! *tail*, where queries find it. When a tail has grown large it is set aside and merged into the
+//! tables while the next one takes its place, with a journal of its own; after that its journal
+//! is not needed any more. Closing a database merges what is left; after a crash, opening it reads
+//! the journals.
+
+mod merging;
+mod recovery;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::edit::DocumentEdit;
+use super::journal::{Counts, Identity, Journal};
+use super::pen::{Pen, PenHolder, Writing};
+use super::schema::JournalMark;
+use super::tables::WriteTables;
+use super::tail::{Tail, TailView};
+use super::view::View;
+use super::write::WriteTransaction;
+use super::{Handle, Store};
+use crate::document::Timestamp;
+use crate::error::{Error, Result};
+
+/// A tail of so many changes is merged in any case not yet.
+const MERGE_FROM: usize = if cfg!(test) { 256 } else { 64 << 10 };
+/// A tail is merged when it has one change for so many documents in the tables. A merge rewrites
+/// every page that it touches: the more changes, the fewer pages each.
+const DOCUMENTS_A_CHANGE: u64 = 50;
+/// A tail that takes so much memory is merged however few its changes are.
+const MERGE_FROM_BYTES: usize = 256 << 20;
+/// So few edits are put into a tail by the thread that has them.
+const FEW: usize = 1024;
+/// While a tail is merged, the next one may grow to so many times the size that calls for a
+/// merge; then writers wait.
+const MOST_GROWTH: usize = 2;
+
+/// What is durable in the journals and not in the tables.
+pub(super) struct Online {
+    tails: Mutex<Tails>,
+    /// Told when a tail is set aside, merged, or the merging fails.
+    tails_changed: Condvar,
+    /// Held by whoever merges.
+    merging: Mutex<()>,
+    pen: Arc<PenHolder>,
+    identity: u64,
+    /// The file itself, whatever links lead to it: its journals are beside it.
+    file: PathBuf,
+}
+
+#[derive(Default)]
+struct Tails {
+    /// Set aside to be merged.
+    older: Option<Arc<Tail>>,
+    /// Being written to, and how much of it is durable.
+    current: Option<(Arc<Tail>, u32)>,
+    /// The generation of the current tail, or the last one there was.
+    generation: u64,
+    /// What is stored, these included; nothing if the tables say it.
+    counts: Option<Counts>,
+    /// There are journals to be removed when they are not needed any more.
+    has_files: bool,
+    /// A write failed: nothing more is written.
+    has_failed: bool,
+    /// Why, if it was in the background: for the next who writes.
+    untold: Option<Error>,
+    /// Nobody will merge what is set aside from now on, but for who closes.
+    is_closing: bool,
+}
+
+impl Tails {
+    fn view(&self) -> TailView {
+        let current = self.current.clone();
+        let older = self.older.clone().map(|tail| {
+            let all = tail.len();
+            (tail, all)
+        });
+        TailView::new(current.into_iter().chain(older))
+    }
+}
+
+impl std::fmt::Debug for Online {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Online").finish_non_exhaustive()
+    }
+}
+
+impl Online {
+    fn tails(&self) -> MutexGuard<'_, Tails> {
+        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'t>(&self, tails: MutexGuard<'t, Tails>) -> MutexGuard<'t, Tails> {
+        let tails = self.tails_changed.wait(tails);
+        tails.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store {
+    /// The database as of the last commit.
+    pub(crate) fn read(&self) -> Result<View> {
+        // Under the lock: no tail is dropped, and so none later merged, before the tables are seen.
+        let tails = self.online.tails();
+        let tail = tails.view();
+        let tables = self.read_tables(tail.is_empty())?;
+        let counts = tails.counts.unwrap_or_else(|| tables.counters.counts());
+        Ok(View::new(tables, tail, counts, self.header.retention))
+    }
+
+    /// Waits until it is the caller's turn to write.
+    pub(crate) fn take_pen(&self) -> Result<Pen> {
+        self.refuse_changes()?;
+        Ok(self.online.pen.take())
+    }
+
+    /// Makes the net changes of documents, each id at most once, durable, and then visible.
+    /// `latest` is the latest arrival among them, be it overwritten by another.
+    pub(crate) fn commit(
+        &self,
+        pen: &mut Pen,
+        mut edits: Vec<DocumentEdit>,
+        latest: Option<Timestamp>,
+    ) -> Result<()> {
+        edits.retain(DocumentEdit::changes_something);
+        let is_closing = {
+            let mut tails = self.online.tails();
+            if tails.has_failed {
+                return Err(self.refusal(&mut tails));
+            }
+            tails.is_closing
+        };
+        if edits.is_empty() {
+            return Ok(());
+        }
+        match self.append(pen, &edits, latest) {
+            // A journal that there is no room for, or a change that it has no room for: nothing was
+            // changed, and there may be room later.
+            Err(error @ Error::Io { .. }) => return Err(error),
+            Err(error @ Error::Storage { .. }) if pen.writing().is_some() => return Err(error),
+            Err(error) => {
+                self.fail(None);
+                return Err(error);
+            }
+            Ok(()) => {}
+        }
+        // What was committed is committed; what goes wrong now is told to the next.
+        if !is_closing && let Err(error) = self.set_aside_if_large(pen) {
+            self.fail(Some(error));
+        }
+        Ok(())
+    }
+
+    fn append(
+        &self,
+        pen: &mut Pen,
+        edits: &[DocumentEdit],
+        latest: Option<Timestamp>,
+    ) -> Result<()> {
+        let writing = match pen.writing() {
+            Some(writing) => writing,
+            nothing => nothing.insert(self.begin_journal()?),
+        };
+        let mut counts = writing.counts;
+        for edit in edits {
+            counts.documents += u64::from(edit.after.is_some());
+            let before = u64::from(edit.before.is_some());
+            counts.documents = counts.documents.saturating_sub(before);
+        }
+        counts.latest_arrival = counts.latest_arrival.max(latest);
+        writing.journal.append(edits, counts)?;
+        writing.counts = counts;
+        let tail = &writing.tail;
+        let visible = match edits.len() {
+            0..FEW => tail.append(edits),
+            _ => self.workers.run(|| tail.append(edits)),
+        };
+        let mut tails = self.online.tails();
+        tails.current = Some((Arc::clone(tail), visible));
+        tails.counts = Some(counts);
+        Ok(())
+    }
+
+    /// The first journal since there was none, and a mark in the file that there is one.
+    fn begin_journal(&self) -> Result<Writing> {
+        let merged_generation = self.online.tails().generation;
+        let counts = self.read()?.counts();
+        // What is there is of no use any more, whichever database it was of. The second is in the
+        // way when the first tail has grown large.
+        for generation in [merged_generation + 1, merged_generation + 2] {
+            Journal::remove(&self.online.file, generation)?;
+        }
+        let journal = self.create_journal(merged_generation + 1)?;
+        let mut transaction = self.begin_on_tables()?;
+        transaction.mark_journal(JournalMark {
+            open: true,
+            merged_generation,
+        })?;
+        transaction.commit()?;
+        let tail = Arc::new(Tail::new());
+        let mut tails = self.online.tails();
+        tails.generation = merged_generation + 1;
+        tails.current = Some((Arc::clone(&tail), 0));
+        tails.counts = Some(counts);
+        tails.has_files = true;
+        Ok(Writing {
+            journal,
+            tail,
+            counts,
+        })
+    }
+
+    fn create_journal(&self, generation: u64) -> Result<Journal> {
+        let identity = Identity {
+            database: self.online.identity,
+            generation,
+        };
+        Journal::create(&self.online.file, identity, &self.place)
+    }
+
+    /// Sets the current tail aside if it is large, for whoever merges.
+    fn set_aside_if_large(&self, pen: &mut Pen) -> Result<()> {
+        let mut tails = self.online.tails();
+        let Some((tail, _)) = &tails.current else {
+            return Ok(());
+        };
+        let (changes, bytes) = (tail.len() as usize, tail.bytes());
+        let documents = tails.counts.unwrap_or_default().documents;
+        let large = MERGE_FROM.max((documents / DOCUMENTS_A_CHANGE) as usize);
+        if changes < large && bytes < MERGE_FROM_BYTES {
+            return Ok(());
+        }
+        if changes >= MOST_GROWTH * large || bytes >= MOST_GROWTH * MERGE_FROM_BYTES {
+            // Nobody comes to merge for a writer that is being closed.
+            while tails.older.is_some() && !tails.has_failed && !tails.is_closing {
+                tails = self.online.wait(tails);
+            }
+        }
+        if tails.older.is_some() {
+            return Ok(());
+        }
+        let generation = tails.generation + 1;
+        drop(tails);
+        let Some(writing) = pen.writing() else {
+            return Ok(());
+        };
+        writing.journal = self.create_journal(generation)?;
+        writing.tail = Arc::new(Tail::new());
+        tails = self.online.tails();
+        tails.generation = generation;
+        let next = (Arc::clone(&writing.tail), 0);
+        tails.older = tails.current.replace(next).map(|(tail, _)| tail);
+        self.online.tails_changed.notify_all();
+        Ok(())
+    }
+
+    /// A transaction on the tables themselves, when they hold everything.
+    pub(crate) fn write(&self) -> Result<WriteTransaction> {
+        self.write_with(self.take_pen()?)
+    }
+
+    /// The same, for who has the pen already.
+    pub(crate) fn write_with(&self, mut pen: Pen) -> Result<WriteTransaction> {
+        self.settle(&mut pen)?;
+        let mut transaction = self.begin_on_tables()?;
+        transaction.hold(pen);
+        Ok(transaction)
+    }
+
+    /// The database as a transaction on the tables sees it.
+    pub(crate) fn view_of<'t>(
+        &self,
+        transaction: &'t WriteTransaction,
+    ) -> Result<View<WriteTables<'t>>> {
+        let counts = transaction.counts();
+        let tables = transaction.tables()?;
+        let retention = self.header.retention;
+        Ok(View::new(tables, TailView::default(), counts, retention))
+    }
+
+    fn begin_on_tables(&self) -> Result<WriteTransaction> {
+        match &*self.handle {
+            Handle::ReadOnly(_) => self.refuse_changes().and(Err(self.has_failed())),
+            Handle::Writable(database) => {
+                let runs = Arc::clone(&self.runs);
+                WriteTransaction::begin(database, &self.place, self.header.keeps(), runs)
+            }
+        }
+    }
+
+    /// Nothing more is written: what is in the journal and what in memory may not be the same.
+    fn fail(&self, untold: Option<Error>) {
+        let mut tails = self.online.tails();
+        tails.has_failed = true;
+        tails.untold = tails.untold.take().or(untold);
+        drop(tails);
+        self.online.tails_changed.notify_all();
+    }
+
+    /// What is said to who writes after that.
+    fn refusal(&self, tails: &mut Tails) -> Error {
+        match tails.untold.take() {
+            None => self.has_failed(),
+            // It was not the commit of whoever is told.
+            Some(unknown @ Error::CommitUnknown { .. }) => Error::Storage {
+                action: "write",
+                path: self.place.path().to_path_buf(),
+                source: Box::new(unknown),
+            },
+            Some(error) => error,
+        }
+    }
+
+    fn has_failed(&self) -> Error {
+        let path = self.place.path().to_path_buf();
+        Error::WritesFailed { path }
+    }
+}

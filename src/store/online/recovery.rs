@@ -1,0 +1,90 @@
+//! What a database that was not closed finds in its journals.
+
+use std::sync::{Arc, Condvar, Mutex};
+
+use super::{Online, Tails};
+use crate::error::{Error, Result};
+use crate::store::edit::DocumentEdit;
+use crate::store::fault::Place;
+use crate::store::journal::{Counts, Found, Identity, Journal};
+use crate::store::pen::{Ink, PenHolder, Writing};
+use crate::store::schema::JournalMark;
+use crate::store::tail::Tail;
+use crate::store::workers::Workers;
+
+impl Online {
+    /// Reads what journals there are. `for_writing` they are written on.
+    pub(in crate::store) fn recover(
+        identity: u64,
+        mark: JournalMark,
+        mut counts: Counts,
+        place: &Place,
+        workers: &Workers,
+        for_writing: bool,
+    ) -> Result<Self> {
+        let file = place.path().canonicalize().map_err(|source| Error::Io {
+            action: "find",
+            path: place.path().to_path_buf(),
+            source,
+        })?;
+        let mut tails = Tails {
+            generation: mark.merged_generation,
+            ..Tails::default()
+        };
+        let mut ink = Ink::default();
+        let merged = mark.merged_generation;
+        for generation in merged.saturating_add(1)..=merged.saturating_add(2) {
+            if !mark.open {
+                break;
+            }
+            let is_first = tails.current.is_none();
+            let expected = Identity {
+                database: identity,
+                generation,
+            };
+            let mut last = None;
+            let mut edits = Vec::new();
+            let mut take = |batch, counts| {
+                edits.extend::<Vec<DocumentEdit>>(batch);
+                last = Some(counts);
+                Ok(())
+            };
+            let found = if for_writing {
+                Journal::replay(&file, expected, place, &mut take)?.map(Some)
+            } else {
+                Journal::read(&file, expected, place, &mut take)?.map(|()| None)
+            };
+            match found {
+                Found::Sought(journal) => {
+                    let tail = Arc::new(Tail::new());
+                    let visible = workers.run(|| tail.append(&edits));
+                    counts = last.unwrap_or(counts);
+                    ink.writing = journal.map(|journal| Writing {
+                        journal,
+                        tail: Arc::clone(&tail),
+                        counts,
+                    });
+                    tails.older = tails.current.replace((tail, visible)).map(|(tail, _)| tail);
+                    tails.counts = Some(counts);
+                    tails.generation = generation;
+                }
+                Found::Missing | Found::Other(_) if is_first => {
+                    return Err(Error::JournalMissing {
+                        path: place.path().to_path_buf(),
+                        journal: Journal::path(&file, generation),
+                    });
+                }
+                Found::Missing | Found::Other(_) => {}
+            }
+        }
+        tails.has_files = tails.current.is_some();
+        Ok(Self {
+            tails: Mutex::new(tails),
+            tails_changed: Condvar::new(),
+            merging: Mutex::default(),
+            pen: PenHolder::new(ink),
+            identity,
+            file,
+        })
+    }
+}

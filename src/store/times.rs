@@ -1,0 +1,75 @@
+//! Arrival times: what the two tables that keep them answer.
+
+use redb::ReadableTable;
+
+use super::chunk::{Entry, pair};
+use super::packed::Packed;
+use super::tables::{TableOf, Tables};
+use crate::document::{DocId, Timestamp};
+use crate::error::Result;
+
+/// The tables of arrival times: every document has one entry in each.
+pub(crate) struct Times<P> {
+    /// Arrival time in ms, document id.
+    pub(crate) arrivals: Packed<P>,
+    /// Document id, arrival time in ms.
+    pub(crate) times: Packed<P>,
+}
+
+/// The tables of a write transaction, in a file that keeps arrival times.
+pub(crate) const ARRIVALS_TABLE: TableOf<u128> = |tables| match &mut tables.times {
+    Some(kept) => &mut kept.arrivals,
+    None => unreachable!("the file keeps no arrival times"),
+};
+pub(crate) const TIMES_TABLE: TableOf<u128> = |tables| match &mut tables.times {
+    Some(kept) => &mut kept.times,
+    None => unreachable!("the file keeps no arrival times"),
+};
+
+impl<P, S> Tables<P, S>
+where
+    P: ReadableTable<u128, &'static [u8]>,
+{
+    /// See [`Index::arrival`](super::Index::arrival).
+    pub(super) fn arrival_of(&self, id: DocId) -> Result<Option<Timestamp>> {
+        let Some(kept) = &self.times else {
+            return Ok(None);
+        };
+        match kept.times.first_in(pair(id.0, 0), pair(id.0, u64::MAX))? {
+            Some(entry) => Ok(Some(Timestamp(entry.second()))),
+            None => Err(self
+                .place
+                .corrupt(format!("table times lacks document {id}"))),
+        }
+    }
+
+    /// See [`Index::arrivals_before`](super::Index::arrivals_before).
+    pub(super) fn find_arrivals(
+        &self,
+        cutoff: Timestamp,
+        from: (u64, DocId),
+        most: usize,
+    ) -> Result<Vec<(Timestamp, DocId)>> {
+        let (from, end) = (pair(from.0, from.1.0), pair(cutoff.0, 0));
+        let mut found = Vec::new();
+        if let Some(kept) = &self.times
+            && from < end
+            && most > 0
+        {
+            kept.arrivals.visit_entries(from, end - 1, |entry| {
+                found.push((Timestamp(entry.first()), DocId(entry.second())));
+                found.len() < most
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// See [`Index::oldest_arrival`](super::Index::oldest_arrival).
+    pub(super) fn first_arrival(&self) -> Result<Option<Timestamp>> {
+        let Some(kept) = &self.times else {
+            return Ok(None);
+        };
+        let first = kept.arrivals.first_in(u128::MIN, u128::MAX)?;
+        Ok(first.map(|entry| Timestamp(entry.first())))
+    }
+}

@@ -1,0 +1,288 @@
+//! The one door for small changes: many threads hand them over, one writes them in groups.
+//!
+//! What arrives while a commit is under way is decided in order, each change seeing those before
+//! it, and committed together by the next one. So of near-duplicates that arrive at the same moment
+//! one is stored, and a sync is shared by all who wait for it.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::change::{Batch, Change, Outcome};
+use crate::document::DocId;
+use crate::error::{Error, Result};
+use crate::store::{Store, View};
+use crate::ticket::{Request, Ticket};
+
+/// Changes that may wait in the queue; who brings more waits as well.
+const MOST_WAITING: usize = 64 << 10;
+
+/// Documents that are looked at, whether they are expired, with a group of changes: so many, and so
+/// many for each change.
+const SWEPT_FROM: usize = 256;
+const SWEPT_FOR_EACH: usize = 4;
+
+/// Writes what is handed over, in threads of its own.
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct Shared {
+    store: Arc<Store>,
+    path: Arc<Path>,
+    queue: Mutex<Queue>,
+    /// Told when there is something to write, or nothing will come any more.
+    has_come: Condvar,
+    /// Told when there is room in the queue.
+    has_room: Condvar,
+    swept: Mutex<Swept>,
+}
+
+/// How far expired documents were removed.
+#[derive(Default)]
+struct Swept {
+    /// Arrival time and document from which to go on.
+    next: (u64, DocId),
+    /// The generation of the tail at that time.
+    generation: u64,
+}
+
+#[derive(Default)]
+struct Queue {
+    requests: VecDeque<Arc<Request>>,
+    /// Changes in these requests.
+    changes: usize,
+    is_closing: bool,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(store: Arc<Store>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                path: store.path().into(),
+                store,
+                queue: Mutex::default(),
+                has_come: Condvar::new(),
+                has_room: Condvar::new(),
+                swept: Mutex::default(),
+            }),
+            threads: Mutex::default(),
+        }
+    }
+
+    /// Starts the threads, unless they run.
+    pub(crate) fn start(&self) -> Result<()> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        if !threads.is_empty() {
+            return Ok(());
+        }
+        self.shared.queue().is_closing = false;
+        self.shared.store.start_merging();
+        let merging = self.spawn("simdb-merge", |shared| shared.store.merge_as_it_comes())?;
+        threads.push(merging);
+        match self.spawn("simdb-write", Shared::write_as_it_comes) {
+            Ok(writing) => threads.push(writing),
+            Err(error) => {
+                drop(threads);
+                self.stop();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn(&self, name: &str, job: fn(&Shared)) -> Result<JoinHandle<()>> {
+        let shared = Arc::clone(&self.shared);
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || job(&shared))
+            .map_err(|source| Error::Io {
+                action: "start a thread to write",
+                path: self.shared.path.to_path_buf(),
+                source,
+            })
+    }
+
+    /// Hands changes over; waits for room in the queue, until `deadline` if there is one.
+    pub(crate) fn submit(&self, changes: Vec<Change>, deadline: Option<Instant>) -> Result<Ticket> {
+        self.shared.store.refuse_changes()?;
+        self.start()?;
+        let count = changes.len();
+        let request = Request::new(&self.shared.path, changes);
+        let mut queue = self.shared.queue();
+        while queue.changes > 0 && queue.changes + count > MOST_WAITING {
+            let remaining = match deadline {
+                None => Duration::MAX,
+                Some(deadline) => deadline.duration_since(Instant::now()),
+            };
+            if remaining.is_zero() {
+                return Err(request.timed_out());
+            }
+            let woken = self.shared.has_room.wait_timeout(queue, remaining);
+            queue = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        queue.changes += count;
+        queue.requests.push_back(Arc::clone(&request));
+        drop(queue);
+        self.shared.has_come.notify_one();
+        Ok(Ticket::new(request))
+    }
+
+    /// Writes what was handed over, and stops the threads.
+    pub(crate) fn stop(&self) {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.queue().is_closing = true;
+        self.shared.has_come.notify_all();
+        self.shared.store.stop_merging();
+        for thread in threads.drain(..) {
+            // A thread that panicked has told whoever waited for it.
+            thread.join().unwrap_or_default();
+        }
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_as_it_comes(&self) {
+        while let Some(group) = self.next_group() {
+            self.write(group);
+        }
+    }
+
+    /// All that has come; waits while nothing has. Nothing if nothing will come any more.
+    fn next_group(&self) -> Option<Vec<Arc<Request>>> {
+        let mut queue = self.queue();
+        loop {
+            if !queue.requests.is_empty() {
+                queue.changes = 0;
+                let group = queue.requests.drain(..).filter(|request| request.take());
+                let group = group.collect();
+                self.has_room.notify_all();
+                return Some(group);
+            }
+            if queue.is_closing {
+                return None;
+            }
+            let woken = self.has_come.wait(queue);
+            queue = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn write(&self, group: Vec<Arc<Request>>) {
+        // Whatever happens, nobody waits in vain.
+        let outcomes = catch_unwind(AssertUnwindSafe(|| self.decide_and_commit(&group)));
+        let outcomes = outcomes.unwrap_or_else(|_| {
+            let path = self.path.to_path_buf();
+            Err(Error::WritesFailed { path })
+        });
+        match outcomes {
+            Ok(answers) => {
+                for (request, answer) in group.iter().zip(answers) {
+                    request.answer(answer);
+                }
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                for request in &group {
+                    request.answer(Err(self.shared_error(&error)));
+                }
+            }
+        }
+    }
+
+    /// What becomes of each request; an error if it is the same for all of them.
+    fn decide_and_commit(&self, group: &[Arc<Request>]) -> Result<Vec<Result<Vec<Outcome>>>> {
+        let mut pen = self.store.take_pen()?;
+        let view = self.store.read()?;
+        let (mut batch, answers) = decide(&view, group);
+        self.sweep(&mut batch, &view, group)?;
+        drop(view);
+        let latest = batch.latest_arrival();
+        self.store.commit(&mut pen, batch.into_edits(), latest)?;
+        Ok(answers)
+    }
+
+    /// Takes some of what is expired along: more than what comes, so that it does not pile up.
+    fn sweep(&self, batch: &mut Batch, view: &View, group: &[Arc<Request>]) -> Result<()> {
+        let changes: usize = group.iter().map(|request| request.changes.len()).sum();
+        if changes == 0 {
+            return Ok(());
+        }
+        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        // What has come into the tables since may have arrived before what was swept.
+        let generation = self.store.generation();
+        if swept.generation != generation {
+            *swept = Swept {
+                generation,
+                ..Swept::default()
+            };
+        }
+        swept.next = batch.sweep(view, swept.next, SWEPT_FROM + SWEPT_FOR_EACH * changes)?;
+        Ok(())
+    }
+
+    /// An error for each of those whom it concerns.
+    fn shared_error(&self, error: &Arc<Error>) -> Error {
+        let path = self.path.to_path_buf();
+        let source = Box::new(Arc::clone(error));
+        match &**error {
+            Error::CommitUnknown { .. } => Error::CommitUnknown { path, source },
+            Error::WritesFailed { .. } => Error::WritesFailed { path },
+            Error::Corrupt { what, .. } => Error::Corrupt {
+                path,
+                what: what.clone(),
+            },
+            _ => Error::Storage {
+                action: "write",
+                path,
+                source,
+            },
+        }
+    }
+}
+
+/// Decides all requests in order. One that fails changes nothing, and nothing for the others.
+fn decide(view: &View, group: &[Arc<Request>]) -> (Batch, Vec<Result<Vec<Outcome>>>) {
+    let mut failed: Vec<Option<Error>> = group.iter().map(|_| None).collect();
+    loop {
+        let mut batch = Batch::default();
+        let mut answers = Vec::with_capacity(group.len());
+        let mut failure = None;
+        for (place, request) in group.iter().enumerate() {
+            if failed[place].is_some() {
+                answers.push(Vec::new());
+                continue;
+            }
+            let decide = |change| batch.decide(change, view);
+            match request.changes.iter().map(decide).collect() {
+                Ok(outcomes) => answers.push(outcomes),
+                Err(error) => {
+                    failure = Some((place, error));
+                    break;
+                }
+            }
+        }
+        match failure {
+            // What it had changed already is undone by beginning anew without it.
+            Some((place, error)) => failed[place] = Some(error),
+            None => {
+                let answer =
+                    |(failed, outcomes): (Option<Error>, _)| failed.map_or(Ok(outcomes), Err);
+                return (batch, failed.into_iter().zip(answers).map(answer).collect());
+            }
+        }
+    }
+}

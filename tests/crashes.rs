@@ -1,0 +1,452 @@
+//! What is in the journals when a process or the machine stops comes back, and journals that are
+//! missing, damaged or another's are never taken for anything else.
+//!
+//! `SIMDB_TEST_KILLS` sets how many processes each killing test kills.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use common::children::{child_task, kills, report, reports, spawn};
+use common::{
+    Model, SplitMix, assert_holds, assert_sound, builder, caught, copy_open, document, documents,
+    folder, journal, names_in,
+};
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint};
+
+mod common;
+
+fn inserts(documents: &[Document]) -> Vec<Change> {
+    documents.iter().cloned().map(Change::Insert).collect()
+}
+
+/// Copies of everything beside each other, as a crash would leave them.
+fn crashed(name: &str, folder: &Path, database: &Database) -> std::path::PathBuf {
+    let copy = folder.join(name);
+    copy_open(database.path(), &copy);
+    copy
+}
+
+// ---- copies of what is open ----
+
+#[test]
+fn everything_acknowledged_is_there_after_a_crash_at_any_moment() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().keep_texts(true).create(&path).unwrap();
+    let mut model = Model::of([], true);
+    let mut sequence = SplitMix(17);
+    for round in 0..24 {
+        let mut changes = Vec::new();
+        for _ in 0..sequence.below(400) {
+            let id = sequence.below(1_500);
+            let reliable = sequence.below(9) > 0;
+            let text = id
+                .is_multiple_of(3)
+                .then(|| format!("document {id} of round {round}"));
+            let bits = sequence.next();
+            let document = Document {
+                reliable,
+                text,
+                ..document(id, bits)
+            };
+            changes.push(match sequence.below(4) {
+                0 => Change::Remove(DocId(id)),
+                1 => Change::Upsert(document),
+                2 => Change::InsertUnique {
+                    document,
+                    radius: 3,
+                },
+                _ => Change::Insert(document),
+            });
+        }
+        let expected = model.apply_all(changes.clone());
+        assert_eq!(database.apply(changes).unwrap(), expected);
+        if round % 7 == 6 {
+            database.merge().unwrap();
+        }
+        let copy = crashed(&format!("copy{round}.simdb"), folder.path(), &database);
+        let mut copied = builder().open(&copy).unwrap();
+        assert_holds(&copied.snapshot().unwrap(), &model);
+        for document in model.documents.values().step_by(50) {
+            let query = document.fingerprint;
+            let found = copied.within(query, 10).unwrap();
+            assert_eq!(found, model.within(query, 10));
+        }
+        // What came back is written to, and comes back again.
+        let more = documents(round, 1 << 40, 10);
+        copied.apply(inserts(&more)).unwrap();
+        let again = crashed(&format!("again{round}.simdb"), folder.path(), &copied);
+        assert_sound(&mut copied);
+        let mut again = builder().open(&again).unwrap();
+        assert_holds(&again.snapshot().unwrap(), &model.clone().with(more));
+        assert_sound(&mut again);
+    }
+}
+
+#[test]
+fn vacuum_after_a_crash_keeps_everything() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().create(&path).unwrap();
+    let stored = documents(1, 0, 3_000);
+    database.apply(inserts(&stored[..1_000])).unwrap();
+    database.merge().unwrap();
+    database.apply(inserts(&stored[1_000..])).unwrap();
+    let removals = || (0..3_000).step_by(3).map(|id| Change::Remove(DocId(id)));
+    database.apply(removals()).unwrap();
+    let mut model = Model::of(stored, false);
+    model.apply_all(removals());
+    std::fs::create_dir(folder.path().join("copies")).unwrap();
+    let copies = folder.path().join("copies");
+    let copy = crashed("copy.simdb", &copies, &database);
+    Database::vacuum(&copy).unwrap();
+    assert_eq!(names_in(&copies), ["copy.simdb"]);
+    let mut copy = builder().open(&copy).unwrap();
+    assert_holds(&copy.snapshot().unwrap(), &model);
+    assert_sound(&mut copy);
+}
+
+// ---- journals that are missing, another's, damaged ----
+
+#[test]
+fn database_whose_journal_is_missing_is_refused_until_it_is_back() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().create(&path).unwrap();
+    let stored = documents(1, 0, 1_000);
+    database.apply(inserts(&stored)).unwrap();
+    let copy = crashed("copy.simdb", folder.path(), &database);
+    let (name, away) = (journal(&copy, 1), folder.path().join("away"));
+    std::fs::rename(&name, &away).unwrap();
+    let opened = [builder().open(&copy), builder().open_or_create(&copy)];
+    for opened in opened {
+        let refused = opened.unwrap_err();
+        let Error::JournalMissing { path, journal } = &refused else {
+            panic!("{refused:?}")
+        };
+        assert_eq!((path, journal.file_name()), (&copy, name.file_name()));
+        assert!(refused.to_string().contains("journal-1"), "{refused}");
+    }
+    let refused = Database::vacuum(&copy).unwrap_err();
+    assert!(
+        matches!(refused, Error::JournalMissing { .. }),
+        "{refused:?}"
+    );
+    let refused = builder().open_read_only(&copy).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            Error::NotClosed { .. } | Error::JournalMissing { .. }
+        ),
+        "{refused:?}"
+    );
+    // The journal of another database is no better.
+    let other = folder.path().join("other.simdb");
+    let other = builder().create(other).unwrap();
+    other.apply(inserts(&documents(2, 0, 10))).unwrap();
+    std::fs::copy(journal(other.path(), 1), &name).unwrap();
+    let refused = builder().open(&copy).unwrap_err();
+    assert!(
+        matches!(refused, Error::JournalMissing { .. }),
+        "{refused:?}"
+    );
+    // None of these attempts did any harm.
+    std::fs::rename(&away, &name).unwrap();
+    let mut copy = builder().open(&copy).unwrap();
+    assert_holds(&copy.snapshot().unwrap(), &Model::of(stored, false));
+    assert_sound(&mut copy);
+}
+
+#[test]
+fn journals_of_another_database_beside_a_closed_one_do_no_harm() {
+    let folder = folder();
+    let (path, other) = (
+        folder.path().join("docs.simdb"),
+        folder.path().join("other.simdb"),
+    );
+    let stored = documents(1, 0, 1_000);
+    let database = builder().create(&path).unwrap();
+    database.apply(inserts(&stored)).unwrap();
+    database.close().unwrap();
+    let other = builder().create(other).unwrap();
+    other.apply(inserts(&documents(2, 5_000, 100))).unwrap();
+    let stale = || {
+        for number in [1, 2] {
+            std::fs::copy(journal(other.path(), 1), journal(&path, number)).unwrap();
+        }
+    };
+    stale();
+    let mut model = Model::of(stored, false);
+    let reading = builder().open_read_only(&path).unwrap();
+    assert_holds(&reading.snapshot().unwrap(), &model);
+    drop(reading);
+    let mut database = builder().open(&path).unwrap();
+    assert_holds(&database.snapshot().unwrap(), &model);
+    assert_sound(&mut database);
+    // Enough that a second journal is begun as well.
+    for round in 0..12 {
+        if round == 6 {
+            assert_sound(&mut database);
+            database.close().unwrap();
+            stale();
+            database = builder().open(&path).unwrap();
+        }
+        let more = documents(3 + round, (1 + round) << 20, 16_000);
+        database.apply(inserts(&more)).unwrap();
+        model = model.with(more);
+    }
+    assert_holds(&database.snapshot().unwrap(), &model);
+    database.close().unwrap();
+    let names = ["docs.simdb", "other.simdb", "other.simdb.journal-1"];
+    assert_eq!(names_in(folder.path()), names);
+    let mut database = builder().open(&path).unwrap();
+    assert_holds(&database.snapshot().unwrap(), &model);
+    assert_sound(&mut database);
+}
+
+#[test]
+fn journal_cut_or_flipped_anywhere_gives_an_error_or_the_first_commits_whole() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().keep_texts(true).create(&path).unwrap();
+    let mut models = vec![Model::of([], true)];
+    for round in 0..12 {
+        let mut stored = documents(round, round * 100, 1 + round * 3);
+        stored[0].text = Some(format!("text of round {round}"));
+        database.apply(inserts(&stored)).unwrap();
+        models.push(models[round as usize].clone().with(stored));
+    }
+    let copy = crashed("copy.simdb", folder.path(), &database);
+    let sound = std::fs::read(&copy).unwrap();
+    let bytes = std::fs::read(journal(&copy, 1)).unwrap();
+    let used = 1 + bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    let mut sequence = SplitMix(9);
+    let (mut refused, mut answered) = (0, BTreeMap::new());
+    for number in 0..600 {
+        let place = sequence.below(used as u64) as usize;
+        let mut damaged = bytes.clone();
+        match number % 3 {
+            0 => damaged.truncate(place),
+            _ => damaged[place] ^= 1 << sequence.below(8),
+        }
+        std::fs::write(&copy, &sound).unwrap();
+        std::fs::write(journal(&copy, 1), damaged).unwrap();
+        let opened = caught(|| {
+            let database = builder().open(&copy)?;
+            let snapshot = database.snapshot()?;
+            let stored: Result<Vec<Document>, Error> = snapshot.documents().collect();
+            assert_eq!(snapshot.len(), stored.as_ref().unwrap().len() as u64);
+            stored
+        });
+        match opened.unwrap() {
+            Ok(stored) => {
+                let is_it = |model: &Model| stored.iter().eq(model.documents.values());
+                let commits = models.iter().position(is_it);
+                let commits = commits.unwrap_or_else(|| panic!("byte {place}: {stored:?}"));
+                // What the last record is damaged to might be one that was never finished. A cut
+                // file looks like one that never grew.
+                assert!(number % 3 == 0 || commits >= 11, "byte {place}: {commits}");
+                *answered.entry(commits).or_insert(0) += 1;
+            }
+            Err(Error::Corrupt { .. } | Error::JournalMissing { .. }) => refused += 1,
+            Err(error) => panic!("byte {place}: {error:?}"),
+        }
+    }
+    assert!(refused > 200, "{refused} refused, {answered:?}");
+}
+
+// ---- processes that are killed ----
+
+const THREADS: u64 = 8;
+
+/// The documents that a thread of a process inserts together, the same each time.
+fn batch(process: u64, thread: u64, round: u64) -> Vec<Document> {
+    let number = process << 40 | thread << 32 | round << 8;
+    let mut sequence = SplitMix(number);
+    let size = 1 + sequence.below(5);
+    let mut batch = documents(number, number, size);
+    for document in &mut batch {
+        document.reliable = sequence.below(8) > 0;
+        document.text = (sequence.below(4) == 0).then(|| format!("text of {}", document.id));
+    }
+    batch
+}
+
+#[test]
+#[ignore = "runs in a process of its own, which a test kills"]
+fn child_writes_from_many_threads_until_it_is_killed() {
+    let Some((path, process)) = child_task() else {
+        return;
+    };
+    let database = builder().keep_texts(true).open_or_create(path).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let database = &database;
+            scope.spawn(move || {
+                for round in 0.. {
+                    database
+                        .apply(inserts(&batch(process, thread, round)))
+                        .unwrap();
+                    report(thread << 32 | round);
+                }
+            });
+        }
+        // Now and then everything is merged as well.
+        scope.spawn(|| {
+            loop {
+                std::thread::sleep(Duration::from_millis(30));
+                database.merge().unwrap();
+            }
+        });
+    });
+}
+
+#[test]
+fn what_many_threads_were_told_is_durable_survives_a_kill() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let mut sequence = SplitMix(404);
+    let mut model = Model::of([], true);
+    let mut total = 0;
+    for process in 1..=kills(25) {
+        let mut child = spawn(
+            "child_writes_from_many_threads_until_it_is_killed",
+            &path,
+            process,
+        );
+        let mut acknowledged = [0; THREADS as usize];
+        let mut reports = reports(&mut child);
+        let mut note = |number: u64| {
+            acknowledged[(number >> 32) as usize] = 1 + (number & 0xffff_ffff);
+        };
+        for _ in 0..sequence.below(200) {
+            reports.next().into_iter().for_each(&mut note);
+        }
+        std::thread::sleep(Duration::from_micros(sequence.below(20_000)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        reports.for_each(note);
+        total += acknowledged.iter().sum::<u64>();
+        if total == 0 && !path.exists() {
+            continue;
+        }
+
+        let mut database = builder().open(&path).unwrap();
+        for thread in 0..THREADS {
+            let told = acknowledged[thread as usize];
+            for round in 0..told {
+                model = model.with(batch(process, thread, round));
+            }
+            // One more may be there, and then whole.
+            let next = batch(process, thread, told);
+            if database.get(next[0].id).unwrap().is_some() {
+                model = model.with(next);
+            }
+        }
+        let snapshot = database.snapshot().unwrap();
+        assert_holds(&snapshot, &model);
+        for document in model.documents.values().step_by(97) {
+            let found = snapshot.within(document.fingerprint, 3).unwrap();
+            assert_eq!(found, model.within(document.fingerprint, 3));
+        }
+        drop(snapshot);
+        // Every other time the next process finds what this one left, not mended.
+        let copy = folder.path().join("copy.simdb");
+        copy_open(&path, &copy);
+        assert_sound(&mut database);
+        drop(database);
+        if process % 2 == 0 {
+            copy_open(&copy, &path);
+        }
+        for number in [1, 2] {
+            let _ = std::fs::remove_file(journal(&copy, number));
+        }
+    }
+    assert!(total > 200, "only {total} batches were acknowledged");
+}
+
+/// Changes of one large batch: few of them make a tail that is merged.
+const LARGE: u64 = 20_000;
+
+fn large_batch(number: u64) -> Vec<Change> {
+    let first = number << 20;
+    let mut changes = inserts(&documents(number, first, LARGE));
+    let older = number.saturating_sub(2) << 20;
+    changes.extend((older..older + LARGE / 4).map(|id| Change::Remove(DocId(id))));
+    let moved = |id: u64| document(id, SplitMix(id + number).next());
+    let older = number.saturating_sub(1) << 20;
+    changes.extend((older..older + LARGE / 4).map(|id| Change::Upsert(moved(id))));
+    changes
+}
+
+#[test]
+#[ignore = "runs in a process of its own, which a test kills"]
+fn child_applies_large_batches_until_it_is_killed() {
+    let Some((path, first)) = child_task() else {
+        return;
+    };
+    let database = builder().open(path).unwrap();
+    report(0);
+    for number in first.. {
+        database.apply(large_batch(number)).unwrap();
+        report(number);
+    }
+}
+
+#[test]
+fn process_killed_while_large_tails_are_merged_loses_nothing() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    drop(builder().create(&path).unwrap());
+    let mut sequence = SplitMix(31);
+    let mut model = Model::default();
+    let mut next = 1;
+    for round in 0..kills(6) {
+        let mut child = spawn(
+            "child_applies_large_batches_until_it_is_killed",
+            &path,
+            next,
+        );
+        let mut reports = reports(&mut child);
+        assert_eq!(reports.next(), Some(0));
+        let mut last = None;
+        for _ in 0..2 + sequence.below(3) {
+            last = reports.next();
+        }
+        // The background is busy merging now, or will soon be.
+        std::thread::sleep(Duration::from_millis(sequence.below(150)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        last = reports.last().or(last);
+        while last.is_some_and(|last| next <= last) {
+            model.apply_all(large_batch(next));
+            next += 1;
+        }
+        let mut database = builder().open(&path).unwrap();
+        if database.get(DocId(next << 20)).unwrap().is_some() {
+            model.apply_all(large_batch(next));
+            next += 1;
+        }
+        let snapshot = database.snapshot().unwrap();
+        assert_holds(&snapshot, &model);
+        let step = model.documents.len() / 20;
+        let queries: Vec<Fingerprint> = model
+            .documents
+            .values()
+            .step_by(step)
+            .map(|document| document.fingerprint)
+            .collect();
+        for query in queries {
+            assert_eq!(snapshot.within(query, 3).unwrap(), model.within(query, 3));
+        }
+        drop(snapshot);
+        if round % 3 == 2 {
+            assert_sound(&mut database);
+        }
+    }
+    let mut database = builder().open(&path).unwrap();
+    assert_sound(&mut database);
+    assert_holds(&database.snapshot().unwrap(), &model);
+    assert!(next > 8, "{next}");
+}

@@ -1,0 +1,134 @@
+//! What is old is not there for what arrives.
+
+use std::time::Duration;
+
+use common::{SplitMix, assert_sound, builder, document, folder};
+use simdb::{Builder, Change, Database, DocId, Document, Outcome, Retention, Timestamp};
+
+mod common;
+
+/// Documents stay for so long.
+const WINDOW_MS: u64 = 1000;
+
+fn keeping(sliding: bool) -> Builder {
+    builder().retention(Retention {
+        window: Some(Duration::from_millis(WINDOW_MS)),
+        sliding,
+        by_clock: false,
+    })
+}
+
+fn unique(time: u64, id: u64, fingerprint: u64) -> Change {
+    let document = Document {
+        arrival: Some(Timestamp(time)),
+        ..document(id, fingerprint)
+    };
+    Change::InsertUnique {
+        document,
+        radius: 3,
+    }
+}
+
+fn ids(database: &Database) -> Vec<u64> {
+    let snapshot = database.snapshot().unwrap();
+    snapshot
+        .documents()
+        .map(|document| document.unwrap().id.0)
+        .collect()
+}
+
+#[test]
+fn a_document_that_arrives_is_no_duplicate_of_one_that_is_expired_by_then() {
+    let folder = folder();
+    for together in [false, true] {
+        let database = keeping(false)
+            .create(folder.path().join(format!("{together}.simdb")))
+            .unwrap();
+        let changes = [
+            unique(5000, 1, 7),
+            unique(6000, 2, 7),
+            unique(6001, 3, 7),
+            // Its id was that of one that is expired.
+            unique(9000, 1, 7),
+        ];
+        let outcomes = if together {
+            database.apply(changes).unwrap()
+        } else {
+            let one = |change| database.apply([change]).unwrap()[0];
+            changes.into_iter().map(one).collect()
+        };
+        assert!(matches!(outcomes[1], Outcome::Duplicate(of) if of.id == DocId(1)));
+        assert_eq!(
+            [outcomes[0], outcomes[2], outcomes[3]],
+            [Outcome::Inserted; 3]
+        );
+        assert_eq!(ids(&database), [1]);
+    }
+}
+
+#[test]
+fn what_becomes_of_a_document_does_not_depend_on_what_it_is_handed_over_with() {
+    let folder = folder();
+    for (seed, sliding) in [(1, false), (2, true), (3, false), (4, true)] {
+        let mut sequence = SplitMix(seed);
+        let changes: Vec<Change> = (0..600)
+            .map(|number| {
+                // Some come late, a few have an id that was there, and many a fingerprint.
+                let time = 10_000 + 10 * number - sequence.below(400);
+                let id = number - sequence.below(2) * sequence.below(200).min(number);
+                unique(
+                    time,
+                    id,
+                    sequence.below(40).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                )
+            })
+            .collect();
+        let mut answers = Vec::new();
+        for together in [1, 7, 600] {
+            let path = folder.path().join(format!("{seed}-{together}.simdb"));
+            let mut database = keeping(sliding).create(path).unwrap();
+            let mut outcomes = Vec::new();
+            for (place, group) in changes.chunks(together).enumerate() {
+                outcomes.extend(database.apply(group.iter().cloned()).unwrap());
+                if place == 20 {
+                    database.merge().unwrap();
+                }
+            }
+            answers.push((outcomes, ids(&database)));
+            assert_sound(&mut database);
+        }
+        let duplicates = |outcome: &&Outcome| matches!(outcome, Outcome::Duplicate(_));
+        assert!(answers[0].0.iter().filter(duplicates).count() > 100);
+        assert!(answers[0].1.len() > 10);
+        for (outcomes, left) in &answers[1..] {
+            for (number, outcome) in outcomes.iter().enumerate() {
+                assert_eq!(*outcome, answers[0].0[number], "{seed}: {number}");
+            }
+            assert_eq!(*left, answers[0].1);
+        }
+    }
+}
+
+#[test]
+fn what_is_expired_is_not_counted_as_older_and_goes_when_pruned() {
+    let folder = folder();
+    let database = keeping(false)
+        .create(folder.path().join("a.simdb"))
+        .unwrap();
+    let changes = (0..3000).map(|id| unique(5000, id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    database.apply(changes).unwrap();
+    database.merge().unwrap();
+    database
+        .apply([
+            unique(5500, 4000, 0x5555_5555),
+            unique(6200, 4001, u64::MAX),
+        ])
+        .unwrap();
+    let snapshot = database.snapshot().unwrap();
+    assert_eq!(snapshot.now(), Some(Timestamp(6200)));
+    assert_eq!(snapshot.count_older(Timestamp(5200)).unwrap(), 0);
+    assert_eq!(snapshot.count_older(Timestamp(6000)).unwrap(), 1);
+    assert_eq!(database.prune(Timestamp(6000)).unwrap(), 1);
+    assert_eq!(ids(&database), [4001]);
+    assert_eq!(database.len().unwrap(), 1);
+}

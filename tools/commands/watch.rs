@@ -1,0 +1,223 @@
+//! `simdb-cli watch`: a filter that says of each line of a stream whether it is new.
+//!
+//! ```text
+//! stdin ──reader──lines──> documents, handed over in groups ──tickets──> answers, in order
+//! ```
+//!
+//! Each of the three is a thread: the reader waits for input, the second makes fingerprints on
+//! all cores, the third, which is the first of the process, waits for commits. How much is on its
+//! way is bounded in one place, [`Room`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Instant;
+
+use anyhow::{Result, anyhow, bail};
+use clap::Args;
+use simdb::{Database, Error};
+
+use super::watch_answers::{Answers, Tally};
+use super::watch_documents::{Documents, Ids};
+use super::watch_lines::{self, Event, Room};
+use crate::console::interrupt::Interrupt;
+use crate::console::{Answer, Output, OutputClosed, counted, grouped, note};
+use crate::options::{FieldNames, NewDatabase, OnError, with_settings};
+
+/// Stores lines as they come, and says of each whether it is new
+///
+/// Reads JSON Lines from standard input, stores their documents, and writes a line of JSON for
+/// each, in their order, as soon as what it says is durable: at once for a single line, and many
+/// at a time when many come. Blank lines are skipped, but counted.
+///
+/// A line of the answer has line (counted from 1), id, fingerprint, reliable (false for a text that
+/// says too little: it is stored, and never a duplicate) and verdict: new: it is stored. duplicate:
+/// with --unique, because document `of` lies at this `distance`; it is not stored. exists: the id
+/// is taken, so it is not stored; `stored` is the fingerprint there, and `repeated` says whether it
+/// is the same one. rejected: it is no document; `error` says why. What is not known is null.
+///
+/// Where documents expire (--retention), what is expired when a line arrives neither makes it a
+/// duplicate nor holds its id; a line that is itself too old when it comes is new, and expired.
+///
+/// It ends with the input, or when told to (Ctrl-C, SIGTERM); that is no failure, and the exit code
+/// is 0. Lines that are on their way are then answered, and the database is closed; a line without
+/// an answer that was not on its way is not stored. Told a second time, it ends at once, with 2. If
+/// nobody reads its answers any longer it ends as well. However it ends, by kill -9 too, what was
+/// answered stays. To repeat lines that have no answer is harmless if they have ids of their own.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simdb-cli watch news.simdb --text body --time posted --assign-ids < news.jsonl
+  tail -F posts.jsonl | simdb-cli watch posts.simdb --create --retention 2d --unique 3")]
+pub struct Watch {
+    /// The database
+    database: PathBuf,
+
+    /// Do not store a document if another lies within this radius
+    #[arg(
+        long,
+        value_name = "RADIUS",
+        value_parser = clap::value_parser!(u32).range(0..=64)
+    )]
+    unique: Option<u32>,
+
+    /// What to do about a line that is no document, or whose id is taken by another fingerprint
+    ///
+    /// To skip is to go on after saying so in the answer: one bad line should not stop a stream
+    /// that nobody looks after. To abort is to end with exit code 2; of the lines after a taken id,
+    /// those that were on their way are answered still.
+    #[arg(long, value_enum, default_value_t = OnError::Skip)]
+    on_error: OnError,
+
+    #[command(flatten)]
+    fields: FieldNames,
+
+    /// Give lines without an id one: they count up, beyond all that are stored and all that came
+    ///
+    /// A null counts as none. Ids of duplicates are left out, and the answer to such a line has
+    /// none.
+    #[arg(long, help_heading = "Input")]
+    assign_ids: bool,
+
+    /// The least id to give [default: 1]
+    #[arg(
+        long,
+        value_name = "ID",
+        requires = "assign_ids",
+        help_heading = "Input"
+    )]
+    first_id: Option<u64>,
+
+    /// Create the database if it is missing
+    #[arg(long, help_heading = "New database")]
+    create: bool,
+
+    #[command(flatten)]
+    new: NewDatabase,
+}
+
+impl Watch {
+    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+        let started = Instant::now();
+        let (events_in, events) = channel();
+        let wake = {
+            let events_in = events_in.clone();
+            // There is nobody to wake when all is over.
+            move || drop(events_in.send(Event::Woken))
+        };
+        let interrupt = Interrupt::listen_and(wake.clone())?;
+        let fields = self.fields.fields()?;
+        self.new.check()?;
+        let database = self.open()?;
+        // A database that takes no changes says so before anything comes.
+        database.flush()?;
+        // Nor does the first line wait for a dictionary.
+        if fields.text.is_some() {
+            database.fingerprinter();
+        }
+        let mut documents = Documents {
+            database: &database,
+            fields,
+            unique: self.unique,
+            ids: self.ids(&database)?,
+            on_error: self.on_error,
+        };
+        let room = Arc::new(Room::default());
+        let mut answers = Answers {
+            output,
+            room: &room,
+            on_error: self.on_error,
+            tally: Tally::default(),
+        };
+        watch_lines::start(Arc::clone(&room), events_in)?;
+        let (groups_in, groups) = channel();
+        let (submitted, answered) = std::thread::scope(|scope| {
+            let interrupt = &interrupt;
+            let submitting =
+                scope.spawn(move || documents.submit_all(&events, &groups_in, interrupt));
+            let stop = || {
+                interrupt.set();
+                wake();
+            };
+            let answered = answers.answer_all(&groups, stop);
+            if answered.is_err() {
+                stop();
+            }
+            let submitted = submitting.join();
+            (submitted, answered)
+        });
+        let tally = answers.tally;
+        let submitted = submitted.unwrap_or_else(|_| Err(anyhow!("a thread failed")));
+        let closed = database.close();
+        tally.show(started);
+        match answered {
+            // Nobody wants to read more, which is no reason not to hear what is wrong.
+            Err(unread) if unread.is::<OutputClosed>() => {
+                submitted?;
+                closed?;
+                Err(unread)
+            }
+            answered => {
+                answered?;
+                submitted?;
+                closed?;
+                Ok(Answer::Yes)
+            }
+        }
+    }
+
+    fn open(&self) -> Result<Database> {
+        let path = &self.database;
+        let mut builder = Database::builder();
+        if let Some(recipe) = self.new.recipe()? {
+            builder = builder.recipe(recipe);
+        }
+        match builder.open(path) {
+            Ok(database) => {
+                self.new.refuse_other(path, database.settings())?;
+                self.fields.refuse_unkept(database.settings())?;
+                Ok(database)
+            }
+            Err(Error::NotFound { .. }) if self.create => {
+                let settings = self.new.settings(&self.fields)?;
+                self.fields.refuse_unkept(&settings)?;
+                Ok(with_settings(Database::builder(), &settings).create(path)?)
+            }
+            Err(missing @ Error::NotFound { .. }) => bail!("{missing}, as --create does"),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The ids that lines without one are given, if they are.
+    fn ids(&self, database: &Database) -> Result<Option<Ids>> {
+        if !self.assign_ids {
+            return Ok(None);
+        }
+        let last_stored = database.snapshot()?.last_id()?;
+        Ok(Some(Ids::new(self.first_id.unwrap_or(1), last_stored)))
+    }
+}
+
+impl Tally {
+    /// Says how many lines there were of each fate, and how long they took.
+    fn show(&self, started: Instant) {
+        let Self {
+            new,
+            duplicates,
+            exist,
+            rejected,
+        } = *self;
+        let lines = new + duplicates + exist + rejected;
+        let seconds = started.elapsed().as_secs_f64();
+        let per_second = lines as f64 / seconds.max(f64::MIN_POSITIVE);
+        note(format_args!(
+            "{} in {seconds:.1} s, {} a second: {} new, {}, {} there already, {} rejected",
+            counted(lines, "line"),
+            grouped(per_second as u64),
+            grouped(new),
+            counted(duplicates, "duplicate"),
+            grouped(exist),
+            grouped(rejected),
+        ));
+    }
+}

@@ -1,0 +1,216 @@
+//! Parts of a command line that more than one verb has: where the parts of a document are found,
+//! what a new database is like, what to do about a bad record.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use simdb::{Builder, Recipe, Retention, Settings};
+
+use crate::console::{duration, parse_duration};
+use crate::formats::Fields;
+
+/// Where the parts of a document are found.
+#[derive(Debug, Args)]
+pub struct FieldNames {
+    /// The field or column that holds the id
+    #[arg(
+        long,
+        value_name = "FIELD",
+        default_value = "id",
+        help_heading = "Input"
+    )]
+    pub id: String,
+
+    /// The field or column that holds the text [default: text]
+    ///
+    /// With --fingerprint, the text is not read unless this option is given; then it is kept
+    /// beside the fingerprint, which the database must be made for (--keep-texts).
+    #[arg(long, value_name = "FIELD", help_heading = "Input")]
+    pub text: Option<String>,
+
+    /// Read fingerprints of 16 hexadecimal digits from this field or column, instead of texts
+    ///
+    /// If there is a field or column `reliable` too, and it is false, the document is stored as
+    /// one whose fingerprint says nothing.
+    #[arg(long, value_name = "FIELD", help_heading = "Input")]
+    pub fingerprint: Option<String>,
+
+    /// The field or column that holds the time of arrival [default: they arrive now]
+    ///
+    /// RFC 3339 (2024-05-31T12:00:00Z, 2024-05-31 20:00:00.5+08:00), or a number: Unix seconds,
+    /// with a fraction or without, or milliseconds from 100000000000 on. The database must be made
+    /// for it (--retention or --arrivals).
+    #[arg(long, value_name = "FIELD", help_heading = "Input")]
+    pub time: Option<String>,
+}
+
+impl FieldNames {
+    /// The fields, if they are different ones.
+    pub fn fields(&self) -> Result<Fields> {
+        let text = match (&self.text, &self.fingerprint) {
+            (None, None) => Some("text".to_owned()),
+            (text, _) => text.clone(),
+        };
+        let fields = Fields {
+            id: self.id.clone(),
+            text,
+            fingerprint: self.fingerprint.clone(),
+            time: self.time.clone(),
+        };
+        let names = [
+            Some(&fields.id),
+            fields.text.as_ref(),
+            fields.fingerprint.as_ref(),
+            fields.time.as_ref(),
+        ];
+        for (place, name) in names.iter().enumerate() {
+            if name.is_some() && names[..place].contains(name) {
+                bail!("--id, --text, --fingerprint and --time must name different fields");
+            }
+        }
+        Ok(fields)
+    }
+
+    /// Refuses to read what a database with these settings does not keep.
+    pub fn refuse_unkept(&self, settings: &Settings) -> Result<()> {
+        if self.fingerprint.is_some() && self.text.is_some() && !settings.keep_texts {
+            bail!(
+                "--text beside --fingerprint needs a database that keeps texts; create it with \
+                 --keep-texts, or leave one of them out"
+            );
+        }
+        if self.time.is_some() && settings.retention.is_none() {
+            bail!(
+                "--time needs a database that keeps times of arrival; create it with --retention \
+                 or --arrivals, or leave --time out"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What is fixed when a database is created.
+#[derive(Debug, Args)]
+pub struct NewDatabase {
+    /// The way from text to fingerprint: ngram or jieba [default: ngram]
+    #[arg(long, value_name = "NAME", help_heading = "New database")]
+    pub recipe: Option<String>,
+
+    /// Keep the texts, so that matches can be shown
+    #[arg(long, help_heading = "New database")]
+    pub keep_texts: bool,
+
+    /// Keep the time of arrival of each document, and documents for so long: `90m`, `2d`, `1h 30m`
+    ///
+    /// What arrived longer ago than that, counted back from the latest arrival, is expired.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = parse_duration,
+        conflicts_with = "arrivals",
+        help_heading = "New database"
+    )]
+    pub retention: Option<Duration>,
+
+    /// Keep the time of arrival of each document, and documents for ever
+    #[arg(long, help_heading = "New database")]
+    pub arrivals: bool,
+
+    /// The arrival of a duplicate counts as one of the document it duplicates
+    #[arg(long, help_heading = "New database")]
+    pub sliding: bool,
+}
+
+impl NewDatabase {
+    /// The recipe asked for, if one is.
+    pub fn recipe(&self) -> Result<Option<Recipe>> {
+        Ok(self.recipe.as_deref().map(Recipe::by_name).transpose()?)
+    }
+
+    /// The settings of a database that is created so, to be given documents with the times that
+    /// these fields hold.
+    pub fn settings(&self, fields: &FieldNames) -> Result<Settings> {
+        Ok(Settings {
+            recipe: self.recipe()?.unwrap_or_else(Recipe::ngram),
+            keep_texts: self.keep_texts,
+            retention: self.retention().map(|retention| Retention {
+                // Where no times are given, the clock gives them.
+                by_clock: fields.time.is_none(),
+                ..retention
+            }),
+            frozen: false,
+        })
+    }
+
+    fn retention(&self) -> Option<Retention> {
+        (self.arrivals || self.retention.is_some()).then_some(Retention {
+            window: self.retention,
+            sliding: self.sliding,
+            by_clock: false,
+        })
+    }
+
+    /// Refuses combinations that cannot be meant.
+    pub fn check(&self) -> Result<()> {
+        if self.sliding && self.retention().is_none() {
+            bail!("--sliding needs --retention or --arrivals, with which times are kept");
+        }
+        Ok(())
+    }
+
+    /// Refuses what a database that is there was not created with. (Its recipe is compared when
+    /// it is opened.)
+    pub fn refuse_other(&self, path: &Path, settings: &Settings) -> Result<()> {
+        if self.keep_texts && !settings.keep_texts {
+            return Err(created_without(path, "--keep-texts"));
+        }
+        match self.retention() {
+            Some(asked) => refuse_other_retention(path, asked, settings.retention),
+            None => Ok(()),
+        }
+    }
+}
+
+fn refuse_other_retention(path: &Path, asked: Retention, kept: Option<Retention>) -> Result<()> {
+    let option = match asked.window {
+        Some(window) => format!("--retention {}", duration(window)),
+        None => "--arrivals".to_owned(),
+    };
+    match kept {
+        Some(kept) if kept.window != asked.window => Err(created_without(path, &option)),
+        Some(kept) if asked.sliding && !kept.sliding => Err(created_without(path, "--sliding")),
+        Some(_) => Ok(()),
+        None => Err(created_without(path, &option)),
+    }
+}
+
+/// Says that a database was not created with an option.
+pub fn created_without(path: &Path, option: &str) -> anyhow::Error {
+    anyhow::anyhow!(
+        "{} was created without {option}, which cannot be changed; load into a new database",
+        path.display()
+    )
+}
+
+/// A builder that creates a database with these settings.
+pub fn with_settings(builder: Builder, settings: &Settings) -> Builder {
+    let builder = builder
+        .recipe(settings.recipe)
+        .keep_texts(settings.keep_texts)
+        .frozen(settings.frozen);
+    match settings.retention {
+        Some(retention) => builder.retention(retention),
+        None => builder,
+    }
+}
+
+/// What to do about a bad record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnError {
+    /// Give up.
+    Abort,
+    /// Leave it out and go on.
+    Skip,
+}
