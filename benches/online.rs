@@ -251,7 +251,9 @@ impl Bench {
             });
             groups.collect()
         });
-        Inserts::new(taken, inserts as f64 / elapsed.as_secs_f64(), written)
+        let mut inserts = Inserts::new(taken, inserts as f64 / elapsed.as_secs_f64(), written);
+        inserts.written = inserts.written.map(|bytes| bytes / together as f64);
+        inserts
     }
 
     /// Queries of one thread, one every millisecond, each of a state of its own, until `is_over`.

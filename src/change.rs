@@ -1,6 +1,6 @@
 //! Changes of documents, decided in order: what each one does, given those before it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::block::{self, BLOCKS, Probes};
 use crate::document::{DocId, Document, Match, Timestamp};
@@ -88,7 +88,12 @@ pub(crate) struct Batch {
     recent: Recent,
     /// What is expired, given the changes so far; nothing before the first.
     expiry: Option<Expiry>,
+    /// What was nearest, within a radius, before the batch, where that was looked for ahead.
+    ahead: HashMap<(Fingerprint, u32), Option<Match>>,
 }
+
+/// For fewer it does not pay to have other cores look ahead.
+const FEW_QUERIES: usize = 4;
 
 /// A document that some change of the batch looked at.
 struct Touched {
@@ -98,6 +103,33 @@ struct Touched {
 }
 
 impl Batch {
+    /// Looks, on all cores, for what these changes will ask for.
+    pub(crate) fn look_ahead<'c>(
+        &mut self,
+        changes: impl Iterator<Item = &'c Change>,
+        view: &View,
+    ) {
+        let mut by_radius: BTreeMap<u32, Vec<Fingerprint>> = BTreeMap::new();
+        for change in changes {
+            if let Change::InsertUnique { document, radius } = change
+                && document.reliable
+            {
+                let queries = by_radius.entry(*radius).or_default();
+                queries.push(document.fingerprint);
+            }
+        }
+        for (radius, queries) in by_radius {
+            if queries.len() < FEW_QUERIES {
+                continue;
+            }
+            // What fails now will fail again when it is decided upon, and be told to whom it concerns.
+            if let Ok(nearest) = query::nearest_of_each(view, &queries, radius) {
+                let asked = queries.into_iter().map(|query| (query, radius));
+                self.ahead.extend(asked.zip(nearest));
+            }
+        }
+    }
+
     /// Decides one change. `view` is the database as it was before the batch.
     pub(crate) fn decide(&mut self, change: &Change, view: &View<impl Index>) -> Result<Outcome> {
         let id = match change {
@@ -301,16 +333,27 @@ impl Batch {
         self.recent.index();
         let moved_on = self.expiry.and_then(|expiry| expiry.cutoff()) > view.expiry().cutoff();
         let mut nearest = None;
-        let mut failed = Ok(());
-        query::for_each_match(view, query, radius, |found| {
-            match self.is_still_so(&found, moved_on, view) {
-                Ok(true) => nearest = Some(found),
-                Ok(false) => {}
-                Err(error) => failed = Err(error),
+        let is_known = match self.ahead.get(&(query, radius)) {
+            None => false,
+            Some(None) => true,
+            Some(Some(found)) => {
+                let is_so = self.is_still_so(found, moved_on, view)?;
+                nearest = is_so.then_some(*found);
+                is_so
             }
-            nearest.is_none() && failed.is_ok()
-        })?;
-        failed?;
+        };
+        if !is_known {
+            let mut failed = Ok(());
+            query::for_each_match(view, query, radius, |found| {
+                match self.is_still_so(&found, moved_on, view) {
+                    Ok(true) => nearest = Some(found),
+                    Ok(false) => {}
+                    Err(error) => failed = Err(error),
+                }
+                nearest.is_none() && failed.is_ok()
+            })?;
+            failed?;
+        }
         let is_there = |id: DocId| {
             let now = self.touched.get(&id).and_then(|touched| touched.now);
             now.is_some_and(|state| !self.has_passed(state.arrival))

@@ -386,8 +386,9 @@ impl Database {
     }
 
     /// Writes what was handed over, brings the journal into the tables, and closes the file.
-    /// Dropping a database does the same, but cannot say what went wrong; nothing is lost then
-    /// either: the next to open it reads the journal.
+    /// Dropping a database that was written to does the same, but cannot say what went wrong;
+    /// nothing is lost then either: the next to open it reads the journal. One that was only read
+    /// leaves a journal that it found as it was.
     ///
     /// # Errors
     /// [`Error::Storage`], [`Error::Corrupt`], [`Error::WritesFailed`].
@@ -396,16 +397,13 @@ impl Database {
     /// That of merging what was changed last: seconds where there are tens of millions of
     /// documents and a million changes.
     pub fn close(mut self) -> Result<()> {
-        self.finish()
+        self.stop_writing();
+        self.store.close()
     }
 
-    fn finish(&mut self) -> Result<()> {
-        match self.writer.take() {
-            Some(writer) => writer.stop(),
-            None if !self.store.has_changes_in_tail() => return Ok(()),
-            None => {}
-        }
-        self.store.close()
+    /// Writes what was handed over; whether anything may have been.
+    fn stop_writing(&mut self) -> bool {
+        self.writer.take().map(|writer| writer.stop()).is_some()
     }
 
     fn writer(&self) -> &Writer {
@@ -500,7 +498,7 @@ impl Database {
     /// # Cost
     /// Reads the whole file, about three times.
     pub fn check(&mut self, observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
-        self.finish()?;
+        self.stop_writing();
         let Some(store) = Arc::get_mut(&mut self.store) else {
             let path = self.path().to_path_buf();
             return Err(Error::SnapshotHeld { path });
@@ -533,8 +531,10 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // Nobody can be told; the journal keeps what could not be merged.
-        self.finish().unwrap_or_default();
+        if self.stop_writing() {
+            // Nobody can be told; the journal keeps what could not be merged.
+            self.store.close().unwrap_or_default();
+        }
     }
 }
 

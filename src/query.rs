@@ -2,6 +2,7 @@
 //!
 //! Everything here answers exactly what comparing with every stored fingerprint would answer.
 
+mod ahead;
 mod batch;
 mod candidates;
 mod documents;
@@ -9,5 +10,6 @@ mod single;
 #[cfg(test)]
 mod spreads;
 
+pub(crate) use ahead::nearest_of_each;
 pub(crate) use batch::within_batch;
 pub(crate) use single::{for_each_match, nearest, within};

@@ -259,6 +259,7 @@ fn decide(view: &View, group: &[Arc<Request>]) -> (Batch, Vec<Result<Vec<Outcome
     let mut failed: Vec<Option<Error>> = group.iter().map(|_| None).collect();
     loop {
         let mut batch = Batch::default();
+        batch.look_ahead(group.iter().flat_map(|request| &request.changes), view);
         let mut answers = Vec::with_capacity(group.len());
         let mut failure = None;
         for (place, request) in group.iter().enumerate() {

@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 const MERGE_FROM: usize = if cfg!(test) { 256 } else { 64 << 10 };
 /// A tail is merged when it has one change for so many documents in the tables. A merge rewrites
 /// every page that it touches: the more changes, the fewer pages each.
-const DOCUMENTS_A_CHANGE: u64 = 50;
+const DOCUMENTS_A_CHANGE: u64 = 100;
 /// A tail that takes so much memory is merged however few its changes are.
 const MERGE_FROM_BYTES: usize = 256 << 20;
 /// So few edits are put into a tail by the thread that has them.

@@ -99,11 +99,6 @@ impl Store {
         self.online.tails().generation
     }
 
-    /// Whether there is anything to merge.
-    pub(crate) fn has_changes_in_tail(&self) -> bool {
-        !self.online.tails().view().is_empty()
-    }
-
     /// Merges everything and removes the journals.
     pub(crate) fn close(&self) -> Result<()> {
         if self.refuse_changes().is_err() {

@@ -1,0 +1,34 @@
+//! The nearest match of each of many queries, before they are decided upon one after the other.
+
+use rayon::prelude::*;
+
+use super::batch::within_batch;
+use super::single::within;
+use crate::document::Match;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::store::{Index, View};
+
+/// So many queries pay for walking through the tables together.
+const MANY: usize = 4096;
+
+/// The first match of each query, or nothing if there is none: what [`within`] gives first. On all
+/// cores.
+pub(crate) fn nearest_of_each(
+    view: &View,
+    queries: &[Fingerprint],
+    radius: u32,
+) -> Result<Vec<Option<Match>>> {
+    if queries.len() < MANY {
+        return view.tables.in_parallel(|| {
+            let nearest = |query: &Fingerprint| Ok(within(view, *query, radius, 1)?.pop());
+            queries.par_iter().map(nearest).collect()
+        });
+    }
+    let mut nearest = Vec::with_capacity(queries.len());
+    within_batch(view, queries, radius, 1, &mut |_, mut matches| {
+        nearest.push(matches.pop());
+        true
+    })?;
+    Ok(nearest)
+}
