@@ -16,6 +16,8 @@
 
 mod common;
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::arguments::Usage;
@@ -87,7 +89,7 @@ fn main() {
         let rate = an_hour as f64 / started.elapsed().as_secs_f64();
         let end = (hour + 1) * an_hour;
         let latency = ask(&database, end, an_hour, &mut draws);
-        let file = std::fs::metadata(&path).expect("the file").len();
+        let file = on_disk(&path);
         let live = end.min(WINDOW_HOURS * an_hour) * LIVE_BYTES;
         table.row(
             &format!("after {} h", hour + 1),
@@ -104,12 +106,24 @@ fn main() {
     }
     let (closed, closing) = timed(|| database.close());
     closed.expect("close");
-    let file = std::fs::metadata(&path).expect("the file").len();
+    let live = hours.min(WINDOW_HOURS) * an_hour * LIVE_BYTES;
+    let file = on_disk(&path);
     println!(
-        "\nClosing took {}; the file has {}.",
+        "\nClosing took {}; the file then takes {}, {} of the live bytes.",
         time(closing),
-        mebibytes(file)
+        mebibytes(file),
+        ratio(file as f64 / live as f64)
     );
+    let database = open.clone().open_read_only(&path).expect("open");
+    let stats = database.snapshot().and_then(|snapshot| snapshot.stats());
+    for table in stats.expect("stats").tables {
+        let percent = 100.0 * table.fill;
+        println!(
+            "{}: {} entries, {percent:.0} % full",
+            table.name, table.entries
+        );
+    }
+    drop(database);
     if arguments.flag("--check") {
         let damage = open
             .open(&path)
@@ -118,6 +132,11 @@ fn main() {
             .expect("check");
         assert!(damage.is_empty(), "{damage:?}");
     }
+}
+
+/// Bytes that a file takes, without the holes in it.
+fn on_disk(path: &Path) -> u64 {
+    std::fs::metadata(path).expect("the file").blocks() * 512
 }
 
 fn arrival(id: u64, an_hour: u64) -> Timestamp {

@@ -11,10 +11,10 @@ use crate::error::Result;
 use crate::store::chunk::{ChunkWriter, Entry};
 
 /// A chunk that is less full than this after a removal looks for a neighbour to merge with.
-const MERGE_BELOW_PERCENT: usize = 40;
+const MERGE_BELOW_PERCENT: usize = 60;
 /// Two neighbours are merged if together they fill at most this much of one chunk, so that the
 /// next insert does not split them again.
-const MERGED_AT_MOST_PERCENT: usize = 80;
+const MERGED_AT_MOST_PERCENT: usize = 90;
 /// Room left in chunks that are written in bulk is drawn between these, chunk by chunk. A uniform
 /// fill would make all chunks split at the same time ("Waves of Misery After Index Creation",
 /// Glombiewski, Seeger, Graefe, BTW 2019).
