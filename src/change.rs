@@ -50,6 +50,16 @@ impl Change {
             Self::Remove(_) | Self::RemoveOlder { .. } => None,
         }
     }
+
+    /// Bytes of the text it brings.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let text = match self {
+            Self::Insert(document) | Self::Upsert(document) => &document.text,
+            Self::InsertUnique { document, .. } => &document.text,
+            Self::Remove(_) | Self::RemoveOlder { .. } => &None,
+        };
+        text.as_ref().map_or(0, String::len)
+    }
 }
 
 /// What became of a [`Change`].
@@ -88,12 +98,11 @@ pub(crate) struct Batch {
     recent: Recent,
     /// What is expired, given the changes so far; nothing before the first.
     expiry: Option<Expiry>,
+    latest: Option<Timestamp>,
+    text_bytes: usize,
     /// What was nearest, within a radius, before the batch, where that was looked for ahead.
     ahead: HashMap<(Fingerprint, u32), Option<Match>>,
 }
-
-/// For fewer it does not pay to have other cores look ahead.
-const FEW_QUERIES: usize = 4;
 
 /// A document that some change of the batch looked at.
 struct Touched {
@@ -119,9 +128,6 @@ impl Batch {
             }
         }
         for (radius, queries) in by_radius {
-            if queries.len() < FEW_QUERIES {
-                continue;
-            }
             // What fails now will fail again when it is decided upon, and be told to whom it concerns.
             if let Ok(nearest) = query::nearest_of_each(view, &queries, radius) {
                 let asked = queries.into_iter().map(|query| (query, radius));
@@ -188,7 +194,9 @@ impl Batch {
             Outcome::Duplicate(_) => view.is_sliding(),
             _ => false,
         };
-        if !counts {
+        if counts {
+            self.latest = self.latest.max(change.arrival());
+        } else {
             // An arrival that leaves no trace must not depend on what it was handed over with.
             self.expiry = Some(expiry);
         }
@@ -201,9 +209,14 @@ impl Batch {
         }
     }
 
-    /// The latest arrival there ever was, with those of the batch.
+    /// The latest arrival among the changes that left a trace.
     pub(crate) fn latest_arrival(&self) -> Option<Timestamp> {
-        self.expiry.and_then(|expiry| expiry.now())
+        self.latest
+    }
+
+    /// Bytes of the texts that are to be stored.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text_bytes
     }
 
     /// How many documents it has looked at.
@@ -224,33 +237,24 @@ impl Batch {
             .collect()
     }
 
+    /// What is stored of a document, unless it is expired.
     fn look_up(&mut self, id: DocId, view: &View<impl Index>) -> Result<Option<State>> {
-        if let Some(touched) = self.touched.get(&id) {
-            let now = touched.now;
-            if now.is_some_and(|state| self.has_passed(state.arrival)) {
-                self.remove(id);
-                return Ok(None);
+        let now = match self.touched.get(&id) {
+            Some(touched) => touched.now,
+            None => {
+                let before = view.stored(id)?;
+                self.touched.insert(
+                    id,
+                    Touched {
+                        before,
+                        now: before,
+                        text: TextEdit::Keep,
+                    },
+                );
+                before
             }
-            return Ok(now);
-        }
-        let before = view.stored(id)?;
-        let is_expired = |state: &State| self.has_passed(state.arrival);
-        let touched = match before {
-            // It goes the first time anybody comes across it.
-            Some(state) if is_expired(&state) => Touched {
-                before,
-                now: None,
-                text: TextEdit::Remove,
-            },
-            _ => Touched {
-                before,
-                now: before,
-                text: TextEdit::Keep,
-            },
         };
-        let now = touched.now;
-        self.touched.insert(id, touched);
-        Ok(now)
+        Ok(now.filter(|state| !self.has_passed(state.arrival)))
     }
 
     fn has_passed(&self, arrival: Option<Timestamp>) -> bool {
@@ -271,7 +275,9 @@ impl Batch {
         };
         let (expired, next, _) = view.arrived_before(cutoff, from, most)?;
         for id in expired {
-            self.look_up(id, view)?;
+            if self.look_up(id, view)?.is_none() {
+                self.remove(id);
+            }
         }
         Ok(next)
     }
@@ -318,6 +324,9 @@ impl Batch {
         }
         if let Some(state) = now.filter(|state| state.reliable) {
             self.recent.add(id, state.fingerprint);
+        }
+        if let TextEdit::Put(text) = &text {
+            self.text_bytes += text.len();
         }
         touched.now = now;
         touched.text = text;

@@ -333,9 +333,18 @@ impl Database {
     /// Waits until all that was handed over before is durable.
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply), where they concern all changes.
+    /// Those of [`apply`](Self::apply), where they concern all changes; [`Error::NotAllWritten`] if
+    /// some that were handed over since the last call were refused, whether anybody heard of that
+    /// or not.
     pub fn flush(&self) -> Result<()> {
-        self.apply([]).map(drop)
+        let flushed = self.apply([]);
+        let has_failed = self.writer().take_failure();
+        flushed?;
+        if has_failed {
+            let path = self.path().to_path_buf();
+            return Err(Error::NotAllWritten { path });
+        }
+        Ok(())
     }
 
     /// Removes, durably, every document that arrived before `older_than`, and returns how many.

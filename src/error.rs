@@ -228,6 +228,13 @@ pub enum Error {
         path: PathBuf,
     },
 
+    /// Some changes that were handed over before were refused; whoever waited for them was told why.
+    #[error("not all changes of {} were written; hand them over again", path.display())]
+    NotAllWritten {
+        /// The file.
+        path: PathBuf,
+    },
+
     /// The journal of a database that was not closed is not beside it. It holds changes that the
     /// file does not.
     #[error(

@@ -44,8 +44,15 @@ struct Small {
     batch: Batch,
 }
 
-/// A transaction that touches more documents goes on in the tables.
+/// A transaction that touches more documents, or has longer texts, goes on in the tables.
 const SMALL: usize = 64 << 10;
+const SMALL_BYTES: usize = 64 << 20;
+
+impl Small {
+    fn is_large(&self) -> bool {
+        self.batch.len() > SMALL || self.batch.text_bytes() > SMALL_BYTES
+    }
+}
 
 impl<'d> Transaction<'d> {
     pub(crate) fn begin(store: &'d Store) -> Result<Self> {
@@ -79,13 +86,15 @@ impl<'d> Transaction<'d> {
                 let view = self.store.view_of(tables)?;
                 let outcomes = decide(self.store, &mut batch, changes, &view)?;
                 drop(view);
+                tables.see_arrival(batch.latest_arrival());
                 tables.apply(batch.into_edits())?;
                 outcomes
             }
         };
         self.stage = Some(match stage {
-            Stage::Small(small) if small.batch.len() > SMALL => {
+            Stage::Small(small) if small.is_large() => {
                 let mut tables = self.store.write_with(small.pen)?;
+                tables.see_arrival(small.batch.latest_arrival());
                 tables.apply(small.batch.into_edits())?;
                 Stage::Large(Box::new(tables))
             }
@@ -106,7 +115,7 @@ impl<'d> Transaction<'d> {
                 let latest = batch.latest_arrival();
                 self.store.commit(&mut pen, batch.into_edits(), latest)
             }
-            Stage::Large(tables) => tables.commit(),
+            Stage::Large(tables) => tables.commit().inspect_err(|_| self.store.fail(None)),
         }
     }
 

@@ -14,11 +14,13 @@ use std::time::{Duration, Instant};
 use crate::change::{Batch, Change, Outcome};
 use crate::document::DocId;
 use crate::error::{Error, Result};
-use crate::store::{Store, View};
+use crate::store::{Pen, Store, View};
 use crate::ticket::{Request, Ticket};
 
 /// Changes that may wait in the queue; who brings more waits as well.
 const MOST_WAITING: usize = 64 << 10;
+/// Bytes of texts that may wait there. What waits together may become one record of the journal.
+const MOST_WAITING_BYTES: usize = 64 << 20;
 
 /// Documents that are looked at, whether they are expired, with a group of changes: so many, and so
 /// many for each change.
@@ -43,7 +45,7 @@ struct Shared {
 }
 
 /// How far expired documents were removed.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Swept {
     /// Arrival time and document from which to go on.
     next: (u64, DocId),
@@ -54,9 +56,20 @@ struct Swept {
 #[derive(Default)]
 struct Queue {
     requests: VecDeque<Arc<Request>>,
-    /// Changes in these requests.
+    /// Changes in these requests, and bytes of their texts.
     changes: usize,
+    bytes: usize,
     is_closing: bool,
+    /// A group failed as a whole since somebody asked.
+    has_failed: bool,
+}
+
+impl Queue {
+    /// A single request always finds room.
+    fn has_room_for(&self, changes: usize, bytes: usize) -> bool {
+        self.requests.is_empty()
+            || self.changes + changes <= MOST_WAITING && self.bytes + bytes <= MOST_WAITING_BYTES
+    }
 }
 
 impl std::fmt::Debug for Writer {
@@ -117,10 +130,10 @@ impl Writer {
     pub(crate) fn submit(&self, changes: Vec<Change>, deadline: Option<Instant>) -> Result<Ticket> {
         self.shared.store.refuse_changes()?;
         self.start()?;
-        let count = changes.len();
+        let (count, bytes) = (changes.len(), changes.iter().map(Change::text_bytes).sum());
         let request = Request::new(&self.shared.path, changes);
         let mut queue = self.shared.queue();
-        while queue.changes > 0 && queue.changes + count > MOST_WAITING {
+        while !queue.has_room_for(count, bytes) {
             let remaining = match deadline {
                 None => Duration::MAX,
                 Some(deadline) => deadline.duration_since(Instant::now()),
@@ -132,10 +145,16 @@ impl Writer {
             queue = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         queue.changes += count;
+        queue.bytes += bytes;
         queue.requests.push_back(Arc::clone(&request));
         drop(queue);
         self.shared.has_come.notify_one();
         Ok(Ticket::new(request))
+    }
+
+    /// Whether changes were refused all together since this was asked.
+    pub(crate) fn take_failure(&self) -> bool {
+        std::mem::take(&mut self.shared.queue().has_failed)
     }
 
     /// Writes what was handed over, and stops the threads.
@@ -157,34 +176,44 @@ impl Shared {
     }
 
     fn write_as_it_comes(&self) {
-        while let Some(group) = self.next_group() {
-            self.write(group);
+        while self.wait_for_requests() {
+            // What comes while another has the pen can still be taken back, or joins the group.
+            match self.store.take_pen() {
+                Ok(mut pen) => self.write(&mut pen, &self.take_group()),
+                Err(error) => self.refuse(&self.take_group(), error),
+            }
         }
     }
 
-    /// All that has come; waits while nothing has. Nothing if nothing will come any more.
-    fn next_group(&self) -> Option<Vec<Arc<Request>>> {
+    /// Waits for something to write; whether anything will come.
+    fn wait_for_requests(&self) -> bool {
         let mut queue = self.queue();
-        loop {
-            if !queue.requests.is_empty() {
-                queue.changes = 0;
-                let group = queue.requests.drain(..).filter(|request| request.take());
-                let group = group.collect();
-                self.has_room.notify_all();
-                return Some(group);
-            }
+        while queue.requests.is_empty() {
             if queue.is_closing {
-                return None;
+                return false;
             }
             let woken = self.has_come.wait(queue);
             queue = woken.unwrap_or_else(PoisonError::into_inner);
         }
+        true
     }
 
-    fn write(&self, group: Vec<Arc<Request>>) {
+    /// All that has come and was not taken back.
+    fn take_group(&self) -> Vec<Arc<Request>> {
+        let mut queue = self.queue();
+        (queue.changes, queue.bytes) = (0, 0);
+        let group = queue.requests.drain(..).filter(|request| request.take());
+        let group = group.collect();
+        self.has_room.notify_all();
+        group
+    }
+
+    fn write(&self, pen: &mut Pen, group: &[Arc<Request>]) {
         // Whatever happens, nobody waits in vain.
-        let outcomes = catch_unwind(AssertUnwindSafe(|| self.decide_and_commit(&group)));
+        let outcomes = catch_unwind(AssertUnwindSafe(|| self.decide_and_commit(pen, group)));
         let outcomes = outcomes.unwrap_or_else(|_| {
+            // Nobody knows how far it came.
+            self.store.fail(None);
             let path = self.path.to_path_buf();
             Err(Error::WritesFailed { path })
         });
@@ -194,44 +223,56 @@ impl Shared {
                     request.answer(answer);
                 }
             }
-            Err(error) => {
-                let error = Arc::new(error);
-                for request in &group {
-                    request.answer(Err(self.shared_error(&error)));
-                }
-            }
+            Err(error) => self.refuse(group, error),
+        }
+    }
+
+    fn refuse(&self, group: &[Arc<Request>], error: Error) {
+        self.queue().has_failed = true;
+        let error = Arc::new(error);
+        for request in group {
+            request.answer(Err(self.shared_error(&error)));
         }
     }
 
     /// What becomes of each request; an error if it is the same for all of them.
-    fn decide_and_commit(&self, group: &[Arc<Request>]) -> Result<Vec<Result<Vec<Outcome>>>> {
-        let mut pen = self.store.take_pen()?;
+    fn decide_and_commit(
+        &self,
+        pen: &mut Pen,
+        group: &[Arc<Request>],
+    ) -> Result<Vec<Result<Vec<Outcome>>>> {
         let view = self.store.read()?;
         let (mut batch, answers) = decide(&view, group);
-        self.sweep(&mut batch, &view, group)?;
+        let swept = self.sweep(&mut batch, &view, group)?;
         drop(view);
         let latest = batch.latest_arrival();
-        self.store.commit(&mut pen, batch.into_edits(), latest)?;
+        self.store.commit(pen, batch.into_edits(), latest)?;
+        *self.swept() = swept;
         Ok(answers)
     }
 
     /// Takes some of what is expired along: more than what comes, so that it does not pile up.
-    fn sweep(&self, batch: &mut Batch, view: &View, group: &[Arc<Request>]) -> Result<()> {
+    /// Returns how far it came.
+    fn sweep(&self, batch: &mut Batch, view: &View, group: &[Arc<Request>]) -> Result<Swept> {
         let changes: usize = group.iter().map(|request| request.changes.len()).sum();
-        if changes == 0 {
-            return Ok(());
-        }
-        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
-        // What has come into the tables since may have arrived before what was swept.
         let generation = self.store.generation();
-        if swept.generation != generation {
-            *swept = Swept {
-                generation,
-                ..Swept::default()
-            };
-        }
-        swept.next = batch.sweep(view, swept.next, SWEPT_FROM + SWEPT_FOR_EACH * changes)?;
-        Ok(())
+        let mut next = {
+            let swept = self.swept();
+            if changes == 0 {
+                return Ok(*swept);
+            }
+            // What has come into the tables since may have arrived before what was swept.
+            match swept.generation == generation {
+                true => swept.next,
+                false => Swept::default().next,
+            }
+        };
+        next = batch.sweep(view, next, SWEPT_FROM + SWEPT_FOR_EACH * changes)?;
+        Ok(Swept { next, generation })
+    }
+
+    fn swept(&self) -> MutexGuard<'_, Swept> {
+        self.swept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An error for each of those whom it concerns.

@@ -9,6 +9,8 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::{Index, View};
 
+/// Fewer queries are not worth waking other threads for.
+const FEW: usize = 4;
 /// So many queries pay for walking through the tables together.
 const MANY: usize = 4096;
 
@@ -19,11 +21,13 @@ pub(crate) fn nearest_of_each(
     queries: &[Fingerprint],
     radius: u32,
 ) -> Result<Vec<Option<Match>>> {
+    let nearest = |query: &Fingerprint| Ok(within(view, *query, radius, 1)?.pop());
+    if queries.len() < FEW {
+        return queries.iter().map(nearest).collect();
+    }
     if queries.len() < MANY {
-        return view.tables.in_parallel(|| {
-            let nearest = |query: &Fingerprint| Ok(within(view, *query, radius, 1)?.pop());
-            queries.par_iter().map(nearest).collect()
-        });
+        let in_parallel = || queries.par_iter().map(nearest).collect();
+        return view.tables.in_parallel(in_parallel);
     }
     let mut nearest = Vec::with_capacity(queries.len());
     within_batch(view, queries, radius, 1, &mut |_, mut matches| {

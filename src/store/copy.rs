@@ -35,6 +35,7 @@ pub(crate) fn backup(store: &Store, path: &Path) -> Result<()> {
     for edits in view.edits_in_tail() {
         let mut transaction = file.write()?;
         transaction.apply(edits)?;
+        transaction.see_arrival(view.counts().latest_arrival);
         transaction.commit()?;
     }
     file.place()

@@ -94,9 +94,22 @@ impl Journal {
         path.into()
     }
 
+    /// Begins the journal of a generation that has none, whatever is in its place: what a crash or
+    /// a full disk left of one that was not begun, or that of a database that had the name before.
+    pub(crate) fn begin(database: &Path, identity: Identity, place: &Place) -> Result<Self> {
+        Self::create(database, identity, place).or_else(|_| {
+            Self::remove(database, identity.generation)?;
+            let created = Self::create(database, identity, place);
+            if created.is_err() {
+                Self::remove(database, identity.generation)?;
+            }
+            created
+        })
+    }
+
     /// Begins the journal of a new generation, in a new file or in that of an older generation of
     /// the same database. What is of any other kind is refused.
-    pub(crate) fn create(database: &Path, identity: Identity, place: &Place) -> Result<Self> {
+    fn create(database: &Path, identity: Identity, place: &Place) -> Result<Self> {
         let path = Self::path(database, identity.generation);
         let file = match open_existing(&path, OpenOptions::new().read(true).write(true))? {
             Some(file) => {

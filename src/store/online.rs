@@ -125,13 +125,12 @@ impl Store {
         latest: Option<Timestamp>,
     ) -> Result<()> {
         edits.retain(DocumentEdit::changes_something);
-        let is_closing = {
+        {
             let mut tails = self.online.tails();
             if tails.has_failed {
                 return Err(self.refusal(&mut tails));
             }
-            tails.is_closing
-        };
+        }
         if edits.is_empty() {
             return Ok(());
         }
@@ -147,8 +146,10 @@ impl Store {
             Ok(()) => {}
         }
         // What was committed is committed; what goes wrong now is told to the next.
-        if !is_closing && let Err(error) = self.set_aside_if_large(pen) {
-            self.fail(Some(error));
+        match self.set_aside_if_large(pen) {
+            // Where there is no room for another journal, this one grows on.
+            Ok(()) | Err(Error::Io { .. }) => {}
+            Err(error) => self.fail(Some(error)),
         }
         Ok(())
     }
@@ -187,11 +188,6 @@ impl Store {
     fn begin_journal(&self) -> Result<Writing> {
         let merged_generation = self.online.tails().generation;
         let counts = self.read()?.counts();
-        // What is there is of no use any more, whichever database it was of. The second is in the
-        // way when the first tail has grown large.
-        for generation in [merged_generation + 1, merged_generation + 2] {
-            Journal::remove(&self.online.file, generation)?;
-        }
         let journal = self.create_journal(merged_generation + 1)?;
         let mut transaction = self.begin_on_tables()?;
         transaction.mark_journal(JournalMark {
@@ -217,13 +213,13 @@ impl Store {
             database: self.online.identity,
             generation,
         };
-        Journal::create(&self.online.file, identity, &self.place)
+        Journal::begin(&self.online.file, identity, &self.place)
     }
 
     /// Sets the current tail aside if it is large, for whoever merges.
     fn set_aside_if_large(&self, pen: &mut Pen) -> Result<()> {
         let mut tails = self.online.tails();
-        let Some((tail, _)) = &tails.current else {
+        let Some((tail, _)) = tails.current.as_ref().filter(|_| !tails.is_closing) else {
             return Ok(());
         };
         let (changes, bytes) = (tail.len() as usize, tail.bytes());
@@ -291,7 +287,7 @@ impl Store {
     }
 
     /// Nothing more is written: what is in the journal and what in memory may not be the same.
-    fn fail(&self, untold: Option<Error>) {
+    pub(crate) fn fail(&self, untold: Option<Error>) {
         let mut tails = self.online.tails();
         tails.has_failed = true;
         tails.untold = tails.untold.take().or(untold);

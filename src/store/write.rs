@@ -15,7 +15,7 @@ use super::schema::{self, Counters, JournalMark, Keeps};
 use super::tables::WriteTables;
 use super::texts;
 use crate::block::{self, BLOCKS};
-use crate::document::DocId;
+use crate::document::{DocId, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
@@ -298,6 +298,12 @@ impl WriteTransaction {
             .map_err(|cause| self.place.writing(cause))
     }
 
+    /// Something arrived at this time, or later.
+    pub(crate) fn see_arrival(&mut self, arrival: Option<Timestamp>) {
+        let arrival = arrival.map_or(0, |Timestamp(time)| time);
+        self.counters.latest_arrival = self.counters.latest_arrival.max(arrival);
+    }
+
     /// Says what becomes of the journal.
     pub(crate) fn mark_journal(&mut self, mark: JournalMark) -> Result<()> {
         self.changed = true;
@@ -318,7 +324,6 @@ impl WriteTransaction {
                 .map_err(|cause| self.place.writing(cause));
         }
         self.counters.commits = self.counters.commits.saturating_add(1);
-        self.tell_of_changes();
         {
             let mut meta = self
                 .transaction
@@ -326,6 +331,7 @@ impl WriteTransaction {
                 .map_err(|cause| self.place.writing(cause))?;
             schema::write_counters(&mut meta, &self.counters, &self.place)?;
         }
+        self.tell_of_changes();
         self.transaction.commit().map_err(|cause| {
             // Those that were made to fit the commit fit nothing.
             if let Some(runs) = &self.runs {

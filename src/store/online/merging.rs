@@ -62,7 +62,12 @@ impl Store {
             merge(
                 &older.net_edits(older.len()),
                 || self.begin_on_tables(),
-                |last| last.mark_journal(mark),
+                |last| {
+                    // It stays, also where its document went.
+                    let counts = self.online.tails().counts;
+                    last.see_arrival(counts.and_then(|counts| counts.latest_arrival));
+                    last.mark_journal(mark)
+                },
             )
         })?;
         let mut tails = self.online.tails();
@@ -114,5 +119,133 @@ impl Store {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::document::DocId;
+    use crate::error::Error;
+    use crate::fingerprint::Fingerprint;
+    use crate::store::{DocumentEdit, Header, State, TextEdit, check};
+
+    type Stored = BTreeMap<u64, u64>;
+
+    fn state(bits: u64) -> State {
+        State {
+            fingerprint: Fingerprint::from_bits(bits),
+            reliable: true,
+            arrival: None,
+        }
+    }
+
+    /// Commits what makes each document have this fingerprint, or none.
+    fn commit(
+        store: &Store,
+        stored: &mut Stored,
+        changes: impl Iterator<Item = (u64, Option<u64>)>,
+    ) {
+        let edits = changes.map(|(id, bits)| {
+            let before = match bits {
+                Some(bits) => stored.insert(id, bits),
+                None => stored.remove(&id),
+            };
+            DocumentEdit {
+                id: DocId(id),
+                before: before.map(state),
+                after: bits.map(state),
+                text: TextEdit::Keep,
+            }
+        });
+        let edits = edits.collect();
+        store
+            .commit(&mut store.take_pen().unwrap(), edits, None)
+            .unwrap();
+    }
+
+    fn assert_holds(store: &Store, stored: &Stored) {
+        let view = store.read().unwrap();
+        assert_eq!(view.len(), stored.len() as u64);
+        let mut found = Stored::new();
+        let mut from = DocId(0);
+        loop {
+            let page = view.documents_from(from).unwrap();
+            let Some(last) = page.last() else {
+                break;
+            };
+            from = DocId(last.id.0 + 1);
+            let documents = page.into_iter();
+            found.extend(documents.map(|document| (document.id.0, document.fingerprint.bits())));
+        }
+        assert_eq!(found, *stored);
+    }
+
+    /// A merge that is cut after any of its commits, a restart, and then changes of what was half
+    /// merged, back and forth.
+    #[test]
+    fn what_a_merge_left_half_done_can_be_changed_again() {
+        let fingerprint = |id: u64| id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for commits in 0_u32.. {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("store");
+            let header = Header {
+                recipe: String::new(),
+                keep_texts: false,
+                frozen: false,
+                retention: None,
+            };
+            let store = Store::create(&path, header, 16 << 20).unwrap();
+            let mut stored = Stored::new();
+            commit(
+                &store,
+                &mut stored,
+                (0..150).map(|id| (id, Some(fingerprint(id)))),
+            );
+            store.settle(&mut store.take_pen().unwrap()).unwrap();
+            let others = (100..200).map(|id| (id, Some(fingerprint(id) ^ 1)));
+            commit(
+                &store,
+                &mut stored,
+                others.chain((0..50).map(|id| (id, None))),
+            );
+
+            let edits = store.read().unwrap().edits_in_tail().concat();
+            let left = Cell::new(commits);
+            let begin = || match left.replace(left.get().wrapping_sub(1)) {
+                0 => Err(Error::Interrupted { path: path.clone() }),
+                _ => store.begin_on_tables(),
+            };
+            let merged = merge(&edits, begin, |_| {
+                let path = path.clone();
+                Err(Error::Interrupted { path })
+            });
+            assert!(merged.is_err());
+            let is_last = left.get() != u32::MAX;
+            drop(store);
+
+            let mut store = Store::open(&path, 16 << 20).unwrap();
+            assert_holds(&store, &stored);
+            let removed = (100..130).chain(50..60).map(|id| (id, None));
+            let back = (130..160).map(|id| (id, Some(fingerprint(id))));
+            let again = (0..20).map(|id| (id, Some(fingerprint(id))));
+            let anew = (160..220).map(|id| (id, Some(fingerprint(id) ^ 2)));
+            commit(
+                &store,
+                &mut stored,
+                removed.chain(back).chain(again).chain(anew),
+            );
+            assert_holds(&store, &stored);
+            store.close().unwrap();
+            assert_holds(&store, &stored);
+            assert_eq!(check::check(&mut store, |_, _| {}).unwrap(), [""; 0]);
+            if is_last {
+                assert!(commits > 5, "only {commits} commits");
+                return;
+            }
+        }
     }
 }

@@ -37,7 +37,7 @@ impl Online {
             if !mark.open {
                 break;
             }
-            let is_first = tails.current.is_none();
+            let is_first = tails.older.is_none();
             let expected = Identity {
                 database: identity,
                 generation,
@@ -59,14 +59,18 @@ impl Online {
                     let tail = Arc::new(Tail::new());
                     let visible = workers.run(|| tail.append(&edits));
                     counts = last.unwrap_or(counts);
-                    ink.writing = journal.map(|journal| Writing {
-                        journal,
-                        tail: Arc::clone(&tail),
-                        counts,
-                    });
-                    tails.older = tails.current.replace((tail, visible)).map(|(tail, _)| tail);
                     tails.counts = Some(counts);
                     tails.generation = generation;
+                    if is_first {
+                        tails.older = Some(tail);
+                    } else {
+                        tails.current = Some((Arc::clone(&tail), visible));
+                        ink.writing = journal.map(|journal| Writing {
+                            journal,
+                            tail,
+                            counts,
+                        });
+                    }
                 }
                 Found::Missing | Found::Other(_) if is_first => {
                     return Err(Error::JournalMissing {
@@ -77,7 +81,32 @@ impl Online {
                 Found::Missing | Found::Other(_) => {}
             }
         }
-        tails.has_files = tails.current.is_some();
+        tails.has_files = tails.older.is_some();
+        if for_writing && tails.has_files && ink.writing.is_none() {
+            // A merge of the first may have come half way: what it holds must stay as it is, and
+            // what comes from now on goes into the next.
+            let next = Identity {
+                database: identity,
+                generation: tails.generation + 1,
+            };
+            match Journal::begin(&file, next, place) {
+                Ok(journal) => {
+                    let tail = Arc::new(Tail::new());
+                    tails.generation = next.generation;
+                    tails.current = Some((Arc::clone(&tail), 0));
+                    ink.writing = Some(Writing {
+                        journal,
+                        tail,
+                        counts,
+                    });
+                }
+                Err(error) => {
+                    // All can be read.
+                    tails.has_failed = true;
+                    tails.untold = Some(error);
+                }
+            }
+        }
         Ok(Self {
             tails: Mutex::new(tails),
             tails_changed: Condvar::new(),
