@@ -9,8 +9,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::folder::folder_of;
 use super::index::Index;
-use super::new_file::{NewFile, folder_of};
+use super::new_file::NewFile;
 use super::schema::{Header, Keeps};
 use super::sort::Workplace;
 use super::{Store, texts};

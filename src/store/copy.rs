@@ -7,9 +7,8 @@ use redb::ReadableTable;
 use super::Store;
 use super::new_file::NewFile;
 use super::read::ReadView;
-use super::tables::ROTATED_TABLES;
+use super::tables::{ARRIVALS_TABLE, ROTATED_TABLES, TIMES_TABLE};
 use super::texts;
-use super::times::{ARRIVALS_TABLE, TIMES_TABLE};
 use crate::document::DocId;
 use crate::error::{Error, Result};
 

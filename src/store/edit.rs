@@ -39,3 +39,10 @@ impl DocumentEdit {
         self.before != self.after || self.text != TextEdit::Keep
     }
 }
+
+/// Totals of a database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) documents: u64,
+    pub(crate) latest_arrival: Option<Timestamp>,
+}

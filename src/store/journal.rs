@@ -25,16 +25,15 @@ use std::io::{BufWriter, ErrorKind, IntoInnerError, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::chunk::checksum_on;
-use super::edit::DocumentEdit;
+use super::edit::{Counts, DocumentEdit};
 use super::fault::Place;
-use super::new_file::sync_folder;
+use super::folder::sync_folder;
 use crate::error::{Error, Result};
 use file::{begin, create_like, open_existing, refuse_unless_older, write_zeros};
 use frame::{FIRST_RECORD, HEADER_BYTES, RecordHeader};
 use reader::{Extent, Owner, Reader};
 
 pub(crate) use frame::Identity;
-pub(crate) use payload::Counts;
 pub(crate) use reader::Visitor;
 
 /// The least by which a file grows.

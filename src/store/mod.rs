@@ -8,6 +8,7 @@ mod chunk;
 pub(crate) mod copy;
 mod edit;
 mod fault;
+mod folder;
 mod index;
 mod journal;
 mod merge;

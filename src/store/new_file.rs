@@ -13,6 +13,7 @@ use tempfile::{NamedTempFile, TempPath};
 
 use super::chunk::{Entry, PAGE_BYTES};
 use super::fault::Place;
+use super::folder::{folder_of, sync_folder};
 use super::packed::{Fill, chunks_of};
 use super::schema::{self, Counters, Header, JournalMark};
 use super::tables::{ReadTables, TableOf, WriteTables};
@@ -359,14 +360,6 @@ fn send<E: Entry>(
     }
 }
 
-/// The folder a file is in.
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
 /// A temporary file with the mode that any new file of the user gets, or these permissions. Its
 /// name does not hold the target's, which may be as long as a name can be.
 fn new_named(folder: &Path, permissions: Option<Permissions>) -> std::io::Result<NamedTempFile> {
@@ -379,19 +372,4 @@ fn new_named(folder: &Path, permissions: Option<Permissions>) -> std::io::Result
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     }
     builder.tempfile_in(folder)
-}
-
-/// Makes a name durable: without this a crash may undo the rename.
-pub(crate) fn sync_folder(path: &Path) -> Result<()> {
-    let syncing = |source| Error::Io {
-        action: "make durable the folder of",
-        path: path.to_path_buf(),
-        source,
-    };
-    if cfg!(unix) {
-        File::open(folder_of(path))
-            .and_then(|folder| folder.sync_all())
-            .map_err(syncing)?;
-    }
-    Ok(())
 }

@@ -13,8 +13,8 @@ mod recovery;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::edit::DocumentEdit;
-use super::journal::{Counts, Identity, Journal};
+use super::edit::{Counts, DocumentEdit};
+use super::journal::{Identity, Journal};
 use super::pen::{Pen, PenHolder, Writing};
 use super::schema::JournalMark;
 use super::tables::WriteTables;

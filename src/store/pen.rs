@@ -5,7 +5,8 @@
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::journal::{Counts, Journal};
+use super::edit::Counts;
+use super::journal::Journal;
 use super::tail::Tail;
 
 /// Where the pen lies.

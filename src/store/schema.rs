@@ -17,8 +17,8 @@ use std::time::{Duration, SystemTime};
 use redb::{ReadableTable, TableDefinition};
 
 use super::chunk::{seal, unseal};
+use super::edit::Counts;
 use super::fault::Place;
-use super::journal::Counts;
 use super::packed::Kind;
 use crate::document::Timestamp;
 use crate::error::{Error, Result};

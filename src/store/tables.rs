@@ -6,8 +6,15 @@ use super::chunk::pair;
 use super::fault::Place;
 use super::packed::{Kind, Packed};
 use super::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, ROTATED, TIMES, UNRELIABLE};
-use super::times::Times;
 use crate::error::Result;
+
+/// The tables of arrival times: every document has one entry in each.
+pub(crate) struct Times<P> {
+    /// Arrival time in ms, document id.
+    pub(crate) arrivals: Packed<P>,
+    /// Document id, arrival time in ms.
+    pub(crate) times: Packed<P>,
+}
 
 /// The packed tables, read through a snapshot or within a write transaction: `P` and `S` are
 /// redb's tables of pairs and of singles for either.
@@ -38,6 +45,16 @@ pub(crate) const ROTATED_TABLES: [TableOf<u64>; 3] = [
     |tables| &mut tables.rotated[1],
     |tables| &mut tables.rotated[2],
 ];
+
+/// The tables of a write transaction, in a file that keeps arrival times.
+pub(crate) const ARRIVALS_TABLE: TableOf<u128> = |tables| match &mut tables.times {
+    Some(kept) => &mut kept.arrivals,
+    None => unreachable!("the file keeps no arrival times"),
+};
+pub(crate) const TIMES_TABLE: TableOf<u128> = |tables| match &mut tables.times {
+    Some(kept) => &mut kept.times,
+    None => unreachable!("the file keeps no arrival times"),
+};
 
 impl ReadTables {
     /// The tables as of the transaction.

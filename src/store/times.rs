@@ -3,28 +3,9 @@
 use redb::ReadableTable;
 
 use super::chunk::{Entry, pair};
-use super::packed::Packed;
-use super::tables::{TableOf, Tables};
+use super::tables::Tables;
 use crate::document::{DocId, Timestamp};
 use crate::error::Result;
-
-/// The tables of arrival times: every document has one entry in each.
-pub(crate) struct Times<P> {
-    /// Arrival time in ms, document id.
-    pub(crate) arrivals: Packed<P>,
-    /// Document id, arrival time in ms.
-    pub(crate) times: Packed<P>,
-}
-
-/// The tables of a write transaction, in a file that keeps arrival times.
-pub(crate) const ARRIVALS_TABLE: TableOf<u128> = |tables| match &mut tables.times {
-    Some(kept) => &mut kept.arrivals,
-    None => unreachable!("the file keeps no arrival times"),
-};
-pub(crate) const TIMES_TABLE: TableOf<u128> = |tables| match &mut tables.times {
-    Some(kept) => &mut kept.times,
-    None => unreachable!("the file keeps no arrival times"),
-};
 
 impl<P, S> Tables<P, S>
 where

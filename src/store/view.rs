@@ -5,9 +5,8 @@ mod contents;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-use super::edit::State;
+use super::edit::{Counts, State};
 use super::index::Index;
-use super::journal::Counts;
 use super::read::ReadView;
 use super::tail::TailView;
 use crate::document::{DocId, Match, Timestamp};

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use redb::ReadableTable;
 
 use super::chunk::{Entry, pair, swapped};
-use super::edit::{DocumentEdit, State, TextEdit};
+use super::edit::{Counts, DocumentEdit, State, TextEdit};
 use super::fault::Place;
-use super::journal::Counts;
 use super::packed::{Op, Tally};
 use super::pen::Pen;
 use super::runs::RunCache;

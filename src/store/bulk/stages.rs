@@ -17,8 +17,7 @@ use crate::store::chunk::{Entry, pair, swapped};
 use crate::store::new_file::NewFile;
 use crate::store::packed::{Op, Packed, Step};
 use crate::store::sort::{Sorted, Sorter, Workplace};
-use crate::store::tables::{ROTATED_TABLES, TableOf};
-use crate::store::times::{ARRIVALS_TABLE, TIMES_TABLE};
+use crate::store::tables::{ARRIVALS_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
 use crate::store::write::WriteTransaction;
 
 /// Where a bulk load goes.

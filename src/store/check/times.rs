@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::store::chunk::{Entry, pair, swapped};
 use crate::store::read::ReadView;
 use crate::store::schema::TIMES;
-use crate::store::times::Times;
+use crate::store::tables::Times;
 
 /// What the tables of arrival times hold.
 #[derive(Default)]

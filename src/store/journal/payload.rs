@@ -24,14 +24,7 @@ use std::sync::Arc;
 use super::frame::Fields;
 use crate::document::{DocId, Timestamp};
 use crate::fingerprint::Fingerprint;
-use crate::store::edit::{DocumentEdit, State, TextEdit};
-
-/// Totals of a database.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) documents: u64,
-    pub(crate) latest_arrival: Option<Timestamp>,
-}
+use crate::store::edit::{Counts, DocumentEdit, State, TextEdit};
 
 const COUNTS_BYTES: u64 = 17;
 /// The id and the flags.

@@ -7,10 +7,10 @@ use std::path::Path;
 use super::frame::{
     ALIGNMENT_BYTES, FIRST_RECORD, FORMAT_VERSION, FileHeader, HEADER_BYTES, Identity, RecordHeader,
 };
-use super::payload::{self, Counts};
+use super::payload;
 use crate::error::{Error, Result};
 use crate::store::chunk::checksum_on;
-use crate::store::edit::DocumentEdit;
+use crate::store::edit::{Counts, DocumentEdit};
 use crate::store::fault::Place;
 
 /// Bytes that are read at a time.

@@ -4,9 +4,9 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use super::{Online, Tails};
 use crate::error::{Error, Result};
-use crate::store::edit::DocumentEdit;
+use crate::store::edit::{Counts, DocumentEdit};
 use crate::store::fault::Place;
-use crate::store::journal::{Counts, Found, Identity, Journal};
+use crate::store::journal::{Found, Identity, Journal};
 use crate::store::pen::{Ink, PenHolder, Writing};
 use crate::store::schema::JournalMark;
 use crate::store::tail::Tail;
