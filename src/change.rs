@@ -42,23 +42,33 @@ pub enum Change {
 }
 
 impl Change {
-    /// When what it brings arrives.
-    fn arrival(&self) -> Option<Timestamp> {
+    /// The document that it brings.
+    fn document(&self) -> Option<&Document> {
         match self {
-            Self::Insert(document) | Self::Upsert(document) => document.arrival,
-            Self::InsertUnique { document, .. } => document.arrival,
+            Self::Insert(document) | Self::Upsert(document) => Some(document),
+            Self::InsertUnique { document, .. } => Some(document),
             Self::Remove(_) | Self::RemoveOlder { .. } => None,
         }
     }
 
+    /// The same, to be made what the database can take.
+    pub(crate) fn document_mut(&mut self) -> Option<&mut Document> {
+        match self {
+            Self::Insert(document) | Self::Upsert(document) => Some(document),
+            Self::InsertUnique { document, .. } => Some(document),
+            Self::Remove(_) | Self::RemoveOlder { .. } => None,
+        }
+    }
+
+    /// When what it brings arrives.
+    fn arrival(&self) -> Option<Timestamp> {
+        self.document()?.arrival
+    }
+
     /// Bytes of the text it brings.
     pub(crate) fn text_bytes(&self) -> usize {
-        let text = match self {
-            Self::Insert(document) | Self::Upsert(document) => &document.text,
-            Self::InsertUnique { document, .. } => &document.text,
-            Self::Remove(_) | Self::RemoveOlder { .. } => &None,
-        };
-        text.as_ref().map_or(0, String::len)
+        let text = self.document().and_then(|document| document.text.as_ref());
+        text.map_or(0, String::len)
     }
 }
 
@@ -325,9 +335,7 @@ impl Batch {
         if let Some(state) = now.filter(|state| state.reliable) {
             self.recent.add(id, state.fingerprint);
         }
-        if let TextEdit::Put(text) = &text {
-            self.text_bytes += text.len();
-        }
+        self.text_bytes += text.len_bytes();
         touched.now = now;
         touched.text = text;
     }

@@ -361,7 +361,8 @@ impl Database {
     /// That of removing so many documents: nothing that stays is looked at.
     pub fn prune(&self, older_than: Timestamp) -> Result<u64> {
         self.store.refuse_changes()?;
-        self.snapshot()?.refuse_without_arrivals()?;
+        let snapshot = self.snapshot()?;
+        snapshot.refuse_without_arrivals()?;
         let mut removed = 0;
         let mut remove = |ids: &[DocId]| -> Result<()> {
             let older = |id: &DocId| Change::RemoveOlder {
@@ -373,8 +374,7 @@ impl Database {
             }
             Ok(())
         };
-        self.snapshot()?
-            .for_each_arrived_before(older_than, PRUNED_AT_ONCE, &mut remove)?;
+        snapshot.for_each_arrived_before(older_than, PRUNED_AT_ONCE, &mut remove)?;
         Ok(removed)
     }
 

@@ -139,10 +139,8 @@ fn decide(
 /// A change as the database can take it: with an arrival time where such times are kept, and only
 /// there, and with a text where texts are kept, and none that is too long.
 pub(crate) fn prepared(mut change: Change, store: &Store) -> Result<Change> {
-    let document = match &mut change {
-        Change::Insert(document) | Change::Upsert(document) => document,
-        Change::InsertUnique { document, .. } => document,
-        Change::Remove(_) | Change::RemoveOlder { .. } => return Ok(change),
+    let Some(document) = change.document_mut() else {
+        return Ok(change);
     };
     document.arrival = match store.header().retention {
         Some(_) => document.arrival.or_else(|| Some(SystemTime::now().into())),

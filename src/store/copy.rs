@@ -51,9 +51,7 @@ pub(crate) fn vacuum(path: &Path) -> Result<(u64, u64)> {
     };
     // Open until the end, so that nobody else can write meanwhile.
     let store = Store::open(path, CACHE_BYTES)?;
-    if !store.header().frozen {
-        store.close()?;
-    }
+    store.close()?;
     // A link stays what it is, and the file it names is replaced.
     let target = path.canonicalize().map_err(io("find"))?;
     let old = std::fs::metadata(&target).map_err(io("read the size of"))?;

@@ -33,6 +33,16 @@ pub(crate) enum TextEdit {
     Remove,
 }
 
+impl TextEdit {
+    /// Bytes of the text it brings.
+    pub(crate) fn len_bytes(&self) -> usize {
+        match self {
+            Self::Put(text) => text.len(),
+            Self::Keep | Self::Remove => 0,
+        }
+    }
+}
+
 impl DocumentEdit {
     /// Whether it changes anything.
     pub(crate) fn changes_something(&self) -> bool {
@@ -45,4 +55,17 @@ impl DocumentEdit {
 pub(crate) struct Counts {
     pub(crate) documents: u64,
     pub(crate) latest_arrival: Option<Timestamp>,
+}
+
+impl Counts {
+    /// What they are after these edits, the latest arrival among which is `latest`.
+    pub(crate) fn after(mut self, edits: &[DocumentEdit], latest: Option<Timestamp>) -> Self {
+        for edit in edits {
+            self.documents += u64::from(edit.after.is_some());
+            let before = u64::from(edit.before.is_some());
+            self.documents = self.documents.saturating_sub(before);
+        }
+        self.latest_arrival = self.latest_arrival.max(latest);
+        self
+    }
 }

@@ -8,7 +8,7 @@
 //! what is there, or remove what is not, changes nothing.
 
 use super::chunk::Entry;
-use super::edit::{DocumentEdit, TextEdit};
+use super::edit::DocumentEdit;
 use super::packed::Op;
 use super::write::{WriteTransaction, block0_changes, rotated_changes};
 use crate::block::BLOCKS;
@@ -82,21 +82,14 @@ fn commit(
 }
 
 fn text_bytes(edits: &[DocumentEdit]) -> usize {
-    edits.iter().map(|edit| bytes_of(&edit.text)).sum()
-}
-
-fn bytes_of(text: &TextEdit) -> usize {
-    match text {
-        TextEdit::Put(text) => text.len(),
-        TextEdit::Keep | TextEdit::Remove => 0,
-    }
+    edits.iter().map(|edit| edit.text.len_bytes()).sum()
 }
 
 /// How many of these documents go into one commit: at least one.
 fn documents_in_slice(edits: &[DocumentEdit]) -> usize {
     let mut bytes = 0;
     let fits = edits.iter().take(CHANGES_A_SLICE).take_while(|edit| {
-        bytes += bytes_of(&edit.text);
+        bytes += edit.text.len_bytes();
         bytes <= TEXT_BYTES_A_SLICE
     });
     fits.count().max(1)

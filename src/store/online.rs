@@ -25,7 +25,7 @@ use super::{Handle, Store};
 use crate::document::Timestamp;
 use crate::error::{Error, Result};
 
-/// A tail of so many changes is merged in any case not yet.
+/// No tail of fewer changes is merged before the end.
 const MERGE_FROM: usize = if cfg!(test) { 256 } else { 64 << 10 };
 /// A tail is merged when it has one change for so many documents in the tables. A merge rewrites
 /// every page that it touches: the more changes, the fewer pages each.
@@ -125,12 +125,7 @@ impl Store {
         latest: Option<Timestamp>,
     ) -> Result<()> {
         edits.retain(DocumentEdit::changes_something);
-        {
-            let mut tails = self.online.tails();
-            if tails.has_failed {
-                return Err(self.refusal(&mut tails));
-            }
-        }
+        self.refuse_if_failed()?;
         if edits.is_empty() {
             return Ok(());
         }
@@ -164,13 +159,7 @@ impl Store {
             Some(writing) => writing,
             nothing => nothing.insert(self.begin_journal()?),
         };
-        let mut counts = writing.counts;
-        for edit in edits {
-            counts.documents += u64::from(edit.after.is_some());
-            let before = u64::from(edit.before.is_some());
-            counts.documents = counts.documents.saturating_sub(before);
-        }
-        counts.latest_arrival = counts.latest_arrival.max(latest);
+        let counts = writing.counts.after(edits, latest);
         writing.journal.append(edits, counts)?;
         writing.counts = counts;
         let tail = &writing.tail;
@@ -195,17 +184,13 @@ impl Store {
             merged_generation,
         })?;
         transaction.commit()?;
-        let tail = Arc::new(Tail::new());
+        let writing = Writing::new(journal, counts);
         let mut tails = self.online.tails();
         tails.generation = merged_generation + 1;
-        tails.current = Some((Arc::clone(&tail), 0));
+        tails.current = Some(writing.empty_tail());
         tails.counts = Some(counts);
         tails.has_files = true;
-        Ok(Writing {
-            journal,
-            tail,
-            counts,
-        })
+        Ok(writing)
     }
 
     fn create_journal(&self, generation: u64) -> Result<Journal> {
@@ -242,11 +227,10 @@ impl Store {
         let Some(writing) = pen.writing() else {
             return Ok(());
         };
-        writing.journal = self.create_journal(generation)?;
-        writing.tail = Arc::new(Tail::new());
+        *writing = Writing::new(self.create_journal(generation)?, writing.counts);
         tails = self.online.tails();
         tails.generation = generation;
-        let next = (Arc::clone(&writing.tail), 0);
+        let next = writing.empty_tail();
         tails.older = tails.current.replace(next).map(|(tail, _)| tail);
         self.online.tails_changed.notify_all();
         Ok(())
@@ -295,9 +279,13 @@ impl Store {
         self.online.tails_changed.notify_all();
     }
 
-    /// What is said to who writes after that.
-    fn refusal(&self, tails: &mut Tails) -> Error {
-        match tails.untold.take() {
+    /// An error for who writes after that.
+    fn refuse_if_failed(&self) -> Result<()> {
+        let mut tails = self.online.tails();
+        if !tails.has_failed {
+            return Ok(());
+        }
+        Err(match tails.untold.take() {
             None => self.has_failed(),
             // It was not the commit of whoever is told.
             Some(unknown @ Error::CommitUnknown { .. }) => Error::Storage {
@@ -306,7 +294,7 @@ impl Store {
                 source: Box::new(unknown),
             },
             Some(error) => error,
-        }
+        })
     }
 
     fn has_failed(&self) -> Error {

@@ -33,6 +33,22 @@ pub(super) struct Writing {
     pub(super) counts: Counts,
 }
 
+impl Writing {
+    /// From the beginning of a journal on.
+    pub(super) fn new(journal: Journal, counts: Counts) -> Self {
+        Self {
+            journal,
+            tail: Arc::new(Tail::new()),
+            counts,
+        }
+    }
+
+    /// The tail as its readers see it before anything is written to it.
+    pub(super) fn empty_tail(&self) -> (Arc<Tail>, u32) {
+        (Arc::clone(&self.tail), 0)
+    }
+}
+
 /// The right to write. Dropped, it is the next one's turn.
 pub(crate) struct Pen {
     ink: Ink,

@@ -158,11 +158,8 @@ impl Tail {
                 from += part.len() as u32;
             }
         }
-        let put = edits.iter().map(|edit| match &edit.text {
-            TextEdit::Put(text) => text.len() + 2 * size_of::<usize>(),
-            TextEdit::Keep | TextEdit::Remove => 0,
-        });
-        writer.tally.text_bytes += put.sum::<usize>();
+        let texts = edits.iter().map(|edit| edit.text.len_bytes());
+        writer.tally.text_bytes += texts.sum::<usize>();
         let visible = from + edits.len() as u32;
         let bytes = writer.tally.bytes() + writer.befores.len() * size_of::<(u32, State)>();
         let bytes = bytes + visible as usize * Log::<Version>::ENTRY_BYTES;

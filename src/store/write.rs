@@ -33,6 +33,8 @@ pub(crate) struct WriteTransaction {
     runs: Option<Arc<RunCache>>,
     /// What changes in them, block by block, rotated and in order.
     changed_runs: Vec<(usize, Vec<(u64, Op)>)>,
+    /// How many changes these are.
+    run_changes_noted: usize,
     /// Any of them may have changed.
     any_run_changed: bool,
     /// Held where others are to wait until this is done.
@@ -77,6 +79,7 @@ impl WriteTransaction {
             changed: false,
             runs: None,
             changed_runs: Vec::new(),
+            run_changes_noted: 0,
             any_run_changed: false,
             _pen: None,
         })
@@ -146,11 +149,6 @@ impl WriteTransaction {
             .map(|(entry, op)| (swapped(*entry), *op))
             .collect();
         times.sort_unstable_by_key(|(entry, _)| *entry);
-        let latest = edits
-            .iter()
-            .filter_map(|edit| edit.after?.arrival)
-            .max()
-            .map_or(0, |time| time.0);
         let mut tables = self.tables()?;
         if let Some(kept) = &mut tables.times {
             kept.arrivals.apply(arrivals.into_iter().map(Ok))?;
@@ -165,7 +163,7 @@ impl WriteTransaction {
         count(&mut self.counters.documents, fingerprints);
         count(&mut self.counters.unreliable, unreliable);
         count(&mut self.counters.texts, texts);
-        self.counters.latest_arrival = self.counters.latest_arrival.max(latest);
+        self.see_arrival(edits.iter().filter_map(|edit| edit.after?.arrival).max());
         Ok(())
     }
 
@@ -187,7 +185,7 @@ impl WriteTransaction {
             distinct.push((fingerprint, op));
         }
         drop(tables);
-        self.run_changes(0, &distinct);
+        self.note_run_changes(0, &distinct);
         Ok(distinct)
     }
 
@@ -203,22 +201,18 @@ impl WriteTransaction {
         if block == 1 {
             count(&mut self.counters.distinct_fingerprints, tally);
         }
-        self.run_changes(block, changes);
+        self.note_run_changes(block, changes);
         Ok(())
     }
 
     /// Notes what changes in the runs of a block; of too much only that it does.
-    fn run_changes(&mut self, block: usize, changes: &[(u64, Op)]) {
+    fn note_run_changes(&mut self, block: usize, changes: &[(u64, Op)]) {
         if self.runs.is_none() || self.any_run_changed {
             return;
         }
         self.changed_runs.push((block, changes.to_vec()));
-        let changes: usize = self
-            .changed_runs
-            .iter()
-            .map(|(_, changes)| changes.len())
-            .sum();
-        if changes > MOST_RUN_CHANGES {
+        self.run_changes_noted += changes.len();
+        if self.run_changes_noted > MOST_RUN_CHANGES {
             self.any_run_changed = true;
             self.changed_runs = Vec::new();
         }

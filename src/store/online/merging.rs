@@ -81,12 +81,7 @@ impl Store {
 
     /// Merges everything: the tables then hold what the database holds.
     pub(crate) fn settle(&self, pen: &mut Pen) -> Result<()> {
-        {
-            let mut tails = self.online.tails();
-            if tails.has_failed {
-                return Err(self.refusal(&mut tails));
-            }
-        }
+        self.refuse_if_failed()?;
         self.merge_older().inspect_err(|_| self.fail(None))?;
         {
             let mut tails = self.online.tails();

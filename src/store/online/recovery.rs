@@ -1,5 +1,6 @@
 //! What a database that was not closed finds in its journals.
 
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
 use super::{Online, Tails};
@@ -37,42 +38,29 @@ impl Online {
             if !mark.open {
                 break;
             }
-            let is_first = tails.older.is_none();
-            let expected = Identity {
+            let sought = Identity {
                 database: identity,
                 generation,
             };
-            let mut last = None;
-            let mut edits = Vec::new();
-            let mut take = |batch, counts| {
-                edits.extend::<Vec<DocumentEdit>>(batch);
-                last = Some(counts);
-                Ok(())
-            };
-            let found = if for_writing {
-                Journal::replay(&file, expected, place, &mut take)?.map(Some)
-            } else {
-                Journal::read(&file, expected, place, &mut take)?.map(|()| None)
-            };
-            match found {
-                Found::Sought(journal) => {
+            match read_journal(&file, sought, place, for_writing)? {
+                Found::Sought(found) => {
                     let tail = Arc::new(Tail::new());
-                    let visible = workers.run(|| tail.append(&edits));
-                    counts = last.unwrap_or(counts);
+                    let visible = workers.run(|| tail.append(&found.edits));
+                    counts = found.counts.unwrap_or(counts);
                     tails.counts = Some(counts);
                     tails.generation = generation;
-                    if is_first {
+                    if tails.older.is_none() {
                         tails.older = Some(tail);
                     } else {
                         tails.current = Some((Arc::clone(&tail), visible));
-                        ink.writing = journal.map(|journal| Writing {
+                        ink.writing = found.journal.map(|journal| Writing {
                             journal,
                             tail,
                             counts,
                         });
                     }
                 }
-                Found::Missing | Found::Other(_) if is_first => {
+                Found::Missing | Found::Other(_) if tails.older.is_none() => {
                     return Err(Error::JournalMissing {
                         path: place.path().to_path_buf(),
                         journal: Journal::path(&file, generation),
@@ -91,14 +79,10 @@ impl Online {
             };
             match Journal::begin(&file, next, place) {
                 Ok(journal) => {
-                    let tail = Arc::new(Tail::new());
+                    let writing = Writing::new(journal, counts);
                     tails.generation = next.generation;
-                    tails.current = Some((Arc::clone(&tail), 0));
-                    ink.writing = Some(Writing {
-                        journal,
-                        tail,
-                        counts,
-                    });
+                    tails.current = Some(writing.empty_tail());
+                    ink.writing = Some(writing);
                 }
                 Err(error) => {
                     // All can be read.
@@ -116,4 +100,37 @@ impl Online {
             file,
         })
     }
+}
+
+/// What a journal holds.
+struct Read {
+    edits: Vec<DocumentEdit>,
+    /// Nothing if it holds nothing.
+    counts: Option<Counts>,
+    /// To be written on.
+    journal: Option<Journal>,
+}
+
+fn read_journal(
+    file: &Path,
+    sought: Identity,
+    place: &Place,
+    for_writing: bool,
+) -> Result<Found<Read>> {
+    let (mut edits, mut counts) = (Vec::new(), None);
+    let mut take = |mut batch: Vec<DocumentEdit>, after| {
+        edits.append(&mut batch);
+        counts = Some(after);
+        Ok(())
+    };
+    let found = if for_writing {
+        Journal::replay(file, sought, place, &mut take)?.map(Some)
+    } else {
+        Journal::read(file, sought, place, &mut take)?.map(|()| None)
+    };
+    Ok(found.map(|journal| Read {
+        edits,
+        counts,
+        journal,
+    }))
 }

@@ -41,11 +41,8 @@ impl View {
             return Ok(None);
         };
         Ok(Some(Document {
-            id,
-            fingerprint: state.fingerprint,
-            reliable: state.reliable,
-            arrival: state.arrival,
             text: self.text(id)?,
+            ..without_text(id, state)
         }))
     }
 
@@ -118,14 +115,8 @@ impl View {
         let ids = touched[from..].iter().take_while(move |id| **id <= last);
         ids.filter_map(|id| {
             let state = self.tail.edit(*id)?.state?;
-            if self.expiry.has_passed(state.arrival) {
-                return None;
-            }
-            Some(Document {
-                reliable: state.reliable,
-                arrival: state.arrival,
-                ..Document::new(*id, state.fingerprint)
-            })
+            let is_expired = self.expiry.has_passed(state.arrival);
+            (!is_expired).then(|| without_text(*id, state))
         })
     }
 
@@ -148,5 +139,13 @@ impl View {
     /// Changes that the tables do not hold yet.
     pub(crate) fn changes_in_tail(&self) -> u64 {
         self.tail.len()
+    }
+}
+
+fn without_text(id: DocId, state: State) -> Document {
+    Document {
+        reliable: state.reliable,
+        arrival: state.arrival,
+        ..Document::new(id, state.fingerprint)
     }
 }
