@@ -22,42 +22,80 @@ pub struct Feature {
     pub hash: u64,
 }
 
-/// What the features of a text weigh: each the same, and some of them more.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the features of a text weigh: those of one kind the same, and some of them more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Weights {
-    /// What each of them weighs at least.
-    pub(crate) least: i64,
-    /// The places of the heavier ones among the features, each once, and what they weigh beyond.
+    /// Kinds of features, in the order of the features: how many there are of each, and what each
+    /// of them weighs at least.
+    pub(crate) kinds: Vec<(usize, i64)>,
+    /// The places of the heavier ones among all features, each once, and what they weigh beyond.
     pub(crate) more: Vec<(usize, i64)>,
 }
 
 impl Weights {
     /// Any weights that are not negative.
     pub(crate) fn of(weights: impl Iterator<Item = i64>) -> Self {
+        let more: Vec<_> = weights.enumerate().collect();
         Self {
-            least: 0,
-            more: weights.enumerate().collect(),
+            kinds: vec![(more.len(), 0)],
+            more,
         }
     }
 
-    /// The weight of each of so many features.
-    pub(crate) fn each(&self, count: usize) -> Vec<i64> {
-        let mut weights = vec![self.least; count];
+    /// How many features there are.
+    pub(crate) fn count(&self) -> usize {
+        self.kinds.iter().map(|&(count, _)| count).sum()
+    }
+
+    /// The weight of each.
+    pub(crate) fn each(&self) -> Vec<i64> {
+        let kinds = self.kinds.iter();
+        let mut weights: Vec<_> = kinds
+            .flat_map(|&(count, least)| std::iter::repeat_n(least, count))
+            .collect();
         for &(index, more) in &self.more {
             weights[index] += more;
         }
         weights
     }
 
-    /// What so many features weigh together.
-    pub(crate) fn total(&self, count: usize) -> i64 {
-        self.least * count as i64 + self.more.iter().map(|&(_, more)| more).sum::<i64>()
+    /// What all weigh together.
+    pub(crate) fn total(&self) -> i64 {
+        let least = self
+            .kinds
+            .iter()
+            .map(|&(count, least)| count as i64 * least);
+        least.sum::<i64>() + self.more.iter().map(|&(_, more)| more).sum::<i64>()
     }
 
-    /// Whether one of so many features weighs at least as much as all others together.
-    pub(crate) fn one_outweighs_the_rest(&self, count: usize) -> bool {
-        let heaviest = self.least + self.more.iter().map(|&(_, more)| more).max().unwrap_or(0);
-        heaviest >= self.total(count) - heaviest
+    /// Whether one of them weighs at least as much as all others together.
+    pub(crate) fn one_outweighs_the_rest(&self) -> bool {
+        let present = self.kinds.iter().filter(|&&(count, _)| count > 0);
+        let mut heaviest = present.map(|&(_, least)| least).max().unwrap_or(0);
+        for &(index, more) in &self.more {
+            heaviest = heaviest.max(self.least_at(index) + more);
+        }
+        heaviest >= self.total() - heaviest
+    }
+
+    /// What the feature at this place weighs at least.
+    fn least_at(&self, index: usize) -> i64 {
+        let mut end = 0;
+        let mut kinds = self.kinds.iter();
+        let kind = kinds.find(|&&(count, _)| {
+            end += count;
+            index < end
+        });
+        kind.map_or(0, |&(_, least)| least)
+    }
+
+    /// Adds features of another kind behind these.
+    pub(crate) fn append(&mut self, other: Self) {
+        let first = self.count();
+        self.kinds.extend(other.kinds);
+        let more = other.more.into_iter();
+        self.more
+            .extend(more.map(|(index, more)| (first + index, more)));
     }
 }
 
@@ -71,6 +109,21 @@ pub(crate) struct Counted<P> {
     pub(crate) places: Vec<P>,
     /// How many tokens were counted, repetitions included.
     pub(crate) total: u64,
+}
+
+/// Fewer distinct shingles than this say nothing.
+pub(crate) const LEAST_SHINGLES: usize = 5;
+
+/// With fewer distinct shingles than the first number, shingles that occur as often as the second
+/// on average say nothing: a phrase over and over, or a long text over few characters, such as a
+/// table of digits, where any two texts have nearly all shingles in common.
+pub(crate) const REPETITIVE: [(usize, u64); 3] = [(32, 2), (100, 4), (5000, 8)];
+
+/// Whether so many distinct shingles, occurring so often in all, say anything.
+pub(crate) fn says_enough(distinct: usize, total: u64) -> bool {
+    let is_repetitive =
+        |&(fewer, times): &(usize, u64)| distinct < fewer && total >= times * distinct as u64;
+    distinct >= LEAST_SHINGLES && !REPETITIVE.iter().any(is_repetitive)
 }
 
 /// Counts tokens by their hash.
@@ -113,7 +166,7 @@ impl<P: Clone> Tally<P> {
 
     /// Counts one occurrence of the token with this hash at this place.
     #[inline]
-    pub(crate) fn add(&mut self, hash: u64, place: P) {
+    pub(crate) fn add(&mut self, (hash, place): (u64, P)) {
         if self.pending.len() == MOST_PENDING {
             self.count_pending();
         }
@@ -186,8 +239,10 @@ impl LogWeights {
         }
     }
 
-    /// The weights of shingles that occur so often.
-    pub(crate) fn weights(&self, counts: &[u64]) -> Weights {
+    /// The weights of shingles that occur so often, of which a kind has this share, in units of
+    /// 1/1024.
+    pub(crate) fn weights(&self, counts: &[u64], share: i64) -> Weights {
+        let part = |weight: i64| (weight * share + WEIGHT_UNIT / 2) / WEIGHT_UNIT;
         let mut more = vec![(0, 0); counts.len()];
         let mut repeated = 0;
         for (index, &count) in counts.iter().enumerate() {
@@ -196,11 +251,14 @@ impl LogWeights {
             repeated += usize::from(count > 1);
         }
         more.truncate(repeated);
-        let least = self.weight(1);
+        let least = part(self.weight(1));
         for (_, count) in &mut more {
-            *count = self.weight(*count as u64) - least;
+            *count = part(self.weight(*count as u64)) - least;
         }
-        Weights { least, more }
+        Weights {
+            kinds: vec![(counts.len(), least)],
+            more,
+        }
     }
 
     #[inline]
@@ -231,7 +289,7 @@ mod tests {
         let mut tally = Tally::with_room(room);
         let mut start = 0;
         for word in text.split_inclusive(' ') {
-            tally.add(xxh3_64(word.as_bytes()), start..start + word.len());
+            tally.add((xxh3_64(word.as_bytes()), start..start + word.len()));
             start += word.len();
         }
         tally.finish()
@@ -269,6 +327,8 @@ mod tests {
         let counts = [1, 2, 3, 10, 63, 64, 1000, 1 << 40];
         let expected = [1024, 1734, 2149, 3382, 5267, 5283, 8098, 29415];
         assert_eq!(counts.map(|count| weights.weight(count)), expected);
-        assert_eq!(weights.weights(&counts).each(counts.len()), expected);
+        assert_eq!(weights.weights(&counts, WEIGHT_UNIT).each(), expected);
+        let half = expected.map(|weight| (weight + 1) / 2);
+        assert_eq!(weights.weights(&counts, WEIGHT_UNIT / 2).each(), half);
     }
 }

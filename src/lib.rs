@@ -48,6 +48,8 @@ mod block;
 mod hamming;
 
 mod feature;
+#[allow(dead_code, reason = "similar search comes next")]
+mod minhash;
 mod recipe;
 pub mod simhash;
 mod text;

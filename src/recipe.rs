@@ -1,6 +1,7 @@
 //! A named, versioned way from text to fingerprint.
 
 mod fingerprinter;
+mod ngram;
 
 use std::fmt;
 
@@ -8,23 +9,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
 use crate::feature::{STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS};
-use crate::text::{CJK_SHINGLE, LATIN_SHINGLE, MOST_PIECE_BYTES, SIMPLIFIED};
+use crate::text::{MOST_PIECE_BYTES, SIMPLIFIED};
 
 pub use fingerprinter::{Fingerprinter, TextFingerprint};
 
 /// How many keywords of a text the recipe `jieba` keeps.
 const KEYWORDS: usize = 20;
 
-/// Fewer distinct shingles than this say nothing.
-const LEAST_SHINGLES: usize = 5;
-
 /// Fewer keywords than this say nothing.
 const LEAST_KEYWORDS: usize = 4;
-
-/// With fewer distinct shingles than the first number, shingles that occur as often as the second
-/// on average say nothing: a phrase over and over, or a long text over few characters, such as a
-/// table of digits, where any two texts have nearly all shingles in common.
-const REPETITIVE: [(usize, u64); 2] = [(32, 2), (300, 4)];
 
 /// A named, versioned way from text to fingerprint.
 ///
@@ -33,7 +26,7 @@ const REPETITIVE: [(usize, u64); 2] = [(32, 2), (300, 4)];
 ///
 /// | name | features | weights | for |
 /// |---|---|---|---|
-/// | `ngram`, the default | pairs of CJK characters, fours of other letters and digits | 1 + ln tf | any language; finds more, several times faster |
+/// | `ngram`, the default | CJK characters and their pairs, threes to sixes of other letters and digits | 1 + ln tf | any language; finds more, several times faster |
 /// | `jieba` | the 20 heaviest words jieba-rs finds | tf × idf | Chinese, as it is usually taught |
 ///
 /// Both normalise first. `ngram` compares nothing but letters and digits: for it, texts that
@@ -62,14 +55,14 @@ pub struct Recipe(Kind);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum Kind {
     #[default]
-    NgramV1,
+    NgramV2,
     JiebaV1,
 }
 
 impl Recipe {
     /// `ngram`: overlapping runs of characters, weighted by 1 + ln tf. The default.
     pub const fn ngram() -> Self {
-        Self(Kind::NgramV1)
+        Self(Kind::NgramV2)
     }
 
     /// `jieba`: the heaviest words that jieba-rs finds, weighted by tf × idf.
@@ -101,7 +94,7 @@ impl Recipe {
     /// Its name, as the tools' `--recipe` takes it.
     pub const fn name(&self) -> &'static str {
         match self.0 {
-            Kind::NgramV1 => "ngram",
+            Kind::NgramV2 => "ngram",
             Kind::JiebaV1 => "jieba",
         }
     }
@@ -109,7 +102,8 @@ impl Recipe {
     /// Its version. What changes a bit of any fingerprint is a new version.
     pub const fn version(&self) -> u32 {
         match self.0 {
-            Kind::NgramV1 | Kind::JiebaV1 => 1,
+            Kind::NgramV2 => 2,
+            Kind::JiebaV1 => 1,
         }
     }
 
@@ -126,15 +120,7 @@ impl Recipe {
         let simhash = "feature hash xxh3_64 seed 0 (128 bits: xxh3_128) of UTF-8; hash bit i \
                        votes for bit i; a bit is 1 if its sum is above 0";
         match self.0 {
-            Kind::NgramV1 => format!(
-                "{self}: {normaliser}; letters, digits and marks of one script; shingles of \
-                 {CJK_SHINGLE} in runs of CJK, {LATIN_SHINGLE} in other runs, short runs whole; \
-                 weight round(1024 (1 + ln tf)), ln by \
-                 libm 0.2.16; {simhash}; unreliable below {LEAST_SHINGLES} \
-                 distinct, if one outweighs the rest, below {} distinct occurring {} times each, \
-                 or below {} distinct occurring {} times each",
-                REPETITIVE[0].0, REPETITIVE[0].1, REPETITIVE[1].0, REPETITIVE[1].1,
-            ),
+            Kind::NgramV2 => format!("{self}: {normaliser}; {}; {simhash}", ngram::description()),
             Kind::JiebaV1 => format!(
                 "{self}: {normaliser}; separators to spaces except +#&._%-; words of 2 and more \
                  characters by jieba-rs 0.11.0 with its dictionary and the model of \
@@ -176,14 +162,18 @@ mod tests {
     fn descriptions_never_change_without_a_new_version() {
         assert_eq!(
             Recipe::ngram().description(),
-            "ngram v1: NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, \
+            "ngram v2: NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, \
              simplified characters 3ede2e415f2f44e4, categories unicode-properties \
              0.1.5, to a fixed point; letters, digits and marks of one script; shingles \
-             of 2 in runs of CJK, 4 in other runs, short runs whole; weight round(1024 \
-             (1 + ln tf)), ln by libm 0.2.16; feature hash xxh3_64 seed 0 (128 bits: \
-             xxh3_128) of UTF-8; hash bit i votes for bit i; a bit is 1 if its sum is \
-             above 0; unreliable below 5 distinct, if one outweighs the rest, below 32 \
-             distinct occurring 2 times each, or below 300 distinct occurring 4 times each"
+             of 2 in runs of CJK, and of 1 at 717/1024; of 3 and 6 in other runs, short \
+             runs whole, the share of the latter growing with the logarithm of the other \
+             characters from 1024 to 8 times as many; weight round(1024 (1 + ln tf)), ln \
+             by libm 0.2.16, times the share in 1024ths, rounded; unreliable without two \
+             different words and a letter, below 5 distinct, if one outweighs the rest, \
+             or below 32 distinct occurring 2 times each, below 100 distinct occurring 4 \
+             times each, below 5000 distinct occurring 8 times each; feature hash \
+             xxh3_64 seed 0 (128 bits: xxh3_128) of UTF-8; hash bit i votes for bit i; a \
+             bit is 1 if its sum is above 0"
         );
         assert_eq!(
             Recipe::jieba().description(),

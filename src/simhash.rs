@@ -98,17 +98,23 @@ pub fn sign<const BITS: usize>(sums: [i64; BITS]) -> u128 {
 /// Only the weights of the set bits are added: a sum is then twice that minus the weight of all
 /// features, and greater than 0 exactly if twice that is greater than the weight of all.
 ///
-/// Weights are not negative. Most features of a text occur once and so weigh the same, the least: that much
-/// is added for all features by counting bits, and only what some weigh beyond that is added one by one.
+/// Weights are not negative. Most features of a text occur once and so weigh the same as others of
+/// their kind, the least: that much is added for all of a kind by counting bits, and only what some
+/// weigh beyond that is added one by one.
 pub(crate) fn fingerprint_of(hashes: &[u64], weights: &Weights) -> u64 {
     debug_assert!(
-        weights.least >= 0,
+        weights.kinds.iter().all(|&(_, least)| least >= 0),
         "a feature cannot weigh less than nothing"
     );
     let mut sums = [0_i64; 64];
-    if weights.least > 0 {
-        for batch in hashes.chunks(BATCH) {
-            add_equal(&mut sums, batch, weights.least);
+    let mut rest = hashes;
+    for &(count, least) in &weights.kinds {
+        let (kind, others) = rest.split_at(count);
+        rest = others;
+        if least > 0 {
+            for batch in kind.chunks(BATCH) {
+                add_equal(&mut sums, batch, least);
+            }
         }
     }
     for batch in weights.more.chunks(BATCH) {
@@ -120,7 +126,7 @@ pub(crate) fn fingerprint_of(hashes: &[u64], weights: &Weights) -> u64 {
             }
         }
     }
-    let total = weights.total(hashes.len());
+    let total = weights.total();
     let bits = sums.into_iter().enumerate();
     bits.fold(0, |bits, (bit, sum)| {
         bits | u64::from(sum > total - sum) << bit
@@ -220,7 +226,11 @@ mod tests {
             .map(|&(_, weight)| weight - least)
             .enumerate();
         let more = more.filter(|&(_, more)| more > 0).collect();
-        let weights = Weights { least, more };
+        let kinds = vec![
+            (1.min(hashes.len()), least),
+            (hashes.len().saturating_sub(1), least),
+        ];
+        let weights = Weights { kinds, more };
         assert_eq!(fingerprint_of(&hashes, &weights), fingerprint);
         fingerprint
     }

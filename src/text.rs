@@ -6,22 +6,18 @@
 
 mod ascii;
 mod normalise;
+mod shingles;
+mod substance;
 
 use std::ops::Range;
 
 use jieba_rs::Jieba;
 
 pub(crate) use normalise::{Normaliser, SIMPLIFIED};
-
-/// How many CJK characters make a shingle.
-pub(crate) const CJK_SHINGLE: usize = 2;
-
-/// How many other letters or digits make a shingle.
-///
-/// Measured on English texts, closed F1 at radius 3 / at the best radius up to 12: short edited
-/// texts .325/.821 with 4 and .368/.799 with 3; one-line descriptions .127/.668 and .139/.640;
-/// quotations .715/.899 and .743/.900. Fours tell texts apart better and threes forgive more.
-pub(crate) const LATIN_SHINGLE: usize = 4;
+pub(crate) use shingles::{
+    CJK_SHINGLE, cjk_characters, cjk_shingles, count_other_characters, other_shingles, shingles,
+};
+pub(crate) use substance::says_something;
 
 /// How much of a text jieba-rs is given at a time. It takes some forty bytes of memory for each.
 pub(crate) const MOST_PIECE_BYTES: usize = 1 << 16;
@@ -101,158 +97,9 @@ fn piece_end(text: &str, start: usize) -> usize {
         .map_or(full, |space| start + space + 1)
 }
 
-/// Hands out the byte ranges of the shingles of a text, in the text's order.
-///
-/// A run of CJK characters gives its overlapping pairs, a run of other characters every
-/// [`LATIN_SHINGLE`] in a row. A run that is too short for one is a shingle itself.
-///
-/// CJK are the scripts in which a character carries about as much as two to four Latin letters:
-/// Han, kana, bopomofo and Hangul.
-#[inline]
-pub(crate) fn shingles(text: &str, mut shingle: impl FnMut(Range<usize>)) {
-    let mut start = 0;
-    while start < text.len() {
-        let run = &text[start..];
-        // Nearly all runs are of one of these two kinds; when the length of a shingle is known,
-        // compilers make much less of hashing one.
-        let ascii = ascii_end(run);
-        let han = if ascii > 0 { 0 } else { han_end(run) };
-        let length = if ascii + han < run.len() {
-            run_end(run)
-        } else {
-            ascii + han
-        };
-        let end = start + length;
-        if length == ascii {
-            shingles_of_width::<LATIN_SHINGLE, 1>(start..end, &mut shingle);
-        } else if length == han {
-            shingles_of_width::<{ CJK_SHINGLE * HAN_BYTES }, HAN_BYTES>(start..end, &mut shingle);
-        } else {
-            shingles_of_run(text, start..end, &mut shingle);
-        }
-        start = end;
-    }
-}
-
-/// The shingles of a run of characters that have `WIDTH` bytes each; a shingle has `BYTES`.
-#[inline]
-fn shingles_of_width<const BYTES: usize, const WIDTH: usize>(
-    run: Range<usize>,
-    shingle: &mut impl FnMut(Range<usize>),
-) {
-    if run.len() < BYTES {
-        return shingle(run);
-    }
-    for start in (run.start..run.end - BYTES + 1).step_by(WIDTH) {
-        shingle(start..start + BYTES);
-    }
-}
-
-/// The shingles of any run.
-fn shingles_of_run(text: &str, run: Range<usize>, shingle: &mut impl FnMut(Range<usize>)) {
-    let chars = text[run.clone()].char_indices();
-    let length = if chars.clone().any(|(_, c)| is_cjk(c)) {
-        CJK_SHINGLE
-    } else {
-        LATIN_SHINGLE
-    };
-    let starts = chars.map(|(at, _)| run.start + at);
-    let ends = starts.clone().skip(length).chain([run.end]);
-    if starts.clone().count() < length {
-        return shingle(run);
-    }
-    for (start, end) in starts.zip(ends) {
-        shingle(start..end);
-    }
-}
-
-/// The bytes of a Han character, but for the rare ones.
-const HAN_BYTES: usize = '一'.len_utf8();
-
-fn ascii_end(text: &str) -> usize {
-    text.bytes()
-        .position(|byte| !byte.is_ascii())
-        .unwrap_or(text.len())
-}
-
-/// The end of the common Han characters a text starts with.
-fn han_end(text: &str) -> usize {
-    let mut chars = text.char_indices();
-    chars
-        .find(|&(_, c)| !is_common_han(c))
-        .map_or(text.len(), |(at, _)| at)
-}
-
-/// The end of the characters a text starts with that are all CJK, or all not.
-fn run_end(text: &str) -> usize {
-    let mut chars = text.char_indices();
-    let Some((_, first)) = chars.next() else {
-        return 0;
-    };
-    let cjk = is_cjk(first);
-    chars
-        .find(|&(_, c)| is_cjk(c) != cjk)
-        .map_or(text.len(), |(at, _)| at)
-}
-
-/// Han, kana, bopomofo and Hangul, as normalised text holds them.
-#[inline]
-fn is_cjk(c: char) -> bool {
-    // Nearly every character of ordinary text is decided by the first two comparisons.
-    c >= '\u{1100}' && (is_common_han(c) || is_rare_cjk(c))
-}
-
-#[inline]
-fn is_common_han(c: char) -> bool {
-    matches!(c, '\u{4e00}'..='\u{9fff}')
-}
-
-fn is_rare_cjk(c: char) -> bool {
-    matches!(
-        c,
-        '\u{1100}'..='\u{11ff}'         // Hangul that joins to syllables
-            | '\u{2e80}'..='\u{2fdf}'   // radicals
-            | '\u{3005}'..='\u{3007}'   // the iteration mark and zero
-            | '\u{3021}'..='\u{303c}'
-            | '\u{3040}'..='\u{31ff}'   // kana, bopomofo
-            | '\u{3400}'..='\u{4dbf}'
-            | '\u{a960}'..='\u{a97f}'
-            | '\u{ac00}'..='\u{d7ff}'   // Hangul syllables
-            | '\u{f900}'..='\u{faff}'
-            | '\u{1b000}'..='\u{1b16f}' // historic kana
-            | '\u{20000}'..='\u{3ffff}'
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    fn shingles_of(text: &str) -> Vec<&str> {
-        let mut found = Vec::new();
-        shingles(text, |range| found.push(&text[range]));
-        found
-    }
-
-    #[test]
-    fn cjk_gives_pairs_and_the_rest_fours() {
-        assert_eq!(shingles_of("你妈妈喊"), ["你妈", "妈妈", "妈喊"]);
-        assert_eq!(shingles_of("hello"), ["hell", "ello"]);
-        assert_eq!(shingles_of("каша1"), ["каша", "аша1"]);
-        assert_eq!(
-            shingles_of("ひらカナ한글"),
-            ["ひら", "らカ", "カナ", "ナ한", "한글"]
-        );
-    }
-
-    #[test]
-    fn a_run_too_short_is_itself() {
-        assert_eq!(shingles_of("a股上abc"), ["a", "股上", "abc"]);
-        assert_eq!(shingles_of("股"), ["股"]);
-        assert!(shingles_of("").is_empty());
-    }
 
     #[test]
     fn words_are_jieba_words_of_two_characters_and_more() {
@@ -279,30 +126,5 @@ mod tests {
         let mut end = 0;
         words.for_each(&unbroken, |range| end = range.end);
         assert!(unbroken.len() - end <= '相'.len_utf8());
-    }
-
-    proptest! {
-        #[test]
-        fn shingles_of_any_text_equal_the_definition(
-            text in prop_oneof![any::<String>(), "([a-f]{0,9}|[一-十]{0,5}|[éк]|[㐀ガ한])*"],
-        ) {
-            let mut expected = Vec::new();
-            for run in text.chars().collect::<Vec<_>>().chunk_by(|a, b| is_cjk(*a) == is_cjk(*b)) {
-                let length = if is_cjk(run[0]) { CJK_SHINGLE } else { LATIN_SHINGLE };
-                let windows = run.windows(length.min(run.len()));
-                expected.extend(windows.map(String::from_iter));
-            }
-            prop_assert_eq!(shingles_of(&text), expected);
-        }
-
-        #[test]
-        fn shingles_cover_any_text_in_order(text: String) {
-            let mut covered = 0;
-            shingles(&text, |range| {
-                assert!(range.start <= covered && range.end > covered);
-                covered = range.end;
-            });
-            prop_assert_eq!(covered, text.len());
-        }
     }
 }

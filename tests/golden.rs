@@ -18,110 +18,110 @@ const GOLDEN: &[(&str, &str, &str)] = &[
     ("a", "e6c632b61e964e1f!", "0000000000000000!"),
     (
         "生存还是毁灭，这是一个问题。",
-        "4b0a5982d36d5b77",
+        "5a8bd500c3ee5bf7",
         "833a5f16e3bcd3f7",
     ),
     (
         "你妈妈喊你回家吃饭哦，回家罗回家罗",
-        "90374eda27f00b7d",
+        "92154e0a87e2af59",
         "d57724fa8ff02f2c!",
     ),
     (
         "你妈妈叫你回家吃饭啦，回家罗回家罗",
-        "f0134eda2ff4297d",
+        "96030e5a07a4ac59",
         "d57724fa8ff02f2c!",
     ),
     (
         "美国“51区”雇员称内部有9架飞碟，曾看见灰色外星人",
-        "b21c391408729fd5",
+        "9698712d1a70b195",
         "9b347e2cc8739391",
     ),
     (
         "CSDN博客结构之法算法之道的作者July",
-        "5371332426c92005",
+        "53791f240f4ca0a6",
         "13f328a6b6ec202f",
     ),
     (
         "床前明月光，疑是地上霜。舉頭望明月，低頭思故鄉。",
-        "d542037f20593126",
+        "c152835b20f931ea",
         "92e1131d8853d29f",
     ),
     (
         "床前明月光，疑是地上霜。举头望明月，低头思故乡。",
-        "d542037f20593126",
+        "c152835b20f931ea",
         "92e1131d8853d29f",
     ),
     (
         "the cat sat on the mat",
-        "c8810b19b4096615",
+        "46d3a35394d757cc",
         "c2d42a80139c062a!",
     ),
     (
         "the cat sat on a mat",
-        "ec850b19b4512325",
+        "d75beb73d5d564cc",
         "c2d42a80139c062a!",
     ),
     (
         "we all scream for ice cream",
-        "61790ce21c75f527",
+        "5fb30a9a5bff3c4c",
         "24538b2ebde66f0c!",
     ),
     (
         "The quick brown fox jumps over the lazy dog.",
-        "132167164ab71624",
+        "cb3fc160459bb7ff",
         "860c8692885a92e3",
     ),
     (
         "ＴＨＥ　ＱＵＩＣＫ　ＢＲＯＷＮ　ＦＯＸ jumps over the lazy dog!",
-        "132167164ab71624",
+        "cb3fc160459bb7ff",
         "860c8692885a92e3",
     ),
     (
         "Straße, ﬁnal, café, CAFE\u{301}, İstanbul, ΣΊΣΥΦΟΣ",
-        "cd97dc335cb502aa",
+        "a2d7900ad24834b0",
         "ea0470d3e94e479a",
     ),
     (
         "吾輩は猫である。名前はまだ無い。ﾄﾞｺで生れたか",
-        "44408840d50ceb26",
+        "f6e5e10894eefba6",
         "96c5c159a934f1be!",
     ),
     (
         "나는 고양이로소이다. 이름은 아직 없다.",
-        "7cc7d50d97f78b72",
+        "d44f51b71fb18f7e",
         "0000000000000000!",
     ),
     (
         "Съешь же ещё этих мягких французских булок, да выпей чаю",
-        "b61bfb83dd546773",
+        "d10169dd9948122f",
         "0000000000000000!",
     ),
     (
         "السَّلَامُ عَلَيْكُمْ وَرَحْمَةُ اللهِ",
-        "2b31a6def0088232",
+        "5488ce8ee0f62304",
         "0000000000000000!",
     ),
     (
         "मैं एक बिल्ली हूँ। ฉันเป็นแมว",
-        "1cca21e68aafb3a0",
+        "6da6441f7546c042",
         "0000000000000000!",
     ),
     (
         "Rust 1.90 与 C++20：版本3.14，价格￥１，２８０．５０元，涨幅+3.5%",
-        "7e320e32f5164435",
+        "e2624426ff748210",
         "c0f30e243b1734f7",
     ),
     (
         "https://example.com/path?q=near-duplicate&lang=zh_CN#top",
-        "7a8c809d042e649d",
+        "78951875b517f079",
         "e92200fcb0f59c3b",
     ),
 ];
 
 /// Fingerprints of texts too long to print, made by [`long_text`].
 const GOLDEN_LONG: &[(usize, &str, &str)] = &[
-    (100, "0f8517224a618c39!", "af02433edccb8aa9"),
-    (10_000, "62f9572a283c8430", "af12532edccb8aa9"),
+    (100, "415113728361ea21", "af02433edccb8aa9"),
+    (10_000, "2f2b7c0fe9bc980b", "af12532edccb8aa9"),
 ];
 
 /// Sentences drawn from a fixed sequence.
@@ -179,7 +179,7 @@ fn known_texts_give_known_fingerprints() {
 fn known_texts_give_known_fingerprints_of_128_bits() {
     let text = "你妈妈喊你回家吃饭哦，回家罗回家罗";
     for (recipe, expected) in [
-        (Recipe::ngram(), "85de31ee0ce36cf6257e564535df9f09"),
+        (Recipe::ngram(), "05ce356a48b2ecf6a67cd645f5cfbf59"),
         (Recipe::jieba(), "85ceb2260c7acd662d1e9447dcf14f2b"),
     ] {
         let fingerprint = Fingerprinter::new(recipe).fingerprint128(text);
@@ -273,7 +273,7 @@ fn any_text_has_one_fingerprint_and_normalises_to_a_fixed_point() {
             let normalised = one.normalise(&text);
             prop_assert_eq!(one.normalise(&normalised), normalised.clone());
             if one.recipe() == &Recipe::ngram() {
-                prop_assert_eq!(one.fingerprint(&normalised), made);
+                prop_assert_eq!(one.fingerprint(&normalised).fingerprint, made.fingerprint);
             }
         }
     });

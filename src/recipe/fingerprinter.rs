@@ -5,11 +5,12 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use super::{KEYWORDS, Kind, LEAST_KEYWORDS, LEAST_SHINGLES, REPETITIVE, Recipe};
+use super::ngram;
+use super::{KEYWORDS, Kind, LEAST_KEYWORDS, Recipe};
 use crate::feature::{Counted, Feature, Idf, LogWeights, Tally, Weights};
 use crate::fingerprint::{Fingerprint, Fingerprint128};
 use crate::simhash::fingerprint_of;
-use crate::text::{Normaliser, Words, shingles};
+use crate::text::{Normaliser, Words};
 
 /// The room a tally has at first, at most. It grows with the distinct tokens, not with the text.
 const MOST_FIRST_ROOM: usize = 1 << 14;
@@ -27,11 +28,13 @@ pub struct TextFingerprint {
     /// `false` for a text
     /// - with fewer than 5 distinct features (`jieba`: fewer than 4), where one changed character
     ///   replaces most of them, and unrelated texts soon share most of them;
+    /// - without a letter, or without two different words (`ngram`): numbers and single words that
+    ///   differ in one place are no near-duplicates, however much of them is the same;
     /// - in which one feature weighs at least as much as all others together, since it decides
     ///   every bit alone: any two texts it dominates would be equal;
     /// - that only repeats itself (`ngram`: fewer than 32 distinct features that occur twice on
-    ///   average, or fewer than 300 that occur four times): it would match every text that repeats
-    ///   the same phrase, however often, or any long table of digits.
+    ///   average, fewer than 100 that occur four times, or fewer than 5,000 that occur eight times):
+    ///   it would match every text that repeats the same phrase, however often.
     ///
     /// Such a fingerprint is as deterministic as any other, but should never make its text a
     /// near-duplicate of another.
@@ -87,19 +90,19 @@ enum Method {
 }
 
 /// The features of a text, as ranges of its normalised form.
-struct Weighed<P> {
-    normalised: String,
-    hashes: Vec<u64>,
-    weights: Weights,
-    places: Vec<P>,
-    reliable: bool,
+pub(super) struct Weighed<P> {
+    pub(super) normalised: String,
+    pub(super) hashes: Vec<u64>,
+    pub(super) weights: Weights,
+    pub(super) places: Vec<P>,
+    pub(super) reliable: bool,
 }
 
 impl Fingerprinter {
     /// Makes the recipe ready.
     pub fn new(recipe: Recipe) -> Self {
         let method = match recipe.0 {
-            Kind::NgramV1 => Method::Ngram(LogWeights::new()),
+            Kind::NgramV2 => Method::Ngram(LogWeights::new()),
             Kind::JiebaV1 => Method::Jieba(Words::new(), Idf::new()),
         };
         Self {
@@ -150,12 +153,12 @@ impl Fingerprinter {
     ///
     /// let features = Fingerprinter::new(Recipe::ngram()).features("回家罗回家罗！");
     /// let tokens: Vec<_> = features.iter().map(|f| (f.token.as_str(), f.weight)).collect();
-    /// // Twice gives 1024 × (1 + ln 2), once 1024.
-    /// assert_eq!(tokens, [("回家", 1734), ("家罗", 1734), ("罗回", 1024)]);
+    /// // Twice gives 1024 × (1 + ln 2), once 1024; a single character counts for seven tenths.
+    /// assert_eq!(tokens[..3], [("回家", 1734), ("家罗", 1734), ("回", 1214)]);
     /// ```
     pub fn features(&self, text: &str) -> Vec<Feature> {
         let weighed = self.weigh(text, |range| range);
-        let weights = weighed.weights.each(weighed.hashes.len());
+        let weights = weighed.weights.each();
         let features = weighed.hashes.into_iter().zip(weights).zip(weighed.places);
         let features = features.map(|((hash, weight), place)| Feature {
             token: weighed.normalised[place].to_owned(),
@@ -187,43 +190,8 @@ impl Fingerprinter {
     /// The features of a text, each with what `place_of` makes of where it first occurs.
     fn weigh<P: Clone>(&self, text: &str, place_of: impl Fn(Range<usize>) -> P) -> Weighed<P> {
         match &self.method {
-            Method::Ngram(weights) => self.weigh_shingles(text, weights, place_of),
+            Method::Ngram(weights) => ngram::weigh(&self.normaliser, weights, text, place_of),
             Method::Jieba(words, idf) => self.weigh_keywords(text, words, idf, place_of),
-        }
-    }
-
-    fn weigh_shingles<P: Clone>(
-        &self,
-        text: &str,
-        weights: &LogWeights,
-        place_of: impl Fn(Range<usize>) -> P,
-    ) -> Weighed<P> {
-        let normalised = self.normaliser.letters(text);
-        let bytes = normalised.as_bytes();
-        let mut tally = first_tally(normalised.chars().count());
-        shingles(&normalised, |range| {
-            tally.add(xxh3_64(&bytes[range.clone()]), place_of(range))
-        });
-
-        let Counted {
-            hashes,
-            counts,
-            places,
-            total,
-        } = tally.finish();
-        let weights = weights.weights(&counts);
-        let distinct = hashes.len();
-        let repetitive = REPETITIVE
-            .iter()
-            .any(|&(fewer, times)| distinct < fewer && total >= times * distinct as u64);
-        let reliable =
-            distinct >= LEAST_SHINGLES && !repetitive && !weights.one_outweighs_the_rest(distinct);
-        Weighed {
-            normalised,
-            hashes,
-            weights,
-            places,
-            reliable,
         }
     }
 
@@ -238,7 +206,7 @@ impl Fingerprinter {
         let bytes = normalised.as_bytes();
         let mut tally = first_tally(normalised.len() / BYTES_PER_WORD);
         words.for_each(&normalised, |range| {
-            tally.add(xxh3_64(&bytes[range.clone()]), range)
+            tally.add((xxh3_64(&bytes[range.clone()]), range))
         });
 
         let Counted {
@@ -270,8 +238,7 @@ impl Fingerprinter {
             keywords.truncate(KEYWORDS);
         }
         let weights = Weights::of(keywords.iter().map(|&(weight, _)| weight));
-        let reliable =
-            keywords.len() >= LEAST_KEYWORDS && !weights.one_outweighs_the_rest(keywords.len());
+        let reliable = keywords.len() >= LEAST_KEYWORDS && !weights.one_outweighs_the_rest();
         Weighed {
             hashes: keywords.iter().map(|&(_, index)| hashes[index]).collect(),
             places: keywords
@@ -294,7 +261,7 @@ impl fmt::Debug for Fingerprinter {
     }
 }
 
-fn first_tally<P: Clone>(most_distinct: usize) -> Tally<P> {
+pub(super) fn first_tally<P: Clone>(most_distinct: usize) -> Tally<P> {
     Tally::with_room(most_distinct.min(MOST_FIRST_ROOM))
 }
 

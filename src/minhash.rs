@@ -1,0 +1,258 @@
+//! Features to bands: texts that have much in common share a key, however short they are.
+//!
+//! The smallest of the hashes of a text's shingles is the same for two texts with a probability
+//! that is the Jaccard index of their sets of shingles. Some such minima, each by another hash
+//! function, make a *band*, and the key of a band is a hash of its minima. With 3 minima in each of
+//! 40 bands, texts that share half of their shingles have a key in common with a probability of
+//! 0.995, those that share a third with 0.78, a tenth with 0.04, a hundredth with 0.00004.
+//!
+//! Short texts are cut to threes of letters, which a misspelling does not destroy all of, and long
+//! ones to fives, of which unrelated texts share fewer. A text has the keys of its own length; one
+//! that is looked up near the border asks for both.
+//!
+//! # Source
+//! A. Broder, *On the resemblance and containment of documents*, SEQUENCES 1997 (the minima);
+//! J. Leskovec, A. Rajaraman, J. Ullman, *Mining of Massive Datasets*, section 3.4 (the bands).
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use crate::feature::{LEAST_SHINGLES, Tally};
+use crate::text::{CJK_SHINGLE, Normaliser, says_something, shingles};
+
+/// How many bands a text has.
+pub(crate) const BANDS: usize = 40;
+
+/// How many minima make a band.
+const ROWS: usize = 3;
+
+/// How many letters or digits of a short text make a shingle.
+const SHORT_SHINGLE: usize = 3;
+
+/// How many letters or digits of a long text make a shingle.
+const LONG_SHINGLE: usize = 5;
+
+/// Normalised, a text of fewer characters is short.
+const LONG_CHARACTERS: usize = 100;
+
+/// The shorter of two texts that are alike is at least so many tenths as long as the other.
+const LEAST_TENTHS: usize = 6;
+
+/// The seed of the hash of a whole text, and of one without a letter or digit: that of the bands is
+/// 0, and nothing is ever equal by chance.
+const WORDING_SEED: u64 = 1;
+const RAW_SEED: u64 = 2;
+
+/// Makes the keys under which texts are found by what they have in common.
+pub(crate) struct Banding {
+    normaliser: Normaliser,
+    /// What each hash function multiplies with.
+    factors: [u32; BANDS * ROWS],
+}
+
+impl Banding {
+    pub(crate) fn new() -> Self {
+        let factor = |row: usize| xxh3_64(&(row as u64).to_le_bytes()) as u32 | 1;
+        Self {
+            normaliser: Normaliser::new(),
+            factors: std::array::from_fn(factor),
+        }
+    }
+
+    /// One line that names every choice that decides a key.
+    pub(crate) fn description() -> String {
+        format!(
+            "minhash v1 of the text as recipe ngram v2 normalises it: {BANDS} bands of {ROWS}; \
+             shingles of {CJK_SHINGLE} in runs of CJK, {SHORT_SHINGLE} in other runs of texts \
+             below {LONG_CHARACTERS} characters, {LONG_SHINGLE} in those of others; none without \
+             two different words and a letter, or below {LEAST_SHINGLES} distinct"
+        )
+    }
+
+    /// The keys under which a text is kept: that of its whole wording, then one for each band.
+    ///
+    /// A text that says too little has only the first.
+    pub(crate) fn keys(&self, text: &str) -> Vec<u64> {
+        self.keys_of(text, |characters| {
+            let is_long = characters >= LONG_CHARACTERS;
+            (!is_long, is_long)
+        })
+    }
+
+    /// The keys under which to look for texts that are like this one, the first of them that of its
+    /// whole wording.
+    pub(crate) fn keys_to_ask(&self, text: &str) -> Vec<u64> {
+        self.keys_of(text, |characters| {
+            let shortest = characters * LEAST_TENTHS / 10;
+            let longest = characters * 10 / LEAST_TENTHS;
+            (shortest < LONG_CHARACTERS, longest >= LONG_CHARACTERS)
+        })
+    }
+
+    /// `kinds` says of a number of characters whether the bands of short texts are wanted, and
+    /// those of long ones.
+    fn keys_of(&self, text: &str, kinds: impl Fn(usize) -> (bool, bool)) -> Vec<u64> {
+        let normalised = self.normaliser.letters(text);
+        let mut keys = vec![wording_key(text, &normalised)];
+        if !says_something(&self.normaliser, text, &normalised) {
+            return keys;
+        }
+        let (short, long) = kinds(normalised.chars().count());
+        let mut bands = Vec::new();
+        if short {
+            let hashes = distinct_shingles::<SHORT_SHINGLE>(&normalised);
+            self.push_bands(&hashes, &mut bands);
+        }
+        if long {
+            let hashes = distinct_shingles::<LONG_SHINGLE>(&normalised);
+            self.push_bands(&hashes, &mut bands);
+        }
+        // Texts of CJK alone have the same bands either way.
+        bands.sort_unstable();
+        bands.dedup();
+        keys.extend(bands);
+        keys
+    }
+
+    fn push_bands(&self, hashes: &[u64], bands: &mut Vec<u64>) {
+        if hashes.len() < LEAST_SHINGLES {
+            return;
+        }
+        let mut minima = [u32::MAX; BANDS * ROWS];
+        lower(&mut minima, &self.factors, hashes);
+        for (band, rows) in minima.chunks_exact(ROWS).enumerate() {
+            let mut words = [band as u32; ROWS + 1];
+            words[..ROWS].copy_from_slice(rows);
+            let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+            bands.push(xxh3_64(&bytes));
+        }
+    }
+}
+
+/// The key of a whole wording. Texts without a letter or digit are told apart by all they have.
+pub(crate) fn wording_key(text: &str, normalised: &str) -> u64 {
+    match normalised {
+        "" => xxh3_64_with_seed(text.as_bytes(), RAW_SEED),
+        normalised => xxh3_64_with_seed(normalised.as_bytes(), WORDING_SEED),
+    }
+}
+
+fn distinct_shingles<const LENGTH: usize>(normalised: &str) -> Vec<u64> {
+    let bytes = normalised.as_bytes();
+    let mut tally = Tally::with_room(bytes.len().min(MOST_FIRST_ROOM));
+    shingles::<LENGTH>(normalised, |range| tally.add((xxh3_64(&bytes[range]), ())));
+    tally.finish().hashes
+}
+
+/// The room a tally has at first, at most.
+const MOST_FIRST_ROOM: usize = 1 << 14;
+
+/// Lowers each minimum to the smallest value that its hash function has for any of the hashes.
+#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn lower(minima: &mut [u32; BANDS * ROWS], factors: &[u32; BANDS * ROWS], hashes: &[u64]) {
+    for hash in hashes {
+        let hash = (hash >> 32) as u32;
+        for (minimum, factor) in minima.iter_mut().zip(factors) {
+            *minimum = (*minimum).min(mixed(hash, *factor));
+        }
+    }
+}
+
+/// One hash function for each factor: without the second multiplication, the smallest value would
+/// go with the smallest hashes for any factor that is small.
+#[inline(always)]
+fn mixed(hash: u32, factor: u32) -> u32 {
+    let mixed = hash.wrapping_mul(factor);
+    (mixed ^ mixed >> 15).wrapping_mul(0x2c1b_3c6d)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(a: &[u64], b: &[u64]) -> usize {
+        a.iter().filter(|key| b.contains(key)).count()
+    }
+
+    #[test]
+    fn edited_texts_share_keys_and_unrelated_ones_do_not() {
+        let banding = Banding::new();
+        for (text, edited) in [
+            (
+                "你妈妈喊你回家吃饭哦，回家罗回家罗",
+                "你妈妈叫你回家吃饭啦，回家罗回家罗",
+            ),
+            (
+                "The quick brown fox jumps over the lazy dog",
+                "The quick brown fx jumped over the lazy dog",
+            ),
+        ] {
+            let kept = banding.keys(text);
+            assert_eq!(kept.len(), 1 + BANDS);
+            let asked = banding.keys_to_ask(edited);
+            assert!(shared(&kept, &asked) >= 3, "{}", shared(&kept, &asked));
+            assert_ne!(kept[0], asked[0]);
+            let unrelated =
+                banding.keys_to_ask("美国51区雇员称内部有9架飞碟 a completely different text");
+            assert_eq!(shared(&kept, &unrelated), 0);
+        }
+    }
+
+    #[test]
+    fn the_same_wording_has_the_same_first_key_and_no_other_has() {
+        let banding = Banding::new();
+        let first = |text| banding.keys(text)[0];
+        assert_eq!(first("Hello,  WORLD!"), first("hello world"));
+        assert_eq!(first("漢語"), first("汉语"));
+        for pair in [
+            ["hello", "hallo"],
+            ["👍", "👎"],
+            ["", " "],
+            ["1", "11"],
+            ["。", ""],
+        ] {
+            assert_ne!(first(pair[0]), first(pair[1]), "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_says_too_little_has_only_the_key_of_its_wording() {
+        let banding = Banding::new();
+        for text in [
+            "",
+            "👍",
+            "好的",
+            "hello",
+            "hello hello",
+            "13800138000, 13900139000",
+        ] {
+            assert_eq!(banding.keys(text).len(), 1, "{text}");
+            assert_eq!(banding.keys(text), banding.keys_to_ask(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_near_the_border_are_found_from_either_side() {
+        let banding = Banding::new();
+        let words = [
+            "seven",
+            "ships",
+            "sailed",
+            "slowly",
+            "past",
+            "a",
+            "lighthouse",
+            "while",
+        ];
+        let text = |count: usize| {
+            let words = (0..count).map(|i| format!("{}{i} ", words[i * 5 % words.len()]));
+            words.collect::<String>()
+        };
+        for length in 10..25 {
+            let kept = banding.keys(&text(length));
+            for other in [length * 8 / 10, length * 12 / 10] {
+                let asked = banding.keys_to_ask(&text(other));
+                assert!(shared(&kept, &asked) > 0, "{length} {other}");
+            }
+        }
+    }
+}
