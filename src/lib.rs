@@ -37,7 +37,7 @@
 //!
 //! [`Database`] and [`Snapshot`] to store and ask, [`BulkLoad`] for millions of documents at a
 //! time, [`Fingerprinter`] for fingerprints without a database, [`simhash`] for how SimHash
-//! works, in five steps.
+//! works, in five steps, [`measure`] for what it is compared with.
 
 mod document;
 mod error;
@@ -48,6 +48,7 @@ mod block;
 mod hamming;
 
 mod feature;
+pub mod measure;
 mod recipe;
 pub mod simhash;
 mod text;

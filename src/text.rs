@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use jieba_rs::Jieba;
 
-pub(crate) use normalise::{Normaliser, SIMPLIFIED};
+pub use normalise::Normaliser;
+pub(crate) use normalise::{SIMPLIFIED, is_letter_or_digit, is_mark};
 
 /// How many CJK characters make a shingle.
 pub(crate) const CJK_SHINGLE: usize = 2;
@@ -197,7 +198,7 @@ fn run_end(text: &str) -> usize {
 
 /// Han, kana, bopomofo and Hangul, as normalised text holds them.
 #[inline]
-fn is_cjk(c: char) -> bool {
+pub(crate) fn is_cjk(c: char) -> bool {
     // Nearly every character of ordinary text is decided by the first two comparisons.
     c >= '\u{1100}' && (is_common_han(c) || is_rare_cjk(c))
 }
