@@ -39,12 +39,13 @@ fn matches(line: &Value) -> Vec<(u64, u64)> {
         .collect()
 }
 
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 15] = [
     "stats",
     "get",
     "query",
     "hash",
     "distance",
+    "compare",
     "insert",
     "remove",
     "prune",

@@ -2,6 +2,7 @@
 
 mod backup;
 mod check;
+mod compare;
 mod completions;
 mod distance;
 mod export;
@@ -15,6 +16,7 @@ mod query_file;
 mod query_search;
 mod remove;
 mod stats;
+mod text_input;
 mod vacuum;
 mod watch;
 mod watch_answers;
@@ -55,6 +57,7 @@ enum Verb {
     Query(query::Query),
     Hash(hash::Hash),
     Distance(distance::Distance),
+    Compare(compare::Compare),
     Insert(insert::Insert),
     Remove(remove::Remove),
     Prune(prune::Prune),
@@ -75,6 +78,7 @@ impl Cli {
             Verb::Query(query) => query.run(output),
             Verb::Hash(hash) => hash.run(output),
             Verb::Distance(distance) => distance.run(output),
+            Verb::Compare(compare) => compare.run(output),
             Verb::Insert(insert) => insert.run(output),
             Verb::Remove(remove) => remove.run(output),
             Verb::Prune(prune) => prune.run(output),
