@@ -79,6 +79,9 @@ pub use fingerprint::{Fingerprint, Fingerprint128};
 pub use recipe::{Fingerprinter, Recipe, TextFingerprint};
 pub use retention::Retention;
 pub use snapshot::Snapshot;
+pub use store::diagnosis::{
+    BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, QueryLoad,
+};
 pub use store::stats::{Stats, TableStats};
 pub use ticket::Ticket;
 pub use transaction::Transaction;

@@ -8,7 +8,7 @@
 //! |---|---|---|---|
 //! | edit similarity | characters | [`edit_similarity`], [`edit_similarity_at_least`] | how much of the longer text stays as it is |
 //! | Jaccard index of shingles | [`tokens`] | [`shingle_jaccard`] | how many phrases both have, of those that one has |
-//! | the same, estimated | any features | [`BitVector::jaccard`] | the same in a few bits for each feature, a little too much |
+//! | the same, estimated | any features | [`BitVector::jaccard`] | the same in a few bits for each feature, mostly too high |
 //! | cosine, vector space model | [`tokens`] or [`Words`] | [`Vector::cosine`] | whether the same words weigh most |
 //! | longest sentences | [`sentences`] | [`longest_sentences_hash`] | whether the three longest sentences are the same |
 //! | SimHash | features of a recipe | [`Fingerprinter`](crate::Fingerprinter), [`Fingerprint::distance`](crate::Fingerprint::distance) | the angle between the features, roughly |

@@ -9,7 +9,7 @@ use super::tokens::jaccard;
 /// The features of a text as a Bloom filter: each sets some bits of a vector, chosen by its hash.
 ///
 /// Two texts are compared by the bits that both have set. That estimates the Jaccard index of their
-/// sets of features in a fixed number of bits, and always too high, because different features set
+/// sets of features in a fixed number of bits, and on average too high, because different features set
 /// the same bits: with n features in each of two texts that share none, m bits and k hashes the
 /// Jaccard index of the bits comes to p / (2 − p), where p = 1 − e^(−kn/m) is the share of bits
 /// that are set. That is 0.24 with two bits for each feature, 0.03 with sixteen.

@@ -229,7 +229,7 @@ impl Comparison {
             "shingles, Bloom filter",
             decimal(self.bloom_jaccard),
             format!(
-                "the same estimated, too high, by {} bits each",
+                "the same estimated, mostly too high, by {} bits each",
                 grouped(self.bloom_bits.into())
             ),
         );

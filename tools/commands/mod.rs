@@ -5,6 +5,8 @@ mod check;
 mod compare;
 mod completions;
 mod distance;
+mod doctor;
+mod doctor_findings;
 mod export;
 mod get;
 mod hash;
@@ -63,6 +65,7 @@ enum Verb {
     Prune(prune::Prune),
     Watch(watch::Watch),
     Check(check::Check),
+    Doctor(doctor::Doctor),
     Backup(backup::Backup),
     Vacuum(vacuum::Vacuum),
     Export(export::Export),
@@ -84,6 +87,7 @@ impl Cli {
             Verb::Prune(prune) => prune.run(output),
             Verb::Watch(watch) => watch.run(output),
             Verb::Check(check) => check.run(output),
+            Verb::Doctor(doctor) => doctor.run(output),
             Verb::Backup(backup) => backup.run(output),
             Verb::Vacuum(vacuum) => vacuum.run(output),
             Verb::Export(export) => export.run(output),
