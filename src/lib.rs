@@ -37,7 +37,7 @@
 //!
 //! [`Database`] and [`Snapshot`] to store and ask, [`BulkLoad`] for millions of documents at a
 //! time, [`Fingerprinter`] for fingerprints without a database, [`simhash`] for how SimHash
-//! works, in five steps.
+//! works, in five steps, [`measure`] for what it is compared with.
 
 mod document;
 mod error;
@@ -48,6 +48,7 @@ mod block;
 mod hamming;
 
 mod feature;
+pub mod measure;
 #[allow(dead_code, reason = "similar search comes next")]
 mod minhash;
 mod recipe;
@@ -80,6 +81,9 @@ pub use fingerprint::{Fingerprint, Fingerprint128};
 pub use recipe::{Fingerprinter, Recipe, TextFingerprint};
 pub use retention::Retention;
 pub use snapshot::Snapshot;
+pub use store::diagnosis::{
+    BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, QueryLoad,
+};
 pub use store::stats::{Stats, TableStats};
 pub use ticket::Ticket;
 pub use transaction::Transaction;

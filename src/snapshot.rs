@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::query;
 use crate::store::View;
+use crate::store::diagnosis::{self, Diagnosis};
 use crate::store::stats::{self, Stats};
 
 /// Documents whose arrival is looked at before they are counted.
@@ -305,5 +306,43 @@ impl Snapshot {
     /// Reads every page of the packed tables.
     pub fn stats(&self) -> Result<Stats> {
         stats::stats(&self.view)
+    }
+
+    /// How evenly the fingerprints lie, which decides what a query costs: over the keys of each
+    /// block, each bit over 0 and 1, and how many documents share one. What it means, and from
+    /// where on something is wrong, `simdb-cli doctor` says.
+    ///
+    /// It is said of the tables: of changes that are still in the journal it says only how many
+    /// they are, and documents that are expired but not removed yet are counted.
+    ///
+    /// # Errors
+    /// Those of [`within`](Self::within).
+    ///
+    /// # Cost
+    /// Reads one of the tables, `block0`, from beginning to end: 16 bytes for each document and
+    /// what the chunks have free. 4 MiB of memory, however many documents there are.
+    ///
+    /// ```
+    /// use simdb::{Database, DocId, Fingerprint};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("docs.simdb");
+    /// let db = Database::create(&path)?;
+    /// for id in 0..100 {
+    ///     // Bit 0 is always 1, and many have the same fingerprint.
+    ///     db.insert(DocId(id), Fingerprint::from_bits(id / 10 * 0x1234_5678_9abc_def0 | 1))?;
+    /// }
+    /// // Closing a database brings what is in its journal into the tables.
+    /// drop(db);
+    /// let diagnosis = Database::open(&path)?.snapshot()?.diagnose()?;
+    ///
+    /// assert_eq!(diagnosis.distinct_fingerprints, 10);
+    /// assert_eq!(diagnosis.ones()[0], 10);
+    /// assert_eq!(diagnosis.duplicates.groups, 10);
+    /// assert_eq!(diagnosis.duplicates.largest[0].samples[0], DocId(0));
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn diagnose(&self) -> Result<Diagnosis> {
+        diagnosis::diagnose(&self.view)
     }
 }

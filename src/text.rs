@@ -13,9 +13,11 @@ use std::ops::Range;
 
 use jieba_rs::Jieba;
 
-pub(crate) use normalise::{Normaliser, SIMPLIFIED};
+pub use normalise::Normaliser;
+pub(crate) use normalise::{SIMPLIFIED, is_letter_or_digit, is_mark};
 pub(crate) use shingles::{
-    CJK_SHINGLE, cjk_characters, cjk_shingles, count_other_characters, other_shingles, shingles,
+    CJK_SHINGLE, cjk_characters, cjk_shingles, count_other_characters, is_cjk, other_shingles,
+    shingles,
 };
 pub(crate) use substance::says_something;
 

@@ -39,17 +39,19 @@ fn matches(line: &Value) -> Vec<(u64, u64)> {
         .collect()
 }
 
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 16] = [
     "stats",
     "get",
     "query",
     "hash",
     "distance",
+    "compare",
     "insert",
     "remove",
     "prune",
     "watch",
     "check",
+    "doctor",
     "backup",
     "vacuum",
     "export",
@@ -134,6 +136,7 @@ fn a_database_that_is_none_is_an_error_for_every_verb() {
             &["prune", database, "--older-than", "2d", "--dry-run"],
             &["watch", database],
             &["check", database],
+            &["doctor", database],
             &["backup", database, "copy.simdb"],
             &["vacuum", database],
             &["export", database],

@@ -6,6 +6,7 @@ pub(crate) mod bulk;
 pub(crate) mod check;
 mod chunk;
 pub(crate) mod copy;
+pub(crate) mod diagnosis;
 mod edit;
 mod fault;
 mod folder;

@@ -52,8 +52,22 @@ enum Rule {
 /// # Cost
 /// One table look-up per character, some hundred megabytes a second; a few dozen times as much
 /// for runs of characters that join with their neighbours, such as Arabic vowel marks. The tables
-/// take 264 KiB and some milliseconds to make.
-pub(crate) struct Normaliser {
+/// take 264 KiB and some milliseconds to make, so make one and share it.
+///
+/// # Source
+/// *Unicode Standard Annex #15, Unicode Normalization Forms* (NFKC); *The Unicode Standard*,
+/// section 3.13 (case folding). The same is what the recipes do to a text first.
+///
+/// # Examples
+///
+/// ```
+/// use simdb::measure::Normaliser;
+///
+/// let normaliser = Normaliser::new();
+/// assert_eq!(normaliser.letters("《漢語》 Ｖｅｒ．１！"), "汉语ver1");
+/// assert_eq!(normaliser.sentences("Hello,  World!"), "hello world ");
+/// ```
+pub struct Normaliser {
     basic: Box<[Rule; BASIC_PLANE]>,
     /// The letter that an ASCII character becomes, or 0 if it separates.
     ascii_letters: [u8; ASCII],
@@ -65,7 +79,8 @@ pub(crate) struct Normaliser {
 }
 
 impl Normaliser {
-    pub(crate) fn new() -> Self {
+    /// Makes the tables.
+    pub fn new() -> Self {
         let simplified: Vec<(char, char)> = SIMPLIFIED
             .lines()
             .filter(|line| !line.starts_with('#'))
@@ -103,13 +118,13 @@ impl Normaliser {
     }
 
     /// The letters and digits of the text, all separators removed.
-    pub(crate) fn letters(&self, text: &str) -> String {
+    pub fn letters(&self, text: &str) -> String {
         self.normalise::<false>(text)
     }
 
     /// The text with its separators, each run of them one space, for a segmenter that needs to
     /// know where words and clauses end. Of the characters `+ # & . _ % -` all are kept.
-    pub(crate) fn sentences(&self, text: &str) -> String {
+    pub fn sentences(&self, text: &str) -> String {
         self.normalise::<true>(text)
     }
 
@@ -322,6 +337,32 @@ impl Normaliser {
             _ => Rule::Separates,
         }
     }
+}
+
+impl Default for Normaliser {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The tables are the same for all.
+impl std::fmt::Debug for Normaliser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Normaliser").finish_non_exhaustive()
+    }
+}
+
+/// Letters and digits: the Unicode categories L and N.
+pub(crate) fn is_letter_or_digit(c: char) -> bool {
+    matches!(
+        c.general_category_group(),
+        GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number
+    )
+}
+
+/// Marks: the Unicode category M.
+pub(crate) fn is_mark(c: char) -> bool {
+    c.general_category_group() == GeneralCategoryGroup::Mark
 }
 
 /// Whether a mark belongs to no script of its own: accents, and what selects a glyph.

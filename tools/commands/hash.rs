@@ -1,16 +1,14 @@
 //! `simdb-cli hash`: the fingerprint of a text, and how it comes about.
 
-use std::io::Read;
-
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use simdb::{Feature, Fingerprinter, Recipe};
 
 use super::SAYS_TOO_LITTLE;
+use super::text_input::read_stdin;
 use crate::console::table::{Align, Table};
 use crate::console::{Answer, Output, note};
-use crate::formats::{MAX_TEXT_BYTES, utf8};
 
 /// Shows the fingerprint of a text, and with --explain its features
 ///
@@ -128,23 +126,4 @@ fn print(line: &HashLine, output: &mut Output) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The text on standard input, without the line feed that an editor or `echo` put at its end.
-fn read_stdin() -> Result<String> {
-    let mut bytes = Vec::new();
-    std::io::stdin()
-        .lock()
-        .take(MAX_TEXT_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
-        .context("cannot read <stdin>")?;
-    if bytes.len() > MAX_TEXT_BYTES {
-        bail!("the text on standard input has more than {MAX_TEXT_BYTES} bytes");
-    }
-    let text = match utf8(&bytes) {
-        Ok(text) => text,
-        Err(reason) => bail!("cannot read <stdin>: {reason}"),
-    };
-    let text = text.strip_suffix('\n').unwrap_or(text);
-    Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }

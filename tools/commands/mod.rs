@@ -2,8 +2,11 @@
 
 mod backup;
 mod check;
+mod compare;
 mod completions;
 mod distance;
+mod doctor;
+mod doctor_findings;
 mod export;
 mod get;
 mod hash;
@@ -15,6 +18,7 @@ mod query_file;
 mod query_search;
 mod remove;
 mod stats;
+mod text_input;
 mod vacuum;
 mod watch;
 mod watch_answers;
@@ -55,11 +59,13 @@ enum Verb {
     Query(query::Query),
     Hash(hash::Hash),
     Distance(distance::Distance),
+    Compare(compare::Compare),
     Insert(insert::Insert),
     Remove(remove::Remove),
     Prune(prune::Prune),
     Watch(watch::Watch),
     Check(check::Check),
+    Doctor(doctor::Doctor),
     Backup(backup::Backup),
     Vacuum(vacuum::Vacuum),
     Export(export::Export),
@@ -75,11 +81,13 @@ impl Cli {
             Verb::Query(query) => query.run(output),
             Verb::Hash(hash) => hash.run(output),
             Verb::Distance(distance) => distance.run(output),
+            Verb::Compare(compare) => compare.run(output),
             Verb::Insert(insert) => insert.run(output),
             Verb::Remove(remove) => remove.run(output),
             Verb::Prune(prune) => prune.run(output),
             Verb::Watch(watch) => watch.run(output),
             Verb::Check(check) => check.run(output),
+            Verb::Doctor(doctor) => doctor.run(output),
             Verb::Backup(backup) => backup.run(output),
             Verb::Vacuum(vacuum) => vacuum.run(output),
             Verb::Export(export) => export.run(output),

@@ -1,0 +1,221 @@
+//! `simdb-cli compare` as a user meets it.
+
+#[path = "common/tools.rs"]
+mod tools;
+
+use serde_json::json;
+use tools::Folder;
+
+const CAT: &str = "The cat sat on the mat.";
+const OTHER_CAT: &str = "the cat sat on a mat";
+const MUM: &str = "你妈妈喊你回家吃饭哦，回家罗回家罗";
+const OTHER_MUM: &str = "你妈妈叫你回家吃饭啦，回家罗回家罗";
+
+/// Asserts that two numbers are the same but for rounding.
+#[track_caller]
+fn assert_near(found: &serde_json::Value, expected: f64) {
+    let number = found.as_f64().expect("a number");
+    assert!(
+        (number - expected).abs() < 1e-9,
+        "{number} is not {expected}"
+    );
+}
+
+#[test]
+fn every_measure_of_the_worked_examples_is_what_is_counted_by_hand() {
+    let folder = Folder::new();
+    let line = folder
+        .cli(&["compare", MUM, OTHER_MUM, "--json"])
+        .ends(0)
+        .one_json();
+    // 2 of 16 characters that are no punctuation.
+    assert_near(&line["edit_similarity"], 14.0 / 16.0);
+    assert_near(&line["shingle_jaccard"], 8.0 / 16.0);
+    assert_near(&line["cosine_tokens"], 32.0 / 34.0);
+    // Only single characters differ: the words are the same.
+    assert_near(&line["cosine_words"], 1.0);
+    assert_near(&line["cosine_words_tf_idf"], 1.0);
+    assert_eq!(line["longest_sentences_equal"], json!(false));
+    assert_eq!(line["recipe"], json!("ngram"));
+    assert_eq!(line["simhash64"]["reliable"], json!(true));
+    assert!(line["bloom_jaccard"].as_f64() >= line["shingle_jaccard"].as_f64());
+
+    let line = folder
+        .cli(&["compare", CAT, OTHER_CAT, "--json"])
+        .ends(0)
+        .one_json();
+    // thecatsatonthemat, thecatsatonamat: 17 characters, 3 edits.
+    assert_near(&line["edit_similarity"], 14.0 / 17.0);
+    assert_near(&line["shingle_jaccard"], 3.0 / 7.0);
+    assert_near(&line["cosine_tokens"], 0.75_f64.sqrt());
+    // the, on and a are not counted: what is left is the same.
+    assert_near(&line["cosine_words_tf_idf"], 1.0);
+
+    let unrelated = folder
+        .cli(&["compare", CAT, "we all scream for ice cream", "--json"])
+        .ends(0)
+        .one_json();
+    for measure in [
+        "shingle_jaccard",
+        "cosine_tokens",
+        "cosine_words",
+        "cosine_words_tf_idf",
+    ] {
+        assert_eq!(unrelated[measure], json!(0.0), "{measure}");
+    }
+    assert!(unrelated["simhash64"]["distance"].as_u64() > line["simhash64"]["distance"].as_u64());
+}
+
+#[test]
+fn the_distances_are_those_of_hash_and_distance() {
+    let folder = Folder::new();
+    for recipe in ["ngram", "jieba"] {
+        let arguments = ["compare", MUM, OTHER_MUM, "--recipe", recipe, "--json"];
+        let line = folder.cli(&arguments).ends(0).one_json();
+        assert_eq!(line["recipe"], json!(recipe));
+        for (bits, name) in [("64", "simhash64"), ("128", "simhash128")] {
+            let [one, other] = [MUM, OTHER_MUM].map(|text| {
+                let hash = folder.cli(&["hash", text, "--recipe", recipe, "--bits", bits]);
+                hash.ends(0).stdout.trim().to_owned()
+            });
+            let distance = folder.cli(&["distance", &one, &other]).ends(0).stdout;
+            assert_eq!(
+                line[name]["distance"].to_string(),
+                distance.trim(),
+                "{recipe} {bits}"
+            );
+        }
+    }
+    // Three distinct words: too few for the recipe jieba.
+    let arguments = ["compare", MUM, OTHER_MUM, "--recipe", "jieba"];
+    assert!(
+        folder
+            .cli(&arguments)
+            .ends(0)
+            .stdout
+            .contains("means nothing")
+    );
+}
+
+#[test]
+fn the_table_has_a_row_for_each_measure() {
+    let folder = Folder::new();
+    let table = folder.cli(&["compare", CAT, OTHER_CAT]).ends(0).stdout;
+    let rows: Vec<&str> = table.lines().collect();
+    for (row, starts, holds) in [
+        (0, "SimHash, 64 bits", "recipe ngram"),
+        (1, "SimHash, 128 bits", "of 64"),
+        (2, "edit similarity", "0.824  3 edits"),
+        (3, "shingles, Jaccard", "0.429"),
+        (4, "shingles, Bloom filter", "128 bits"),
+        (5, "tokens, cosine", "0.866"),
+        (6, "words, cosine", "  0."),
+        (7, "words, tf-idf cosine", "1.000"),
+        (8, "longest sentences", "no  the 3"),
+    ] {
+        assert!(rows[row].starts_with(starts), "{table}");
+        assert!(rows[row].contains(holds), "{holds:?}: {table}");
+    }
+    assert_eq!(rows.len(), 9, "{table}");
+}
+
+#[test]
+fn cosmetic_differences_are_none() {
+    let folder = Folder::new();
+    let line = folder
+        .cli(&["compare", "漢語，ＯＮＥ！", "汉语 one", "--json"])
+        .ends(0)
+        .one_json();
+    for measure in [
+        "edit_similarity",
+        "shingle_jaccard",
+        "bloom_jaccard",
+        "cosine_tokens",
+        "cosine_words",
+    ] {
+        assert_eq!(line[measure], json!(1.0), "{measure}");
+    }
+    assert_eq!(line["longest_sentences_equal"], json!(true));
+    assert_eq!(line["simhash64"]["distance"], json!(0));
+}
+
+#[test]
+fn empty_texts_are_alike_and_like_no_other() {
+    let folder = Folder::new();
+    for (one, other, expected) in [("", "...", 1.0), ("", "something else", 0.0)] {
+        let line = folder
+            .cli(&["compare", one, other, "--json"])
+            .ends(0)
+            .one_json();
+        for measure in [
+            "edit_similarity",
+            "shingle_jaccard",
+            "bloom_jaccard",
+            "cosine_tokens",
+            "cosine_words",
+        ] {
+            assert_eq!(line[measure], json!(expected), "{measure} of {other:?}");
+        }
+        assert_eq!(line["longest_sentences_equal"], json!(expected == 1.0));
+        assert_eq!(line["simhash64"]["reliable"], json!(false));
+    }
+}
+
+#[test]
+fn texts_come_from_files_and_from_standard_input() {
+    let folder = Folder::new();
+    let given = folder
+        .cli(&["compare", MUM, OTHER_MUM, "--json"])
+        .ends(0)
+        .stdout;
+    folder.write("one.txt", MUM);
+    folder.write("other.txt", format!("{OTHER_MUM}\r\n"));
+    let files = ["compare", "--files", "one.txt", "other.txt", "--json"];
+    assert_eq!(folder.cli(&files).ends(0).stdout, given);
+    for files in [["-", "other.txt"], ["other.txt", "-"]] {
+        let arguments = ["compare", "--files", files[0], files[1], "--json"];
+        assert_eq!(
+            folder.cli_from(&arguments, MUM.as_bytes()).ends(0).stdout,
+            given
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_an_error() {
+    let folder = Folder::new();
+    folder.write("latin1.txt", b"caf\xe9");
+    folder.write("text.txt", "a text");
+    folder
+        .cli(&["compare", "--files", "-", "-"])
+        .fails(&["standard input holds one text"]);
+    folder
+        .cli(&["compare", "--files", "text.txt", "missing.txt"])
+        .fails(&["missing.txt"]);
+    folder
+        .cli(&["compare", "--files", "text.txt", "latin1.txt"])
+        .fails(&["latin1.txt", "UTF-8"]);
+    folder
+        .cli(&["compare", "a", "b", "--recipe", "cake"])
+        .fails(&["cake", "ngram"]);
+    assert_eq!(folder.cli(&["compare", "alone"]).ends(2).stdout, "");
+}
+
+#[test]
+fn texts_that_are_too_long_for_edits_are_compared_by_the_rest() {
+    let folder = Folder::new();
+    folder.write("one.txt", "一二三四五六七八九十".repeat(40_000));
+    folder.write("other.txt", "一二三四五六七八九百".repeat(40_000));
+    let line = folder
+        .cli(&["compare", "--files", "one.txt", "other.txt", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(line["edit_similarity"], json!(null));
+    // Eight pairs are in both, and each has two more.
+    assert_near(&line["shingle_jaccard"], 8.0 / 12.0);
+    let table = folder
+        .cli(&["compare", "--files", "one.txt", "other.txt"])
+        .ends(0)
+        .stdout;
+    assert!(table.contains("too long"), "{table}");
+}
