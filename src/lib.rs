@@ -54,6 +54,7 @@ mod minhash;
 mod recipe;
 pub mod simhash;
 mod text;
+mod verify;
 
 mod store;
 
@@ -87,6 +88,7 @@ pub use store::diagnosis::{
 pub use store::stats::{Stats, TableStats};
 pub use ticket::Ticket;
 pub use transaction::Transaction;
+pub use verify::{Likeness, Resemblance};
 
 /// The README's example is a test.
 #[cfg(doctest)]

@@ -14,6 +14,8 @@
 //! A. Broder, *On the resemblance and containment of documents*, SEQUENCES 1997 (the minima);
 //! J. Leskovec, A. Rajaraman, J. Ullman, *Mining of Massive Datasets*, section 3.4 (the bands).
 
+use std::ops::Range;
+
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::feature::{LEAST_SHINGLES, Tally};
@@ -99,12 +101,10 @@ impl Banding {
         let (short, long) = kinds(normalised.chars().count());
         let mut bands = Vec::new();
         if short {
-            let hashes = distinct_shingles::<SHORT_SHINGLE>(&normalised);
-            self.push_bands(&hashes, &mut bands);
+            self.push_bands(&distinct_shingles(&normalised, 0), &mut bands);
         }
         if long {
-            let hashes = distinct_shingles::<LONG_SHINGLE>(&normalised);
-            self.push_bands(&hashes, &mut bands);
+            self.push_bands(&distinct_shingles(&normalised, LONG_CHARACTERS), &mut bands);
         }
         // Texts of CJK alone have the same bands either way.
         bands.sort_unstable();
@@ -136,10 +136,17 @@ pub(crate) fn wording_key(text: &str, normalised: &str) -> u64 {
     }
 }
 
-fn distinct_shingles<const LENGTH: usize>(normalised: &str) -> Vec<u64> {
+/// The hashes of the shingles of a normalised text, each once, as a text of so many characters is
+/// cut.
+pub(crate) fn distinct_shingles(normalised: &str, characters: usize) -> Vec<u64> {
     let bytes = normalised.as_bytes();
     let mut tally = Tally::with_room(bytes.len().min(MOST_FIRST_ROOM));
-    shingles::<LENGTH>(normalised, |range| tally.add((xxh3_64(&bytes[range]), ())));
+    let add = |range: Range<usize>| tally.add((xxh3_64(&bytes[range]), ()));
+    if characters < LONG_CHARACTERS {
+        shingles::<SHORT_SHINGLE>(normalised, add);
+    } else {
+        shingles::<LONG_SHINGLE>(normalised, add);
+    }
     tally.finish().hashes
 }
 
