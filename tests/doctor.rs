@@ -225,7 +225,7 @@ fn a_biased_bit_is_found_and_a_slightly_biased_one_is_not() {
     // A 1 in nine of ten, and in six of ten.
     let biased = |place: u64| {
         let (mostly, slightly) = (
-            random(place + (1 << 40)) % 10 > 0,
+            random(place + (1 << 40)) % 10 >= 1,
             random(place + (1 << 41)) % 10 > 3,
         );
         random(place) & !(1 << 60 | 1 << 3) | u64::from(mostly) << 60 | u64::from(slightly) << 3

@@ -36,7 +36,7 @@ use crate::console::{Answer, Output, note};
 /// Looks into a near-duplicate database, asks it, and makes small changes by hand.
 ///
 /// Exit codes: 0 done, or found; 1 a plain no (nothing within the radius, no such document,
-/// damage found); 2 it could not be done.
+/// damage found, something needs attention); 2 it could not be done.
 #[derive(Debug, Parser)]
 #[command(
     name = "simdb-cli",
