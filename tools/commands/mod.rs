@@ -13,6 +13,9 @@ mod query;
 mod query_batch;
 mod query_file;
 mod query_search;
+mod recipe;
+mod recipe_cases;
+mod recipe_test;
 mod remove;
 mod stats;
 mod vacuum;
@@ -28,6 +31,7 @@ use clap::{Args, Parser, Subcommand};
 use simdb::{Database, Error};
 
 use crate::console::{Answer, Output, note};
+use crate::options::RecipeOptions;
 
 /// Looks into a near-duplicate database, asks it, and makes small changes by hand.
 ///
@@ -54,6 +58,7 @@ enum Verb {
     Get(get::Get),
     Query(query::Query),
     Hash(hash::Hash),
+    Recipe(recipe::RecipeVerb),
     Distance(distance::Distance),
     Insert(insert::Insert),
     Remove(remove::Remove),
@@ -74,6 +79,7 @@ impl Cli {
             Verb::Get(get) => get.run(output),
             Verb::Query(query) => query.run(output),
             Verb::Hash(hash) => hash.run(output),
+            Verb::Recipe(recipe) => recipe.run(output),
             Verb::Distance(distance) => distance.run(output),
             Verb::Insert(insert) => insert.run(output),
             Verb::Remove(remove) => remove.run(output),
@@ -101,6 +107,9 @@ struct Documents {
     /// The ids
     #[arg(required = true, value_name = "ID")]
     ids: Vec<u64>,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
 }
 
 /// Says that there is no such document, which is a plain no.
@@ -111,13 +120,14 @@ fn not_stored(id: u64) -> Answer {
 
 /// Opens a database for reading, so that several can do so at once. A file that was not closed
 /// cleanly must be repaired first, which only a writer can; then it is opened as one.
-fn open_to_read(path: &Path) -> Result<Database> {
-    let refused = match Database::open_read_only(path) {
+fn open_to_read(path: &Path, recipe: &RecipeOptions) -> Result<Database> {
+    let builder = recipe.builder()?;
+    let refused = match builder.clone().open_read_only(path) {
         Ok(database) => return Ok(database),
         Err(refused) => refused,
     };
     match refused {
-        Error::NotClosed { .. } | Error::Corrupt { .. } => match Database::open(path) {
+        Error::NotClosed { .. } | Error::Corrupt { .. } => match builder.open(path) {
             Ok(database) => {
                 note(format_args!(
                     "{} was not closed cleanly; it has been repaired",
