@@ -96,7 +96,8 @@ impl Builder {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotADatabase`], [`Error::FormatVersion`],
-    /// [`Error::RecipeMismatch`], [`Error::Locked`], [`Error::Corrupt`].
+    /// [`Error::RecipeMismatch`], [`Error::RecipeFiles`] if its recipe was given files and is not
+    /// named here with them, [`Error::Locked`], [`Error::Corrupt`].
     ///
     /// # Cost
     /// About a millisecond, after a crash too.
@@ -136,7 +137,7 @@ impl Builder {
             retention.window_ms()?;
         }
         Ok(Header {
-            recipe: self.recipe.unwrap_or_default().description(),
+            recipe: self.recipe.clone().unwrap_or_default().description(),
             keep_texts: self.keep_texts,
             frozen: self.frozen,
             retention: self.retention,

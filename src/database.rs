@@ -8,7 +8,7 @@ use crate::change::{Change, Outcome};
 use crate::document::{DocId, Document, Match, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::recipe::{Fingerprinter, Recipe, TextFingerprint};
+use crate::recipe::{Described, Fingerprinter, Recipe, TextFingerprint};
 use crate::retention::Retention;
 use crate::snapshot::Snapshot;
 use crate::store::{self, Header, Store};
@@ -81,27 +81,33 @@ impl Database {
             stored: stored.clone(),
             asked,
         };
-        let recipe = Recipe::all()
-            .into_iter()
-            .find(|recipe| recipe.description() == *stored);
-        let settings = match (recipe, asked) {
-            (Some(recipe), Some(asked)) if recipe != *asked => {
-                return Err(mismatch(asked.description()));
-            }
-            (None, Some(asked)) => return Err(mismatch(asked.description())),
-            (None, None) => {
-                let known: Vec<String> = Recipe::all().iter().map(Recipe::description).collect();
-                return Err(mismatch(format!(
-                    "any this simdb knows ({})",
-                    known.join("; ")
-                )));
-            }
-            (Some(recipe), _) => Settings {
-                recipe,
-                keep_texts: *keep_texts,
-                retention: *retention,
-                frozen: *frozen,
+        let recipe = match asked {
+            Some(asked) if asked.description() == *stored => asked.clone(),
+            Some(asked) => return Err(mismatch(asked.description())),
+            None => match Recipe::described(stored) {
+                Described::Recipe(recipe) => recipe,
+                Described::NeedsFiles { recipe, needed } => {
+                    return Err(Error::RecipeFiles {
+                        path: store.path().to_path_buf(),
+                        recipe: recipe.to_string(),
+                        needed,
+                    });
+                }
+                Described::Unknown => {
+                    let known: Vec<String> =
+                        Recipe::all().iter().map(Recipe::description).collect();
+                    return Err(mismatch(format!(
+                        "any this simdb knows ({})",
+                        known.join("; ")
+                    )));
+                }
             },
+        };
+        let settings = Settings {
+            recipe,
+            keep_texts: *keep_texts,
+            retention: *retention,
+            frozen: *frozen,
         };
         Ok(Self {
             store: Arc::new(store),
@@ -122,31 +128,37 @@ impl Database {
     }
 
     /// What makes fingerprints by the recipe of this database. The first call gets it ready,
-    /// which for recipe `jieba` takes about a tenth of a second.
+    /// which for recipes `jieba` and `cppjieba` takes about a tenth of a second.
     pub fn fingerprinter(&self) -> &Fingerprinter {
         self.fingerprinter
-            .get_or_init(|| Fingerprinter::new(self.settings.recipe))
+            .get_or_init(|| Fingerprinter::new(self.settings.recipe.clone()))
     }
 
     /// The fingerprint of a text by the recipe of this database.
-    pub fn fingerprint(&self, text: &str) -> TextFingerprint {
+    ///
+    /// # Errors
+    /// [`Error::NoTexts`] if its recipe is `weighted`, and by no other.
+    pub fn fingerprint(&self, text: &str) -> Result<TextFingerprint> {
         self.fingerprinter().fingerprint(text)
     }
 
     /// The document that a text makes in this database: its fingerprint, and the text itself if
     /// texts are kept.
-    pub fn document(&self, id: DocId, text: &str) -> Document {
+    ///
+    /// # Errors
+    /// [`Error::NoTexts`] if its recipe is `weighted`, and by no other.
+    pub fn document(&self, id: DocId, text: &str) -> Result<Document> {
         let TextFingerprint {
             fingerprint,
             reliable,
-        } = self.fingerprint(text);
-        Document {
+        } = self.fingerprint(text)?;
+        Ok(Document {
             id,
             fingerprint,
             reliable,
             arrival: None,
             text: self.settings.keep_texts.then(|| text.to_owned()),
-        }
+        })
     }
 
     /// Stores a fingerprint under a new id, durably.
@@ -160,9 +172,9 @@ impl Database {
     /// Stores a text under a new id, durably, and returns its fingerprint.
     ///
     /// # Errors
-    /// Those of [`insert`](Self::insert).
+    /// Those of [`insert`](Self::insert) and [`fingerprint`](Self::fingerprint).
     pub fn insert_text(&self, id: DocId, text: &str) -> Result<TextFingerprint> {
-        let document = self.document(id, text);
+        let document = self.document(id, text)?;
         let Document {
             fingerprint,
             reliable,
@@ -196,9 +208,9 @@ impl Database {
     /// fingerprint replaced.
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply).
+    /// Those of [`apply`](Self::apply) and [`fingerprint`](Self::fingerprint).
     pub fn upsert_text(&self, id: DocId, text: &str) -> Result<Option<Fingerprint>> {
-        self.upsert_document(self.document(id, text))
+        self.upsert_document(self.document(id, text)?)
     }
 
     fn upsert_document(&self, document: Document) -> Result<Option<Fingerprint>> {
@@ -227,9 +239,9 @@ impl Database {
     /// fingerprint. A text whose fingerprint says nothing is always stored.
     ///
     /// # Errors
-    /// Those of [`insert_unique`](Self::insert_unique).
+    /// Those of [`insert_unique`](Self::insert_unique) and [`fingerprint`](Self::fingerprint).
     pub fn insert_unique_text(&self, id: DocId, text: &str, radius: u32) -> Result<Insertion> {
-        self.insert_unique_document(self.document(id, text), radius)
+        self.insert_unique_document(self.document(id, text)?, radius)
     }
 
     fn insert_unique_document(&self, document: Document, radius: u32) -> Result<Insertion> {

@@ -84,6 +84,68 @@ pub enum Error {
         asked: String,
     },
 
+    /// The file was created with a recipe that was given a dictionary, idf values or stop words,
+    /// and is opened without them. The database keeps their hashes, not the files.
+    #[error(
+        "cannot open {}: its recipe {recipe} was given files of its own, by xxh3_64: {needed}; \
+         name the recipe and give it the same files",
+        path.display()
+    )]
+    RecipeFiles {
+        /// The file.
+        path: PathBuf,
+        /// Name and version of the recipe.
+        recipe: String,
+        /// What each of the files is, and its `xxh3_64` in hexadecimal.
+        needed: String,
+    },
+
+    /// A recipe was to be given something that it has no use for, or that it does not understand.
+    #[error("the recipe {recipe} does not take {what}")]
+    RecipeOption {
+        /// Name and version of the recipe.
+        recipe: String,
+        /// What it does not take, and which recipe does or why not.
+        what: String,
+    },
+
+    /// A dictionary, a table of idf values or a list of stop words is not what it should be.
+    #[error("cannot use {name}: line {line}: {what}; mend the file")]
+    WordFile {
+        /// What the caller calls it: the path of the file, as a rule.
+        name: String,
+        /// The line that is wrong, counted from 1.
+        line: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+
+    /// A fingerprint of a text was asked of a recipe that knows only features and weights.
+    #[error(
+        "the recipe {recipe} makes no fingerprints of texts; give it features and their weights, \
+         or store fingerprints"
+    )]
+    NoTexts {
+        /// Name and version of the recipe.
+        recipe: String,
+    },
+
+    /// A fingerprint of 128 bits was asked of a recipe whose hash function has fewer.
+    #[error("the recipe {recipe} makes fingerprints of 64 bits only")]
+    Only64Bits {
+        /// Name and version of the recipe.
+        recipe: String,
+    },
+
+    /// A feature has a weight with which nothing can be reckoned. Nothing was changed.
+    #[error("feature {place} has the weight {weight}; a weight is a number from 0 to 2^40")]
+    InvalidWeight {
+        /// Which feature of the list, counted from 1.
+        place: usize,
+        /// Its weight.
+        weight: f64,
+    },
+
     /// There is no recipe of that name.
     #[error("there is no recipe {name:?}; known are {known}")]
     UnknownRecipe {

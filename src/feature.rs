@@ -1,8 +1,14 @@
 //! Tokens to weighted, hashed features.
 
+mod exact_idf;
 mod idf;
+mod lookup3;
+mod string_hash;
 
-pub(crate) use idf::{Idf, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS};
+pub(crate) use exact_idf::{CPPJIEBA_STOP_WORDS, EXACT_WEIGHTS, ExactIdf};
+pub(crate) use idf::{Idf, MOST_IDF, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS};
+pub(crate) use lookup3::hashlittle2;
+pub(crate) use string_hash::string_hash;
 
 /// What a weight of 1 is in fixed point: weights are integers, so that sums are exact and the
 /// order in which they are added never matters.
@@ -11,14 +17,14 @@ pub(crate) const WEIGHT_UNIT: i64 = 1024;
 /// A feature of a text: what is hashed and carries a weight.
 ///
 /// Made by [`Fingerprinter::features`](crate::Fingerprinter::features).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Feature {
-    /// The shingle or word itself, normalised.
+    /// The shingle or word itself, as the recipe hashes it.
     pub token: String,
-    /// Its weight in fixed point, in units of 1/1024. At least 1.
-    pub weight: i64,
-    /// The 64 bits that vote for the bits of the fingerprint: `xxh3_64`, seed 0, of the token's
-    /// UTF-8 bytes.
+    /// Its weight, above 0: 1 + ln tf (`ngram`), tf × idf (`jieba`, `cppjieba`), or how often it
+    /// occurs. By `ngram` and `jieba` a multiple of 1/1024, so that sums are exact.
+    pub weight: f64,
+    /// The 64 bits that vote for the bits of the fingerprint.
     pub hash: u64,
 }
 

@@ -21,7 +21,7 @@
 //! // Everything is still there when the file is opened again.
 //! drop(db);
 //! let db = Database::open(folder.path().join("news.simdb"))?;
-//! let query = db.fingerprint("three cats sat on the mat, and would not be moved by anyone");
+//! let query = db.fingerprint("three cats sat on the mat, and would not be moved by anyone")?;
 //! let matches = db.within(query.fingerprint, 3)?;
 //! assert_eq!(matches[0].id, DocId(2));
 //! # Ok::<(), simdb::Error>(())

@@ -1,10 +1,14 @@
 //! Text to normalised text to tokens.
 //!
 //! Two ways to cut a text: [`shingles`], overlapping runs of characters, which need no dictionary
-//! and no separators; and [`Words`], the words jieba-rs finds. Both hand out byte ranges, so that
-//! no token is copied until someone wants to read it.
+//! and no separators; and [`Words`], the words jieba-rs finds, or [`MixedWords`], those that
+//! cppjieba would. All hand out byte ranges, so that no token is copied until someone wants to
+//! read it.
 
 mod ascii;
+mod character_class;
+mod lower;
+mod mixed;
 mod normalise;
 mod shingles;
 mod substance;
@@ -13,6 +17,9 @@ use std::ops::Range;
 
 use jieba_rs::Jieba;
 
+pub(crate) use character_class::CharacterClass;
+pub(crate) use lower::{LOWER, Lower, is_word_character};
+pub(crate) use mixed::{MixedWords, USER_WORDS};
 pub use normalise::Normaliser;
 pub(crate) use normalise::{SIMPLIFIED, is_letter_or_digit, is_mark};
 pub(crate) use shingles::{
@@ -31,13 +38,21 @@ pub(crate) const MOST_PIECE_BYTES: usize = 1 << 16;
 /// Letters of other scripts come out one by one, so they give no words.
 pub(crate) struct Words {
     jieba: Jieba,
+    /// Whether some of the words are such that what is plain ASCII must be looked up as well.
+    has_plain_words: bool,
 }
 
+/// A word of a dictionary, and how often it was seen; without a number, as often as it takes to
+/// find the word whole.
+pub(crate) type DictionaryWord = (String, Option<u32>);
+
 impl Words {
-    /// Loads the dictionary, which takes about a tenth of a second and 50 MB.
-    pub(crate) fn new() -> Self {
+    /// Loads the dictionary, which takes about a tenth of a second and 50 MB, and adds these words
+    /// to it. What the dictionary says of them goes.
+    pub(crate) fn new(added: &[DictionaryWord]) -> Self {
         Self {
-            jieba: Jieba::new(),
+            jieba: dictionary(added),
+            has_plain_words: added.iter().any(|(word, _)| ascii::is_plain(word)),
         }
     }
 
@@ -53,7 +68,7 @@ impl Words {
             let mut waiting = start;
             let mut at = start;
             for block in text[start..end].split(' ') {
-                if ascii::is_plain(block) {
+                if ascii::is_plain(block) && !self.has_plain_words {
                     self.cut(text, waiting..at, &mut word);
                     waiting = at + block.len();
                     ascii::words(block, |range| word(at + range.start..at + range.end));
@@ -84,6 +99,15 @@ impl Words {
     }
 }
 
+/// The dictionary of jieba-rs and these words.
+fn dictionary(added: &[DictionaryWord]) -> Jieba {
+    let mut jieba = Jieba::new();
+    for (word, count) in added {
+        jieba.add_word(word, count.map(|count| count as usize), None);
+    }
+    jieba
+}
+
 /// Where the piece of a text that starts at `start` ends: after the last space that fits, since no
 /// word reaches across a space; without one, wherever the piece is full.
 fn piece_end(text: &str, start: usize) -> usize {
@@ -105,7 +129,7 @@ mod tests {
 
     #[test]
     fn words_are_jieba_words_of_two_characters_and_more() {
-        let words = Words::new();
+        let words = Words::new(&[]);
         let text = "我来到北京清华大学 version 3.14";
         let mut found = Vec::new();
         words.for_each(text, |range| found.push(&text[range]));
@@ -114,7 +138,7 @@ mod tests {
 
     #[test]
     fn words_are_the_same_however_long_the_text() {
-        let words = Words::new();
+        let words = Words::new(&[]);
         let sentence = "海量数据 hamming 相似度计算 ";
         let text = sentence.repeat(MOST_PIECE_BYTES / 10);
         let mut found = Vec::new();

@@ -1,6 +1,8 @@
 //! Parts of a command line that more than one verb has: where the parts of a document are found,
 //! what a new database is like, what to do about a bad record.
 
+mod recipe;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,6 +12,8 @@ use simdb::{Builder, Recipe, Retention, Settings};
 
 use crate::console::{duration, parse_duration};
 use crate::formats::Fields;
+
+pub use recipe::RecipeOptions;
 
 /// Where the parts of a document are found.
 #[derive(Debug, Args)]
@@ -94,9 +98,8 @@ impl FieldNames {
 /// What is fixed when a database is created.
 #[derive(Debug, Args)]
 pub struct NewDatabase {
-    /// The way from text to fingerprint: ngram or jieba [default: ngram]
-    #[arg(long, value_name = "NAME", help_heading = "New database")]
-    pub recipe: Option<String>,
+    #[command(flatten)]
+    pub recipe: RecipeOptions,
 
     /// Keep the texts, so that matches can be shown
     #[arg(long, help_heading = "New database")]
@@ -126,7 +129,7 @@ pub struct NewDatabase {
 impl NewDatabase {
     /// The recipe asked for, if one is.
     pub fn recipe(&self) -> Result<Option<Recipe>> {
-        Ok(self.recipe.as_deref().map(Recipe::by_name).transpose()?)
+        self.recipe.recipe()
     }
 
     /// The settings of a database that is created so, to be given documents with the times that
@@ -197,7 +200,7 @@ pub fn created_without(path: &Path, option: &str) -> anyhow::Error {
 /// A builder that creates a database with these settings.
 pub fn with_settings(builder: Builder, settings: &Settings) -> Builder {
     let builder = builder
-        .recipe(settings.recipe)
+        .recipe(settings.recipe.clone())
         .keep_texts(settings.keep_texts)
         .frozen(settings.frozen);
     match settings.retention {

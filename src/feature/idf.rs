@@ -2,6 +2,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::WEIGHT_UNIT;
+
 /// The inverse document frequencies of jieba-rs, in fixed point, compressed with zstd.
 ///
 /// jieba-rs has the same table behind its feature `tfidf`, but answers only for whole texts, and
@@ -20,9 +22,12 @@ const STOP_WORD: u16 = 0;
 /// An exclusive bound of the size of the table as text.
 const MOST_TEXT_BYTES: usize = 4 << 20;
 
-/// The slots of the table: twice as many as there are words, and a power of two.
-const SLOT_BITS: u32 = 19;
-const SLOTS: usize = 1 << SLOT_BITS;
+/// The least slots of a table: twice as many as there are words in ours, and a power of two.
+/// Never fewer, since a slot keeps all of a hash but the bits that choose it.
+const LEAST_SLOTS: usize = 1 << 19;
+
+/// The largest frequency that a slot can hold.
+pub(crate) const MOST_IDF: f64 = 63.0;
 
 /// The bits of a hash that a slot keeps beside the weight. The others choose the slot.
 const TAG_MASK: u64 = u64::MAX << u16::BITS;
@@ -30,30 +35,44 @@ const TAG_MASK: u64 = u64::MAX << u16::BITS;
 /// Inverse document frequencies in fixed point, 1024 for 1, by the hash of the word.
 ///
 /// A slot holds the upper 48 bits of the hash and 16 bits of weight, so a look-up of a word
-/// that is not there touches one cache line as a rule. The lower 19 bits of the hash are where
-/// the search for it starts; together they are the whole hash.
+/// that is not there touches one cache line as a rule. The lower bits of the hash, 19 at least, are
+/// where the search for it starts; together they are the whole hash.
 pub(crate) struct Idf {
     slots: Box<[u64]>,
+    /// The weight of a word that is not there.
+    unknown: u16,
 }
 
 impl Idf {
-    /// Unpacks the table: 4 MiB, some ten milliseconds.
-    pub(crate) fn new() -> Self {
-        let text = zstd::bulk::decompress(WORD_WEIGHTS, MOST_TEXT_BYTES)
-            .expect("the table is part of the program");
-        let text = String::from_utf8(text).expect("the table is part of the program");
+    /// Unpacks our own tables: 4 MiB, some ten milliseconds. Those that are given take their place.
+    ///
+    /// Frequencies lie above 0 and are [`MOST_IDF`] at most; of a word that is given twice the last
+    /// one counts.
+    pub(crate) fn new(given: Option<&[(String, f64)]>, stop_words: Option<&[String]>) -> Self {
+        let slots = given.map_or(0, |given| 2 * given.len());
+        let slots = slots + stop_words.map_or(0, |words| 2 * words.len());
         let mut idf = Self {
-            slots: vec![u64::MAX; SLOTS].into_boxed_slice(),
+            slots: vec![u64::MAX; slots.next_power_of_two().max(LEAST_SLOTS)].into_boxed_slice(),
+            unknown: UNKNOWN_WORD,
         };
-        for word in words(STOP_WORDS) {
-            idf.insert(xxh3_64(word.as_bytes()), STOP_WORD);
+        match stop_words {
+            None => words(STOP_WORDS).for_each(|word| idf.insert(word, STOP_WORD)),
+            Some(given) => given.iter().for_each(|word| idf.insert(word, STOP_WORD)),
         }
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            let mut fields = line.split(' ');
-            let weight = fields.next().and_then(|weight| weight.parse().ok());
-            let weight = weight.expect("a line starts with its weight");
-            for word in fields {
-                idf.insert(xxh3_64(word.as_bytes()), weight);
+        match given {
+            None => for_each_weight(|word, weight| idf.insert(word, weight)),
+            Some(given) => {
+                let mut weights: Vec<_> =
+                    given.iter().map(|&(_, idf)| in_fixed_point(idf)).collect();
+                for ((word, _), &weight) in given.iter().zip(&weights).rev() {
+                    idf.insert(word, weight);
+                }
+                weights.sort_unstable();
+                // As in jieba.
+                idf.unknown = weights
+                    .get(weights.len() / 2)
+                    .copied()
+                    .unwrap_or(UNKNOWN_WORD);
             }
         }
         idf
@@ -65,7 +84,7 @@ impl Idf {
     /// at a time; a search at a time, it waits for each.
     #[inline]
     pub(crate) fn first_slot(&self, hash: u64) -> u64 {
-        self.slots[hash as usize % SLOTS]
+        self.slots[hash as usize & (self.slots.len() - 1)]
     }
 
     /// The weight of the word with this hash, given its first slot; nothing for a stop word.
@@ -75,17 +94,19 @@ impl Idf {
             first_slot as u16
         } else {
             self.find(hash)
-                .map_or(UNKNOWN_WORD, |slot| self.slots[slot] as u16)
+                .map_or(self.unknown, |slot| self.slots[slot] as u16)
         };
         (weight != STOP_WORD).then_some(i64::from(weight))
     }
 
     /// Keeps the weight that was inserted first, so stop words come before the table.
-    fn insert(&mut self, hash: u64, weight: u16) {
+    fn insert(&mut self, word: &str, weight: u16) {
+        let hash = xxh3_64(word.as_bytes());
+        let mask = self.slots.len() - 1;
         if self.find(hash).is_none() {
-            let mut slot = hash as usize % SLOTS;
+            let mut slot = hash as usize & mask;
             while self.slots[slot] != u64::MAX {
-                slot = (slot + 1) % SLOTS;
+                slot = (slot + 1) & mask;
             }
             self.slots[slot] = hash & TAG_MASK | u64::from(weight);
         }
@@ -93,7 +114,8 @@ impl Idf {
 
     #[inline]
     fn find(&self, hash: u64) -> Option<usize> {
-        let mut slot = hash as usize % SLOTS;
+        let mask = self.slots.len() - 1;
+        let mut slot = hash as usize & mask;
         loop {
             let held = self.slots[slot];
             if held == u64::MAX {
@@ -102,9 +124,34 @@ impl Idf {
             if held & TAG_MASK == hash & TAG_MASK {
                 return Some(slot);
             }
-            slot = (slot + 1) % SLOTS;
+            slot = (slot + 1) & mask;
         }
     }
+}
+
+/// A frequency as the table holds it: above that of a stop word.
+fn in_fixed_point(idf: f64) -> u16 {
+    (idf * WEIGHT_UNIT as f64).round().max(1.0) as u16
+}
+
+/// Hands out the words of our table and their weights.
+pub(super) fn for_each_weight(mut word: impl FnMut(&str, u16)) {
+    for line in unpacked(WORD_WEIGHTS)
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+    {
+        let mut fields = line.split(' ');
+        let weight = fields.next().and_then(|weight| weight.parse().ok());
+        let weight = weight.expect("a line starts with its weight");
+        fields.for_each(|field| word(field, weight));
+    }
+}
+
+/// The text of a table that is built in.
+pub(super) fn unpacked(table: &[u8]) -> String {
+    let text = zstd::bulk::decompress(table, MOST_TEXT_BYTES);
+    let text = text.ok().and_then(|text| String::from_utf8(text).ok());
+    text.expect("the table is part of the program")
 }
 
 /// The words of a list in which lines starting with `#` are comments.
@@ -143,7 +190,7 @@ mod tests {
 
     #[test]
     fn weights_are_those_of_jieba() {
-        let (idf, original) = (Idf::new(), original());
+        let (idf, original) = (Idf::new(None, None), original());
         for word in [
             "美国",
             "飞碟",
@@ -162,7 +209,7 @@ mod tests {
     fn every_word_of_the_table_is_found_and_none_weighs_nothing() {
         let text = zstd::bulk::decompress(WORD_WEIGHTS, MOST_TEXT_BYTES).unwrap();
         let text = String::from_utf8(text).unwrap();
-        let idf = Idf::new();
+        let idf = Idf::new(None, None);
         let mut count = 0;
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (expected, words) = line.split_once(' ').unwrap();
@@ -180,8 +227,23 @@ mod tests {
     }
 
     #[test]
+    fn tables_that_are_given_take_the_place_of_ours() {
+        let given = [("飞碟", 2.5), ("美国", 1e-9), ("飞碟", 3.5), ("雇员", 7.0)];
+        let given = given.map(|(word, idf)| (word.to_owned(), idf));
+        let idf = Idf::new(Some(&given), Some(&["雇员".to_owned()]));
+        assert_eq!(weight(&idf, "飞碟"), Some(3584));
+        assert_eq!(weight(&idf, "美国"), Some(1));
+        assert_eq!(weight(&idf, "雇员"), None);
+        assert_eq!(
+            weight(&idf, "我们"),
+            Some(3584),
+            "the third of four in order"
+        );
+    }
+
+    #[test]
     fn stop_words_have_no_weight() {
-        let idf = Idf::new();
+        let idf = Idf::new(None, None);
         for word in ["我们", "the", "因为"] {
             assert_eq!(weight(&idf, word), None, "{word}");
         }

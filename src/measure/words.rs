@@ -44,8 +44,8 @@ impl Words {
     pub fn new() -> Self {
         Self {
             normaliser: Normaliser::new(),
-            segmenter: Segmenter::new(),
-            idf: Idf::new(),
+            segmenter: Segmenter::new(&[]),
+            idf: Idf::new(None, None),
         }
     }
 

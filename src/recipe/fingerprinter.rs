@@ -5,36 +5,35 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use super::ngram;
-use super::{KEYWORDS, Kind, LEAST_KEYWORDS, Recipe};
-use crate::feature::{Counted, Feature, Idf, LogWeights, Tally, Weights};
+use super::cppjieba::{self, Cppjieba};
+use super::jieba::{self, Jieba};
+use super::list::{self, Merging};
+use super::python_simhash::{self, PythonSimhash};
+use super::weighed::Weighed;
+use super::{Kind, Recipe, Script, java_string_hash, ngram, weighted};
+use crate::error::{Error, Result};
+use crate::feature::{Feature, LEAST_SHINGLES, LogWeights, WEIGHT_UNIT, Weights, string_hash};
 use crate::fingerprint::{Fingerprint, Fingerprint128};
 use crate::simhash::fingerprint_of;
-use crate::text::{Normaliser, Words};
-
-/// The room a tally has at first, at most. It grows with the distinct tokens, not with the text.
-const MOST_FIRST_ROOM: usize = 1 << 14;
-
-/// Fewer bytes of text than there are for each distinct word, as a rule.
-const BYTES_PER_WORD: usize = 8;
+use crate::text::Normaliser;
 
 /// The fingerprint of a text, and whether it says anything about the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextFingerprint {
-    /// The fingerprint. That of a text without features is 0.
+    /// The fingerprint. That of a text without features is 0, or what the software that the recipe
+    /// equals makes of it.
     pub fingerprint: Fingerprint,
     /// Whether the text has enough features for its fingerprint to mean anything.
     ///
     /// `false` for a text
-    /// - with fewer than 5 distinct features (`jieba`: fewer than 4), where one changed character
-    ///   replaces most of them, and unrelated texts soon share most of them;
-    /// - without a letter, or without two different words (`ngram`): numbers and single words that
-    ///   differ in one place are no near-duplicates, however much of them is the same;
+    /// - with fewer than 5 distinct features (4 where features are words), where one changed
+    ///   character replaces most of them, and unrelated texts soon share most of them;
     /// - in which one feature weighs at least as much as all others together, since it decides
     ///   every bit alone: any two texts it dominates would be equal;
-    /// - that only repeats itself (`ngram`: fewer than 32 distinct features that occur twice on
-    ///   average, fewer than 100 that occur four times, or fewer than 5,000 that occur eight times):
-    ///   it would match every text that repeats the same phrase, however often.
+    /// - that only repeats itself (`ngram`, `python-simhash`: few distinct features that occur many
+    ///   times on average): it would match every text that repeats the same phrase, however often;
+    /// - without a letter, or without two different words (`ngram`): numbers and single words that
+    ///   differ in one place are no near-duplicates, however much of them is the same.
     ///
     /// Such a fingerprint is as deterministic as any other, but should never make its text a
     /// near-duplicate of another.
@@ -46,12 +45,12 @@ pub struct TextFingerprint {
 /// Usable alone, without a database. It has no mutable state, so one can serve all threads. The
 /// fingerprint of a text depends on nothing but the text and the recipe: not on the machine, the
 /// thread, or the texts seen before. (One reservation: where jieba-rs chooses between two
-/// segmentations it compares sums of logarithms that the platform computes, so for recipe `jieba`
-/// a tie within the last digit may fall otherwise on another platform.)
+/// segmentations it compares sums of logarithms that the platform computes, so for recipes `jieba`
+/// and `cppjieba` a tie within the last digit may fall otherwise on another platform.)
 ///
 /// # Cost
-/// To make one: some milliseconds for `ngram`, about a tenth of a second and 60 MB for `jieba`,
-/// so make one and share it. A fingerprint takes time in proportion to the text, and memory
+/// To make one: some milliseconds for most recipes, about a tenth of a second and 60 MB for `jieba`
+/// and `cppjieba`, so make one and share it. A fingerprint takes time in proportion to the text, and memory
 /// for the normalised text and its distinct features.
 ///
 /// # Examples
@@ -60,17 +59,18 @@ pub struct TextFingerprint {
 /// use simdb::{Fingerprinter, Recipe};
 ///
 /// let fingerprinter = Fingerprinter::new(Recipe::ngram());
-/// let original = fingerprinter.fingerprint("你妈妈喊你回家吃饭哦，回家罗回家罗");
-/// let edited = fingerprinter.fingerprint("你妈妈叫你回家吃饭啦，回家罗回家罗");
-/// let unrelated = fingerprinter.fingerprint("The cat sat on the mat.");
+/// let original = fingerprinter.fingerprint("你妈妈喊你回家吃饭哦，回家罗回家罗")?;
+/// let edited = fingerprinter.fingerprint("你妈妈叫你回家吃饭啦，回家罗回家罗")?;
+/// let unrelated = fingerprinter.fingerprint("The cat sat on the mat.")?;
 ///
 /// assert!(original.reliable);
 /// let near = original.fingerprint.distance(edited.fingerprint);
 /// assert!(near < original.fingerprint.distance(unrelated.fingerprint));
 ///
 /// // Width, punctuation and traditional characters make no difference at all.
-/// let cosmetic = fingerprinter.fingerprint("你媽媽喊你回家吃飯哦!! 回家羅、回家羅");
+/// let cosmetic = fingerprinter.fingerprint("你媽媽喊你回家吃飯哦!! 回家羅、回家羅")?;
 /// assert_eq!(cosmetic, original);
+/// # Ok::<(), simdb::Error>(())
 /// ```
 ///
 /// # Source
@@ -86,28 +86,35 @@ pub struct Fingerprinter {
 /// What a recipe needs beside the normaliser.
 enum Method {
     Ngram(LogWeights),
-    Jieba(Words, Idf),
-}
-
-/// The features of a text, as ranges of its normalised form.
-pub(super) struct Weighed<P> {
-    pub(super) normalised: String,
-    pub(super) hashes: Vec<u64>,
-    pub(super) weights: Weights,
-    pub(super) places: Vec<P>,
-    pub(super) reliable: bool,
+    Jieba(Jieba),
+    PythonSimhash(PythonSimhash),
+    Cppjieba(Cppjieba),
+    JavaStringHash,
+    Weighted,
 }
 
 impl Fingerprinter {
     /// Makes the recipe ready.
     pub fn new(recipe: Recipe) -> Self {
-        let method = match recipe.0 {
-            Kind::NgramV2 => Method::Ngram(LogWeights::new()),
-            Kind::JiebaV1 => Method::Jieba(Words::new(), Idf::new()),
+        let normaliser = match &recipe.0 {
+            Kind::NgramV2(Script::Apart) | Kind::JiebaV1(Script::Apart, _) => {
+                Normaliser::keeping_traditional()
+            }
+            _ => Normaliser::new(),
+        };
+        let method = match &recipe.0 {
+            Kind::NgramV2(_) => Method::Ngram(LogWeights::new()),
+            Kind::JiebaV1(_, files) => Method::Jieba(Jieba::new(&normaliser, files)),
+            Kind::PythonSimhashV1(letters) => {
+                Method::PythonSimhash(PythonSimhash::new(letters.clone()))
+            }
+            Kind::CppjiebaV1(top, files) => Method::Cppjieba(Cppjieba::new(*top, files)),
+            Kind::JavaStringHashV1 => Method::JavaStringHash,
+            Kind::WeightedV1 => Method::Weighted,
         };
         Self {
             recipe,
-            normaliser: Normaliser::new(),
+            normaliser,
             method,
         }
     }
@@ -118,64 +125,204 @@ impl Fingerprinter {
     }
 
     /// The fingerprint of a text, and whether it is reliable.
-    pub fn fingerprint(&self, text: &str) -> TextFingerprint {
-        let weighed = self.weigh(text, |_| ());
-        TextFingerprint {
-            fingerprint: Fingerprint::from_bits(fingerprint_of(&weighed.hashes, &weighed.weights)),
-            reliable: weighed.reliable,
+    ///
+    /// # Errors
+    /// [`Error::NoTexts`] for the recipe `weighted`, and for no other, whatever the text.
+    pub fn fingerprint(&self, text: &str) -> Result<TextFingerprint> {
+        if let Method::Cppjieba(method) = &self.method {
+            return self.fingerprint_tokens(&method.keywords(text));
         }
+        let weighed = self.weigh(text, |_| ())?;
+        let bits = self.merge(&weighed.hashes, &weighed.weights);
+        Ok(TextFingerprint {
+            fingerprint: Fingerprint::from_bits(bits),
+            reliable: weighed.reliable,
+        })
     }
 
     /// The fingerprint of 128 bits, from the same features and weights.
     ///
-    /// A feature votes with its `xxh3_128`, bit for bit; neither half of the result is the
-    /// fingerprint of 64 bits, whose votes come from `xxh3_64`.
-    pub fn fingerprint128(&self, text: &str) -> Fingerprint128 {
-        let weighed = self.weigh(text, |range| range);
-        let bytes = weighed.normalised.as_bytes();
-        let hashes = weighed
-            .places
-            .iter()
-            .map(|place| xxh3_128(&bytes[place.clone()]));
-        let hashes: Vec<_> = hashes.collect();
+    /// By `ngram` and `jieba` a feature votes with its `xxh3_128`, bit for bit; neither half of the
+    /// result is the fingerprint of 64 bits, whose votes come from `xxh3_64`. By `python-simhash`
+    /// and `java-string-hash` the lower half is.
+    ///
+    /// # Errors
+    /// [`Error::Only64Bits`] for the recipe `cppjieba`, [`Error::NoTexts`] for `weighted`.
+    pub fn fingerprint128(&self, text: &str) -> Result<Fingerprint128> {
+        let weighed = self.weigh(text, |range| range)?;
+        let tokens = weighed.places.iter();
+        let hashes = tokens.map(|place| self.hash128(&weighed.normalised[place.clone()]));
+        let hashes = hashes.collect::<Result<Vec<_>>>()?;
         let half = |shift| {
             let half: Vec<_> = hashes.iter().map(|hash| (hash >> shift) as u64).collect();
-            u128::from(fingerprint_of(&half, &weighed.weights))
+            u128::from(self.merge(&half, &weighed.weights))
         };
-        Fingerprint128::from_bits(half(64) << 64 | half(0))
+        Ok(Fingerprint128::from_bits(half(64) << 64 | half(0)))
     }
 
     /// The features of a text that its fingerprint is made of, the heaviest first, ties in the
-    /// order of their tokens.
+    /// order of their tokens (`cppjieba`: in the order in which they are added up). Each is there
+    /// once.
+    ///
+    /// # Errors
+    /// [`Error::NoTexts`] for the recipe `weighted`.
     ///
     /// ```
     /// use simdb::{Fingerprinter, Recipe};
     ///
-    /// let features = Fingerprinter::new(Recipe::ngram()).features("回家罗回家罗！");
+    /// let features = Fingerprinter::new(Recipe::ngram()).features("回家罗回家罗！")?;
     /// let tokens: Vec<_> = features.iter().map(|f| (f.token.as_str(), f.weight)).collect();
-    /// // Twice gives 1024 × (1 + ln 2), once 1024; a single character counts for seven tenths.
-    /// assert_eq!(tokens[..3], [("回家", 1734), ("家罗", 1734), ("回", 1214)]);
+    /// // Twice gives 1 + ln 2, to the nearest 1/1024; a single character counts for seven tenths.
+    /// let (pair, character) = (1734.0 / 1024.0, 1214.0 / 1024.0);
+    /// assert_eq!(tokens[..3], [("回家", pair), ("家罗", pair), ("回", character)]);
+    /// # Ok::<(), simdb::Error>(())
     /// ```
-    pub fn features(&self, text: &str) -> Vec<Feature> {
-        let weighed = self.weigh(text, |range| range);
+    pub fn features(&self, text: &str) -> Result<Vec<Feature>> {
+        if let Method::Cppjieba(method) = &self.method {
+            let features = method.keywords(text).into_iter();
+            let features = features.map(|(token, weight)| Feature {
+                token: token.to_owned(),
+                weight,
+                hash: self.hash(token),
+            });
+            return Ok(features.collect());
+        }
+        let weighed = self.weigh(text, |range| range)?;
+        let unit = match &self.method {
+            Method::Ngram(_) | Method::Jieba(_) => WEIGHT_UNIT as f64,
+            _ => 1.0,
+        };
         let weights = weighed.weights.each();
         let features = weighed.hashes.into_iter().zip(weights).zip(weighed.places);
         let features = features.map(|((hash, weight), place)| Feature {
             token: weighed.normalised[place].to_owned(),
-            weight,
+            weight: weight as f64 / unit,
             hash,
         });
         let mut features: Vec<_> = features.collect();
-        features
-            .sort_unstable_by(|a, b| b.weight.cmp(&a.weight).then_with(|| a.token.cmp(&b.token)));
-        features
+        features.sort_unstable_by(|a, b| {
+            let heavier = b.weight.total_cmp(&a.weight);
+            heavier.then_with(|| a.token.cmp(&b.token))
+        });
+        Ok(features)
     }
 
-    /// The text as the recipe compares it: letters, digits and marks only, in the normal form
-    /// NFKC, with case folded and traditional characters simplified.
+    /// The fingerprint of features with the weights given: their tokens are hashed, merged and
+    /// signed as the recipe says. The tokens are taken as they are, nothing is normalised; one
+    /// that is there twice votes twice.
     ///
-    /// Normalising a normalised text changes nothing. For the recipe `jieba`, which needs the
-    /// separators to find the words, this is the text without them.
+    /// For the features and weights of a text in the order of [`features`](Self::features) it is
+    /// the fingerprint of the text. By `cppjieba`, `java-string-hash` and `python-simhash` sums are
+    /// doubles as in the original, so the order of the list can matter where weights are fractions;
+    /// by the others it never does.
+    ///
+    /// It is reliable if there are as many distinct features as in a text that is, and none weighs
+    /// as much as all others together.
+    ///
+    /// # Errors
+    /// [`Error::InvalidWeight`] for a weight that is negative, above 2^40, or no number.
+    ///
+    /// ```
+    /// use simdb::{Fingerprinter, Recipe};
+    ///
+    /// let weighted = Fingerprinter::new(Recipe::weighted());
+    /// let song = [("tempo 120", 2.0), ("key d minor", 1.5), ("oboe", 0.7), ("live", 0.4)];
+    /// let louder = [("live", 0.5), ("oboe", 0.7), ("tempo 120", 2.0), ("key d minor", 1.5)];
+    /// let made = weighted.fingerprint_tokens(&song)?;
+    /// assert!(made.reliable);
+    /// assert!(made.fingerprint.distance(weighted.fingerprint_tokens(&louder)?.fingerprint) < 8);
+    ///
+    /// let refused = weighted.fingerprint("a text").unwrap_err();
+    /// assert!(refused.to_string().contains("no fingerprints of texts"));
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn fingerprint_tokens<T: AsRef<str>>(
+        &self,
+        features: &[(T, f64)],
+    ) -> Result<TextFingerprint> {
+        let hashed = features
+            .iter()
+            .map(|(token, weight)| (self.hash(token.as_ref()), *weight));
+        self.fingerprint_hashes(&hashed.collect::<Vec<_>>())
+    }
+
+    /// The same of 128 bits.
+    ///
+    /// # Errors
+    /// [`Error::Only64Bits`] for the recipe `cppjieba`; [`Error::InvalidWeight`].
+    pub fn fingerprint128_tokens<T: AsRef<str>>(
+        &self,
+        features: &[(T, f64)],
+    ) -> Result<Fingerprint128> {
+        list::check(features.iter().map(|&(_, weight)| weight))?;
+        let hashed = features
+            .iter()
+            .map(|(token, weight)| Ok((self.hash128(token.as_ref())?, *weight)));
+        let hashed = hashed.collect::<Result<Vec<_>>>()?;
+        Ok(Fingerprint128::from_bits(list::merge::<128>(
+            self.merging(),
+            &hashed,
+        )))
+    }
+
+    /// The same of features that are given by their hashes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidWeight`].
+    ///
+    /// ```
+    /// use simdb::{Fingerprinter, Recipe};
+    ///
+    /// let weighted = Fingerprinter::new(Recipe::weighted());
+    /// let made = weighted.fingerprint_hashes(&[(0b0011, 1.0), (0b0101, 1.0), (0b1001, 1.5)])?;
+    /// assert_eq!(made.fingerprint.bits(), 0b0001);
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn fingerprint_hashes(&self, features: &[(u64, f64)]) -> Result<TextFingerprint> {
+        list::check(features.iter().map(|&(_, weight)| weight))?;
+        let wide = features
+            .iter()
+            .map(|&(hash, weight)| (u128::from(hash), weight));
+        let wide: Vec<_> = wide.collect();
+        let bits = list::merge::<64>(self.merging(), &wide) as u64;
+        Ok(TextFingerprint {
+            fingerprint: Fingerprint::from_bits(bits),
+            reliable: list::is_reliable(&wide, self.least_features()),
+        })
+    }
+
+    /// The 64 bits that a token votes with.
+    pub fn hash(&self, token: &str) -> u64 {
+        match &self.method {
+            Method::PythonSimhash(_) => python_simhash::hash(token.as_bytes()) as u64,
+            Method::Cppjieba(_) => cppjieba::hash(token.as_bytes()),
+            Method::JavaStringHash => string_hash(token) as u64,
+            Method::Ngram(_) | Method::Jieba(_) | Method::Weighted => xxh3_64(token.as_bytes()),
+        }
+    }
+
+    /// The 128 bits that a token votes with.
+    ///
+    /// # Errors
+    /// [`Error::Only64Bits`] for the recipe `cppjieba`.
+    pub fn hash128(&self, token: &str) -> Result<u128> {
+        match &self.method {
+            Method::PythonSimhash(_) => Ok(python_simhash::hash(token.as_bytes())),
+            Method::Cppjieba(_) => Err(self.only_64_bits()),
+            Method::JavaStringHash => Ok(string_hash(token)),
+            Method::Ngram(_) | Method::Jieba(_) | Method::Weighted => {
+                Ok(xxh3_128(token.as_bytes()))
+            }
+        }
+    }
+
+    /// The text as the recipe compares it.
+    ///
+    /// By `ngram` and `jieba`: letters, digits and marks only, in the normal form NFKC, with case
+    /// folded and traditional characters simplified. For the recipe `jieba`, which needs the
+    /// separators to find the words, this is the text without them. By `python-simhash`: letters,
+    /// digits and `_` in lower case. By the others the text as it is. Normalising a normalised text
+    /// changes nothing.
     ///
     /// ```
     /// use simdb::{Fingerprinter, Recipe};
@@ -184,71 +331,87 @@ impl Fingerprinter {
     /// assert_eq!(fingerprinter.normalise("《漢語》 Ｖｅｒ．１！"), "汉语ver1");
     /// ```
     pub fn normalise(&self, text: &str) -> String {
-        self.normaliser.letters(text)
+        match &self.method {
+            Method::Ngram(_) | Method::Jieba(_) => self.normaliser.letters(text),
+            Method::PythonSimhash(method) => method.normalise(text),
+            Method::Cppjieba(_) | Method::JavaStringHash | Method::Weighted => text.to_owned(),
+        }
+    }
+
+    /// The words that a text is cut into, in its order, before any is left out: for `cppjieba`,
+    /// whose words may differ from those of the original. Nothing for other recipes.
+    pub fn words<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        match &self.method {
+            Method::Cppjieba(method) => method.words(text),
+            _ => Vec::new(),
+        }
     }
 
     /// The features of a text, each with what `place_of` makes of where it first occurs.
-    fn weigh<P: Clone>(&self, text: &str, place_of: impl Fn(Range<usize>) -> P) -> Weighed<P> {
+    fn weigh<P: Clone>(
+        &self,
+        text: &str,
+        place_of: impl Fn(Range<usize>) -> P,
+    ) -> Result<Weighed<P>> {
+        let listed = match &self.method {
+            Method::Ngram(weights) => {
+                return Ok(ngram::weigh(&self.normaliser, weights, text, place_of));
+            }
+            Method::Jieba(method) => return Ok(method.weigh(&self.normaliser, text, place_of)),
+            Method::PythonSimhash(method) => method.weigh(text),
+            Method::JavaStringHash => java_string_hash::weigh(text),
+            Method::Cppjieba(_) => return Err(self.only_64_bits()),
+            Method::Weighted => {
+                let recipe = self.recipe.to_string();
+                return Err(Error::NoTexts { recipe });
+            }
+        };
+        Ok(Weighed {
+            normalised: listed.normalised,
+            hashes: listed.hashes,
+            weights: listed.weights,
+            places: listed.places.into_iter().map(place_of).collect(),
+            reliable: listed.reliable,
+        })
+    }
+
+    /// The fast way from exact weights to a fingerprint.
+    fn merge(&self, hashes: &[u64], weights: &Weights) -> u64 {
         match &self.method {
-            Method::Ngram(weights) => ngram::weigh(&self.normaliser, weights, text, place_of),
-            Method::Jieba(words, idf) => self.weigh_keywords(text, words, idf, place_of),
+            // A tie is a 1 for a recipe if it is a 0 for the recipe of opposite votes.
+            Method::JavaStringHash => {
+                let opposite: Vec<_> = hashes.iter().map(|hash| !hash).collect();
+                !fingerprint_of(&opposite, weights)
+            }
+            _ => fingerprint_of(hashes, weights),
         }
     }
 
-    fn weigh_keywords<P>(
-        &self,
-        text: &str,
-        words: &Words,
-        idf: &Idf,
-        place_of: impl Fn(Range<usize>) -> P,
-    ) -> Weighed<P> {
-        let normalised = self.normaliser.sentences(text);
-        let bytes = normalised.as_bytes();
-        let mut tally = first_tally(normalised.len() / BYTES_PER_WORD);
-        words.for_each(&normalised, |range| {
-            tally.add((xxh3_64(&bytes[range.clone()]), range))
-        });
+    /// How a list of features is merged.
+    fn merging(&self) -> Merging {
+        match &self.method {
+            Method::Ngram(_) | Method::Jieba(_) | Method::Weighted => Merging::Exact,
+            Method::PythonSimhash(_) => Merging::Numpy,
+            Method::Cppjieba(_) => Merging::Doubles,
+            Method::JavaStringHash => Merging::DoublesTiesOne,
+        }
+    }
 
-        let Counted {
-            hashes,
-            counts,
-            places,
-            ..
-        } = tally.finish();
-        let slots: Vec<_> = hashes.iter().map(|&hash| idf.first_slot(hash)).collect();
-        let mut keywords = Vec::with_capacity(hashes.len());
-        for (index, (&hash, slot)) in hashes.iter().zip(slots).enumerate() {
-            let Some(weight) = idf.weight(hash, slot) else {
-                continue;
-            };
-            // Characters that connect, such as `--`, are no word by themselves.
-            let says_something = bytes[places[index].clone()]
-                .iter()
-                .any(|b| !b.is_ascii() || b.is_ascii_alphanumeric());
-            if says_something {
-                keywords.push((weight.saturating_mul(counts[index] as i64), index));
-            }
+    /// Fewer distinct features than this say nothing.
+    fn least_features(&self) -> usize {
+        match &self.method {
+            Method::Ngram(_) => LEAST_SHINGLES,
+            Method::Jieba(_) => jieba::LEAST_KEYWORDS,
+            Method::PythonSimhash(_) => python_simhash::LEAST_WINDOWS,
+            Method::Cppjieba(_) => cppjieba::LEAST_KEYWORDS,
+            Method::JavaStringHash => java_string_hash::LEAST_TOKENS,
+            Method::Weighted => weighted::LEAST_FEATURES,
         }
-        if keywords.len() > KEYWORDS {
-            // Heaviest first, ties by token: an order in which no two are equal.
-            keywords.select_nth_unstable_by(KEYWORDS, |a, b| {
-                let token = |index: usize| &bytes[places[index].clone()];
-                b.0.cmp(&a.0).then_with(|| token(a.1).cmp(token(b.1)))
-            });
-            keywords.truncate(KEYWORDS);
-        }
-        let weights = Weights::of(keywords.iter().map(|&(weight, _)| weight));
-        let reliable = keywords.len() >= LEAST_KEYWORDS && !weights.one_outweighs_the_rest();
-        Weighed {
-            hashes: keywords.iter().map(|&(_, index)| hashes[index]).collect(),
-            places: keywords
-                .iter()
-                .map(|&(_, index)| place_of(places[index].clone()))
-                .collect(),
-            weights,
-            normalised,
-            reliable,
-        }
+    }
+
+    fn only_64_bits(&self) -> Error {
+        let recipe = self.recipe.to_string();
+        Error::Only64Bits { recipe }
     }
 }
 
@@ -259,10 +422,6 @@ impl fmt::Debug for Fingerprinter {
             .field("recipe", &self.recipe)
             .finish_non_exhaustive()
     }
-}
-
-pub(super) fn first_tally<P: Clone>(most_distinct: usize) -> Tally<P> {
-    Tally::with_room(most_distinct.min(MOST_FIRST_ROOM))
 }
 
 #[cfg(test)]
@@ -288,66 +447,106 @@ mod tests {
             &phrase,
             &letters,
         ] {
-            assert!(!ngram.fingerprint(text).reliable, "{text:?}");
+            assert!(!ngram.fingerprint(text).unwrap().reliable, "{text:?}");
         }
         for text in [
             "生存还是毁灭呢",
             "to be or not to be",
             "一二三四五，上山打老虎",
         ] {
-            assert!(ngram.fingerprint(text).reliable, "{text:?}");
+            assert!(ngram.fingerprint(text).unwrap().reliable, "{text:?}");
         }
 
         let jieba = Fingerprinter::new(Recipe::jieba());
         let one_word = "美国 ".repeat(30) + "飞碟 雇员 灰色";
         for text in ["", "好的", "我们的，就是你们的", "--- +++ ...", &one_word] {
-            assert!(!jieba.fingerprint(text).reliable, "{text:?}");
+            assert!(!jieba.fingerprint(text).unwrap().reliable, "{text:?}");
         }
         let text = "美国51区雇员称内部有9架飞碟，曾看见灰色外星人";
-        assert!(jieba.fingerprint(text).reliable);
+        assert!(jieba.fingerprint(text).unwrap().reliable);
+    }
+
+    /// All recipes that take texts.
+    fn text_recipes() -> impl Iterator<Item = Fingerprinter> {
+        let recipes = Recipe::all().into_iter().filter(Recipe::takes_texts);
+        recipes.map(Fingerprinter::new)
     }
 
     #[test]
-    fn a_text_without_features_gives_zero() {
-        for recipe in Recipe::all() {
-            let fingerprinter = Fingerprinter::new(recipe);
-            assert_eq!(fingerprinter.fingerprint("…").fingerprint.bits(), 0);
-            assert_eq!(fingerprinter.fingerprint128("…").bits(), 0);
-            assert!(fingerprinter.features("…").is_empty());
+    fn a_text_without_features_gives_zero_or_what_the_original_makes_of_it() {
+        for fingerprinter in text_recipes() {
+            let made = fingerprinter.fingerprint("").unwrap();
+            let name = fingerprinter.recipe().name();
+            let expected = match name {
+                // The MD5 of nothing.
+                "python-simhash" => 0xe980_0998_ecf8_427e,
+                "java-string-hash" => u64::MAX,
+                _ => 0,
+            };
+            assert_eq!(made.fingerprint.bits(), expected, "{name}");
+            assert!(!made.reliable, "{name}");
+            let features = fingerprinter.features("").unwrap().len();
+            assert_eq!(features, usize::from(name == "python-simhash"), "{name}");
         }
     }
 
     #[test]
     fn the_features_give_the_fingerprint_back() {
-        use crate::simhash::{merge, sign, weigh};
-
         let text = "美国51区雇员称内部有9架飞碟，曾看见灰色外星人。The cat sat on the mat.";
-        for recipe in Recipe::all() {
-            let fingerprinter = Fingerprinter::new(recipe);
-            let features = fingerprinter.features(text);
-            assert!(features.is_sorted_by_key(|f| (std::cmp::Reverse(f.weight), f.token.clone())));
-            let votes = features
-                .iter()
-                .map(|f| weigh::<64>(u128::from(f.hash), f.weight));
-            let fingerprint = fingerprinter.fingerprint(text).fingerprint;
-            assert_eq!(sign(merge(votes)), u128::from(fingerprint.bits()));
-            let wide = features
-                .iter()
-                .map(|f| weigh::<128>(xxh3_128(f.token.as_bytes()), f.weight));
-            assert_eq!(sign(merge(wide)), fingerprinter.fingerprint128(text).bits());
+        for fingerprinter in text_recipes() {
+            let name = fingerprinter.recipe().name();
+            let features = fingerprinter.features(text).unwrap();
+            assert!(features.is_sorted_by_key(|f| -f.weight), "{name}");
+            let tokens = features.iter().map(|f| (f.token.as_str(), f.weight));
+            let tokens: Vec<_> = tokens.collect();
+            let made = fingerprinter.fingerprint(text).unwrap();
+            assert_eq!(
+                fingerprinter.fingerprint_tokens(&tokens).unwrap(),
+                made,
+                "{name}"
+            );
+            let hashes: Vec<_> = features.iter().map(|f| (f.hash, f.weight)).collect();
+            assert_eq!(
+                fingerprinter.fingerprint_hashes(&hashes).unwrap(),
+                made,
+                "{name}"
+            );
+            let wide = fingerprinter.fingerprint128(text);
+            match fingerprinter.fingerprint128_tokens(&tokens) {
+                Ok(expected) => assert_eq!(wide.unwrap(), expected, "{name}"),
+                Err(_) => assert!(matches!(wide, Err(Error::Only64Bits { .. })), "{name}"),
+            }
         }
     }
 
     #[test]
+    fn a_recipe_without_texts_says_so() {
+        let weighted = Fingerprinter::new(Recipe::weighted());
+        let refused = Err(Error::NoTexts {
+            recipe: "weighted v1".to_owned(),
+        });
+        let said = |result: Result<()>| result.map_err(|error| error.to_string());
+        let refused = said(refused);
+        assert_eq!(said(weighted.fingerprint("text").map(drop)), refused);
+        assert_eq!(said(weighted.fingerprint128("text").map(drop)), refused);
+        assert_eq!(said(weighted.features("text").map(drop)), refused);
+    }
+
+    #[test]
     fn keywords_are_the_twenty_heaviest() {
-        let jieba = Fingerprinter::new(Recipe::jieba());
+        let by_words = Fingerprinter::new(Recipe::jieba());
         let text = "今天纽约的天气真好啊，京华大酒店的张尧经理吃了一只北京烤鸭。\
                     后天纽约的天气不好，昨天纽约的天气也不好，北京烤鸭真好吃";
-        let tokens: Vec<_> = jieba.features(text).into_iter().map(|f| f.token).collect();
+        let tokens: Vec<_> = by_words
+            .features(text)
+            .unwrap()
+            .into_iter()
+            .map(|f| f.token)
+            .collect();
         assert_eq!(tokens[..3], ["北京烤鸭", "纽约", "天气"]);
 
         let long: String = (0..200).map(|i| format!("word{i} ")).collect();
-        assert_eq!(jieba.features(&long).len(), KEYWORDS);
+        assert_eq!(by_words.features(&long).unwrap().len(), jieba::KEYWORDS);
     }
 
     #[test]

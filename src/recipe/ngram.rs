@@ -16,7 +16,8 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::fingerprinter::{Weighed, first_tally};
+use super::weighed::{Weighed, first_tally};
+use super::{SIMHASH, Script, normaliser};
 use crate::feature::{LEAST_SHINGLES, LogWeights, REPETITIVE, WEIGHT_UNIT, Weights, says_enough};
 use crate::text::{
     CJK_SHINGLE, Normaliser, cjk_characters, cjk_shingles, count_other_characters, other_shingles,
@@ -38,17 +39,19 @@ const SHORT_CHARACTERS: usize = 1024;
 /// So many times as long, it is long.
 const LONG_TIMES: usize = 8;
 
-/// What the description says after the normaliser.
-pub(super) fn description() -> String {
+/// What the description says after the name.
+pub(super) fn description(script: Script) -> String {
     let repetitive = REPETITIVE
         .map(|(fewer, times)| format!("below {fewer} distinct occurring {times} times each"));
     format!(
-        "letters, digits and marks of one script; shingles of {CJK_SHINGLE} in runs of CJK, and of \
-         1 at {CHARACTER_SHARE}/1024; of {SHORT_SHINGLE} and {LONG_SHINGLE} in other runs, short \
-         runs whole, the share of the latter growing with the logarithm of the other characters \
-         from {SHORT_CHARACTERS} to {LONG_TIMES} times as many; weight round(1024 (1 + ln tf)), ln \
-         by libm 0.2.16, times the share in 1024ths, rounded; unreliable without two different \
-         words and a letter, below {LEAST_SHINGLES} distinct, if one outweighs the rest, or {}",
+        "{}; letters, digits and marks of one script; shingles of {CJK_SHINGLE} in runs of CJK, \
+         and of 1 at {CHARACTER_SHARE}/1024; of {SHORT_SHINGLE} and {LONG_SHINGLE} in other runs, \
+         short runs whole, the share of the latter growing with the logarithm of the other \
+         characters from {SHORT_CHARACTERS} to {LONG_TIMES} times as many; weight \
+         round(1024 (1 + ln tf)), ln by libm 0.2.16, times the share in 1024ths, rounded; \
+         {SIMHASH}; unreliable without two different words and a letter, below {LEAST_SHINGLES} \
+         distinct, if one outweighs the rest, or {}",
+        normaliser(script),
         repetitive.join(", ")
     )
 }

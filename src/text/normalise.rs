@@ -81,7 +81,7 @@ pub struct Normaliser {
 impl Normaliser {
     /// Makes the tables.
     pub fn new() -> Self {
-        let simplified: Vec<(char, char)> = SIMPLIFIED
+        let simplified = SIMPLIFIED
             .lines()
             .filter(|line| !line.starts_with('#'))
             .filter_map(|line| {
@@ -89,8 +89,16 @@ impl Normaliser {
                 Some((pair.next()?, pair.next()?))
             })
             .collect();
-        debug_assert!(simplified.is_sorted(), "the table is searched by halving");
+        Self::with(simplified)
+    }
 
+    /// One for which traditional characters are other characters than simplified ones.
+    pub(crate) fn keeping_traditional() -> Self {
+        Self::with(Vec::new())
+    }
+
+    fn with(simplified: Vec<(char, char)>) -> Self {
+        debug_assert!(simplified.is_sorted(), "the table is searched by halving");
         let mut normaliser = Self {
             basic: Box::new([Rule::Separates; BASIC_PLANE]),
             ascii_letters: [0; ASCII],
@@ -451,6 +459,13 @@ mod tests {
                 assert_eq!(normaliser.rule(letter), rule, "{c:?}");
             }
         }
+    }
+
+    #[test]
+    fn traditional_characters_can_be_kept_apart() {
+        let keeping = Normaliser::keeping_traditional();
+        assert_eq!(keeping.letters("漢語 Ａ, 汉语"), "漢語a汉语");
+        assert_eq!(keeping.sentences("漢語，A"), "漢語 a");
     }
 
     #[test]

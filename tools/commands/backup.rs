@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::open_to_read;
 use crate::console::{Answer, Output, counted, size};
+use crate::options::RecipeOptions;
 
 /// Copies a database, consistently
 ///
@@ -20,6 +21,9 @@ Examples:
 pub struct Backup {
     /// The database
     database: PathBuf,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
 
     /// The name of the copy
     to: PathBuf,
@@ -37,7 +41,7 @@ struct BackupLine {
 
 impl Backup {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let database = open_to_read(&self.database)?;
+        let database = open_to_read(&self.database, &self.recipe)?;
         database.backup(&self.to)?;
         let to = self.to.display();
         let line = BackupLine {

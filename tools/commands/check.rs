@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use simdb::{Database, Error};
+use simdb::{Builder, Error};
 
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted};
+use crate::options::RecipeOptions;
 
 /// Proves a database sound: every checksum, the order, and that all tables agree
 ///
@@ -22,6 +23,9 @@ Examples:
 pub struct Check {
     /// The database
     database: PathBuf,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
 
     /// Print one line of JSON
     #[arg(long)]
@@ -46,7 +50,7 @@ struct DamageLine<'d> {
 
 impl Check {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        match self.check() {
+        match self.check(self.recipe.builder()?) {
             Ok(documents) if self.json => {
                 output.json(&SoundLine {
                     ok: true,
@@ -76,8 +80,8 @@ impl Check {
     }
 
     /// How many documents the database holds, if it is sound.
-    fn check(&self) -> Result<u64, Unsound> {
-        let mut database = Database::open(&self.database)?;
+    fn check(&self, builder: Builder) -> Result<u64, Unsound> {
+        let mut database = builder.open(&self.database)?;
         let bar = self.progress.work();
         bar.set_prefix("checking");
         let damage = database.check(|done, total| {

@@ -7,11 +7,12 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use simdb::measure::{self, BitVector, Normaliser, Vector, Words};
-use simdb::{Fingerprinter, Recipe};
+use simdb::{Error, Fingerprinter, Recipe};
 
 use super::text_input::{read_file, read_stdin};
 use crate::console::table::{Align, Table};
 use crate::console::{Answer, Output, grouped};
+use crate::options::RecipeOptions;
 
 /// Compares two texts by every measure there is
 ///
@@ -20,8 +21,8 @@ use crate::console::{Answer, Output, grouped};
 /// from 0, nothing in common, to 1, alike; the distance of SimHash is a number of bits. Two empty
 /// texts are alike, and an empty one is like no other. A value that would take too long is -.
 ///
-/// --json prints one object: recipe, simhash64 and simhash128 with distance and reliable,
-/// edit_similarity (null if it would take too long), shingle_jaccard, bloom_jaccard, cosine_tokens,
+/// --json prints one object: recipe, simhash64 and simhash128 (null for recipes of 64 bits)
+/// with distance and reliable, edit_similarity (null if it would take too long), shingle_jaccard, bloom_jaccard, cosine_tokens,
 /// cosine_words, cosine_words_tf_idf, longest_sentences_equal.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -42,9 +43,8 @@ pub struct Compare {
     #[arg(long)]
     files: bool,
 
-    /// The recipe of the fingerprints: ngram or jieba [default: ngram]
-    #[arg(long, value_name = "NAME")]
-    recipe: Option<String>,
+    #[command(flatten)]
+    recipe: RecipeOptions,
 
     /// Print one line of JSON
     #[arg(long)]
@@ -68,7 +68,7 @@ const USUAL_RADIUS: u32 = 3;
 struct Comparison {
     recipe: &'static str,
     simhash64: Bits,
-    simhash128: Bits,
+    simhash128: Option<Bits>,
     edit_similarity: Option<f64>,
     shingle_jaccard: f64,
     bloom_jaccard: f64,
@@ -90,12 +90,9 @@ struct Bits {
 
 impl Compare {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let recipe = match &self.recipe {
-            Some(name) => Recipe::by_name(name)?,
-            None => Recipe::ngram(),
-        };
+        let recipe = self.recipe.recipe()?.unwrap_or_else(Recipe::ngram);
         let [one, other] = self.texts()?;
-        let comparison = compare(&Fingerprinter::new(recipe), [&one, &other]);
+        let comparison = compare(&Fingerprinter::new(recipe), [&one, &other])?;
         if self.json {
             output.json(&comparison)?;
         } else {
@@ -122,7 +119,7 @@ impl Compare {
     }
 }
 
-fn compare(fingerprinter: &Fingerprinter, texts: [&str; 2]) -> Comparison {
+fn compare(fingerprinter: &Fingerprinter, texts: [&str; 2]) -> Result<Comparison> {
     let normaliser = Normaliser::new();
     let letters = texts.map(|text| normaliser.letters(text));
     let lengths = [0, 1].map(|text| letters[text].chars().count());
@@ -151,20 +148,24 @@ fn compare(fingerprinter: &Fingerprinter, texts: [&str; 2]) -> Comparison {
         let sentences = sentences.map(|sentence| normaliser.letters(sentence));
         measure::longest_sentences_hash(sentences, LONGEST_SENTENCES)
     });
-    let narrow = texts.map(|text| fingerprinter.fingerprint(text));
-    let wide = texts.map(|text| fingerprinter.fingerprint128(text));
+    let narrow = [
+        fingerprinter.fingerprint(texts[0])?,
+        fingerprinter.fingerprint(texts[1])?,
+    ];
     // The features are the same at both widths, so one is as reliable as the other.
     let reliable = narrow.iter().all(|made| made.reliable);
-    Comparison {
+    let distance128 = match fingerprinter.fingerprint128(texts[0]) {
+        Ok(one) => Some(one.distance(fingerprinter.fingerprint128(texts[1])?)),
+        Err(Error::Only64Bits { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Comparison {
         recipe: fingerprinter.recipe().name(),
         simhash64: Bits {
             distance: narrow[0].fingerprint.distance(narrow[1].fingerprint),
             reliable,
         },
-        simhash128: Bits {
-            distance: wide[0].distance(wide[1]),
-            reliable,
-        },
+        simhash128: distance128.map(|distance| Bits { distance, reliable }),
         edit_similarity,
         shingle_jaccard: measure::shingle_jaccard(&separated[0], &separated[1], TOKENS_PER_SHINGLE),
         // Both were made alike, so they can be compared.
@@ -175,7 +176,7 @@ fn compare(fingerprinter: &Fingerprinter, texts: [&str; 2]) -> Comparison {
         longest_sentences_equal: longest[0] == longest[1],
         longer_characters: lengths[0].max(lengths[1]),
         bloom_bits: bloom_bits.get(),
-    }
+    })
 }
 
 impl Comparison {
@@ -194,13 +195,14 @@ impl Comparison {
                 format!("bits differ, {}", at_radius(distance.distance)),
             ),
         );
-        let distance = &self.simhash128;
-        let halved = f64::from(distance.distance) / 2.0;
-        row(
-            "SimHash, 128 bits",
-            distance.distance.to_string(),
-            self.says_of_bits(distance, format!("bits differ, as many as {halved} of 64")),
-        );
+        if let Some(distance) = &self.simhash128 {
+            let halved = f64::from(distance.distance) / 2.0;
+            row(
+                "SimHash, 128 bits",
+                distance.distance.to_string(),
+                self.says_of_bits(distance, format!("bits differ, as many as {halved} of 64")),
+            );
+        }
         match self.edit_similarity {
             Some(similarity) => {
                 let edits = ((1.0 - similarity) * self.longer_characters as f64).round() as u64;

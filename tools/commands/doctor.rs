@@ -11,6 +11,7 @@ use super::doctor_findings::{Finding, findings, most_bias, percent, shares};
 use super::open_to_read;
 use crate::console::table::{Align, Table, columns, one_line};
 use crate::console::{Answer, Output, grouped, note};
+use crate::options::RecipeOptions;
 
 /// Says whether the fingerprints lie so that queries are quick, and if not, why and what to do
 ///
@@ -39,6 +40,9 @@ pub struct Doctor {
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
 }
 
 #[derive(Serialize)]
@@ -118,7 +122,7 @@ const GROWTHS: [f64; 3] = [1.0, 2.0, 10.0];
 
 impl Doctor {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let database = open_to_read(&self.database)?;
+        let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
         let diagnosis = snapshot.diagnose()?;
         let line = examine(&snapshot, &diagnosis)?;

@@ -12,6 +12,7 @@ use super::open_to_read;
 use crate::console::files::{persist_new, temporary_beside};
 use crate::console::interrupt::Interrupt;
 use crate::console::{Answer, Output, counted, note};
+use crate::options::RecipeOptions;
 
 /// Writes all documents, in the order of their ids, in a format that simdb-load reads
 ///
@@ -29,6 +30,9 @@ Examples:
 pub struct Export {
     /// The database
     database: PathBuf,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
 
     /// How to write the documents
     #[arg(long, value_enum, default_value_t)]
@@ -52,7 +56,7 @@ enum ExportFormat {
 
 impl Export {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let database = open_to_read(&self.database)?;
+        let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
         let settings = database.settings();
         match &self.output {

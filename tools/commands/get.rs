@@ -52,7 +52,7 @@ impl<'d> From<&'d Document> for DocumentLine<'d> {
 
 impl Get {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let database = open_to_read(&self.documents.database)?;
+        let database = open_to_read(&self.documents.database, &self.documents.recipe)?;
         let snapshot = database.snapshot()?;
         let mut answer = Answer::Yes;
         for &id in &self.documents.ids {

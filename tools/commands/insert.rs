@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
-use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};
+use simdb::{Change, DocId, Document, Fingerprint, Outcome};
 
 use crate::console::{Answer, Output};
+use crate::options::RecipeOptions;
 
 /// Inserts one document
 ///
@@ -25,6 +26,9 @@ Examples:
 pub struct Insert {
     /// The database
     database: PathBuf,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
 
     /// The id of the document
     id: u64,
@@ -73,12 +77,12 @@ struct InsertLine {
 
 impl Insert {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let database = Database::open(&self.database)?;
+        let database = self.recipe.builder()?.open(&self.database)?;
         let id = DocId(self.id);
         let document = match &self.what {
             What {
                 text: Some(text), ..
-            } => database.document(id, text),
+            } => database.document(id, text)?,
             What {
                 fingerprint: Some(fingerprint),
                 ..

@@ -16,6 +16,9 @@ mod query;
 mod query_batch;
 mod query_file;
 mod query_search;
+mod recipe;
+mod recipe_cases;
+mod recipe_test;
 mod remove;
 mod stats;
 mod text_input;
@@ -32,6 +35,7 @@ use clap::{Args, Parser, Subcommand};
 use simdb::{Database, Error};
 
 use crate::console::{Answer, Output, note};
+use crate::options::RecipeOptions;
 
 /// Looks into a near-duplicate database, asks it, and makes small changes by hand.
 ///
@@ -58,6 +62,7 @@ enum Verb {
     Get(get::Get),
     Query(query::Query),
     Hash(hash::Hash),
+    Recipe(recipe::RecipeVerb),
     Distance(distance::Distance),
     Compare(compare::Compare),
     Insert(insert::Insert),
@@ -80,6 +85,7 @@ impl Cli {
             Verb::Get(get) => get.run(output),
             Verb::Query(query) => query.run(output),
             Verb::Hash(hash) => hash.run(output),
+            Verb::Recipe(recipe) => recipe.run(output),
             Verb::Distance(distance) => distance.run(output),
             Verb::Compare(compare) => compare.run(output),
             Verb::Insert(insert) => insert.run(output),
@@ -109,6 +115,9 @@ struct Documents {
     /// The ids
     #[arg(required = true, value_name = "ID")]
     ids: Vec<u64>,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
 }
 
 /// Says that there is no such document, which is a plain no.
@@ -119,13 +128,14 @@ fn not_stored(id: u64) -> Answer {
 
 /// Opens a database for reading, so that several can do so at once. A file that was not closed
 /// cleanly must be repaired first, which only a writer can; then it is opened as one.
-fn open_to_read(path: &Path) -> Result<Database> {
-    let refused = match Database::open_read_only(path) {
+fn open_to_read(path: &Path, recipe: &RecipeOptions) -> Result<Database> {
+    let builder = recipe.builder()?;
+    let refused = match builder.clone().open_read_only(path) {
         Ok(database) => return Ok(database),
         Err(refused) => refused,
     };
     match refused {
-        Error::NotClosed { .. } | Error::Corrupt { .. } => match Database::open(path) {
+        Error::NotClosed { .. } | Error::Corrupt { .. } => match builder.open(path) {
             Ok(database) => {
                 note(format_args!(
                     "{} was not closed cleanly; it has been repaired",

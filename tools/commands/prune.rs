@@ -11,6 +11,7 @@ use simdb::{Database, Error, Snapshot, Timestamp};
 use super::open_to_read;
 use crate::console::{Answer, Output, counted, parse_duration};
 use crate::formats::time::time_of_text;
+use crate::options::RecipeOptions;
 
 /// Removes documents that arrived long ago
 ///
@@ -34,6 +35,9 @@ Examples:
 pub struct Prune {
     /// The database
     database: PathBuf,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
 
     #[command(flatten)]
     which: Which,
@@ -69,9 +73,9 @@ struct PruneLine {
 impl Prune {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let (before, older) = if self.dry_run {
-            self.count(&open_to_read(&self.database)?)?
+            self.count(&open_to_read(&self.database, &self.recipe)?)?
         } else {
-            let database = Database::open(&self.database)?;
+            let database = self.recipe.builder()?.open(&self.database)?;
             let pruned = self.prune(&database)?;
             database.close()?;
             pruned

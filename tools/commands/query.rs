@@ -11,6 +11,7 @@ use super::query_file::{self, QueryFormat};
 use super::query_search::Searcher;
 use super::{not_stored, open_to_read};
 use crate::console::{Answer, Output};
+use crate::options::RecipeOptions;
 
 /// Finds documents whose fingerprints lie near: all within a radius, or the nearest
 ///
@@ -34,6 +35,9 @@ Examples:
 pub struct Query {
     /// The database
     database: PathBuf,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
 
     #[command(flatten)]
     what: What,
@@ -84,7 +88,7 @@ const STRICT_RADIUS: u32 = 3;
 
 impl Query {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let database = open_to_read(&self.database)?;
+        let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
         let searcher = Searcher {
             database: &database,
@@ -107,7 +111,7 @@ impl Query {
             What {
                 text: Some(text), ..
             } => {
-                let asked = searcher.database.fingerprint(text);
+                let asked = searcher.database.fingerprint(text)?;
                 searcher.ask_one(asked.fingerprint, asked.reliable, None, output)
             }
             What {

@@ -80,13 +80,14 @@ fn read_batch(
         if asked.is_empty() {
             break;
         }
-        batch.par_extend(asked.into_par_iter().map(|asked| match asked {
+        let made = asked.into_par_iter().map(|asked| match asked {
             Asked::Text(text) => searcher.database.fingerprint(&text),
-            Asked::Fingerprint(fingerprint, reliable) => TextFingerprint {
+            Asked::Fingerprint(fingerprint, reliable) => Ok(TextFingerprint {
                 fingerprint,
                 reliable,
-            },
-        }));
+            }),
+        });
+        batch.append(&mut made.collect::<simdb::Result<Vec<_>>>()?);
     }
     Ok(batch)
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use simdb::{Change, Database, DocId, Outcome};
+use simdb::{Change, DocId, Outcome};
 
 use super::{Documents, not_stored};
 use crate::console::{Answer, Output};
@@ -35,8 +35,12 @@ struct RemoveLine {
 
 impl Remove {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let Documents { database, ids } = &self.documents;
-        let database = Database::open(database)?;
+        let Documents {
+            database,
+            ids,
+            recipe,
+        } = &self.documents;
+        let database = recipe.builder()?.open(database)?;
         let changes = ids.iter().map(|&id| Change::Remove(DocId(id)));
         let outcomes = database.apply(changes)?;
         let mut answer = Answer::Yes;

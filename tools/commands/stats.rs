@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::open_to_read;
 use crate::console::table::{Align, Table};
 use crate::console::{Answer, Output, duration, grouped, size};
+use crate::options::RecipeOptions;
 
 /// Shows what a database holds: documents, bytes, settings, fill and skew
 ///
@@ -27,6 +28,9 @@ Examples:
 pub struct Stats {
     /// The database
     database: PathBuf,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
 
     /// Print one line of JSON
     #[arg(long)]
@@ -77,7 +81,7 @@ struct BlockLine<'s> {
 
 impl Stats {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let database = open_to_read(&self.database)?;
+        let database = open_to_read(&self.database, &self.recipe)?;
         let stats = database.snapshot()?.stats()?;
         let settings = database.settings();
         let recipe = &settings.recipe;

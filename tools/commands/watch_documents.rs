@@ -190,9 +190,10 @@ impl Documents<'_> {
             Some(reason) => Err(reason),
             None => parts.content(&self.fields, text_required),
         };
-        let document = content.map(|content| {
+        let document = content.and_then(|content| {
             let fingerprinter = self.database.fingerprinter();
-            content.into_document(id.unwrap_or_default(), fingerprinter)
+            let document = content.into_document(id.unwrap_or_default(), fingerprinter);
+            document.map_err(|error| error.to_string())
         });
         Parsed {
             number,

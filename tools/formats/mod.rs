@@ -121,20 +121,28 @@ pub struct Content {
 }
 
 impl Content {
-    /// The document that it makes, with a fingerprint of its text unless it has one.
-    pub fn into_document(self, id: DocId, fingerprinter: &Fingerprinter) -> Document {
-        let (fingerprint, reliable) = self.fingerprint.unwrap_or_else(|| {
-            let text = self.text.as_deref().unwrap_or_default();
-            let made = fingerprinter.fingerprint(text);
-            (made.fingerprint, made.reliable)
-        });
-        Document {
+    /// The document that it makes, with a fingerprint of its text unless it has one. An error if it
+    /// has none and the recipe makes none of texts.
+    pub fn into_document(
+        self,
+        id: DocId,
+        fingerprinter: &Fingerprinter,
+    ) -> simdb::Result<Document> {
+        let (fingerprint, reliable) = match self.fingerprint {
+            Some(given) => given,
+            None => {
+                let text = self.text.as_deref().unwrap_or_default();
+                let made = fingerprinter.fingerprint(text)?;
+                (made.fingerprint, made.reliable)
+            }
+        };
+        Ok(Document {
             id,
             fingerprint,
             reliable,
             arrival: self.arrival,
             text: self.text,
-        }
+        })
     }
 }
 

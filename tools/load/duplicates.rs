@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use simdb::{Database, DocId, Document, Fingerprint, Match};
+use simdb::{Builder, DocId, Document, Fingerprint, Match};
 
 use super::ledger::Input;
 use super::options::Options;
@@ -114,12 +114,12 @@ impl Duplicates {
     }
 
     /// Shows some of what was dropped beside what was kept for it.
-    pub fn show(self, database: &Path, output: &mut Output) -> Result<()> {
+    pub fn show(self, database: &Path, builder: Builder, output: &mut Output) -> Result<()> {
         if self.shown.is_empty() {
             return Ok(());
         }
         let shown = self.shown.len() as u64;
-        let snapshot = Database::open_read_only(database)?.snapshot()?;
+        let snapshot = builder.open_read_only(database)?.snapshot()?;
         for duplicate in self.shown.into_values() {
             let Match { id, distance, .. } = duplicate.nearest;
             let bits = if distance == 1 { "bit" } else { "bits" };

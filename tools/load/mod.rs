@@ -53,7 +53,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
                 inputs: inputs.clone(),
                 fields: options.fields.fields()?,
                 first_id: options.first_id,
-                fingerprinter: Fingerprinter::new(settings.recipe),
+                fingerprinter: Fingerprinter::new(settings.recipe.clone()),
                 threads: options.threads(),
                 // A report of duplicates shows texts even if the database does not keep them.
                 keep_texts: settings.keep_texts || options.unique.is_some(),
@@ -74,7 +74,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
     let duplicates = outcome?;
     load.ledger.finish()?;
     if let Some(duplicates) = duplicates {
-        duplicates.show(&options.database, output)?;
+        duplicates.show(&options.database, options.new.recipe.builder()?, output)?;
     }
     summary::print(options, &load.ledger.counts, started.elapsed(), output)?;
     Ok(Answer::Yes)

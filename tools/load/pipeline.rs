@@ -236,7 +236,15 @@ fn fingerprint_batch(
 ) -> Vec<Entry> {
     let entry = |item| match item {
         Item::Record(record) => {
-            Entry::Document(record.number, document(fingerprinter, keep_texts, record))
+            let (number, id) = (record.number, record.id);
+            match document(fingerprinter, keep_texts, record) {
+                Ok(document) => Entry::Document(number, document),
+                Err(error) => Entry::Reject(Reject {
+                    number,
+                    id: Some(id),
+                    reason: error.to_string(),
+                }),
+            }
         }
         Item::Reject(reject) => Entry::Reject(reject),
     };
@@ -249,8 +257,12 @@ fn fingerprint_batch(
     }
 }
 
-fn document(fingerprinter: &Fingerprinter, keep_texts: bool, record: Record) -> Document {
-    let document = record.content.into_document(record.id, fingerprinter);
+fn document(
+    fingerprinter: &Fingerprinter,
+    keep_texts: bool,
+    record: Record,
+) -> simdb::Result<Document> {
+    let document = record.content.into_document(record.id, fingerprinter)?;
     let text = document.text.filter(|_| keep_texts);
-    Document { text, ..document }
+    Ok(Document { text, ..document })
 }

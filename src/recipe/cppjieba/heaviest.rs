@@ -1,0 +1,103 @@
+//! [`heaviest`]: the choice that `std::partial_sort` of libstdc++ makes, ties included.
+
+/// A keyword and its weight.
+type Keyword<'t> = (&'t str, f64);
+
+/// The `top` heaviest, heaviest first.
+///
+/// Which of equally heavy ones are chosen, and their order, follow from the steps that libstdc++
+/// (of GCC 3.4 to 15) takes: a heap of the first `top`, whose root, the lightest, each heavier one
+/// after them replaces, sorted in the end. Another C++ library may choose others.
+pub(super) fn heaviest(mut keywords: Vec<Keyword<'_>>, top: usize) -> Vec<Keyword<'_>> {
+    let top = top.min(keywords.len());
+    if top == 0 {
+        return Vec::new();
+    }
+    let (heap, others) = keywords.split_at_mut(top);
+    for parent in (0..top / 2).rev() {
+        let value = heap[parent];
+        sift(heap, parent, value);
+    }
+    for other in others {
+        if is_heavier(other, &heap[0]) {
+            let value = std::mem::replace(other, heap[0]);
+            sift(heap, 0, value);
+        }
+    }
+    for end in (1..top).rev() {
+        let value = heap[end];
+        heap[end] = heap[0];
+        sift(&mut heap[..end], 0, value);
+    }
+    keywords.truncate(top);
+    keywords
+}
+
+fn is_heavier(a: &Keyword<'_>, b: &Keyword<'_>) -> bool {
+    a.1 > b.1
+}
+
+/// `__adjust_heap`: moves the hole down to a leaf, always to the lighter child, then the value up
+/// from there.
+fn sift<'t>(heap: &mut [Keyword<'t>], top: usize, value: Keyword<'t>) {
+    let mut hole = top;
+    while 2 * hole + 2 < heap.len() {
+        let right = 2 * hole + 2;
+        let child = right - usize::from(is_heavier(&heap[right], &heap[right - 1]));
+        heap[hole] = heap[child];
+        hole = child;
+    }
+    if 2 * hole + 2 == heap.len() {
+        heap[hole] = heap[2 * hole + 1];
+        hole = 2 * hole + 1;
+    }
+    while hole > top {
+        let parent = (hole - 1) / 2;
+        if !is_heavier(&heap[parent], &value) {
+            break;
+        }
+        heap[hole] = heap[parent];
+        hole = parent;
+    }
+    heap[hole] = value;
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ties_fall_as_in_the_original() {
+        let keywords = vec![("CEO", 11.7), ("专业", 6.2), ("蓝翔", 11.7), ("人生", 6.8)];
+        let chosen = |top| {
+            heaviest(keywords.clone(), top)
+                .into_iter()
+                .map(|(word, _)| word)
+        };
+        assert_eq!(chosen(4).last(), Some("专业"));
+        assert_eq!(chosen(2).count(), 2);
+        assert_eq!(chosen(0).count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_weights_chosen_are_the_largest_in_order(
+            weights in prop::collection::vec(0..9_u32, 0..40),
+            top in 0..50_usize,
+        ) {
+            let names: Vec<_> = (0..weights.len()).map(|i| i.to_string()).collect();
+            let keywords: Vec<_> = names.iter().map(String::as_str).zip(weights.iter().map(|&w| f64::from(w))).collect();
+            let chosen = heaviest(keywords.clone(), top);
+            let mut expected: Vec<_> = keywords.iter().map(|&(_, weight)| weight).collect();
+            expected.sort_by(|a, b| b.total_cmp(a));
+            expected.truncate(top);
+            prop_assert_eq!(chosen.iter().map(|&(_, weight)| weight).collect::<Vec<_>>(), expected);
+            let mut distinct: Vec<_> = chosen.iter().map(|&(name, _)| name).collect();
+            distinct.sort_unstable();
+            distinct.dedup();
+            prop_assert_eq!(distinct.len(), chosen.len());
+        }
+    }
+}

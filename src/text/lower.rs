@@ -1,0 +1,160 @@
+//! [`Lower`]: text in lower case as Python's `str.lower` makes it, by tables that never change.
+
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+
+/// Characters and their lower-case forms.
+///
+/// Not those of the standard library, which change with the compiler.
+pub(crate) const LOWER: &str = include_str!("lower.txt");
+
+/// The one letter whose lower-case form depends on what stands around it.
+const SIGMA: char = 'Σ';
+
+/// Makes lower case.
+pub(crate) struct Lower {
+    /// Each character that has one, with its lower-case form.
+    forms: Vec<(char, &'static str)>,
+}
+
+impl Lower {
+    pub(crate) fn new() -> Self {
+        let lines = LOWER.lines().filter(|line| !line.starts_with('#'));
+        let forms = lines.filter_map(|line| {
+            let letter = line.chars().next()?;
+            Some((letter, &line[letter.len_utf8()..]))
+        });
+        let forms: Vec<_> = forms.collect();
+        debug_assert!(forms.is_sorted(), "the table is searched by halving");
+        Self { forms }
+    }
+
+    /// The text in lower case: each character by itself, but for a sigma at the end of a word.
+    pub(crate) fn lower(&self, text: &str) -> String {
+        let mut lower = String::with_capacity(text.len());
+        for (at, c) in text.char_indices() {
+            if c.is_ascii() {
+                lower.push(c.to_ascii_lowercase());
+            } else if c == SIGMA {
+                let (before, after) = (&text[..at], &text[at + c.len_utf8()..]);
+                lower.push(if is_final(before, after) { 'ς' } else { 'σ' });
+            } else {
+                match self.forms.binary_search_by_key(&c, |&(letter, _)| letter) {
+                    Ok(index) => lower.push_str(self.forms[index].1),
+                    Err(_) => lower.push(c),
+                }
+            }
+        }
+        lower
+    }
+}
+
+/// Whether what stands between these is the end of a word of more than one letter. Each looks no
+/// further than the next character that counts, so a text full of sigmas takes linear time.
+fn is_final(before: &str, after: &str) -> bool {
+    let mut letters_before = before.chars().rev().filter(|&c| !is_ignored(c));
+    let mut letters_after = after.chars().filter(|&c| !is_ignored(c));
+    letters_before.next().is_some_and(is_cased) && !letters_after.next().is_some_and(is_cased)
+}
+
+/// The property `Case_Ignorable` of Unicode: accents, modifiers, and some points within words.
+fn is_ignored(c: char) -> bool {
+    use GeneralCategory::{EnclosingMark, Format, ModifierLetter, ModifierSymbol, NonspacingMark};
+    matches!(
+        c.general_category(),
+        NonspacingMark | EnclosingMark | Format | ModifierLetter | ModifierSymbol
+    ) || matches!(
+        c,
+        '\'' | '.'
+            | ':'
+            | '·'
+            | '\u{387}'
+            | '\u{55f}'
+            | '\u{5f4}'
+            | '‘'
+            | '’'
+            | '\u{2024}'
+            | '\u{2027}'
+            | '\u{fe13}'
+            | '\u{fe52}'
+            | '\u{fe55}'
+            | '＇'
+            | '．'
+            | '：'
+    )
+}
+
+/// The property `Cased` of Unicode, of characters that are not ignored.
+fn is_cased(c: char) -> bool {
+    use GeneralCategory::{LowercaseLetter, TitlecaseLetter, UppercaseLetter};
+    matches!(
+        c.general_category(),
+        LowercaseLetter | TitlecaseLetter | UppercaseLetter
+    ) || matches!(
+        c,
+        'ª' | 'º' | '\u{2160}'..='\u{217f}' | '\u{24b6}'..='\u{24e9}'
+            | '\u{1f130}'..='\u{1f149}' | '\u{1f150}'..='\u{1f169}' | '\u{1f170}'..='\u{1f189}'
+    )
+}
+
+/// What `\w` of a regular expression matches in Python: letters, numbers of any kind, and `_`.
+/// (Marks are none, so a decomposed accent goes.)
+pub(crate) fn is_word_character(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_alphanumeric() || c == '_';
+    }
+    matches!(
+        c.general_category_group(),
+        GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lower_case_is_that_of_python() {
+        let lower = Lower::new();
+        for (text, expected) in [
+            ("Ünïcode ŁÓDŹ", "ünïcode łódź"),
+            ("ΟΔΟΣ ΣΑΣ, Σ", "οδος σας, σ"),
+            ("ΑΣ' ΑΣ'Α ΑΣ\u{301}.", "ας' ασ'α ας\u{301}."),
+            ("İI ǅ ẞ Ⅷ Ⓐ", "i\u{307}i ǆ ß ⅷ ⓐ"),
+            ("漢字 \u{1c89}", "漢字 \u{1c8a}"),
+        ] {
+            assert_eq!(lower.lower(text), expected);
+        }
+    }
+
+    #[test]
+    fn word_characters_are_letters_and_numbers_but_no_marks() {
+        for c in "a_0é字ªⅧ½²①٣〇ー\u{10ffe}"
+            .chars()
+            .filter(|&c| c != '\u{10ffe}')
+        {
+            assert!(is_word_character(c), "{c:?}");
+        }
+        for c in "- .，。、\u{301}\u{903}😀€\u{200d}\u{e000}·".chars() {
+            assert!(!is_word_character(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_of_sigmas_and_accents_takes_linear_time() {
+        let lower = Lower::new();
+        let text = "Σ".to_owned() + &"\u{301}".repeat(300_000) + &"Σ'".repeat(300_000);
+        assert_eq!(lower.lower(&text).len(), text.len());
+    }
+
+    proptest! {
+        /// The standard library's tables are as new as ours at least.
+        #[test]
+        fn lower_case_of_any_text_is_that_of_the_standard_library(
+            text in prop_oneof![any::<String>(), "[aΣσς'. 1\u{301}Ⓐªé]{0,12}"],
+        ) {
+            prop_assert_eq!(Lower::new().lower(&text), text.to_lowercase());
+        }
+    }
+}
