@@ -49,6 +49,8 @@ mod hamming;
 
 mod feature;
 mod recipe;
+#[allow(dead_code, reason = "the store is about to ask")]
+mod minhash;
 pub mod simhash;
 mod text;
 
