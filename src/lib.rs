@@ -48,9 +48,8 @@ mod block;
 mod hamming;
 
 mod feature;
-mod recipe;
-#[allow(dead_code, reason = "the store is about to ask")]
 mod minhash;
+mod recipe;
 pub mod simhash;
 mod text;
 

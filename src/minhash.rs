@@ -53,7 +53,11 @@ impl Banding {
         let mut keys = vec![xxh3_64(bytes)];
         for (band, rows) in minima.chunks_exact(ROWS).enumerate() {
             let words = rows.iter().flat_map(|row| row.to_le_bytes());
-            let band: Vec<u8> = (band as u32).to_le_bytes().into_iter().chain(words).collect();
+            let band: Vec<u8> = (band as u32)
+                .to_le_bytes()
+                .into_iter()
+                .chain(words)
+                .collect();
             keys.push(xxh3_64(&band));
         }
         keys
