@@ -7,6 +7,8 @@
 //! is not needed any more. Closing a database merges what is left; after a crash, opening it reads
 //! the journals.
 
+#[cfg(test)]
+mod band_tests;
 mod merging;
 mod recovery;
 
