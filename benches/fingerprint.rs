@@ -113,17 +113,18 @@ fn compare(
 fn checksum(fingerprinter: &Fingerprinter, texts: &[String]) -> u64 {
     let fingerprints = texts
         .iter()
-        .map(|text| fingerprinter.fingerprint(text).fingerprint.bits());
+        .map(|text| fingerprinter.fingerprint(text).unwrap().fingerprint.bits());
     fingerprints.fold(0, |sum, bits| sum.rotate_left(1) ^ bits)
 }
 
 /// The same from the features, by the definition of SimHash.
 fn plain_checksum(fingerprinter: &Fingerprinter, corpus: &Corpus) -> u64 {
     let plain = |text| {
-        let features = fingerprinter.features(text).into_iter();
-        sign(merge(
-            features.map(|f| weigh::<64>(u128::from(f.hash), f.weight)),
-        )) as u64
+        let features = fingerprinter.features(text).unwrap().into_iter();
+        // Weights are multiples of 1/1024.
+        sign(merge(features.map(|f| {
+            weigh::<64>(u128::from(f.hash), (f.weight * 1024.0) as i64)
+        }))) as u64
     };
     corpus
         .texts

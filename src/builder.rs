@@ -4,14 +4,15 @@ use std::path::Path;
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::minhash::Banding;
 use crate::recipe::Recipe;
 use crate::retention::Retention;
 use crate::store::{Header, Store};
 
 /// How a database is to be created or opened.
 ///
-/// The recipe, whether texts and arrival times are kept, and whether the database is frozen are
-/// fixed when it is created. Opening reads them from the file; there, a recipe that was asked for
+/// The recipe, whether texts, their bands and arrival times are kept, and whether the database is
+/// frozen are fixed when it is created. Opening reads them from the file; there, a recipe that was asked for
 /// must be the one in the file, and the others are not looked at.
 ///
 /// ```
@@ -31,6 +32,7 @@ pub struct Builder {
     cache_bytes: Option<usize>,
     recipe: Option<Recipe>,
     keep_texts: bool,
+    similar: bool,
     retention: Option<Retention>,
     frozen: bool,
 }
@@ -61,6 +63,25 @@ impl Builder {
     /// Whether to keep texts beside their fingerprints; not unless set.
     pub fn keep_texts(mut self, keep: bool) -> Self {
         self.keep_texts = keep;
+        self
+    }
+
+    /// Whether the database is made to find similar texts; not unless set. It then keeps texts,
+    /// whatever [`keep_texts`](Self::keep_texts) says, and for each its *bands*: numbers of which
+    /// texts that are alike share some, however short they are. That takes 640 bytes and more for
+    /// each text, and makes every change of one that much more work.
+    ///
+    /// ```
+    /// use simdb::Database;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("docs.simdb");
+    /// let db = Database::builder().similar(true).create(&path)?;
+    /// assert!(db.settings().similar && db.settings().keep_texts);
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn similar(mut self, similar: bool) -> Self {
+        self.similar = similar;
         self
     }
 
@@ -97,7 +118,8 @@ impl Builder {
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotADatabase`], [`Error::FormatVersion`],
     /// [`Error::RecipeMismatch`], [`Error::RecipeFiles`] if its recipe was given files and is not
-    /// named here with them, [`Error::Locked`], [`Error::Corrupt`].
+    /// named here with them, [`Error::BandsMismatch`], [`Error::Locked`],
+    /// [`Error::Corrupt`].
     ///
     /// # Cost
     /// About a millisecond, after a crash too.
@@ -138,7 +160,8 @@ impl Builder {
         }
         Ok(Header {
             recipe: self.recipe.clone().unwrap_or_default().description(),
-            keep_texts: self.keep_texts,
+            keep_texts: self.keep_texts || self.similar,
+            bands: self.similar.then(Banding::description),
             frozen: self.frozen,
             retention: self.retention,
         })

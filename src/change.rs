@@ -1,6 +1,7 @@
 //! Changes of documents, decided in order: what each one does, given those before it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use crate::block::{self, BLOCKS, Probes};
 use crate::document::{DocId, Document, Match, Timestamp};
@@ -8,7 +9,7 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::query;
 use crate::retention::Expiry;
-use crate::store::{DocumentEdit, Index, State, TextEdit, View};
+use crate::store::{DocumentEdit, Index, KeyedText, State, TextEdit, View};
 
 /// One change of a database.
 ///
@@ -64,11 +65,32 @@ impl Change {
     fn arrival(&self) -> Option<Timestamp> {
         self.document()?.arrival
     }
+}
 
-    /// Bytes of the text it brings.
+/// A change as a database can take it.
+pub(crate) struct Prepared {
+    change: Change,
+    /// The text of its document, which has it no more: it is handed on as it is.
+    text: Option<Arc<KeyedText>>,
+}
+
+impl Prepared {
+    /// A change whose document holds no text, and that text.
+    pub(crate) fn new(change: Change, text: Option<Arc<KeyedText>>) -> Self {
+        Self { change, text }
+    }
+
+    /// Bytes of the text it brings, and of its keys.
     pub(crate) fn text_bytes(&self) -> usize {
-        let text = self.document().and_then(|document| document.text.as_ref());
-        text.map_or(0, String::len)
+        let bytes = |text: &Arc<KeyedText>| text.text.len() + size_of_val(text.keys());
+        self.text.as_ref().map_or(0, bytes)
+    }
+
+    fn text_edit(&self) -> TextEdit {
+        match &self.text {
+            Some(text) => TextEdit::Put(Arc::clone(text)),
+            None => TextEdit::Remove,
+        }
     }
 }
 
@@ -125,12 +147,12 @@ impl Batch {
     /// Looks, on all cores, for what these changes will ask for.
     pub(crate) fn look_ahead<'c>(
         &mut self,
-        changes: impl Iterator<Item = &'c Change>,
+        changes: impl Iterator<Item = &'c Prepared>,
         view: &View,
     ) {
         let mut by_radius: BTreeMap<u32, Vec<Fingerprint>> = BTreeMap::new();
         for change in changes {
-            if let Change::InsertUnique { document, radius } = change
+            if let Change::InsertUnique { document, radius } = &change.change
                 && document.reliable
             {
                 let queries = by_radius.entry(*radius).or_default();
@@ -147,7 +169,12 @@ impl Batch {
     }
 
     /// Decides one change. `view` is the database as it was before the batch.
-    pub(crate) fn decide(&mut self, change: &Change, view: &View<impl Index>) -> Result<Outcome> {
+    pub(crate) fn decide(
+        &mut self,
+        prepared: &Prepared,
+        view: &View<impl Index>,
+    ) -> Result<Outcome> {
+        let change = &prepared.change;
         let id = match change {
             Change::Insert(document) | Change::Upsert(document) => document.id,
             Change::InsertUnique { document, .. } => document.id,
@@ -163,7 +190,7 @@ impl Batch {
                 Outcome::Exists { stored }
             }
             (Change::Insert(document), None) => {
-                self.put(document);
+                self.put(document, prepared.text_edit());
                 Outcome::Inserted
             }
             (Change::InsertUnique { document, radius }, None) => {
@@ -177,13 +204,13 @@ impl Batch {
                         Outcome::Duplicate(found)
                     }
                     None => {
-                        self.put(document);
+                        self.put(document, prepared.text_edit());
                         Outcome::Inserted
                     }
                 }
             }
             (Change::Upsert(document), stored) => {
-                self.put(document);
+                self.put(document, prepared.text_edit());
                 stored.map_or(Outcome::Inserted, |stored| Outcome::Replaced { stored })
             }
             (Change::Remove(_), Some(stored)) => {
@@ -310,9 +337,7 @@ impl Batch {
         Ok(())
     }
 
-    fn put(&mut self, document: &Document) {
-        let text = document.text.as_deref();
-        let text = text.map_or(TextEdit::Remove, |text| TextEdit::Put(text.into()));
+    fn put(&mut self, document: &Document, text: TextEdit) {
         let state = State {
             fingerprint: document.fingerprint,
             reliable: document.reliable,

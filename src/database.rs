@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::change::{Change, Outcome};
+use crate::change::{Change, Outcome, Prepared};
 use crate::document::{DocId, Document, Match, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -23,6 +23,9 @@ pub struct Settings {
     pub recipe: Recipe,
     /// Whether texts are kept, compressed, beside their fingerprints.
     pub keep_texts: bool,
+    /// Whether the database is made to find similar texts: then it keeps texts, and for each its
+    /// *bands*, some forty numbers of which texts that are alike share some, 640 bytes and more.
+    pub similar: bool,
     /// Whether arrival times are kept, and how long documents stay.
     pub retention: Option<Retention>,
     /// Whether the database is packed to the brim when it is loaded and refuses changes after.
@@ -73,6 +76,7 @@ impl Database {
         let Header {
             recipe: stored,
             keep_texts,
+            bands,
             frozen,
             retention,
         } = store.header();
@@ -106,6 +110,7 @@ impl Database {
         let settings = Settings {
             recipe,
             keep_texts: *keep_texts,
+            similar: bands.is_some(),
             retention: *retention,
             frozen: *frozen,
         };
@@ -432,7 +437,7 @@ impl Database {
             .get_or_init(|| Writer::new(Arc::clone(&self.store)))
     }
 
-    fn prepared(&self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Change>> {
+    fn prepared(&self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Prepared>> {
         let prepare = |change| prepared(change, &self.store);
         changes.into_iter().map(prepare).collect()
     }

@@ -146,6 +146,22 @@ pub enum Error {
         weight: f64,
     },
 
+    /// The bands of the file, by which similar texts are found, were made otherwise than this
+    /// version of simdb makes them.
+    #[error(
+        "cannot open {}: its bands were made by {stored}, this simdb makes them by {known}; use \
+         the simdb that wrote it, or rebuild the database with simdb-load",
+        path.display()
+    )]
+    BandsMismatch {
+        /// The file.
+        path: PathBuf,
+        /// How the file says they were made.
+        stored: String,
+        /// How this library makes them.
+        known: String,
+    },
+
     /// There is no recipe of that name.
     #[error("there is no recipe {name:?}; known are {known}")]
     UnknownRecipe {

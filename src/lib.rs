@@ -49,7 +49,6 @@ mod hamming;
 
 mod feature;
 pub mod measure;
-#[allow(dead_code, reason = "similar search comes next")]
 mod minhash;
 mod recipe;
 pub mod simhash;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::change::{Change, Outcome};
+use crate::change::{Outcome, Prepared};
 use crate::error::{Error, Result};
 
 /// Changes on their way into a database, and the right to hear what became of them.
@@ -18,7 +18,7 @@ pub struct Ticket {
 /// Changes that are to be made together, and the answer.
 pub(crate) struct Request {
     path: Arc<Path>,
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<Prepared>,
     state: Mutex<State>,
     is_answered: Condvar,
 }
@@ -64,7 +64,7 @@ impl Ticket {
 }
 
 impl Request {
-    pub(crate) fn new(path: &Arc<Path>, changes: Vec<Change>) -> Arc<Self> {
+    pub(crate) fn new(path: &Arc<Path>, changes: Vec<Prepared>) -> Arc<Self> {
         Arc::new(Self {
             path: Arc::clone(path),
             changes,

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use crate::change::{Batch, Change, Outcome};
+use crate::change::{Batch, Change, Outcome, Prepared};
 use crate::error::{Error, Result};
 use crate::store::{Index, Pen, Store, View, WriteTransaction, refuse_too_long};
 
@@ -137,18 +137,20 @@ fn decide(
 }
 
 /// A change as the database can take it: with an arrival time where such times are kept, and only
-/// there, and with a text where texts are kept, and none that is too long.
-pub(crate) fn prepared(mut change: Change, store: &Store) -> Result<Change> {
+/// there, and with a text where texts are kept, none that is too long, and with its band keys
+/// where those are kept.
+pub(crate) fn prepared(mut change: Change, store: &Store) -> Result<Prepared> {
     let Some(document) = change.document_mut() else {
-        return Ok(change);
+        return Ok(Prepared::new(change, None));
     };
     document.arrival = match store.header().retention {
         Some(_) => document.arrival.or_else(|| Some(SystemTime::now().into())),
         None => None,
     };
-    document.text = document.text.take().filter(|_| store.header().keep_texts);
-    if let Some(text) = &document.text {
+    let text = document.text.take().filter(|_| store.header().keep_texts);
+    if let Some(text) = &text {
         refuse_too_long(document.id, text)?;
     }
-    Ok(change)
+    let text = text.map(|text| store.keyed(text));
+    Ok(Prepared::new(change, text))
 }

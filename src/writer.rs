@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::change::{Batch, Change, Outcome};
+use crate::change::{Batch, Outcome, Prepared};
 use crate::document::DocId;
 use crate::error::{Error, Result};
 use crate::store::{Pen, Store, View};
@@ -127,10 +127,17 @@ impl Writer {
     }
 
     /// Hands changes over; waits for room in the queue, until `deadline` if there is one.
-    pub(crate) fn submit(&self, changes: Vec<Change>, deadline: Option<Instant>) -> Result<Ticket> {
+    pub(crate) fn submit(
+        &self,
+        changes: Vec<Prepared>,
+        deadline: Option<Instant>,
+    ) -> Result<Ticket> {
         self.shared.store.refuse_changes()?;
         self.start()?;
-        let (count, bytes) = (changes.len(), changes.iter().map(Change::text_bytes).sum());
+        let (count, bytes) = (
+            changes.len(),
+            changes.iter().map(Prepared::text_bytes).sum(),
+        );
         let request = Request::new(&self.shared.path, changes);
         let mut queue = self.shared.queue();
         while !queue.has_room_for(count, bytes) {

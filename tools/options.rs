@@ -105,6 +105,10 @@ pub struct NewDatabase {
     #[arg(long, help_heading = "New database")]
     pub keep_texts: bool,
 
+    /// Keep what it takes to find similar texts, some 1,000 bytes for each, and the texts
+    #[arg(long, help_heading = "New database")]
+    pub similar: bool,
+
     /// Keep the time of arrival of each document, and documents for so long: `90m`, `2d`, `1h 30m`
     ///
     /// What arrived longer ago than that, counted back from the latest arrival, is expired.
@@ -137,7 +141,8 @@ impl NewDatabase {
     pub fn settings(&self, fields: &FieldNames) -> Result<Settings> {
         Ok(Settings {
             recipe: self.recipe()?.unwrap_or_else(Recipe::ngram),
-            keep_texts: self.keep_texts,
+            keep_texts: self.keep_texts || self.similar,
+            similar: self.similar,
             retention: self.retention().map(|retention| Retention {
                 // Where no times are given, the clock gives them.
                 by_clock: fields.time.is_none(),
@@ -168,6 +173,9 @@ impl NewDatabase {
     pub fn refuse_other(&self, path: &Path, settings: &Settings) -> Result<()> {
         if self.keep_texts && !settings.keep_texts {
             return Err(created_without(path, "--keep-texts"));
+        }
+        if self.similar && !settings.similar {
+            return Err(created_without(path, "--similar"));
         }
         match self.retention() {
             Some(asked) => refuse_other_retention(path, asked, settings.retention),
@@ -202,6 +210,7 @@ pub fn with_settings(builder: Builder, settings: &Settings) -> Builder {
     let builder = builder
         .recipe(settings.recipe.clone())
         .keep_texts(settings.keep_texts)
+        .similar(settings.similar)
         .frozen(settings.frozen);
     match settings.retention {
         Some(retention) => builder.retention(retention),

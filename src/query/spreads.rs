@@ -46,6 +46,7 @@ pub(super) fn store_of(folder: &TempDir, fingerprints: impl Iterator<Item = Fing
     let header = Header {
         recipe: String::new(),
         keep_texts: false,
+        bands: None,
         frozen: false,
         retention: None,
     };

@@ -3,24 +3,29 @@
 mod pushed;
 mod stages;
 mod stream;
+mod texts;
 mod watch;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::Store;
+use super::bands::BandMaker;
 use super::folder::folder_of;
 use super::index::Index;
 use super::new_file::NewFile;
 use super::schema::{Header, Keeps};
 use super::sort::Workplace;
-use super::{Store, texts};
+use super::texts::refuse_too_long;
+use super::write::WriteTransaction;
 use crate::document::{DocId, Document, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use pushed::{Pushed, PushedSorter, Split};
 use stages::{Stages, Target};
 use stream::Stream;
+use texts::{BulkBands, BulkTexts};
 use watch::Watch;
 
 pub use watch::BulkEvent;
@@ -53,9 +58,7 @@ pub(crate) struct Load {
     keeps: Keeps,
     /// When documents arrive that say nothing of it.
     now: Timestamp,
-    texts: Vec<(DocId, String)>,
-    texts_bytes: usize,
-    text_batch_bytes: usize,
+    texts: BulkTexts,
     path: PathBuf,
     /// What a sort may take while there is another.
     sorter_bytes: usize,
@@ -75,7 +78,7 @@ impl Load {
     pub(crate) fn create(path: &Path, header: &Header, memory_bytes: u64) -> Result<Self> {
         let memory = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let file = NewFile::create(path, header, CACHE_BYTES.min(memory / 8), None)?;
-        let mut load = Self::of(path, memory, header.keeps());
+        let mut load = Self::of(path, memory, header.keeps(), file.bands());
         load.incoming = Some(if header.keep_texts {
             // The file is needed for the texts.
             load.in_any_order(Target::New(file))?
@@ -89,29 +92,32 @@ impl Load {
     pub(crate) fn into_existing(store: &Store, memory_bytes: u64) -> Result<Self> {
         let memory = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let target = Target::Existing(Box::new(store.write()?));
-        let mut load = Self::of(store.path(), memory, store.header().keeps());
+        let (keeps, bands) = (store.header().keeps(), store.bands.clone());
+        let mut load = Self::of(store.path(), memory, keeps, bands);
         load.incoming = Some(load.in_any_order(target)?);
         Ok(load)
     }
 
-    fn of(path: &Path, memory: usize, keeps: Keeps) -> Self {
+    fn of(path: &Path, memory: usize, keeps: Keeps, bands: Option<BandMaker>) -> Self {
         // Two sorts at a time, or one that has all of it; the rest is for the engine's cache and
-        // the texts. With arrival times there is another sort for each.
-        let sorter_bytes = match keeps.arrivals {
-            true => memory / 16 * 3,
-            false => memory / 8 * 3,
-        };
+        // the texts. With arrival times there is another sort for each. Bands, many times as long
+        // as all else, are sorted beside these from the first document on.
         let workplace = Workplace::new(folder_of(path));
+        let band_bytes = if keeps.bands { memory / 8 * 3 } else { 0 };
+        let sorter_bytes = match keeps.arrivals {
+            true => (memory / 4 * 3 - band_bytes) / 4,
+            false => (memory / 4 * 3 - band_bytes) / 2,
+        };
+        let bands = bands.map(|maker| BulkBands::new(maker, band_bytes, &workplace));
+        let text_batch_bytes = TEXT_BATCH_BYTES.min(memory / 8);
         Self {
             incoming: None,
             split: Split::new(2 * sorter_bytes, keeps.arrivals, &workplace),
+            texts: BulkTexts::new(text_batch_bytes, bands, &workplace),
             workplace,
             documents: 0,
             keeps,
             now: Timestamp::from(SystemTime::now()),
-            texts: Vec::new(),
-            texts_bytes: 0,
-            text_batch_bytes: TEXT_BATCH_BYTES.min(memory / 8),
             path: path.to_path_buf(),
             sorter_bytes,
         }
@@ -139,7 +145,7 @@ impl Load {
         let arrival = self.keeps.arrivals.then(|| arrival.unwrap_or(self.now));
         let time = arrival.map(|time| time.0);
         if let Some(text) = &text {
-            texts::refuse_too_long(id, text)?;
+            refuse_too_long(id, text)?;
         }
         let taken = self
             .take(id, fingerprint, reliable, time, text.is_some())
@@ -184,9 +190,7 @@ impl Load {
     }
 
     fn take_text(&mut self, id: DocId, text: String) -> Result<()> {
-        self.texts_bytes += text.capacity() + size_of::<(DocId, String)>();
-        self.texts.push((id, text));
-        if self.texts_bytes > self.text_batch_bytes {
+        if self.texts.push(id, text) {
             self.write_texts()?;
         }
         Ok(())
@@ -200,25 +204,17 @@ impl Load {
     /// Writes the texts gathered so far. Of several with one id the first stays, as it does of
     /// their fingerprints; a document that was stored before keeps what it has.
     fn write_texts(&mut self) -> Result<()> {
-        self.texts_bytes = 0;
-        let mut texts = std::mem::take(&mut self.texts);
-        texts.sort_by_key(|(id, _)| *id);
         match &mut self.incoming {
             Some(Incoming::InAnyOrder(Target::New(file), _)) => {
                 let mut transaction = file.write()?;
-                transaction.add_texts(&texts)?;
+                self.texts.write(&mut transaction, |_, _| Ok(false))?;
                 transaction.commit()
             }
             Some(Incoming::InAnyOrder(Target::Existing(transaction), _)) => {
-                let tables = transaction.tables()?;
-                let mut fresh = Vec::with_capacity(texts.len());
-                for (id, text) in texts {
-                    if tables.document(id)?.is_none() {
-                        fresh.push((id, text));
-                    }
-                }
-                drop(tables);
-                transaction.add_texts(&fresh)
+                let is_stored = |transaction: &WriteTransaction, id| {
+                    Ok(transaction.tables()?.document(id)?.is_some())
+                };
+                self.texts.write(transaction, is_stored)
             }
             // No texts are kept.
             Some(Incoming::InOrder(_)) | None => Ok(()),
@@ -239,7 +235,9 @@ impl Load {
             Some(Incoming::InAnyOrder(target, pushed)) => (target, pushed),
             None => return Err(self.failed()),
         };
-        let watch = Watch::new(observer, &self.path, self.documents, self.keeps);
-        Stages::new(target, watch, self.workplace, self.sorter_bytes).run(self.split, *pushed)
+        let bands = self.texts.band_entries();
+        let watch = Watch::new(observer, &self.path, self.documents, self.keeps, bands);
+        let stages = Stages::new(target, watch, self.workplace, self.sorter_bytes);
+        stages.run(self.split, *pushed, self.texts)
     }
 }

@@ -7,7 +7,7 @@ use redb::ReadableTable;
 use super::Store;
 use super::new_file::NewFile;
 use super::read::ReadView;
-use super::tables::{ARRIVALS_TABLE, ROTATED_TABLES, TIMES_TABLE};
+use super::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE};
 use super::texts;
 use crate::document::DocId;
 use crate::error::{Error, Result};
@@ -83,6 +83,9 @@ fn copy(view: &ReadView, file: &NewFile) -> Result<()> {
     if let Some(kept) = &tables.times {
         file.append(ARRIVALS_TABLE, kept.arrivals.entries()?)?;
         file.append(TIMES_TABLE, kept.times.entries()?)?;
+    }
+    if let Some(bands) = &tables.bands {
+        file.append(BANDS_TABLE, bands.entries()?)?;
     }
     copy_texts(view, file)?;
     let mut transaction = file.write()?;

@@ -29,16 +29,52 @@ pub(crate) struct DocumentEdit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TextEdit {
     Keep,
-    Put(Arc<str>),
+    Put(Arc<KeyedText>),
     Remove,
+}
+
+/// A text that is to be stored, and the band keys under which it is to be found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct KeyedText {
+    pub(crate) text: Box<str>,
+    /// Ascending, each once; none in a database that keeps no bands.
+    keys: Box<[u64]>,
+}
+
+impl KeyedText {
+    /// A text with its keys, in any order and perhaps repeated.
+    pub(crate) fn new(text: impl Into<Box<str>>, mut keys: Vec<u64>) -> Arc<Self> {
+        keys.sort_unstable();
+        keys.dedup();
+        Arc::new(Self {
+            text: text.into(),
+            keys: keys.into(),
+        })
+    }
+
+    pub(crate) fn keys(&self) -> &[u64] {
+        &self.keys
+    }
+
+    pub(crate) fn has_key(&self, key: u64) -> bool {
+        self.keys.binary_search(&key).is_ok()
+    }
 }
 
 impl TextEdit {
     /// Bytes of the text it brings.
     pub(crate) fn len_bytes(&self) -> usize {
         match self {
-            Self::Put(text) => text.len(),
+            Self::Put(keyed) => keyed.text.len(),
             Self::Keep | Self::Remove => 0,
+        }
+    }
+
+    /// The keys of the text it brings.
+    pub(crate) fn keys(&self) -> &[u64] {
+        match self {
+            Self::Put(keyed) => keyed.keys(),
+            Self::Keep | Self::Remove => &[],
         }
     }
 }

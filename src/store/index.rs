@@ -53,6 +53,10 @@ pub(crate) trait Index: Sized {
     /// one if there is one, and as many as are at hand. Says, too, whether there may be more.
     fn documents_with(&self, fingerprint: u64, from: DocId) -> Result<(Vec<DocId>, bool)>;
 
+    /// The documents whose text has this band key, in order, from `from` on: at most so many, and
+    /// whether there are more. None where no bands are kept.
+    fn documents_in_band(&self, key: u64, from: DocId, most: usize) -> Result<(Vec<DocId>, bool)>;
+
     /// What is stored of a document beside its text.
     fn document(&self, id: DocId) -> Result<Option<State>>;
 
@@ -155,6 +159,10 @@ where
 
     fn documents_with(&self, fingerprint: u64, from: DocId) -> Result<(Vec<DocId>, bool)> {
         self.documents_from(fingerprint, from)
+    }
+
+    fn documents_in_band(&self, key: u64, from: DocId, most: usize) -> Result<(Vec<DocId>, bool)> {
+        self.find_in_band(key, from, most)
     }
 
     fn document(&self, id: DocId) -> Result<Option<State>> {

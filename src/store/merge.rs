@@ -8,7 +8,7 @@
 //! what is there, or remove what is not, changes nothing.
 
 use super::chunk::Entry;
-use super::edit::DocumentEdit;
+use super::edit::{DocumentEdit, TextEdit};
 use super::packed::Op;
 use super::write::{WriteTransaction, block0_changes, rotated_changes};
 use crate::block::BLOCKS;
@@ -21,6 +21,14 @@ const FEW: usize = if cfg!(test) { 64 } else { 2048 };
 const CHANGES_A_SLICE: usize = if cfg!(test) { 100 } else { 8 << 10 };
 /// Texts in a commit.
 const TEXT_BYTES_A_SLICE: usize = 16 << 20;
+/// Changes of `bands` that are merged in one commit with all others of their documents. A text has
+/// dozens, each in another page.
+const FEW_BANDS: usize = 4 * CHANGES_A_SLICE;
+/// Changes of `bands` that are gathered before they are applied: up to 64 MiB. The more, the fewer
+/// pages are written for each.
+const MOST_BANDS: usize = if cfg!(test) { 4_000 } else { 4 << 20 };
+/// More keys than a text has.
+const KEYS_OF_TEXT: usize = 64;
 
 /// Merges edits, which ascend by id, at most one of each document, in transactions that `begin`
 /// gives. The last of them is given to `finish` before it is committed.
@@ -30,27 +38,75 @@ pub(super) fn merge(
     finish: impl FnOnce(&mut WriteTransaction) -> Result<()>,
 ) -> Result<()> {
     let mut last = begin()?;
-    if edits.len() <= FEW && text_bytes(edits) <= TEXT_BYTES_A_SLICE {
+    let are_few = edits.len() <= FEW
+        && text_bytes(edits) <= TEXT_BYTES_A_SLICE
+        && (!last.keeps_bands() || edits.iter().map(most_bands).sum::<usize>() <= FEW_BANDS);
+    if are_few {
         last.apply(edits.to_vec())?;
     } else {
+        let keeps_bands = last.keeps_bands();
         drop(last);
-        merge_in_slices(edits, &begin)?;
+        merge_documents(edits, keeps_bands, &begin)?;
+        merge_blocks(edits, &begin)?;
         last = begin()?;
     }
     finish(&mut last)?;
     last.commit()
 }
 
-fn merge_in_slices(
+/// Merges the tables of documents.
+fn merge_documents(
     edits: &[DocumentEdit],
+    keeps_bands: bool,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let mut rest = edits;
     while !rest.is_empty() {
-        let (slice, others) = rest.split_at(documents_in_slice(rest));
-        commit(begin, |transaction| transaction.apply_documents(slice))?;
+        let count = match keeps_bands {
+            true => documents_in_group(rest),
+            false => rest.len(),
+        };
+        let (mut group, others) = rest.split_at(count);
+        if keeps_bands {
+            merge_bands(group, begin)?;
+        }
+        while !group.is_empty() {
+            let (slice, others) = group.split_at(documents_in_slice(group));
+            commit(begin, |transaction| transaction.apply_documents(slice))?;
+            group = others;
+        }
         rest = others;
     }
+    Ok(())
+}
+
+/// Merges `bands`, before the texts of the same documents. What goes is told by the old text, which
+/// is there until all of its bands are as they shall be: begun anew, this comes to the same.
+fn merge_bands(
+    edits: &[DocumentEdit],
+    begin: &impl Fn() -> Result<WriteTransaction>,
+) -> Result<()> {
+    let transaction = begin()?;
+    let changes = transaction.band_changes(edits)?;
+    let chunks = transaction.band_chunks()?;
+    drop(transaction);
+    // Where there are several changes for each page, so many that a commit writes as many pages.
+    let changes_a_page = changes.len() / usize::try_from(chunks).unwrap_or(usize::MAX).max(1);
+    let slice = CHANGES_A_SLICE * changes_a_page.max(1);
+    let mut changes = changes.into_sorted().peekable();
+    while changes.peek().is_some() {
+        commit(begin, |transaction| {
+            transaction.apply_bands(changes.by_ref().take(slice))
+        })?;
+    }
+    Ok(())
+}
+
+/// Merges the tables of blocks.
+fn merge_blocks(
+    edits: &[DocumentEdit],
+    begin: &impl Fn() -> Result<WriteTransaction>,
+) -> Result<()> {
     let block0 = block0_changes(edits);
     let mut distinct = Vec::with_capacity(block0.len());
     let mut rest = block0.as_slice();
@@ -79,6 +135,22 @@ fn commit(
     let mut transaction = begin()?;
     change(&mut transaction)?;
     transaction.commit()
+}
+
+/// How many of these documents have their bands merged together: at least one.
+fn documents_in_group(edits: &[DocumentEdit]) -> usize {
+    let mut bands = 0;
+    let fits = edits.iter().take_while(|edit| {
+        bands += most_bands(edit);
+        bands <= MOST_BANDS
+    });
+    fits.count().max(1)
+}
+
+/// How many entries of `bands` an edit may change.
+fn most_bands(edit: &DocumentEdit) -> usize {
+    let may_go = edit.before.is_some() && edit.text != TextEdit::Keep;
+    edit.text.keys().len() + usize::from(may_go) * KEYS_OF_TEXT
 }
 
 fn text_bytes(edits: &[DocumentEdit]) -> usize {

@@ -2,6 +2,7 @@
 //!
 //! The only folder that names redb, and the only one that touches a file.
 
+mod bands;
 pub(crate) mod bulk;
 pub(crate) mod check;
 mod chunk;
@@ -38,6 +39,7 @@ use std::sync::Arc;
 use redb::ReadableDatabase;
 
 use crate::error::{Error, Result};
+use bands::BandMaker;
 use fault::Place;
 use new_file::NewFile;
 use online::Online;
@@ -45,7 +47,7 @@ use runs::RunCache;
 use schema::JournalMark;
 use workers::Workers;
 
-pub(crate) use edit::{DocumentEdit, State, TextEdit};
+pub(crate) use edit::{DocumentEdit, KeyedText, State, TextEdit};
 pub(crate) use index::{DocumentsOf, Index, SCANNED};
 pub(crate) use packed::Step;
 pub(crate) use pen::Pen;
@@ -66,6 +68,8 @@ pub(crate) struct Store {
     online: Online,
     place: Place,
     header: Header,
+    /// Nothing in a database that keeps no bands.
+    bands: Option<BandMaker>,
 }
 
 /// The share of a cache that keeps runs; the rest is the engine's, for pages.
@@ -153,6 +157,7 @@ impl Store {
                 cause => place.reading(cause),
             })?;
         let header = schema::read_header(&meta, &place)?;
+        let bands = band_maker(&header, &place)?;
         let identity = schema::read_identity(&meta, &place)?;
         let mark = schema::read_journal_mark(&meta, &place)?;
         let counts = schema::read_counters(&meta, &place)?.counts();
@@ -167,6 +172,7 @@ impl Store {
             online,
             place,
             header,
+            bands,
         })
     }
 
@@ -210,6 +216,15 @@ impl Store {
         Ok(view)
     }
 
+    /// A text as this database keeps it. Its bands are made here, where many threads may wait
+    /// for it, and not by the one that writes.
+    pub(crate) fn keyed(&self, text: String) -> Arc<KeyedText> {
+        match &self.bands {
+            Some(bands) => bands.keyed(text),
+            None => KeyedText::new(text, Vec::new()),
+        }
+    }
+
     /// An error where nothing can be changed.
     pub(crate) fn refuse_changes(&self) -> Result<()> {
         let path = || self.place.path().to_path_buf();
@@ -230,6 +245,23 @@ impl Handle {
             Self::ReadOnly(database) => database.begin_read(),
         }
     }
+}
+
+/// What makes the bands of a file, if it keeps any and they are made as they were.
+fn band_maker(header: &Header, place: &Place) -> Result<Option<BandMaker>> {
+    let Some(stored) = &header.bands else {
+        return Ok(None);
+    };
+    let bands = BandMaker::default();
+    let known = bands.description();
+    if *stored != known {
+        return Err(Error::BandsMismatch {
+            path: place.path().to_path_buf(),
+            stored: stored.clone(),
+            known,
+        });
+    }
+    Ok(Some(bands))
 }
 
 /// Which file has the name now. Refuses an empty file, which redb would take for a new database,

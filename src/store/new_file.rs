@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use redb::{ReadableDatabase, StorageBackend};
 use tempfile::{NamedTempFile, TempPath};
 
+use super::bands::BandMaker;
 use super::chunk::{Entry, PAGE_BYTES};
 use super::fault::Place;
 use super::folder::{folder_of, sync_folder};
@@ -152,7 +153,13 @@ impl NewFile {
     /// Starts a write transaction in the new file.
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
         let transaction = self.begin_at_length()?;
-        WriteTransaction::of(transaction, &self.place, self.header.keeps())
+        let keeps = self.header.keeps();
+        WriteTransaction::of(transaction, &self.place, keeps, self.bands())
+    }
+
+    /// What makes the bands of the new file, if it keeps any.
+    pub(crate) fn bands(&self) -> Option<BandMaker> {
+        self.header.bands.is_some().then(BandMaker::default)
     }
 
     /// Begins a transaction without quick repair: nobody opens the file after a crash.

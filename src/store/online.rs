@@ -7,6 +7,8 @@
 //! is not needed any more. Closing a database merges what is left; after a crash, opening it reads
 //! the journals.
 
+#[cfg(test)]
+mod band_tests;
 mod merging;
 mod recovery;
 
@@ -264,8 +266,8 @@ impl Store {
         match &*self.handle {
             Handle::ReadOnly(_) => self.refuse_changes().and(Err(self.has_failed())),
             Handle::Writable(database) => {
-                let runs = Arc::clone(&self.runs);
-                WriteTransaction::begin(database, &self.place, self.header.keeps(), runs)
+                let (runs, bands) = (Arc::clone(&self.runs), self.bands.clone());
+                WriteTransaction::begin(database, &self.place, self.header.keeps(), bands, runs)
             }
         }
     }

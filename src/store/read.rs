@@ -283,6 +283,10 @@ impl Index for ReadView {
         self.tables.documents_with(fingerprint, from)
     }
 
+    fn documents_in_band(&self, key: u64, from: DocId, most: usize) -> Result<(Vec<DocId>, bool)> {
+        self.tables.documents_in_band(key, from, most)
+    }
+
     fn document(&self, id: DocId) -> Result<Option<State>> {
         self.tables.document(id)
     }

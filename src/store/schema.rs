@@ -8,8 +8,9 @@
 //! | `unreliable` | packed | ids of the documents whose fingerprint says nothing |
 //! | `arrivals` | packed pairs | arrival time in ms, document id: every document, if times are kept |
 //! | `times` | packed pairs | document id, arrival time in ms: the same, if times are kept |
+//! | `bands` | packed pairs | band key, document id: each distinct key of each text in `texts`, if the file is made for similar texts |
 //! | `texts` | plain | document id → sealed, compressed text |
-//! | `meta` | plain | name → sealed value: format version, recipe, settings, counters, identity, journal mark |
+//! | `meta` | plain | name → sealed value: format version, recipe, settings, description of the bands, counters, identity, journal mark |
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
@@ -61,6 +62,10 @@ pub(crate) const TIMES: Kind = Kind {
     name: "times",
     number: 7,
 };
+pub(crate) const BANDS: Kind = Kind {
+    name: "bands",
+    number: 8,
+};
 
 pub(crate) const TEXTS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("texts");
 pub(crate) const META: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("meta");
@@ -68,6 +73,7 @@ pub(crate) const META: TableDefinition<'static, &str, &[u8]> = TableDefinition::
 const FORMAT_KEY: &str = "format";
 const RECIPE_KEY: &str = "recipe";
 const SETTINGS_KEY: &str = "settings";
+const BANDS_KEY: &str = "bands";
 const COUNTERS_KEY: &str = "counters";
 const IDENTITY_KEY: &str = "identity";
 const JOURNAL_KEY: &str = "journal";
@@ -77,7 +83,13 @@ const FROZEN_FLAG: u8 = 2;
 const KEEP_ARRIVALS_FLAG: u8 = 4;
 const SLIDING_FLAG: u8 = 8;
 const BY_CLOCK_FLAG: u8 = 16;
-const FLAGS: u8 = KEEP_TEXTS_FLAG | FROZEN_FLAG | KEEP_ARRIVALS_FLAG | SLIDING_FLAG | BY_CLOCK_FLAG;
+const KEEP_BANDS_FLAG: u8 = 32;
+const FLAGS: u8 = KEEP_TEXTS_FLAG
+    | FROZEN_FLAG
+    | KEEP_ARRIVALS_FLAG
+    | SLIDING_FLAG
+    | BY_CLOCK_FLAG
+    | KEEP_BANDS_FLAG;
 
 /// What is fixed when a file is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +97,8 @@ pub(crate) struct Header {
     /// The canonical description of the recipe; its first word is the recipe's name.
     pub(crate) recipe: String,
     pub(crate) keep_texts: bool,
+    /// How band keys are made of texts, in a database that keeps them; it keeps texts too.
+    pub(crate) bands: Option<String>,
     pub(crate) frozen: bool,
     /// Nothing in a database that keeps no arrival times.
     pub(crate) retention: Option<Retention>,
@@ -95,6 +109,7 @@ impl Header {
     pub(crate) fn keeps(&self) -> Keeps {
         Keeps {
             texts: self.keep_texts,
+            bands: self.bands.is_some(),
             arrivals: self.retention.is_some(),
         }
     }
@@ -104,6 +119,7 @@ impl Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Keeps {
     pub(crate) texts: bool,
+    pub(crate) bands: bool,
     pub(crate) arrivals: bool,
 }
 
@@ -158,11 +174,15 @@ pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, place: &Place) 
         + u8::from(header.frozen) * FROZEN_FLAG
         + u8::from(header.retention.is_some()) * KEEP_ARRIVALS_FLAG
         + u8::from(retention.sliding) * SLIDING_FLAG
-        + u8::from(retention.by_clock) * BY_CLOCK_FLAG;
+        + u8::from(retention.by_clock) * BY_CLOCK_FLAG
+        + u8::from(header.bands.is_some()) * KEEP_BANDS_FLAG;
     let mut settings = vec![flags];
     settings.extend(retention.window_ms()?.to_le_bytes());
     put(meta, FORMAT_KEY, &FORMAT_VERSION.to_le_bytes(), place)?;
     put(meta, RECIPE_KEY, header.recipe.as_bytes(), place)?;
+    if let Some(bands) = &header.bands {
+        put(meta, BANDS_KEY, bands.as_bytes(), place)?;
+    }
     put(meta, SETTINGS_KEY, &settings, place)
 }
 
@@ -200,9 +220,21 @@ pub(crate) fn read_header(
     if !keeps_arrivals && retention != Retention::default() {
         return Err(place.corrupt("the settings limit arrival times, which are not kept"));
     }
+    let keep_texts = flags & KEEP_TEXTS_FLAG != 0;
+    let bands = match flags & KEEP_BANDS_FLAG != 0 {
+        true if !keep_texts => {
+            return Err(place.corrupt("the settings keep bands of texts, which are not kept"));
+        }
+        true => Some(
+            String::from_utf8(value(meta, BANDS_KEY, place)?)
+                .map_err(|_| place.corrupt("the description of the bands is not UTF-8"))?,
+        ),
+        false => None,
+    };
     Ok(Header {
         recipe,
-        keep_texts: flags & KEEP_TEXTS_FLAG != 0,
+        keep_texts,
+        bands,
         frozen: flags & FROZEN_FLAG != 0,
         retention: keeps_arrivals.then_some(retention),
     })

@@ -161,6 +161,11 @@ impl Workplace {
         }
     }
 
+    /// Does work that goes on on all cores.
+    pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.workers.run(work)
+    }
+
     /// Sorts in place, on all cores; a sequence that is in order already, as ids often are, is
     /// left.
     pub(crate) fn sort<R: Record>(&self, records: &mut [R]) {

@@ -102,6 +102,10 @@ pub(crate) fn stats(view: &View) -> Result<Stats> {
         found.push(count(&kept.times, |_: u128| {})?);
         packed_bytes += kept.arrivals.bytes()? + kept.times.bytes()?;
     }
+    if let Some(bands) = &tables.bands {
+        found.push(count(bands, |_: u128| {})?);
+        packed_bytes += bands.bytes()?;
+    }
     let arrivals = arrivals.map(|(oldest, latest)| [Timestamp(oldest), Timestamp(latest)]);
     let arrivals = arrivals.into_iter().flatten().chain(totals.arrivals);
     Ok(Stats {

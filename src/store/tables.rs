@@ -5,7 +5,7 @@ use redb::ReadableTable;
 use super::chunk::pair;
 use super::fault::Place;
 use super::packed::{Kind, Packed};
-use super::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, ROTATED, TIMES, UNRELIABLE};
+use super::schema::{ARRIVALS, BANDS, BLOCK0, FINGERPRINTS, Keeps, ROTATED, TIMES, UNRELIABLE};
 use crate::error::Result;
 
 /// The tables of arrival times: every document has one entry in each.
@@ -25,6 +25,8 @@ pub(crate) struct Tables<P, S> {
     pub(crate) unreliable: Packed<S>,
     /// Only in a file that keeps arrival times.
     pub(crate) times: Option<Times<P>>,
+    /// Band key, document id: only in a file made for similar texts.
+    pub(crate) bands: Option<Packed<P>>,
     pub(crate) place: Place,
     /// No merge has come half way, so every fingerprint has a document.
     pub(crate) whole: bool,
@@ -54,6 +56,12 @@ pub(crate) const ARRIVALS_TABLE: TableOf<u128> = |tables| match &mut tables.time
 pub(crate) const TIMES_TABLE: TableOf<u128> = |tables| match &mut tables.times {
     Some(kept) => &mut kept.times,
     None => unreachable!("the file keeps no arrival times"),
+};
+
+/// The table of bands of a write transaction, in a file that keeps them.
+pub(crate) const BANDS_TABLE: TableOf<u128> = |tables| match &mut tables.bands {
+    Some(bands) => bands,
+    None => unreachable!("the file keeps no bands"),
 };
 
 impl ReadTables {
@@ -107,12 +115,17 @@ impl<P, S> Tables<P, S> {
             }),
             false => None,
         };
+        let bands = match keeps.bands {
+            true => Some(pairs(BANDS)?),
+            false => None,
+        };
         Ok(Self {
             fingerprints: pairs(FINGERPRINTS)?,
             block0: pairs(BLOCK0)?,
             rotated: [singles(one)?, singles(two)?, singles(three)?],
             unreliable: singles(UNRELIABLE)?,
             times,
+            bands,
             place: place.clone(),
             whole: true,
         })

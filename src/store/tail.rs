@@ -12,17 +12,18 @@
 //! and at those before them that have it no longer. Two things are looked at in proportion
 //! to their number: the fingerprints that share their leading bits in some block with the query, a
 //! tenth of a nanosecond each; and, for an *old* view, the versions of a document that came since.
+//! The band keys of texts are kept like that too, each with the documents that ever had it.
 
 mod distinct;
 mod log;
+mod postings;
 mod shards;
 #[cfg(test)]
 mod tests;
 mod view;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::iter::zip;
-use std::ops::Bound;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -31,6 +32,7 @@ use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
 use distinct::Distinct;
 use log::Log;
+use postings::{Posted, Postings};
 use shards::{Mixing, Shards};
 
 pub(crate) use view::TailView;
@@ -40,7 +42,10 @@ pub(crate) struct Tail {
     versions: Log<Version>,
     /// The slot of the newest version of each document.
     newest: Shards<Newest>,
+    /// Which documents ever had a reliable fingerprint.
     postings: Shards<Postings>,
+    /// Which documents ever had a text with a band key.
+    bands: Shards<Postings>,
     /// Every reliable fingerprint that some document ever had.
     distinct: Distinct,
     /// Batches of so many edits are put in on all cores.
@@ -74,15 +79,6 @@ struct Version {
 
 type Newest = HashMap<u64, u32, Mixing>;
 
-/// Which documents ever had a reliable fingerprint. Each is given by the slot at which it first
-/// had it.
-struct Postings {
-    /// The document with the smallest id.
-    first: HashMap<u64, u32, Mixing>,
-    /// The others by their ids.
-    others: HashMap<u64, BTreeMap<DocId, u32>, Mixing>,
-}
-
 /// What only the thread that appends and the merge need.
 #[derive(Default)]
 struct Writer {
@@ -98,15 +94,20 @@ struct Tally {
     distinct: usize,
     copies: usize,
     text_bytes: usize,
+    /// Keys of these texts, each as often as a text has it.
+    text_keys: usize,
+    /// Distinct keys, those that more than one document has, and all others of those documents.
+    bands: usize,
+    shared_bands: usize,
+    band_copies: usize,
 }
-
-/// Documents of a fingerprint that are read at a time.
-const PIECE: usize = 256;
 
 /// Measured: hash tables are half to seven eighths full, and vectors grow by doubling.
 const ENTRY_BYTES: usize = 28;
 const DISTINCT_BYTES: usize = ENTRY_BYTES + 4 * 12;
 const COPY_BYTES: usize = 24;
+/// A tree with a node of eleven places, and what leads to it.
+const SHARED_BYTES: usize = 200;
 const EMPTY_BYTES: usize = 128 << 10;
 
 impl Tail {
@@ -118,10 +119,8 @@ impl Tail {
         Self {
             versions: Log::new(),
             newest: Shards::new(HashMap::with_hasher),
-            postings: Shards::new(|mixing| Postings {
-                first: HashMap::with_hasher(mixing),
-                others: HashMap::with_hasher(mixing),
-            }),
+            postings: Shards::new(Postings::new),
+            bands: Shards::new(Postings::new),
             distinct: Distinct::new(few),
             grouped_from,
             writer: Mutex::default(),
@@ -160,6 +159,8 @@ impl Tail {
         }
         let texts = edits.iter().map(|edit| edit.text.len_bytes());
         writer.tally.text_bytes += texts.sum::<usize>();
+        let keys = edits.iter().map(|edit| edit.text.keys().len());
+        writer.tally.text_keys += keys.sum::<usize>();
         let visible = from + edits.len() as u32;
         let bytes = writer.tally.bytes() + writer.befores.len() * size_of::<(u32, State)>();
         let bytes = bytes + visible as usize * Log::<Version>::ENTRY_BYTES;
@@ -183,15 +184,20 @@ impl Tail {
             }
             if let Some(fingerprint) = found_by(edit.after) {
                 let mut postings = self.postings.write(fingerprint.bits());
-                match self.add_posting(&mut postings, slot, edit.id, fingerprint) {
+                match postings.add(&self.versions, fingerprint.bits(), edit.id, slot) {
                     Posted::Distinct => {
                         drop(postings);
                         writer.tally.distinct += 1;
                         self.distinct.push(fingerprint);
                     }
-                    Posted::Copy => writer.tally.copies += 1,
+                    Posted::Shared | Posted::Copy => writer.tally.copies += 1,
                     Posted::Known => {}
                 }
+            }
+            for key in edit.text.keys() {
+                let mut bands = self.bands.write(*key);
+                let posted = bands.add(&self.versions, *key, edit.id, slot);
+                writer.tally.count_band(posted);
             }
         }
     }
@@ -226,13 +232,13 @@ impl Tail {
             .map(|(_, fingerprint)| fingerprint.bits());
         let posted = self.postings.write_groups(bits, |postings, group| {
             let (mut distinct, mut copies) = (Vec::with_capacity(group.len()), 0);
-            postings.first.reserve(group.len());
+            postings.reserve(group.len());
             for &nth in group {
                 let (slot, fingerprint) = fingerprints[nth as usize];
                 let id = edits[(slot - from) as usize].id;
-                match self.add_posting(postings, slot, id, fingerprint) {
+                match postings.add(&self.versions, fingerprint.bits(), id, slot) {
                     Posted::Distinct => distinct.push(fingerprint),
-                    Posted::Copy => copies += 1,
+                    Posted::Shared | Posted::Copy => copies += 1,
                     Posted::Known => {}
                 }
             }
@@ -245,6 +251,33 @@ impl Tail {
         }
         writer.tally.distinct += distinct.len();
         self.distinct.extend(&distinct);
+        self.append_bands_grouped(edits, from, writer);
+    }
+
+    fn append_bands_grouped(&self, edits: &[DocumentEdit], from: u32, writer: &mut Writer) {
+        let keys_of = |(slot, edit): (u32, &DocumentEdit)| {
+            let keys = edit.text.keys().to_vec();
+            keys.into_iter().map(move |key| (slot, key))
+        };
+        let mut keys = zip(from.., edits).flat_map(keys_of).peekable();
+        while keys.peek().is_some() {
+            let part: Vec<(u32, u64)> = keys.by_ref().take(MOST_GROUPED).collect();
+            let posted =
+                self.bands
+                    .write_groups(part.iter().map(|(_, key)| *key), |bands, group| {
+                        let mut tally = Tally::default();
+                        bands.reserve(group.len());
+                        for &nth in group {
+                            let (slot, key) = part[nth as usize];
+                            let id = edits[(slot - from) as usize].id;
+                            tally.count_band(bands.add(&self.versions, key, id, slot));
+                        }
+                        tally
+                    });
+            posted
+                .iter()
+                .for_each(|tally| writer.tally.add_bands(tally));
+        }
     }
 
     /// Whether it is the first version of the document.
@@ -277,63 +310,6 @@ impl Tail {
             }
         }
         previous.is_none()
-    }
-
-    fn add_posting(
-        &self,
-        postings: &mut Postings,
-        slot: u32,
-        id: DocId,
-        fingerprint: Fingerprint,
-    ) -> Posted {
-        let Some(first) = postings.first.get_mut(&fingerprint.bits()) else {
-            postings.first.insert(fingerprint.bits(), slot);
-            return Posted::Distinct;
-        };
-        let Some(smallest) = self.versions.get(*first).map(|version| version.id) else {
-            return Posted::Known;
-        };
-        if smallest == id {
-            return Posted::Known;
-        }
-        let others = postings.others.entry(fingerprint.bits()).or_default();
-        let known = others.len();
-        if id < smallest {
-            others.insert(smallest, *first);
-            *first = slot;
-        } else {
-            others.entry(id).or_insert(slot);
-        }
-        if others.len() > known {
-            Posted::Copy
-        } else {
-            Posted::Known
-        }
-    }
-
-    /// Puts the next documents that ever had a fingerprint into `slots`, in order of their ids, and
-    /// says whether there are more. So no lock is held for as long as a million are looked at.
-    fn read_postings(
-        &self,
-        fingerprint: Fingerprint,
-        after: Option<DocId>,
-        slots: &mut Vec<u32>,
-    ) -> bool {
-        slots.clear();
-        let postings = self.postings.read(fingerprint.bits());
-        let from = match after {
-            Some(after) => Bound::Excluded(after),
-            None => {
-                slots.extend(postings.first.get(&fingerprint.bits()));
-                Bound::Unbounded
-            }
-        };
-        let Some(others) = postings.others.get(&fingerprint.bits()) else {
-            return false;
-        };
-        let mut others = others.range((from, Bound::Unbounded));
-        slots.extend(others.by_ref().take(PIECE).map(|(_, slot)| *slot));
-        others.next().is_some()
     }
 
     /// The newest version of a document among the slots a reader may see.
@@ -400,17 +376,26 @@ impl Tally {
             + self.distinct * DISTINCT_BYTES
             + self.copies * COPY_BYTES
             + self.text_bytes
+            + self.text_keys * size_of::<u64>()
+            + self.bands * ENTRY_BYTES
+            + self.shared_bands * SHARED_BYTES
+            + self.band_copies * COPY_BYTES
     }
-}
 
-/// What a fingerprint of a document is among those of the tail.
-enum Posted {
-    /// No document had it.
-    Distinct,
-    /// Only other documents had it.
-    Copy,
-    /// The document had it before.
-    Known,
+    fn count_band(&mut self, posted: Posted) {
+        match posted {
+            Posted::Distinct => self.bands += 1,
+            Posted::Shared => self.shared_bands += 1,
+            Posted::Copy => self.band_copies += 1,
+            Posted::Known => {}
+        }
+    }
+
+    fn add_bands(&mut self, others: &Self) {
+        self.bands += others.bands;
+        self.shared_bands += others.shared_bands;
+        self.band_copies += others.band_copies;
+    }
 }
 
 /// The fingerprint that a query may find a document by.

@@ -1,5 +1,6 @@
 //! The database as of one commit: its tables, overlaid by the tail.
 
+mod bands;
 mod contents;
 
 use std::sync::OnceLock;

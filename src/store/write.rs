@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use redb::ReadableTable;
 
+use super::bands::{BandChanges, BandMaker};
 use super::chunk::{Entry, pair, swapped};
 use super::edit::{Counts, DocumentEdit, State, TextEdit};
 use super::fault::Place;
@@ -26,6 +27,8 @@ pub(crate) struct WriteTransaction {
     transaction: redb::WriteTransaction,
     place: Place,
     keeps: Keeps,
+    /// Nothing in a file that keeps no bands.
+    bands: Option<BandMaker>,
     counters: Counters,
     /// Something was changed, so there is something to commit.
     changed: bool,
@@ -47,6 +50,7 @@ impl WriteTransaction {
         database: &redb::Database,
         place: &Place,
         keeps: Keeps,
+        bands: Option<BandMaker>,
         runs: Arc<RunCache>,
     ) -> Result<Self> {
         let mut transaction = database
@@ -54,7 +58,7 @@ impl WriteTransaction {
             .map_err(|cause| place.writing(cause))?;
         // Without this, opening after a crash reads the whole file, twice.
         transaction.set_quick_repair(true);
-        let mut begun = Self::of(transaction, place, keeps)?;
+        let mut begun = Self::of(transaction, place, keeps, bands)?;
         begun.runs = Some(runs);
         Ok(begun)
     }
@@ -64,6 +68,7 @@ impl WriteTransaction {
         transaction: redb::WriteTransaction,
         place: &Place,
         keeps: Keeps,
+        bands: Option<BandMaker>,
     ) -> Result<Self> {
         let counters = {
             let meta = transaction
@@ -75,6 +80,7 @@ impl WriteTransaction {
             transaction,
             place: place.clone(),
             keeps,
+            bands,
             counters,
             changed: false,
             runs: None,
@@ -123,6 +129,7 @@ impl WriteTransaction {
     pub(crate) fn apply(&mut self, mut edits: Vec<DocumentEdit>) -> Result<()> {
         edits.retain(DocumentEdit::changes_something);
         edits.sort_unstable_by_key(|edit| edit.id);
+        self.apply_bands(self.band_changes(&edits)?.into_sorted())?;
         self.apply_documents(&edits)?;
         let distinct = self.apply_block0(&block0_changes(&edits))?;
         for block in 1..BLOCKS {
@@ -131,7 +138,55 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Applies the net changes of documents, which ascend, to the tables of documents.
+    /// What edits do to `bands`. Which entries go is told by the texts that are stored, so what
+    /// this says must be applied before those change, or with them.
+    pub(crate) fn band_changes(&self, edits: &[DocumentEdit]) -> Result<BandChanges> {
+        let mut changes = BandChanges::default();
+        let Some(bands) = &self.bands else {
+            return Ok(changes);
+        };
+        let texts = self.open_texts()?;
+        for edit in edits.iter().filter(|edit| edit.text != TextEdit::Keep) {
+            let old = match edit.before {
+                Some(_) => texts::get(&texts, edit.id, &self.place)?,
+                None => None,
+            };
+            let old = old.map_or(Vec::new(), |old| bands.keys(&old));
+            changes.replace(edit.id, &old, edit.text.keys());
+        }
+        Ok(changes)
+    }
+
+    /// Whether there are bands to be kept.
+    pub(crate) fn keeps_bands(&self) -> bool {
+        self.bands.is_some()
+    }
+
+    /// How many chunks `bands` has.
+    pub(crate) fn band_chunks(&self) -> Result<u64> {
+        match &self.tables()?.bands {
+            Some(bands) => bands.chunks(),
+            None => Ok(0),
+        }
+    }
+
+    /// Applies changes to `bands`, in order.
+    pub(crate) fn apply_bands(
+        &mut self,
+        changes: impl IntoIterator<Item = (u128, Op)>,
+    ) -> Result<()> {
+        let mut tables = self.tables()?;
+        let Some(bands) = &mut tables.bands else {
+            return Ok(());
+        };
+        let tally = bands.apply(changes.into_iter().map(Ok))?;
+        drop(tables);
+        self.changed |= tally != Tally::default();
+        Ok(())
+    }
+
+    /// Applies the net changes of documents, which ascend, to the tables of documents, `bands`
+    /// excepted.
     pub(crate) fn apply_documents(&mut self, edits: &[DocumentEdit]) -> Result<()> {
         if edits.is_empty() {
             return Ok(());
@@ -229,8 +284,8 @@ impl WriteTransaction {
         for edit in edits {
             match &edit.text {
                 TextEdit::Keep => {}
-                TextEdit::Put(text) => {
-                    let bytes = encoder.encode(edit.id, text)?;
+                TextEdit::Put(keyed) => {
+                    let bytes = encoder.encode(edit.id, &keyed.text)?;
                     let old = table.insert(edit.id.0, bytes.as_slice()).map_err(writing)?;
                     tally.added += u64::from(old.is_none());
                 }
@@ -243,24 +298,27 @@ impl WriteTransaction {
         Ok(tally)
     }
 
-    /// Stores texts in ascending order of their ids, except those of documents that have one.
-    pub(crate) fn add_texts(&mut self, sorted: &[(DocId, String)]) -> Result<()> {
+    /// Whether a document has a text.
+    pub(crate) fn has_text(&self, id: DocId) -> Result<bool> {
+        let table = self.open_texts()?;
+        let found = table.get(id.0).map_err(|cause| self.place.reading(cause))?;
+        Ok(found.is_some())
+    }
+
+    /// Stores texts, as they were made for that, under ids that have none. Whoever does that sees
+    /// to their bands.
+    pub(crate) fn add_texts<'b>(
+        &mut self,
+        texts: impl Iterator<Item = (DocId, &'b [u8])>,
+    ) -> Result<()> {
         let mut added = 0;
-        let mut encoder = texts::Encoder::default();
         {
             let mut table = self.open_texts()?;
-            for (id, text) in sorted {
-                if table
-                    .get(id.0)
-                    .map_err(|cause| self.place.reading(cause))?
-                    .is_none()
-                {
-                    let bytes = encoder.encode(*id, text)?;
-                    table
-                        .insert(id.0, bytes.as_slice())
-                        .map_err(|cause| self.place.writing(cause))?;
-                    added += 1;
-                }
+            for (id, bytes) in texts {
+                let old = table
+                    .insert(id.0, bytes)
+                    .map_err(|cause| self.place.writing(cause))?;
+                added += u64::from(old.is_none());
             }
         }
         self.changed |= added > 0;
@@ -268,16 +326,31 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Removes the texts of these documents.
-    pub(crate) fn remove_texts(&mut self, ids: impl Iterator<Item = Result<u64>>) -> Result<()> {
+    /// Removes the texts of these documents, and hands over the entries that `bands` has of them,
+    /// for whoever removes those.
+    pub(crate) fn remove_texts(
+        &mut self,
+        ids: impl Iterator<Item = Result<u64>>,
+        mut bands_lose: impl FnMut(u128) -> Result<()>,
+    ) -> Result<()> {
         let mut removed = 0;
         {
             let mut table = self.open_texts()?;
             for id in ids {
+                let id = id?;
                 let old = table
-                    .remove(id?)
+                    .remove(id)
                     .map_err(|cause| self.place.writing(cause))?;
-                removed += u64::from(old.is_some());
+                let Some(old) = old else {
+                    continue;
+                };
+                removed += 1;
+                if let Some(bands) = &self.bands {
+                    let text = texts::decode(DocId(id), old.value(), &self.place)?;
+                    for key in bands.keys(&text) {
+                        bands_lose(pair(key, id))?;
+                    }
+                }
             }
         }
         self.changed |= removed > 0;

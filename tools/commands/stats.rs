@@ -50,6 +50,7 @@ struct StatsLine<'s> {
     recipe_version: u32,
     recipe_description: String,
     keep_texts: bool,
+    similar: bool,
     keep_arrivals: bool,
     /// `None`: documents stay for ever.
     retention_seconds: Option<f64>,
@@ -99,6 +100,7 @@ impl Stats {
             recipe_version: recipe.version(),
             recipe_description: recipe.description(),
             keep_texts: settings.keep_texts,
+            similar: settings.similar,
             keep_arrivals: settings.retention.is_some(),
             retention_seconds: window.map(|window| window.as_secs_f64()),
             sliding: settings
@@ -167,6 +169,7 @@ fn counts(line: &StatsLine<'_>, window: Option<Duration>) -> Table {
         &format!("{} {}", line.recipe, line.recipe_version),
     ]);
     table.row(["keeps texts", yes_or_no(line.keep_texts)]);
+    table.row(["similar", yes_or_no(line.similar)]);
     if line.keep_arrivals {
         let or_none = |time: &Option<String>| time.clone().unwrap_or("-".to_owned());
         let window = window.map_or("for ever".to_owned(), duration);

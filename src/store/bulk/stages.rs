@@ -10,6 +10,7 @@ use redb::ReadableTable;
 
 use super::BulkReport;
 use super::pushed::{PushedSorter, Split};
+use super::texts::{BulkBands, BulkTexts};
 use super::watch::{BulkEvent, Watch};
 use crate::block::BLOCK_BITS;
 use crate::error::Result;
@@ -17,7 +18,7 @@ use crate::store::chunk::{Entry, pair, swapped};
 use crate::store::new_file::NewFile;
 use crate::store::packed::{Op, Packed, Step};
 use crate::store::sort::{Sorted, Sorter, Workplace};
-use crate::store::tables::{ARRIVALS_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
+use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
 use crate::store::write::WriteTransaction;
 
 /// Where a bulk load goes.
@@ -72,8 +73,18 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
 
     /// Writes everything and makes it durable. `split` has taken what is in `fingerprints`
     /// already; `pushed` came after it.
-    pub(super) fn run(mut self, mut split: Split, pushed: PushedSorter) -> Result<BulkReport> {
+    pub(super) fn run(
+        mut self,
+        mut split: Split,
+        pushed: PushedSorter,
+        texts: BulkTexts,
+    ) -> Result<BulkReport> {
         self.write_fingerprints(&mut split, pushed)?;
+        let mut strange_texts = split.strange_texts.sorted()?;
+        let bands = self.take_back(texts, strange_texts.iter())?;
+        if let Some(bands) = bands {
+            self.write_bands(bands)?;
+        }
         let unreliable = self.target.write(
             |tables| &mut tables.unreliable,
             split.unreliable.sorted()?.iter(),
@@ -87,7 +98,6 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
             Target::New(file) => (file.write()?, Some(file)),
             Target::Existing(transaction) => (*transaction, None),
         };
-        transaction.remove_texts(split.strange_texts.sorted()?.iter())?;
         let counters = transaction.counters();
         counters.add(split.report.inserted, distinct_fingerprints, unreliable);
         counters.latest_arrival = counters.latest_arrival.max(split.latest_arrival);
@@ -130,6 +140,30 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
             }
         }
         self.watch.stage_is_done()
+    }
+
+    /// Removes the texts of these documents; gives the bands of all others.
+    fn take_back(
+        &mut self,
+        texts: BulkTexts,
+        strange: impl Iterator<Item = Result<u64>>,
+    ) -> Result<Option<BulkBands>> {
+        match &mut self.target {
+            Target::New(file) => {
+                let mut transaction = file.write()?;
+                let bands = texts.take_back(&mut transaction, strange)?;
+                transaction.commit()?;
+                Ok(bands)
+            }
+            Target::Existing(transaction) => texts.take_back(transaction, strange),
+        }
+    }
+
+    fn write_bands(&mut self, bands: BulkBands) -> Result<()> {
+        let BulkBands { entries, gone, .. } = bands;
+        let (mut entries, mut gone) = (entries.sorted()?, gone.sorted()?);
+        let kept = without(entries.iter(), gone.iter());
+        self.write_pairs(BANDS_TABLE, kept, |_| Ok(()))
     }
 
     /// Writes `times` from ids and times, then `arrivals`.
@@ -289,6 +323,19 @@ fn fingerprints_of<T: ReadableTable<u128, &'static [u8]>>(
         let entry = following.get(place).filter(|entry| entry.first() == id);
         Ok(entry.map(|entry| entry.second()))
     }
+}
+
+/// An ascending sequence without the members of another, all of which it has.
+fn without(
+    all: impl Iterator<Item = Result<u128>>,
+    gone: impl Iterator<Item = Result<u128>>,
+) -> impl Iterator<Item = Result<u128>> {
+    let mut gone = gone.peekable();
+    all.filter_map(move |entry| match (&entry, gone.peek()) {
+        (Ok(entry), Some(Ok(next))) if entry == next => gone.next().and(None),
+        (Ok(_), Some(Err(_))) => gone.next(),
+        _ => Some(entry),
+    })
 }
 
 /// Two ascending sequences as one.

@@ -38,21 +38,30 @@ pub enum BulkEvent {
 pub(super) struct Watch<O> {
     observer: O,
     path: PathBuf,
-    /// Steps of one stage.
-    documents: u64,
-    stages: u64,
-    stages_done: u64,
+    /// Steps of each stage, in order.
+    stages: Vec<u64>,
+    stages_done: usize,
     done: u64,
 }
 
 impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Watch<O> {
-    pub(super) fn new(observer: O, path: &Path, documents: u64, keeps: Keeps) -> Self {
+    /// A load of so many documents, and of so many bands if they are kept.
+    pub(super) fn new(
+        observer: O,
+        path: &Path,
+        documents: u64,
+        keeps: Keeps,
+        bands: Option<u64>,
+    ) -> Self {
+        // A table each: the documents, their bands, and others of as many steps as documents.
+        let others = if keeps.arrivals { 6 } else { 4 };
+        let mut stages = vec![documents];
+        stages.extend(bands);
+        stages.extend(std::iter::repeat_n(documents, others));
         Self {
             observer,
             path: path.to_path_buf(),
-            documents,
-            // A table each, of as many steps as there are documents.
-            stages: if keeps.arrivals { 7 } else { 5 },
+            stages,
             stages_done: 0,
             done: 0,
         }
@@ -70,12 +79,12 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Watch<O> {
     /// fewer.
     pub(super) fn stage_is_done(&mut self) -> Result<()> {
         self.stages_done += 1;
-        self.done = self.stages_done * self.documents;
+        self.done = self.stages.iter().take(self.stages_done).sum();
         self.report()
     }
 
     fn report(&mut self) -> Result<()> {
-        let (done, total) = (self.done, self.stages * self.documents);
+        let (done, total) = (self.done, self.stages.iter().sum());
         self.tell(BulkEvent::Progress { done, total })
     }
 

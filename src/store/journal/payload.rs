@@ -8,7 +8,9 @@
 //!
 //! A change is the id of the document, a byte of flags, and then what they announce, in this
 //! order: what was stored and what shall be stored, each a fingerprint and perhaps an arrival;
-//! the length of a text in four bytes, and the text as it is.
+//! the length of a text in four bytes, and the text as it is; how many band keys it has in four
+//! bytes, and eight for each. The keys stand here although the text says them: to make them again
+//! takes ten times as long as to read them.
 //!
 //! | bit | the flag |
 //! |---|---|
@@ -17,14 +19,14 @@
 //! | 2, 5 | there is an arrival |
 //! | 6 | a text is put |
 //! | 7 | the text is removed |
+//! | 6 and 7 | a text is put, and its band keys |
 
 use std::io::{Result, Write};
-use std::sync::Arc;
 
 use super::frame::Fields;
 use crate::document::{DocId, Timestamp};
 use crate::fingerprint::Fingerprint;
-use crate::store::edit::{Counts, DocumentEdit, State, TextEdit};
+use crate::store::edit::{Counts, DocumentEdit, KeyedText, State, TextEdit};
 
 const COUNTS_BYTES: u64 = 17;
 /// The id and the flags.
@@ -39,6 +41,7 @@ const AFTER_SHIFT: u32 = 3;
 
 const PUT_TEXT: u8 = 1 << 6;
 const REMOVE_TEXT: u8 = 1 << 7;
+const PUT_KEYED_TEXT: u8 = PUT_TEXT | REMOVE_TEXT;
 
 /// How many bytes [`encode`] writes.
 pub(super) fn encoded_bytes(edits: &[DocumentEdit]) -> u64 {
@@ -50,10 +53,17 @@ fn edit_bytes(edit: &DocumentEdit) -> u64 {
         state.map_or(0, |state| if state.arrival.is_some() { 16 } else { 8 })
     };
     let text_bytes = match &edit.text {
-        TextEdit::Put(text) => 4 + text.len() as u64,
+        TextEdit::Put(keyed) => 4 + keyed.text.len() as u64 + key_bytes(keyed.keys()),
         TextEdit::Keep | TextEdit::Remove => 0,
     };
     LEAST_EDIT_BYTES as u64 + state_bytes(edit.before) + state_bytes(edit.after) + text_bytes
+}
+
+fn key_bytes(keys: &[u64]) -> u64 {
+    match keys {
+        [] => 0,
+        keys => 4 + 8 * keys.len() as u64,
+    }
 }
 
 /// Writes the payload of a record. No text is longer than its length field can say, since the
@@ -67,9 +77,10 @@ pub(super) fn encode(out: &mut impl Write, edits: &[DocumentEdit], counts: Count
 }
 
 fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
-    let text_flag = match edit.text {
+    let text_flag = match &edit.text {
         TextEdit::Keep => 0,
-        TextEdit::Put(_) => PUT_TEXT,
+        TextEdit::Put(keyed) if keyed.keys().is_empty() => PUT_TEXT,
+        TextEdit::Put(_) => PUT_KEYED_TEXT,
         TextEdit::Remove => REMOVE_TEXT,
     };
     let flags = flags_of(edit.before) | flags_of(edit.after) << AFTER_SHIFT | text_flag;
@@ -81,9 +92,15 @@ fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
             out.write_all(&time.to_le_bytes())?;
         }
     }
-    if let TextEdit::Put(text) = &edit.text {
-        out.write_all(&(text.len() as u32).to_le_bytes())?;
-        out.write_all(text.as_bytes())?;
+    if let TextEdit::Put(keyed) = &edit.text {
+        out.write_all(&(keyed.text.len() as u32).to_le_bytes())?;
+        out.write_all(keyed.text.as_bytes())?;
+        if !keyed.keys().is_empty() {
+            out.write_all(&(keyed.keys().len() as u32).to_le_bytes())?;
+            for key in keyed.keys() {
+                out.write_all(&key.to_le_bytes())?;
+            }
+        }
     }
     Ok(())
 }
@@ -121,11 +138,14 @@ fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
         id,
         before: decode_state(fields, flags)?,
         after: decode_state(fields, flags >> AFTER_SHIFT)?,
-        text: match (flags & PUT_TEXT != 0, flags & REMOVE_TEXT != 0) {
-            (false, false) => TextEdit::Keep,
-            (false, true) => TextEdit::Remove,
-            (true, false) => TextEdit::Put(decode_text(fields)?),
-            (true, true) => return None,
+        text: match flags & PUT_KEYED_TEXT {
+            PUT_TEXT => TextEdit::Put(KeyedText::new(decode_text(fields)?, Vec::new())),
+            REMOVE_TEXT => TextEdit::Remove,
+            PUT_KEYED_TEXT => {
+                let text = decode_text(fields)?;
+                TextEdit::Put(KeyedText::new(text, decode_keys(fields)?))
+            }
+            _ => TextEdit::Keep,
         },
     })
 }
@@ -149,14 +169,22 @@ fn decode_state(fields: &mut Fields<'_>, flags: u8) -> Option<Option<State>> {
     }))
 }
 
-fn decode_text(fields: &mut Fields<'_>) -> Option<Arc<str>> {
+fn decode_text<'b>(fields: &mut Fields<'b>) -> Option<&'b str> {
     let length = usize::try_from(fields.u32()?).ok()?;
-    let text = std::str::from_utf8(fields.bytes(length)?).ok()?;
-    Some(Arc::from(text))
+    std::str::from_utf8(fields.bytes(length)?).ok()
+}
+
+/// The keys of a text: some, ascending, each once.
+fn decode_keys(fields: &mut Fields<'_>) -> Option<Vec<u64>> {
+    let count = usize::try_from(fields.u32()?).ok()?;
+    let (keys, _) = fields.bytes(count.checked_mul(8)?)?.as_chunks::<8>();
+    let keys: Vec<u64> = keys.iter().map(|key| u64::from_le_bytes(*key)).collect();
+    (!keys.is_empty() && keys.is_sorted_by(|a, b| a < b)).then_some(keys)
 }
 
 #[cfg(test)]
 pub(super) mod tests {
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
@@ -174,7 +202,8 @@ pub(super) mod tests {
         prop_oneof![
             Just(TextEdit::Keep),
             Just(TextEdit::Remove),
-            "\\PC{0,40}".prop_map(|text| TextEdit::Put(text.into())),
+            ("\\PC{0,40}", vec(any::<u64>(), 0..4))
+                .prop_map(|(text, keys)| TextEdit::Put(KeyedText::new(text, keys))),
         ]
     }
 
@@ -201,7 +230,7 @@ pub(super) mod tests {
     proptest! {
         #[test]
         fn what_is_encoded_is_decoded_and_never_from_fewer_or_more_bytes(
-            edits in proptest::collection::vec(edit(), 0..6),
+            edits in vec(edit(), 0..6),
             counts in counts(),
         ) {
             let mut bytes = Vec::new();
@@ -219,7 +248,7 @@ pub(super) mod tests {
 
         #[test]
         fn no_bytes_make_it_panic(
-            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            bytes in vec(any::<u8>(), 0..200),
             edits in any::<u32>(),
         ) {
             if let Some((decoded, counts)) = decode(&bytes, edits) {

@@ -10,7 +10,7 @@ use super::payload::tests::edit;
 use super::*;
 use crate::document::{DocId, Timestamp};
 use crate::fingerprint::Fingerprint;
-use crate::store::edit::{State, TextEdit};
+use crate::store::edit::{KeyedText, State, TextEdit};
 
 type Batch = (Vec<DocumentEdit>, Counts);
 
@@ -101,7 +101,7 @@ fn insertion(id: u64, text: &str) -> DocumentEdit {
             reliable: true,
             arrival: None,
         }),
-        text: TextEdit::Put(text.into()),
+        text: TextEdit::Put(KeyedText::new(text, Vec::new())),
     }
 }
 
@@ -144,9 +144,9 @@ fn every_kind_of_change_comes_back_in_order() {
     let texts = [
         TextEdit::Keep,
         TextEdit::Remove,
-        TextEdit::Put("".into()),
-        TextEdit::Put("短 text".into()),
-        TextEdit::Put("long ".repeat(100_000).into()),
+        TextEdit::Put(KeyedText::new("", Vec::new())),
+        TextEdit::Put(KeyedText::new("短 text", vec![7, 8])),
+        TextEdit::Put(KeyedText::new("long ".repeat(100_000), Vec::new())),
     ];
     let mut batches = vec![(Vec::new(), Counts::default())];
     for before in states {
@@ -462,7 +462,7 @@ fn where_the_file_cannot_grow_nothing_is_written_and_nothing_lost() {
 fn a_commit_of_more_than_a_record_holds_is_refused() {
     let folder = Folder::new();
     let mut journal = folder.create(generation(1)).unwrap();
-    let text: Arc<str> = "x".repeat(1 << 20).into();
+    let text = KeyedText::new("x".repeat(1 << 20), Vec::new());
     let edits: Vec<_> = (0..4096)
         .map(|id| DocumentEdit {
             text: TextEdit::Put(Arc::clone(&text)),

@@ -190,6 +190,7 @@ mod tests {
             let header = Header {
                 recipe: String::new(),
                 keep_texts: false,
+                bands: None,
                 frozen: false,
                 retention: None,
             };

@@ -6,10 +6,12 @@ use std::time::Instant;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
+use super::postings::PIECE;
 use super::view::Current;
 use super::*;
 use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::{Match, Timestamp};
+use crate::store::edit::KeyedText;
 
 const CENTRES: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0x1ee7_79b9_7f4a_0000];
 
@@ -28,6 +30,11 @@ fn insertion(id: u64, bits: u64) -> DocumentEdit {
         after: Some(state(bits)),
         text: TextEdit::Keep,
     }
+}
+
+/// A text whose keys are few, so that many texts share them.
+fn keyed(text: &str) -> Arc<KeyedText> {
+    KeyedText::new(text, text.bytes().map(u64::from).collect())
 }
 
 fn view_of(tail: &Arc<Tail>) -> TailView {
@@ -66,6 +73,13 @@ impl Model {
         }
     }
 
+    fn in_band(&self, key: u64) -> Vec<DocId> {
+        let has_key = |text: &TextEdit| matches!(text, TextEdit::Put(keyed) if keyed.has_key(key));
+        let touched = self.touched.iter();
+        let found = touched.filter(|(id, text)| has_key(text) && self.stored.contains_key(id));
+        found.map(|(id, _)| *id).collect()
+    }
+
     fn within(&self, query: Fingerprint, radius: u32) -> Vec<Match> {
         let states = self
             .touched
@@ -95,6 +109,14 @@ fn assert_view_is(view: &TailView, model: &Model, ids: u64) {
         });
         assert_eq!(view.touches(id), expected.is_some());
         assert_eq!(view.edit(id), expected);
+    }
+    for key in b'a'..=b'd' {
+        let expected = model.in_band(key.into());
+        for most in [0, 1, 2, usize::MAX] {
+            let found = view.in_band(key.into(), most, |_| true);
+            assert_eq!(found, expected[..most.min(expected.len())], "key {key}");
+        }
+        assert_eq!(view.in_band(key.into(), usize::MAX, |_| false), []);
     }
     for centre in CENTRES {
         let query = Fingerprint::from_bits(centre ^ 1);
@@ -132,7 +154,7 @@ fn any_text() -> impl Strategy<Value = TextEdit> {
     prop_oneof![
         3 => Just(TextEdit::Keep),
         1 => Just(TextEdit::Remove),
-        2 => "[a-c]{0,2}".prop_map(|text| TextEdit::Put(text.into())),
+        2 => "[a-c]{0,2}".prop_map(|text| TextEdit::Put(keyed(&text))),
     ]
 }
 
@@ -342,9 +364,8 @@ fn readers_see_whole_batches_while_the_writer_goes_on() {
 fn a_small_tail_takes_little_memory_and_edits_take_what_it_says() {
     let tail = Tail::new();
     assert!(tail.bytes() < 1 << 18);
-    let text: Arc<str> = "a".repeat(1_000).into();
     tail.append(&[DocumentEdit {
-        text: TextEdit::Put(text),
+        text: TextEdit::Put(KeyedText::new("a".repeat(1_000), Vec::new())),
         ..insertion(1, 1)
     }]);
     assert!((1_000..1_500).contains(&(tail.bytes() - Tail::new().bytes())));

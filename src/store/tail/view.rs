@@ -146,6 +146,32 @@ impl TailView {
         near
     }
 
+    /// The first `most` documents, in order of their ids, that have this band key by a text that
+    /// the tails put, and of which what is stored passes.
+    pub(crate) fn in_band(
+        &self,
+        key: u64,
+        most: usize,
+        passes: impl Fn(State) -> bool,
+    ) -> Vec<DocId> {
+        let has_key = |id: DocId| {
+            let current = self.edit(id);
+            current.is_some_and(|current| {
+                let has_key = matches!(&current.text, TextEdit::Put(keyed) if keyed.has_key(key));
+                has_key && current.state.is_some_and(&passes)
+            })
+        };
+        let mut found: Vec<DocId> = Vec::new();
+        for part in self.parts.iter() {
+            found.extend(part.in_band(key).filter(|id| has_key(*id)).take(most));
+        }
+        // What a newer tail has put as well, an older one has given too.
+        found.sort_unstable();
+        found.dedup();
+        found.truncate(most);
+        found
+    }
+
     /// The first `most` documents, in order of their ids, that have a fingerprint by one of the
     /// tails.
     fn for_each_document(
@@ -158,7 +184,8 @@ impl TailView {
         let (newer, part) = (&self.parts[..age], &self.parts[age]);
         let (mut slots, mut after, mut left) = (Vec::new(), None, most);
         loop {
-            let goes_on = part.tail.read_postings(fingerprint, after, &mut slots);
+            let bits = fingerprint.bits();
+            let goes_on = part.tail.postings.read(bits).read(bits, after, &mut slots);
             for slot in &slots {
                 let Some(version) = part.tail.versions.get(*slot) else {
                     continue;
@@ -194,6 +221,24 @@ fn keep_first(matches: &mut Vec<Match>, from: usize, limit: usize) {
 impl Part {
     fn version(&self, id: DocId) -> Option<&Version> {
         self.tail.version(id, self.visible)
+    }
+
+    /// The documents that had a text with this band key at some time, in order of their ids.
+    fn in_band(&self, key: u64) -> impl Iterator<Item = DocId> {
+        let (mut after, mut goes_on) = (None, true);
+        let pieces = std::iter::from_fn(move || {
+            if !goes_on {
+                return None;
+            }
+            let mut slots = Vec::new();
+            goes_on = self.tail.bands.read(key).read(key, after, &mut slots);
+            let ids = |slot: &u32| Some((*slot, self.tail.versions.get(*slot)?.id));
+            let posted: Vec<(u32, DocId)> = slots.iter().filter_map(ids).collect();
+            after = posted.last().map(|(_, id)| *id).or(after);
+            Some(posted)
+        });
+        let seen = |(slot, id): (u32, DocId)| (slot < self.visible).then_some(id);
+        pieces.flatten().filter_map(seen)
     }
 
     /// Whether a document has the fingerprint, given the version by which it first had it.

@@ -49,7 +49,7 @@ impl View {
     /// The text of a document, where one is kept.
     pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
         match self.tail.edit(id).map(|current| current.text) {
-            Some(TextEdit::Put(text)) => Ok(Some(text.as_ref().to_owned())),
+            Some(TextEdit::Put(keyed)) => Ok(Some(keyed.text.as_ref().to_owned())),
             Some(TextEdit::Remove) => Ok(None),
             Some(TextEdit::Keep) | None => self.tables.text(id),
         }
