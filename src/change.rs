@@ -1,21 +1,26 @@
 //! Changes of documents, decided in order: what each one does, given those before it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod recent;
+mod wordings;
+
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::block::{self, BLOCKS, Probes};
 use crate::document::{DocId, Document, Match, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::query;
+use crate::query::{self, Similar, TextQuery};
 use crate::retention::Expiry;
 use crate::store::{DocumentEdit, Index, KeyedText, State, TextEdit, View};
+use crate::verify::Likeness;
+use recent::Recent;
+use wordings::Wordings;
 
 /// One change of a database.
 ///
 /// Changes are handed over many at once, to [`Database::apply`](crate::Database::apply) or
 /// [`Transaction::apply`](crate::Transaction::apply); each sees those before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
     /// Store the document, unless its id is taken.
@@ -27,6 +32,14 @@ pub enum Change {
         document: Document,
         /// The largest Hamming distance at which another document forbids this one.
         radius: u32,
+    },
+    /// Store the document, unless its id is taken or the text of a document is like its own. It
+    /// must have a text, and the database must keep texts.
+    InsertUnlessSimilar {
+        /// The document, with its text.
+        document: Document,
+        /// From where on another text forbids this one.
+        likeness: Likeness,
     },
     /// Store the document in the place of the one that has its id now, if there is one. Its
     /// text goes with it: without a new one, no text is kept.
@@ -47,7 +60,9 @@ impl Change {
     fn document(&self) -> Option<&Document> {
         match self {
             Self::Insert(document) | Self::Upsert(document) => Some(document),
-            Self::InsertUnique { document, .. } => Some(document),
+            Self::InsertUnique { document, .. } | Self::InsertUnlessSimilar { document, .. } => {
+                Some(document)
+            }
             Self::Remove(_) | Self::RemoveOlder { .. } => None,
         }
     }
@@ -56,7 +71,9 @@ impl Change {
     pub(crate) fn document_mut(&mut self) -> Option<&mut Document> {
         match self {
             Self::Insert(document) | Self::Upsert(document) => Some(document),
-            Self::InsertUnique { document, .. } => Some(document),
+            Self::InsertUnique { document, .. } | Self::InsertUnlessSimilar { document, .. } => {
+                Some(document)
+            }
             Self::Remove(_) | Self::RemoveOlder { .. } => None,
         }
     }
@@ -72,12 +89,26 @@ pub(crate) struct Prepared {
     change: Change,
     /// The text of its document, which has it no more: it is handed on as it is.
     text: Option<Arc<KeyedText>>,
+    /// What to look for before it is stored, if that is told by texts.
+    query: Option<Box<TextQuery>>,
 }
 
 impl Prepared {
     /// A change whose document holds no text, and that text.
     pub(crate) fn new(change: Change, text: Option<Arc<KeyedText>>) -> Self {
-        Self { change, text }
+        Self {
+            change,
+            text,
+            query: None,
+        }
+    }
+
+    /// The same, of a change that depends on which texts are stored.
+    pub(crate) fn with_query(self, query: TextQuery) -> Self {
+        Self {
+            query: Some(Box::new(query)),
+            ..self
+        }
     }
 
     /// Bytes of the text it brings, and of its keys.
@@ -95,7 +126,7 @@ impl Prepared {
 }
 
 /// What became of a [`Change`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
     /// The document is new, and stored.
@@ -109,6 +140,9 @@ pub enum Outcome {
     /// This document lies within the radius, the nearest and then the one with the smallest id;
     /// nothing changed.
     Duplicate(Match),
+    /// The text of this document is like that of the one given, more than any other; nothing
+    /// changed.
+    Similar(Similar),
     /// The document is stored in the place of one that had its id.
     Replaced {
         /// The fingerprint that document had.
@@ -134,6 +168,7 @@ pub(crate) struct Batch {
     text_bytes: usize,
     /// What was nearest, within a radius, before the batch, where that was looked for ahead.
     ahead: HashMap<(Fingerprint, u32), Option<Match>>,
+    wordings: Wordings,
 }
 
 /// A document that some change of the batch looked at.
@@ -151,7 +186,11 @@ impl Batch {
         view: &View,
     ) {
         let mut by_radius: BTreeMap<u32, Vec<Fingerprint>> = BTreeMap::new();
+        let mut texts = Vec::new();
         for change in changes {
+            if let (Some(query), Some(document)) = (&change.query, change.change.document()) {
+                texts.push((document.id, &**query));
+            }
             if let Change::InsertUnique { document, radius } = &change.change
                 && document.reliable
             {
@@ -159,6 +198,7 @@ impl Batch {
                 queries.push(document.fingerprint);
             }
         }
+        self.wordings.look_ahead(&texts, view);
         for (radius, queries) in by_radius {
             // What fails now will fail again when it is decided upon, and be told to whom it concerns.
             if let Ok(nearest) = query::nearest_of_each(view, &queries, radius) {
@@ -177,7 +217,8 @@ impl Batch {
         let change = &prepared.change;
         let id = match change {
             Change::Insert(document) | Change::Upsert(document) => document.id,
-            Change::InsertUnique { document, .. } => document.id,
+            Change::InsertUnique { document, .. }
+            | Change::InsertUnlessSimilar { document, .. } => document.id,
             Change::Remove(id) | Change::RemoveOlder { id, .. } => *id,
         };
         let expiry = *self.expiry.get_or_insert_with(|| view.expiry());
@@ -186,9 +227,12 @@ impl Batch {
         let state = self.look_up(id, view)?;
         let stored = state.map(|state| state.fingerprint);
         let outcome = match (change, stored) {
-            (Change::Insert(_) | Change::InsertUnique { .. }, Some(stored)) => {
-                Outcome::Exists { stored }
-            }
+            (
+                Change::Insert(_)
+                | Change::InsertUnique { .. }
+                | Change::InsertUnlessSimilar { .. },
+                Some(stored),
+            ) => Outcome::Exists { stored },
             (Change::Insert(document), None) => {
                 self.put(document, prepared.text_edit());
                 Outcome::Inserted
@@ -202,6 +246,22 @@ impl Batch {
                     Some(found) => {
                         self.refresh(found.id, document.arrival, view)?;
                         Outcome::Duplicate(found)
+                    }
+                    None => {
+                        self.put(document, prepared.text_edit());
+                        Outcome::Inserted
+                    }
+                }
+            }
+            (Change::InsertUnlessSimilar { document, .. }, None) => {
+                let like = match &prepared.query {
+                    Some(query) => self.most_similar(document.id, query, view)?,
+                    None => None,
+                };
+                match like {
+                    Some(found) => {
+                        self.refresh(found.id, document.arrival, view)?;
+                        Outcome::Similar(found)
                     }
                     None => {
                         self.put(document, prepared.text_edit());
@@ -228,7 +288,7 @@ impl Batch {
         };
         let counts = match outcome {
             Outcome::Inserted | Outcome::Replaced { .. } => true,
-            Outcome::Duplicate(_) => view.is_sliding(),
+            Outcome::Duplicate(_) | Outcome::Similar(_) => view.is_sliding(),
             _ => false,
         };
         if counts {
@@ -361,6 +421,9 @@ impl Batch {
             self.recent.add(id, state.fingerprint);
         }
         self.text_bytes += text.len_bytes();
+        if matches!(text, TextEdit::Put(_)) {
+            self.wordings.add(id);
+        }
         touched.now = now;
         touched.text = text;
     }
@@ -425,85 +488,69 @@ impl Batch {
         let state = view.stored(found.id)?;
         Ok(state.is_some_and(|state| !self.has_passed(state.arrival)))
     }
-}
 
-/// The fingerprints that documents have received in this batch.
-#[derive(Default)]
-struct Recent {
-    /// The documents that have them now. One that nobody has any longer stays, without any.
-    documents: HashMap<Fingerprint, BTreeSet<DocId>>,
-    /// The keys of `documents`, as they came.
-    fingerprints: Vec<Fingerprint>,
-    /// The first `indexed` of them by block and block key: only a batch that asks for what is near
-    /// pays for that.
-    by_block: HashMap<(usize, u16), Vec<Fingerprint>>,
-    indexed: usize,
-}
-
-impl Recent {
-    fn add(&mut self, id: DocId, fingerprint: Fingerprint) {
-        let documents = self.documents.entry(fingerprint).or_insert_with(|| {
-            self.fingerprints.push(fingerprint);
-            BTreeSet::new()
-        });
-        documents.insert(id);
-    }
-
-    fn remove(&mut self, id: DocId, fingerprint: Fingerprint) {
-        if let Some(documents) = self.documents.get_mut(&fingerprint) {
-            documents.remove(&id);
-        }
-    }
-
-    fn index(&mut self) {
-        for fingerprint in &self.fingerprints[self.indexed..] {
-            for block in 0..BLOCKS {
-                let key = block::front_key(block::rotate(*fingerprint, block));
-                self.by_block
-                    .entry((block, key))
-                    .or_default()
-                    .push(*fingerprint);
-            }
-        }
-        self.indexed = self.fingerprints.len();
-    }
-
-    /// For every fingerprint within the radius the first document that has it and is there, some
-    /// of them perhaps more than once.
-    fn for_each_within(
-        &self,
-        query: Fingerprint,
-        radius: u32,
-        is_there: impl Fn(DocId) -> bool,
-        mut found: impl FnMut(Match),
-    ) {
-        let mut compare = |fingerprint: &Fingerprint| {
-            let distance = fingerprint.distance(query);
-            if distance > radius {
-                return;
-            }
-            let documents = self.documents.get(fingerprint);
-            if let Some(id) =
-                documents.and_then(|documents| documents.iter().find(|id| is_there(**id)))
-            {
-                found(Match {
-                    id: *id,
-                    fingerprint: *fingerprint,
-                    distance,
-                });
-            }
+    /// The document whose text is most like the query, as of now.
+    fn most_similar(
+        &mut self,
+        id: DocId,
+        query: &TextQuery,
+        view: &View<impl Index>,
+    ) -> Result<Option<Similar>> {
+        let stored = match self.wordings.take_ahead(id) {
+            Some(found) => found,
+            None => query::similar_in_turn(view, query)?,
         };
-        let probes = Probes::for_radius(radius);
-        let count: u64 = probes.blocks().map(|block| probes.count(block)).sum();
-        if count > self.fingerprints.len() as u64 {
-            self.fingerprints.iter().for_each(compare);
-            return;
-        }
-        for block in probes.blocks() {
-            for key in probes.keys(block, block::front_key(block::rotate(query, block))) {
-                let near = self.by_block.get(&(block, key));
-                near.into_iter().flatten().for_each(&mut compare);
+        let moved_on = self.expiry.and_then(|expiry| expiry.cutoff()) > view.expiry().cutoff();
+        let mut best = None;
+        for found in stored {
+            if self.has_still_the_text(&found, moved_on, view)? {
+                best = Some(found);
+                break;
             }
         }
+
+        let text_of = |id: &DocId| match &self.touched.get(id)?.text {
+            TextEdit::Put(keyed) => Some(Arc::clone(keyed)),
+            TextEdit::Keep | TextEdit::Remove => None,
+        };
+        let mut candidates = self.wordings.sharing(query.keys(), text_of);
+        if let Some((fingerprint, radius)) = query.near(view.keeps_bands()) {
+            self.recent.index();
+            let is_there = |id: DocId| self.touched.contains_key(&id);
+            self.recent
+                .for_each_within(fingerprint, radius, is_there, |near| {
+                    candidates.insert(near.id);
+                });
+        }
+        for id in candidates {
+            let now = self.touched.get(&id).and_then(|touched| touched.now);
+            let now = now.filter(|state| !self.has_passed(state.arrival));
+            let (Some(state), Some(keyed)) = (now, text_of(&id)) else {
+                continue;
+            };
+            let resemblance = query.compare(&keyed.text);
+            let found = resemblance.map(|found| query.found(id, state.fingerprint, found));
+            if let Some(found) = found
+                && best.as_ref().is_none_or(|best| found.order(best).is_lt())
+            {
+                best = Some(found);
+            }
+        }
+        Ok(best)
+    }
+
+    /// Whether a document that was found before the batch has the same text now.
+    fn has_still_the_text(
+        &self,
+        found: &Similar,
+        moved_on: bool,
+        view: &View<impl Index>,
+    ) -> Result<bool> {
+        let state = match self.touched.get(&found.id) {
+            Some(touched) => touched.now.filter(|_| touched.text == TextEdit::Keep),
+            None if !moved_on => return Ok(true),
+            None => view.stored(found.id)?,
+        };
+        Ok(state.is_some_and(|state| !self.has_passed(state.arrival)))
     }
 }

@@ -8,12 +8,14 @@ use crate::change::{Change, Outcome, Prepared};
 use crate::document::{DocId, Document, Match, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::query::{Similar, TextQuery};
 use crate::recipe::{Described, Fingerprinter, Recipe, TextFingerprint};
 use crate::retention::Retention;
 use crate::snapshot::Snapshot;
 use crate::store::{self, Header, Store};
 use crate::ticket::Ticket;
 use crate::transaction::{Transaction, prepared};
+use crate::verify::Likeness;
 use crate::writer::Writer;
 
 /// What is fixed when a database is created.
@@ -61,14 +63,16 @@ pub struct Database {
     writer: OnceLock<Writer>,
 }
 
-/// What [`Database::insert_unique`] did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What [`Database::insert_unique`] or [`Database::insert_unless_similar`] did.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Insertion {
     /// The document is stored.
     Inserted,
     /// It is not, because this document lies within the radius: the nearest, then the one with
     /// the smallest id.
     Duplicate(Match),
+    /// It is not, because the text of this document is like it, more than any other.
+    Similar(Similar),
 }
 
 impl Database {
@@ -254,6 +258,39 @@ impl Database {
         match self.apply_one(Change::InsertUnique { document, radius })? {
             Outcome::Exists { stored } => Err(exists(id, stored)),
             Outcome::Duplicate(found) => Ok(Insertion::Duplicate(found)),
+            _ => Ok(Insertion::Inserted),
+        }
+    }
+
+    /// Stores a text under a new id, durably, unless the text of a document is like it: see
+    /// [`Snapshot::similar`] for what is found, and [`Likeness`] for what is enough. Looking and
+    /// storing are one transaction.
+    ///
+    /// # Errors
+    /// [`Error::DocumentExists`] if the id is taken, [`Error::KeepsNoTexts`]; those of
+    /// [`apply`](Self::apply) and [`fingerprint`](Self::fingerprint).
+    ///
+    /// ```
+    /// use simdb::{Database, DocId, Insertion};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::builder().similar(true).create(folder.path().join("docs.simdb"))?;
+    /// db.insert_unless_similar(DocId(1), "The ferry to the islands was cancelled due to heavy fog.")?;
+    ///
+    /// // Far more than three bits away, and the same news.
+    /// let text = "Ferries to the islands were cancelled because of heavy fog.";
+    /// let Insertion::Similar(like) = db.insert_unless_similar(DocId(2), text)? else { panic!() };
+    /// assert_eq!(like.id, DocId(1));
+    /// assert!(like.resemblance.edit_similarity > Some(0.65));
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn insert_unless_similar(&self, id: DocId, text: &str) -> Result<Insertion> {
+        let mut document = self.document(id, text)?;
+        document.text.get_or_insert_with(|| text.to_owned());
+        let likeness = Likeness::default();
+        match self.apply_one(Change::InsertUnlessSimilar { document, likeness })? {
+            Outcome::Exists { stored } => Err(exists(id, stored)),
+            Outcome::Similar(found) => Ok(Insertion::Similar(found)),
             _ => Ok(Insertion::Inserted),
         }
     }
@@ -484,6 +521,26 @@ impl Database {
     /// Those of [`Snapshot::within_batch`].
     pub fn within_batch(&self, queries: &[Fingerprint], radius: u32) -> Result<Vec<Vec<Match>>> {
         self.snapshot()?.within_batch(queries, radius)
+    }
+
+    /// A text made ready to be looked for: see [`Snapshot::similar`].
+    ///
+    /// # Errors
+    /// None of a text, so far: what a recipe makes no fingerprint of is looked for by its bands.
+    pub fn text_query(&self, text: &str) -> Result<TextQuery> {
+        let made = match self.fingerprint(text) {
+            Err(Error::NoTexts { .. }) => None,
+            made => Some(made?),
+        };
+        Ok(TextQuery::new(self.store.band_maker(), text, made))
+    }
+
+    /// Every document whose text is like this one: see [`Snapshot::similar`].
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::similar`].
+    pub fn similar_text(&self, text: &str) -> Result<Vec<Similar>> {
+        self.snapshot()?.similar(&self.text_query(text)?)
     }
 
     /// The nearest documents: see [`Snapshot::nearest`].

@@ -120,6 +120,25 @@ pub enum Error {
         what: String,
     },
 
+    /// Texts were to be compared in a database that keeps none.
+    #[error(
+        "cannot compare texts in {}: it keeps none; create a database that keeps texts, or give \
+         the texts with the query",
+        path.display()
+    )]
+    KeepsNoTexts {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A document was to be stored unless its text is like another, and has no text. Nothing was
+    /// changed.
+    #[error("document {id} has no text, by which it could be compared; give it one")]
+    TextMissing {
+        /// The document.
+        id: u64,
+    },
+
     /// A fingerprint of a text was asked of a recipe that knows only features and weights.
     #[error(
         "the recipe {recipe} makes no fingerprints of texts; give it features and their weights, \

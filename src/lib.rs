@@ -78,6 +78,7 @@ pub use document::{DocId, Document, Match, Timestamp};
 pub use error::{Error, Result};
 pub use feature::Feature;
 pub use fingerprint::{Fingerprint, Fingerprint128};
+pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe, TextFingerprint};
 pub use retention::Retention;
 pub use snapshot::Snapshot;

@@ -60,6 +60,11 @@ impl Banding {
         }
     }
 
+    /// What it normalises texts with.
+    pub(crate) fn normaliser(&self) -> &Normaliser {
+        &self.normaliser
+    }
+
     /// One line that names every choice that decides a key.
     pub(crate) fn description() -> String {
         format!(

@@ -6,10 +6,13 @@ mod ahead;
 mod batch;
 mod candidates;
 mod documents;
+mod similar;
 mod single;
 #[cfg(test)]
 mod spreads;
 
 pub(crate) use ahead::nearest_of_each;
 pub(crate) use batch::within_batch;
+pub use similar::{Similar, TextQuery};
+pub(crate) use similar::{similar, similar_in_turn};
 pub(crate) use single::{for_each_match, nearest, within};

@@ -3,7 +3,10 @@
 use std::time::SystemTime;
 
 use crate::change::{Batch, Change, Outcome, Prepared};
+use crate::document::DocId;
 use crate::error::{Error, Result};
+use crate::query::TextQuery;
+use crate::recipe::TextFingerprint;
 use crate::store::{Index, Pen, Store, View, WriteTransaction, refuse_too_long};
 
 /// Many changes and one commit. Dropped before [`commit`](Self::commit), nothing has happened.
@@ -151,6 +154,32 @@ pub(crate) fn prepared(mut change: Change, store: &Store) -> Result<Prepared> {
     if let Some(text) = &text {
         refuse_too_long(document.id, text)?;
     }
-    let text = text.map(|text| store.keyed(text));
-    Ok(Prepared::new(change, text))
+    let made = TextFingerprint {
+        fingerprint: document.fingerprint,
+        reliable: document.reliable,
+    };
+    let id = document.id;
+    let query = match (&change, &text) {
+        (Change::InsertUnlessSimilar { likeness, .. }, Some(text)) => {
+            let query = TextQuery::new(store.band_maker(), text, Some(made));
+            Some(query.likeness(*likeness))
+        }
+        (Change::InsertUnlessSimilar { .. }, None) => return Err(without_text(id, store)),
+        _ => None,
+    };
+    let prepared = Prepared::new(change, text.map(|text| store.keyed(text)));
+    Ok(match query {
+        Some(query) => prepared.with_query(query),
+        None => prepared,
+    })
+}
+
+/// There is no text to compare with others.
+fn without_text(id: DocId, store: &Store) -> Error {
+    match store.header().keep_texts {
+        true => Error::TextMissing { id: id.0 },
+        false => Error::KeepsNoTexts {
+            path: store.path().to_path_buf(),
+        },
+    }
 }

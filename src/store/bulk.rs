@@ -92,7 +92,7 @@ impl Load {
     pub(crate) fn into_existing(store: &Store, memory_bytes: u64) -> Result<Self> {
         let memory = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let target = Target::Existing(Box::new(store.write()?));
-        let (keeps, bands) = (store.header().keeps(), store.bands.clone());
+        let (keeps, bands) = (store.header().keeps(), store.bands().cloned());
         let mut load = Self::of(store.path(), memory, keeps, bands);
         load.incoming = Some(load.in_any_order(target)?);
         Ok(load)

@@ -83,7 +83,7 @@ pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result
             .saturating_sub(unreliable),
     };
     walk.tables(&view)?;
-    let maker = store.bands.as_ref();
+    let maker = store.bands();
     let from_texts = walk.texts(&view, maker)?;
     if let (Some(maker), Some(bands)) = (maker, &view.tables.bands) {
         walk.bands(&view, bands, maker, from_texts)?;

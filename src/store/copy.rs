@@ -94,7 +94,7 @@ fn copy(view: &ReadView, file: &NewFile) -> Result<()> {
 }
 
 fn copy_texts(view: &ReadView, file: &NewFile) -> Result<()> {
-    let Some(source) = &view.texts else {
+    let Some(source) = &view.tables.texts else {
         return Ok(());
     };
     let mut rows = source.iter().map_err(|cause| view.place.reading(cause))?;

@@ -7,6 +7,7 @@ use super::edit::State;
 use super::packed::Step;
 use super::runs::Run;
 use super::tables::Tables;
+use super::texts;
 use crate::document::{DocId, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -57,8 +58,14 @@ pub(crate) trait Index: Sized {
     /// whether there are more. None where no bands are kept.
     fn documents_in_band(&self, key: u64, from: DocId, most: usize) -> Result<(Vec<DocId>, bool)>;
 
+    /// Whether bands are kept.
+    fn keeps_bands(&self) -> bool;
+
     /// What is stored of a document beside its text.
     fn document(&self, id: DocId) -> Result<Option<State>>;
+
+    /// The text of a document, where one is kept.
+    fn text(&self, id: DocId) -> Result<Option<String>>;
 
     /// When a document that is stored arrived; nothing where no times are kept.
     fn arrival(&self, id: DocId) -> Result<Option<Timestamp>>;
@@ -163,6 +170,17 @@ where
 
     fn documents_in_band(&self, key: u64, from: DocId, most: usize) -> Result<(Vec<DocId>, bool)> {
         self.find_in_band(key, from, most)
+    }
+
+    fn keeps_bands(&self) -> bool {
+        self.bands.is_some()
+    }
+
+    fn text(&self, id: DocId) -> Result<Option<String>> {
+        match &self.texts {
+            Some(table) => texts::get(table, id, &self.place),
+            None => Ok(None),
+        }
     }
 
     fn document(&self, id: DocId) -> Result<Option<State>> {

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use redb::ReadableDatabase;
 
 use crate::error::{Error, Result};
-use bands::BandMaker;
+pub(crate) use bands::BandMaker;
 use fault::Place;
 use new_file::NewFile;
 use online::Online;
@@ -68,8 +68,8 @@ pub(crate) struct Store {
     online: Online,
     place: Place,
     header: Header,
-    /// Nothing in a database that keeps no bands.
-    bands: Option<BandMaker>,
+    /// Made the way the database keeps them, if it does.
+    bands: BandMaker,
 }
 
 /// The share of a cache that keeps runs; the rest is the engine's, for pages.
@@ -216,10 +216,20 @@ impl Store {
         Ok(view)
     }
 
+    /// What makes the bands of texts, whether they are kept or not.
+    pub(crate) fn band_maker(&self) -> &BandMaker {
+        &self.bands
+    }
+
+    /// The same, if they are kept.
+    fn bands(&self) -> Option<&BandMaker> {
+        self.header.bands.as_ref().map(|_| &self.bands)
+    }
+
     /// A text as this database keeps it. Its bands are made here, where many threads may wait
     /// for it, and not by the one that writes.
     pub(crate) fn keyed(&self, text: String) -> Arc<KeyedText> {
-        match &self.bands {
+        match self.bands() {
             Some(bands) => bands.keyed(text),
             None => KeyedText::new(text, Vec::new()),
         }
@@ -247,21 +257,18 @@ impl Handle {
     }
 }
 
-/// What makes the bands of a file, if it keeps any and they are made as they were.
-fn band_maker(header: &Header, place: &Place) -> Result<Option<BandMaker>> {
-    let Some(stored) = &header.bands else {
-        return Ok(None);
-    };
+/// What makes the bands of a file, if they are made as they were.
+fn band_maker(header: &Header, place: &Place) -> Result<BandMaker> {
     let bands = BandMaker::default();
     let known = bands.description();
-    if *stored != known {
-        return Err(Error::BandsMismatch {
+    match &header.bands {
+        Some(stored) if *stored != known => Err(Error::BandsMismatch {
             path: place.path().to_path_buf(),
             stored: stored.clone(),
             known,
-        });
+        }),
+        _ => Ok(bands),
     }
-    Ok(Some(bands))
 }
 
 /// Which file has the name now. Refuses an empty file, which redb would take for a new database,

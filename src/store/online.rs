@@ -257,7 +257,8 @@ impl Store {
         transaction: &'t WriteTransaction,
     ) -> Result<View<WriteTables<'t>>> {
         let counts = transaction.counts();
-        let tables = transaction.tables()?;
+        let mut tables = transaction.tables()?;
+        tables.texts = transaction.texts_to_read()?;
         let retention = self.header.retention;
         Ok(View::new(tables, TailView::default(), counts, retention))
     }
@@ -266,7 +267,7 @@ impl Store {
         match &*self.handle {
             Handle::ReadOnly(_) => self.refuse_changes().and(Err(self.has_failed())),
             Handle::Writable(database) => {
-                let (runs, bands) = (Arc::clone(&self.runs), self.bands.clone());
+                let (runs, bands) = (Arc::clone(&self.runs), self.bands().cloned());
                 WriteTransaction::begin(database, &self.place, self.header.keeps(), bands, runs)
             }
         }

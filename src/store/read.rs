@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::Handle;
 use super::chunk::{Entry, pair};
 use super::edit::State;
 use super::fault::Place;
@@ -13,7 +14,6 @@ use super::runs::{KEYS, Run, RunCache};
 use super::schema::{self, Counters, Keeps};
 use super::tables::ReadTables;
 use super::workers::Workers;
-use super::{Handle, texts};
 use crate::block;
 use crate::document::{DocId, Document, Timestamp};
 use crate::error::Result;
@@ -22,7 +22,6 @@ use crate::fingerprint::Fingerprint;
 /// The database as of one commit.
 pub(crate) struct ReadView {
     pub(crate) tables: ReadTables,
-    pub(crate) texts: Option<redb::ReadOnlyTable<u64, &'static [u8]>>,
     pub(crate) counters: Counters,
     pub(crate) place: Place,
     runs: Arc<RunCache>,
@@ -46,9 +45,10 @@ impl ReadView {
             .texts
             .then(|| transaction.open_table(schema::TEXTS).map_err(reading))
             .transpose()?;
+        let mut tables = ReadTables::of(&transaction, place, keeps)?;
+        tables.texts = texts;
         Ok(Self {
-            tables: ReadTables::of(&transaction, place, keeps)?,
-            texts,
+            tables,
             counters: schema::read_counters(&meta, place)?,
             place: place.clone(),
             runs,
@@ -110,19 +110,11 @@ impl ReadView {
 
     /// Whether a text of the document is kept.
     pub(crate) fn has_text(&self, id: DocId) -> Result<bool> {
-        let Some(table) = &self.texts else {
+        let Some(table) = &self.tables.texts else {
             return Ok(false);
         };
         let found = table.get(id.0).map_err(|cause| self.place.reading(cause))?;
         Ok(found.is_some())
-    }
-
-    /// The text of a document, where one is kept.
-    pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
-        match &self.texts {
-            Some(table) => texts::get(table, id, &self.place),
-            None => Ok(None),
-        }
     }
 }
 
@@ -287,8 +279,16 @@ impl Index for ReadView {
         self.tables.documents_in_band(key, from, most)
     }
 
+    fn keeps_bands(&self) -> bool {
+        self.tables.keeps_bands()
+    }
+
     fn document(&self, id: DocId) -> Result<Option<State>> {
         self.tables.document(id)
+    }
+
+    fn text(&self, id: DocId) -> Result<Option<String>> {
+        Index::text(&self.tables, id)
     }
 
     fn arrival(&self, id: DocId) -> Result<Option<Timestamp>> {

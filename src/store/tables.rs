@@ -27,6 +27,8 @@ pub(crate) struct Tables<P, S> {
     pub(crate) times: Option<Times<P>>,
     /// Band key, document id: only in a file made for similar texts.
     pub(crate) bands: Option<Packed<P>>,
+    /// The texts, where they are kept and were asked for.
+    pub(crate) texts: Option<S>,
     pub(crate) place: Place,
     /// No merge has come half way, so every fingerprint has a document.
     pub(crate) whole: bool,
@@ -126,6 +128,7 @@ impl<P, S> Tables<P, S> {
             unreliable: singles(UNRELIABLE)?,
             times,
             bands,
+            texts: None,
             place: place.clone(),
             whole: true,
         })

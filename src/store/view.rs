@@ -6,7 +6,7 @@ mod contents;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-use super::edit::{Counts, State};
+use super::edit::{Counts, State, TextEdit};
 use super::index::Index;
 use super::read::ReadView;
 use super::tail::TailView;
@@ -66,6 +66,20 @@ impl<T: Index> View<T> {
             Some(current) => Ok(current.state),
             None => self.tables.document(id),
         }
+    }
+
+    /// The text of a document, where one is kept.
+    pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
+        match self.tail.edit(id).map(|current| current.text) {
+            Some(TextEdit::Put(keyed)) => Ok(Some(keyed.text.as_ref().to_owned())),
+            Some(TextEdit::Remove) => Ok(None),
+            Some(TextEdit::Keep) | None => self.tables.text(id),
+        }
+    }
+
+    /// Whether bands are kept.
+    pub(crate) fn keeps_bands(&self) -> bool {
+        self.tables.keeps_bands()
     }
 
     /// Whether what the tables say of a document is what is stored of it.

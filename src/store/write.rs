@@ -358,6 +358,11 @@ impl WriteTransaction {
         Ok(())
     }
 
+    /// The table of texts, to be read beside the others, if texts are kept.
+    pub(crate) fn texts_to_read(&self) -> Result<Option<redb::Table<'_, u64, &'static [u8]>>> {
+        self.keeps.texts.then(|| self.open_texts()).transpose()
+    }
+
     fn open_texts(&self) -> Result<redb::Table<'_, u64, &'static [u8]>> {
         self.transaction
             .open_table(schema::TEXTS)

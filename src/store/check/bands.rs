@@ -37,7 +37,7 @@ impl<O: FnMut(u64, u64)> Walk<O> {
         view: &ReadView,
         maker: Option<&BandMaker>,
     ) -> Result<Option<Sum>> {
-        let Some(table) = &view.texts else {
+        let Some(table) = &view.tables.texts else {
             return Ok(None);
         };
         let (mut count, mut bands, mut whole) = (0, Sum::default(), true);
@@ -120,7 +120,7 @@ impl<O: FnMut(u64, u64)> Walk<O> {
         bands: &Bands,
         maker: &BandMaker,
     ) -> Result<()> {
-        let Some(table) = &view.texts else {
+        let Some(table) = &view.tables.texts else {
             return Ok(());
         };
         let before = self.damage.len();

@@ -12,7 +12,6 @@ const MOST_PIECE: usize = 4096;
 
 /// The documents of one band key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "a query is about to ask")]
 pub(crate) struct InBand {
     pub(crate) key: u64,
     /// The first of them, in order of their ids.
@@ -26,7 +25,6 @@ impl<T: Index> View<T> {
     /// each key once, and the table is walked in that order.
     ///
     /// A key that very many have costs no more than others: what is not wanted is not read.
-    #[allow(dead_code, reason = "a query is about to ask")]
     pub(crate) fn documents_in_bands(&self, keys: &[u64], most: usize) -> Result<Vec<InBand>> {
         let mut keys = keys.to_vec();
         keys.sort_unstable();

@@ -24,6 +24,11 @@ impl View {
         self.tables.place.path()
     }
 
+    /// Whether texts are kept.
+    pub(crate) fn keeps_texts(&self) -> bool {
+        self.tables.tables.texts.is_some()
+    }
+
     /// Whether arrival times are kept.
     pub(crate) fn keeps_arrivals(&self) -> bool {
         self.tables.tables.times.is_some()
@@ -44,15 +49,6 @@ impl View {
             text: self.text(id)?,
             ..without_text(id, state)
         }))
-    }
-
-    /// The text of a document, where one is kept.
-    pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
-        match self.tail.edit(id).map(|current| current.text) {
-            Some(TextEdit::Put(keyed)) => Ok(Some(keyed.text.as_ref().to_owned())),
-            Some(TextEdit::Remove) => Ok(None),
-            Some(TextEdit::Keep) | None => self.tables.text(id),
-        }
     }
 
     /// The documents with an id of at least `from`, in order and without their texts: some of

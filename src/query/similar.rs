@@ -1,0 +1,224 @@
+//! A text to the documents whose texts are like it: candidates from bands and fingerprints, decided
+//! by their wording.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::HashSet;
+
+use rayon::prelude::*;
+
+use super::single::for_each_match;
+use crate::document::DocId;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::recipe::TextFingerprint;
+use crate::store::{BandMaker, Index, View};
+use crate::verify::{Likeness, Resemblance, Wording};
+
+/// Documents of one band that are looked at, those with the smallest ids: what more have in common
+/// is boilerplate, and a near-duplicate shares other bands.
+const MOST_IN_BAND: usize = 1024;
+
+/// Documents that are looked at because their fingerprints are near, the nearest.
+const MOST_NEAR: usize = 4096;
+
+/// Documents whose texts are read, those that share most bands.
+const MOST_COMPARED: usize = 16_384;
+
+/// Within this radius fingerprints give candidates in a database without bands: of near-duplicates
+/// that differ in more than dress half or more lie within it, and few of other documents do.
+const RADIUS: u32 = 12;
+
+/// The same in a database with bands, which find more.
+const RADIUS_WITH_BANDS: u32 = 3;
+
+/// So many texts are compared on all cores.
+const COMPARED_IN_PARALLEL: usize = 16;
+
+/// A text whose near-duplicates are looked for, made ready.
+///
+/// Made by [`Database::text_query`](crate::Database::text_query); it can be asked any number of
+/// times, of any snapshot of that database.
+#[derive(Clone, Debug)]
+pub struct TextQuery {
+    bands: BandMaker,
+    wording: Wording,
+    keys: Vec<u64>,
+    /// Nothing if the recipe makes no fingerprints of texts.
+    fingerprint: Option<TextFingerprint>,
+    likeness: Likeness,
+    radius: Option<u32>,
+}
+
+impl TextQuery {
+    pub(crate) fn new(bands: &BandMaker, text: &str, fingerprint: Option<TextFingerprint>) -> Self {
+        let banding = bands.banding();
+        Self {
+            wording: Wording::new(banding.normaliser(), text),
+            keys: banding.keys_to_ask(text),
+            bands: bands.clone(),
+            fingerprint,
+            likeness: Likeness::default(),
+            radius: None,
+        }
+    }
+
+    /// From where on texts count as near-duplicates. [`Likeness::default`] unless something else is
+    /// said.
+    pub fn likeness(mut self, likeness: Likeness) -> Self {
+        self.likeness = likeness;
+        self
+    }
+
+    /// Documents whose fingerprints lie within this radius are looked at, beside those that share
+    /// a band. 3 in a database with bands and 12 in another, unless something else is said.
+    pub fn radius(mut self, radius: u32) -> Self {
+        self.radius = Some(radius);
+        self
+    }
+
+    /// The fingerprint of the text, by the recipe of the database; nothing if it makes none of
+    /// texts.
+    pub fn fingerprint(&self) -> Option<TextFingerprint> {
+        self.fingerprint
+    }
+
+    /// The keys under which texts with much in common are kept.
+    pub(crate) fn keys(&self) -> &[u64] {
+        &self.keys
+    }
+
+    /// What is near enough to be looked at, and how near that is, if there is a fingerprint.
+    pub(crate) fn near(&self, keeps_bands: bool) -> Option<(Fingerprint, u32)> {
+        let usual = if keeps_bands {
+            RADIUS_WITH_BANDS
+        } else {
+            RADIUS
+        };
+        let made = self.fingerprint.filter(|made| made.reliable)?;
+        Some((made.fingerprint, self.radius.unwrap_or(usual)))
+    }
+
+    /// What a text has in common with this one, if it is like it.
+    pub(crate) fn compare(&self, text: &str) -> Option<Resemblance> {
+        let normaliser = self.bands.banding().normaliser();
+        self.wording.compare(normaliser, text, &self.likeness)
+    }
+
+    /// A document that is like this text.
+    pub(crate) fn found(
+        &self,
+        id: DocId,
+        fingerprint: Fingerprint,
+        resemblance: Resemblance,
+    ) -> Similar {
+        let own = self.fingerprint.map(|made| made.fingerprint);
+        Similar {
+            id,
+            fingerprint,
+            distance: own.map(|own| own.distance(fingerprint)),
+            resemblance,
+        }
+    }
+}
+
+/// A document whose text is like that of a query.
+///
+/// Those with the same wording come first, then those with the highest
+/// [score](Resemblance::score), then those with the smallest id.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Similar {
+    /// The document found.
+    pub id: DocId,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+    /// The Hamming distance from the fingerprint of the query; nothing if the recipe makes none of
+    /// texts.
+    pub distance: Option<u32>,
+    /// What the texts have in common.
+    pub resemblance: Resemblance,
+}
+
+impl Similar {
+    /// The most alike first, then the smallest id.
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        let (own, others) = (&self.resemblance, &other.resemblance);
+        let by_wording = others.same_wording.cmp(&own.same_wording);
+        by_wording
+            .then_with(|| others.score().total_cmp(&own.score()))
+            .then_with(|| self.id.cmp(&other.id))
+    }
+}
+
+/// Every document whose text is like that of the query, as far as the bounds above reach, the most
+/// alike first. On all cores.
+pub(crate) fn similar(
+    view: &View,
+    query: &TextQuery,
+    text_of: impl Fn(DocId) -> Result<Option<String>> + Sync,
+) -> Result<Vec<Similar>> {
+    let candidates = candidates(view, query)?;
+    let compare = |id: &DocId| compare(view, query, *id, text_of(*id)?);
+    if candidates.len() < COMPARED_IN_PARALLEL {
+        return in_order(candidates.iter().map(compare));
+    }
+    let found: Vec<_> = view
+        .tables
+        .in_parallel(|| candidates.par_iter().map(compare).collect());
+    in_order(found.into_iter())
+}
+
+/// The same by the texts of the database, in turn: for tables that only one thread can look at.
+pub(crate) fn similar_in_turn(view: &View<impl Index>, query: &TextQuery) -> Result<Vec<Similar>> {
+    let candidates = candidates(view, query)?;
+    in_order(
+        candidates
+            .into_iter()
+            .map(|id| compare(view, query, id, view.text(id)?)),
+    )
+}
+
+/// A candidate with its text, if it is like the query.
+fn compare(
+    view: &View<impl Index>,
+    query: &TextQuery,
+    id: DocId,
+    text: Option<String>,
+) -> Result<Option<Similar>> {
+    let Some(resemblance) = text.and_then(|text| query.compare(&text)) else {
+        return Ok(None);
+    };
+    let state = view.stored(id)?;
+    Ok(state.map(|state| query.found(id, state.fingerprint, resemblance)))
+}
+
+fn in_order(found: impl Iterator<Item = Result<Option<Similar>>>) -> Result<Vec<Similar>> {
+    let mut found: Vec<_> = found.filter_map(Result::transpose).collect::<Result<_>>()?;
+    found.sort_unstable_by(Similar::order);
+    Ok(found)
+}
+
+/// The documents that may be like the query, each once: those whose fingerprints are near, then
+/// those that share bands, most of them first.
+fn candidates(view: &View<impl Index>, query: &TextQuery) -> Result<Vec<DocId>> {
+    let keeps_bands = view.keeps_bands();
+    let mut found = Vec::new();
+    if let Some((fingerprint, radius)) = query.near(keeps_bands) {
+        for_each_match(view, fingerprint, radius, |near| {
+            found.push(near.id);
+            found.len() < MOST_NEAR
+        })?;
+    }
+    if keeps_bands {
+        let known: HashSet<DocId> = found.iter().copied().collect();
+        let bands = view.documents_in_bands(&query.keys, MOST_IN_BAND)?;
+        let mut sharing: Vec<DocId> = bands.into_iter().flat_map(|band| band.documents).collect();
+        sharing.retain(|id| !known.contains(id));
+        sharing.sort_unstable();
+        let sharing = sharing.chunk_by(|a, b| a == b);
+        let mut sharing: Vec<_> = sharing.map(|same| (Reverse(same.len()), same[0])).collect();
+        sharing.sort_unstable();
+        found.extend(sharing.into_iter().map(|(_, id)| id));
+    }
+    found.truncate(MOST_COMPARED);
+    Ok(found)
+}
