@@ -1,0 +1,384 @@
+//! Is what is found right, and is what is right found?
+//!
+//! `cargo bench --bench accuracy -- [DIRECTORY]`, where the directory holds labelled sets, three
+//! files each: `SET.docs.jsonl.gz` with `id`, `text`, `bucket` and perhaps `fam`, `SET.pairs.jsonl.gz`
+//! with `a`, `b`, `label`, `kind`, `strength` and `bucket`, `SET.grey.jsonl.gz` with `a` and `b`.
+//! Without a directory, the small sets of the tests.
+//!
+//! All documents of a set are stored, and each is asked for. A pair that is found is wrong if it is
+//! labelled so, or not labelled at all; pairs that are grey, or edits of one text (`fam`), do not
+//! count. Each class of length has precision, recall and F1 (in that order, in thousandths) by
+//! fingerprints alone at each radius, by fingerprints and texts, and by bands and texts. Checked: what
+//! fingerprints find is what comparing all of them finds, and whatever is found by texts is alike.
+
+#![allow(clippy::print_stdout)]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use common::database::folder;
+use common::table::{Table, number};
+use flate2::read::MultiGzDecoder;
+use rayon::prelude::*;
+use serde_json::Value;
+use simdb::measure::Normaliser;
+use simdb::{Change, Database, DocId, Document, Likeness, Resemblance};
+
+/// Classes of length, in characters.
+const CLASSES: [&str; 4] = ["10-30", "30-100", "100-500", "500+"];
+
+/// The largest radius that is looked at.
+const MOST_RADIUS: u32 = 12;
+
+const STRICT_RADIUS: u32 = 3;
+
+/// Documents that are stored at a time.
+const AT_ONCE: usize = 1000;
+
+type Pair = (u64, u64);
+
+fn main() {
+    let given = std::env::args().skip(1).find(|word| !word.starts_with('-'));
+    let folder = given.map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/labelled"),
+        PathBuf::from,
+    );
+    let sets = sets_in(&folder);
+    assert!(!sets.is_empty(), "no labelled set in {}", folder.display());
+    for set in sets {
+        LabelledSet::read(&folder, &set).evaluate(&set);
+    }
+}
+
+/// The names of the sets in a folder.
+fn sets_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder of labelled sets");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let names = names.filter_map(|name| name.into_string().ok());
+    let mut sets: Vec<_> = names
+        .filter_map(|name| Some(name.strip_suffix(".docs.jsonl.gz")?.to_owned()))
+        .collect();
+    sets.sort();
+    sets
+}
+
+struct LabelledSet {
+    texts: BTreeMap<u64, Text>,
+    pairs: BTreeMap<Pair, Label>,
+    grey: BTreeSet<Pair>,
+}
+
+struct Text {
+    text: String,
+    class: usize,
+    family: Option<u64>,
+}
+
+struct Label {
+    is_near_duplicate: bool,
+    kind: String,
+    strength: u64,
+    class: usize,
+}
+
+/// What was right and wrong in a class.
+#[derive(Clone, Copy, Default)]
+struct Score {
+    right: u64,
+    wrong: u64,
+    missed: u64,
+}
+
+impl LabelledSet {
+    fn read(folder: &Path, set: &str) -> Self {
+        let lines = |part: &str| {
+            let path = folder.join(format!("{set}.{part}.jsonl.gz"));
+            let file = File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            let lines = BufReader::new(MultiGzDecoder::new(file)).lines();
+            let lines = lines.map(|line| line.expect("a line"));
+            let values = lines.map(|line| serde_json::from_str::<Value>(&line).expect("JSON"));
+            values.collect::<Vec<_>>()
+        };
+        let texts = lines("docs").into_iter().map(|line| {
+            let text = Text {
+                text: line["text"].as_str().expect("a text").to_owned(),
+                class: class_of(&line),
+                family: line["fam"].as_u64(),
+            };
+            (line["id"].as_u64().expect("an id"), text)
+        });
+        let pairs = lines("pairs").into_iter().map(|line| {
+            let label = Label {
+                is_near_duplicate: line["label"] == 1,
+                kind: line["kind"].as_str().unwrap_or_default().to_owned(),
+                strength: line["strength"].as_u64().unwrap_or_default(),
+                class: class_of(&line),
+            };
+            (pair_of(&line), label)
+        });
+        Self {
+            texts: texts.collect(),
+            pairs: pairs.collect(),
+            grey: lines("grey").iter().map(pair_of).collect(),
+        }
+    }
+
+    fn evaluate(&self, name: &str) {
+        let folder = folder();
+        let database = Database::builder()
+            .similar(true)
+            .create(folder.path().join("labelled.simdb"))
+            .expect("create");
+        let documents = self.store(&database);
+        let near = self.near(&database, &documents);
+        let (alike, seconds_alike) = timed(|| self.verified(&near));
+        let (similar, seconds_similar) = timed(|| self.similar(&database));
+
+        let title = format!("{name}: precision, recall and F1 by length, in thousandths");
+        let table = Table::new(&title, &CLASSES);
+        let row = |label: &str, found: &BTreeSet<Pair>| {
+            let scores = self.scores(found).map(|score| score.shown());
+            table.row(label, &scores);
+        };
+        let within = |radius| {
+            let pairs = near.iter().filter(|&(_, distance)| *distance <= radius);
+            pairs.map(|(pair, _)| *pair).collect::<BTreeSet<_>>()
+        };
+        for radius in 0..=MOST_RADIUS {
+            row(&format!("fingerprints, radius {radius}"), &within(radius));
+        }
+        row(
+            &format!("fingerprints, radius {MOST_RADIUS}, and texts"),
+            &alike,
+        );
+        row("bands and texts (similar)", &similar);
+
+        let strict = within(STRICT_RADIUS);
+        self.show_kinds(&strict, &documents);
+        self.show_fingerprints(&documents, &strict);
+        println!(
+            "a query for similar texts {} ms, on one of {} cores; a text compared {} µs",
+            number(seconds_similar * 1e3 / self.texts.len() as f64),
+            std::thread::available_parallelism().map_or(1, usize::from),
+            number(seconds_alike * 1e6 / near.len().max(1) as f64),
+        );
+    }
+
+    fn store(&self, database: &Database) -> Vec<Document> {
+        let texts: Vec<_> = self.texts.iter().collect();
+        let documents: Vec<_> = texts
+            .par_iter()
+            .map(|(id, text)| {
+                database
+                    .document(DocId(**id), &text.text)
+                    .expect("a document")
+            })
+            .collect();
+        for some in documents.chunks(AT_ONCE) {
+            let inserts = some.iter().cloned().map(Change::Insert);
+            database.apply(inserts).expect("stored");
+        }
+        documents
+    }
+
+    /// The pairs whose fingerprints are near, with their distances.
+    fn near(&self, database: &Database, documents: &[Document]) -> BTreeMap<Pair, u32> {
+        let reliable: Vec<_> = documents
+            .iter()
+            .filter(|document| document.reliable)
+            .collect();
+        let queries: Vec<_> = reliable
+            .iter()
+            .map(|document| document.fingerprint)
+            .collect();
+        let snapshot = database.snapshot().expect("a snapshot");
+        let answers = snapshot
+            .within_batch(&queries, MOST_RADIUS)
+            .expect("matches");
+        let found: BTreeMap<_, _> = reliable
+            .iter()
+            .zip(answers)
+            .flat_map(|(document, matches)| {
+                let others = matches.into_iter().filter(|near| near.id != document.id);
+                others.map(|near| (ordered(document.id.0, near.id.0), near.distance))
+            })
+            .collect();
+
+        let plainly: BTreeMap<_, _> = (0..reliable.len())
+            .into_par_iter()
+            .flat_map_iter(|i| {
+                let reliable = &reliable;
+                (0..i).filter_map(move |j| {
+                    let distance = reliable[i].fingerprint.distance(reliable[j].fingerprint);
+                    let pair = ordered(reliable[i].id.0, reliable[j].id.0);
+                    (distance <= MOST_RADIUS).then_some((pair, distance))
+                })
+            })
+            .collect();
+        assert!(found == plainly, "the index finds what a scan finds");
+        found
+    }
+
+    /// Those of the near pairs whose texts are alike.
+    fn verified(&self, near: &BTreeMap<Pair, u32>) -> BTreeSet<Pair> {
+        let pairs = near.keys().copied();
+        pairs.filter(|pair| self.are_alike(*pair)).collect()
+    }
+
+    fn are_alike(&self, (a, b): Pair) -> bool {
+        thread_local! {
+            static NORMALISER: Normaliser = Normaliser::new();
+        }
+        let [a, b] = [a, b].map(|id| &self.texts[&id].text);
+        let found = NORMALISER.with(|normaliser| Resemblance::of(normaliser, a, b));
+        found.is_enough(&Likeness::default())
+    }
+
+    /// The pairs that asking for each text gives.
+    fn similar(&self, database: &Database) -> BTreeSet<Pair> {
+        let snapshot = database.snapshot().expect("a snapshot");
+        let mut found = BTreeSet::new();
+        for (id, text) in &self.texts {
+            let query = database.text_query(&text.text).expect("a query");
+            let similar = snapshot.similar(&query).expect("answers");
+            let others = similar.into_iter().filter(|similar| similar.id.0 != *id);
+            found.extend(others.map(|similar| ordered(*id, similar.id.0)));
+        }
+        let wrong = found.par_iter().find_any(|pair| !self.are_alike(**pair));
+        assert_eq!(wrong, None, "what is found is alike");
+        found
+    }
+
+    fn scores(&self, found: &BTreeSet<Pair>) -> [Score; 4] {
+        let mut scores = [Score::default(); 4];
+        for (pair, label) in &self.pairs {
+            let score = &mut scores[label.class];
+            match (found.contains(pair), label.is_near_duplicate) {
+                (true, true) => score.right += 1,
+                (true, false) => score.wrong += 1,
+                (false, true) => score.missed += 1,
+                (false, false) => {}
+            }
+        }
+        for pair in found.iter().filter(|pair| self.is_unrelated(pair)) {
+            let [a, b] = [pair.0, pair.1].map(|id| self.texts[&id].class);
+            scores[a.min(b)].wrong += 1;
+        }
+        scores
+    }
+
+    /// Whether a pair is none that is labelled, grey, or of one family.
+    fn is_unrelated(&self, pair: &Pair) -> bool {
+        let [a, b] = [pair.0, pair.1].map(|id| self.texts[&id].family);
+        !self.pairs.contains_key(pair) && !self.grey.contains(pair) && (a.is_none() || a != b)
+    }
+
+    /// What strict search finds of the edits that should make no difference to it.
+    fn show_kinds(&self, strict: &BTreeSet<Pair>, documents: &[Document]) {
+        let unreliable = documents.iter().filter(|document| !document.reliable);
+        let unreliable: BTreeSet<_> = unreliable.map(|document| document.id.0).collect();
+        for (kind, strength) in [("wspunct", None), ("t2s", Some(1)), ("natural-same", None)] {
+            let of_kind = self.pairs.iter().filter(|(pair, label)| {
+                label.is_near_duplicate
+                    && label.kind == kind
+                    && strength.is_none_or(|strength| label.strength == strength)
+                    && !unreliable.contains(&pair.0)
+                    && !unreliable.contains(&pair.1)
+            });
+            let found = of_kind.map(|(pair, _)| strict.contains(pair));
+            let found: Vec<_> = found.collect();
+            if !found.is_empty() {
+                let right = found.iter().filter(|found| **found).count();
+                let strength = strength.map_or(String::new(), |s: u64| format!(", strength {s}"));
+                println!("{kind}{strength}: {right} of {} within 3 bits", found.len());
+            }
+        }
+        println!(
+            "{} of {} texts say too little",
+            unreliable.len(),
+            documents.len()
+        );
+    }
+
+    /// How the bits lie, and how near unrelated texts come.
+    fn show_fingerprints(&self, documents: &[Document], strict: &BTreeSet<Pair>) {
+        let reliable: Vec<_> = documents
+            .iter()
+            .filter(|document| document.reliable)
+            .collect();
+        let shares = (0..64).map(|bit| {
+            let ones = reliable
+                .iter()
+                .filter(|d| d.fingerprint.bits() >> bit & 1 == 1);
+            ones.count() as f64 / reliable.len() as f64
+        });
+        let (least, most) = shares.fold((1.0_f64, 0.0_f64), |(least, most), share| {
+            (least.min(share), most.max(share))
+        });
+        let families: HashMap<_, u64> =
+            reliable.iter().fold(HashMap::new(), |mut all, document| {
+                let family = self.texts[&document.id.0].family;
+                *all.entry(family.unwrap_or(document.id.0)).or_default() += 1;
+                all
+            });
+        let count = reliable.len() as u64;
+        let related: u64 = families.values().map(|n| n * (n - 1) / 2).sum();
+        let unrelated = (count * (count - 1) / 2 - related) as f64;
+        let near = strict.iter().filter(|pair| {
+            self.is_unrelated(pair) || self.pairs.get(pair).is_some_and(|l| !l.is_near_duplicate)
+        });
+        println!(
+            "share of ones in a bit: {least:.3} to {most:.3}; {} of a million unrelated pairs \
+             within 3 bits",
+            number(near.count() as f64 / unrelated * 1e6)
+        );
+    }
+}
+
+impl Score {
+    fn shown(&self) -> String {
+        let share = |part: u64, of: u64| match of {
+            0 => "-".to_owned(),
+            of => format!("{:.0}", part as f64 / of as f64 * 1e3),
+        };
+        let Self {
+            right,
+            wrong,
+            missed,
+        } = *self;
+        if right + wrong + missed == 0 {
+            return "-".to_owned();
+        }
+        let f1 = share(2 * right, 2 * right + wrong + missed);
+        format!(
+            "{} {} {f1}",
+            share(right, right + wrong),
+            share(right, right + missed)
+        )
+    }
+}
+
+fn class_of(line: &Value) -> usize {
+    let class = CLASSES.iter().position(|class| line["bucket"] == *class);
+    class.expect("a class of length")
+}
+
+fn pair_of(line: &Value) -> Pair {
+    let id = |side: &str| line[side].as_u64().expect("an id");
+    ordered(id("a"), id("b"))
+}
+
+fn ordered(a: u64, b: u64) -> Pair {
+    (a.min(b), a.max(b))
+}
+
+fn timed<R>(work: impl FnOnce() -> R) -> (R, f64) {
+    let start = Instant::now();
+    let result = work();
+    (result, start.elapsed().as_secs_f64())
+}
