@@ -83,7 +83,7 @@ pub use recipe::{Fingerprinter, Recipe, TextFingerprint};
 pub use retention::Retention;
 pub use snapshot::Snapshot;
 pub use store::diagnosis::{
-    BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, QueryLoad,
+    Bin, BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, QueryLoad,
 };
 pub use store::stats::{Stats, TableStats};
 pub use ticket::Ticket;

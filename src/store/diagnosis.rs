@@ -14,7 +14,7 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
-pub use expectation::QueryLoad;
+pub use expectation::{Bin, QueryLoad};
 
 /// How many of the hottest keys of a block, and of the largest groups of duplicates, are named.
 const NAMED: usize = 5;
@@ -49,9 +49,6 @@ pub struct Diagnosis {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BlockDiagnosis {
-    /// At index 0 how many of the 65,536 keys no fingerprint has, at index i how many of them
-    /// 2^(i−1) to 2^i − 1 distinct fingerprints have.
-    pub histogram: Vec<u64>,
     /// The keys that most distinct fingerprints have, most first; keys that none has are left out.
     pub hottest: Vec<HotKey>,
     /// Of each key.
@@ -247,7 +244,6 @@ impl BlockDiagnosis {
             samples: Vec::new(),
         });
         Self {
-            histogram: expectation::histogram(&counts),
             hottest: hottest.collect(),
             counts,
         }

@@ -7,6 +7,8 @@ mod completions;
 mod distance;
 mod doctor;
 mod doctor_findings;
+mod doctor_report;
+mod doctor_tables;
 mod export;
 mod get;
 mod hash;

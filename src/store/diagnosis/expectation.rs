@@ -1,6 +1,6 @@
 //! What would be if fingerprints were random, and what a query meets as they are.
 
-use super::{BlockDiagnosis, Count, Diagnosis};
+use super::{BlockDiagnosis, Diagnosis};
 use crate::block::{self, Probes};
 use crate::store::runs::{KEYS, RUN_LIMIT};
 
@@ -19,6 +19,20 @@ pub struct QueryLoad {
     /// Stretches of the tables to be found: one for each block, but 17 where more than 16,384
     /// fingerprints have the key.
     pub look_ups: f64,
+}
+
+/// One bin of a histogram: keys that so many distinct fingerprints have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Bin {
+    /// At least so many.
+    pub from: u64,
+    /// At most so many; nothing if there is no bound.
+    pub to: Option<u64>,
+    /// How many of the 65,536 keys they are.
+    pub keys: u64,
+    /// How many they would be on average if fingerprints were random.
+    pub keys_if_random: f64,
 }
 
 impl Diagnosis {
@@ -67,27 +81,37 @@ fn parts_of_long_run(block: usize) -> f64 {
 }
 
 impl BlockDiagnosis {
-    /// What [`histogram`](Self::histogram) would be on average if so many fingerprints were random:
-    /// then the number of them that have a key has a Poisson distribution.
-    pub fn expected_histogram(&self) -> Vec<f64> {
+    /// How many keys so many fingerprints have, beside what is to be expected if fingerprints were
+    /// random: then the number of them that have a key has a Poisson distribution.
+    ///
+    /// The bins follow each other from 0 on. While there are few fingerprints for each key, their
+    /// bounds are powers of two; where there are many, the mean and the standard deviations around
+    /// it, and beyond them its halves and doubles.
+    ///
+    /// # Cost
+    /// Looks at each of the 65,536 keys.
+    pub fn histogram(&self) -> Vec<Bin> {
+        let counts = self.counts.iter().map(|count| count.distinct_fingerprints);
         let mean = self.mean();
-        let mut expected = Vec::new();
-        let mut left = KEYS as f64;
-        // What is so rare that no key is to be expected is not listed, unless there are some.
-        while left > 0.5 || expected.len() < self.histogram.len() {
-            let bits = expected.len() as u32;
-            let (from, to) = match bits {
-                0 => (0, 0),
-                _ => (1_u64 << (bits - 1), (1 << bits) - 1),
-            };
-            let keys = KEYS as f64 * poisson(mean, from, to);
-            left -= keys;
-            expected.push(keys);
-            if bits + 1 == u64::BITS {
-                break;
-            }
+        let starts = bin_starts(mean, counts.clone().max().unwrap_or(0));
+        let mut bins: Vec<Bin> = starts
+            .iter()
+            .enumerate()
+            .map(|(bin, &from)| {
+                let to = starts.get(bin + 1).map(|next| next - 1);
+                Bin {
+                    from,
+                    to,
+                    keys: 0,
+                    keys_if_random: KEYS as f64 * poisson(mean, from, to.unwrap_or(u64::MAX)),
+                }
+            })
+            .collect();
+        for count in counts {
+            let bin = starts.partition_point(|from| *from <= count) - 1;
+            bins[bin].keys += 1;
         }
-        expected
+        bins
     }
 
     /// The variance of how many fingerprints a key has, divided by their mean: 1 if they are
@@ -114,17 +138,32 @@ impl BlockDiagnosis {
     }
 }
 
-/// At index i, how many of the keys have a count of i bits.
-pub(super) fn histogram(counts: &[Count]) -> Vec<u64> {
-    let mut histogram = Vec::new();
-    for count in counts {
-        let bits = (u64::BITS - count.distinct_fingerprints.leading_zeros()) as usize;
-        if histogram.len() <= bits {
-            histogram.resize(bits + 1, 0);
-        }
-        histogram[bits] += 1;
+/// With more fingerprints a key than this, standard deviations say more than powers of two.
+const FEW: f64 = 16.0;
+
+/// Standard deviations around the mean that bound bins.
+const NEAR: i32 = 3;
+
+/// Where the bins of a histogram begin, given the mean and the largest count.
+fn bin_starts(mean: f64, most: u64) -> Vec<u64> {
+    let deviation = mean.sqrt();
+    let mut starts = vec![0, 1];
+    let mut doubled = 2.0;
+    if mean >= FEW {
+        starts = vec![0];
+        starts.extend([0.25, 0.5].map(|part| (mean * part) as u64));
+        let near = (-NEAR..=NEAR).map(|times| mean + f64::from(times) * deviation);
+        starts.extend(near.map(|start| start.ceil() as u64));
+        doubled = mean * 2.0;
     }
-    histogram
+    let last = (most as f64).max(mean + f64::from(NEAR) * deviation);
+    while doubled <= last {
+        starts.push(doubled as u64);
+        doubled *= 2.0;
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    starts
 }
 
 /// Beyond so many standard deviations from the mean nothing adds to a probability that is shown.
@@ -149,6 +188,7 @@ fn poisson(mean: f64, from: u64, to: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::diagnosis::Count;
 
     #[test]
     fn poisson_probabilities_are_those_of_the_definition() {
@@ -166,23 +206,58 @@ mod tests {
     }
 
     #[test]
-    fn an_expected_histogram_has_all_keys() {
-        for each in [0, 1, 5, 763] {
-            let mut counts = vec![Count::default(); KEYS];
+    fn bins_follow_each_other_and_hold_all_keys() {
+        for (each, hot) in [
+            (0, 0),
+            (0, 1),
+            (0, 100),
+            (1, 1),
+            (5, 9),
+            (15, 15),
+            (16, 16),
+            (763, 700),
+            (763, 1 << 20),
+            (1 << 30, 0),
+        ] {
+            let mut counts = vec![Count::default(); KEYS].into_boxed_slice();
             counts.fill(Count {
                 distinct_fingerprints: each,
                 documents: each,
             });
-            let block = BlockDiagnosis::of(counts.into_boxed_slice());
-            let expected = block.expected_histogram();
-            assert!(expected.len() >= block.histogram.len());
-            assert!(
-                (expected.iter().sum::<f64>() - KEYS as f64).abs() < 1.0,
-                "{expected:?}"
-            );
-            // All keys have the same, which is more even than chance.
-            assert_eq!(block.dispersion(), (each > 0).then_some(0.0));
+            counts[7].distinct_fingerprints = hot;
+            let block = BlockDiagnosis::of(counts);
+            let bins = block.histogram();
+            assert_eq!(bins[0].from, 0);
+            for (bin, next) in bins.iter().zip(&bins[1..]) {
+                assert!(
+                    bin.to
+                        .is_some_and(|to| to >= bin.from && to + 1 == next.from)
+                );
+            }
+            assert_eq!(bins.last().and_then(|last| last.to), None);
+            let holds = |bin: &Bin, count| bin.from <= count && bin.to.is_none_or(|to| count <= to);
+            for bin in &bins {
+                let keys =
+                    u64::from(holds(bin, hot)) + u64::from(holds(bin, each)) * (KEYS as u64 - 1);
+                assert_eq!(bin.keys, keys, "{each} {hot}");
+            }
+            let expected: f64 = bins.iter().map(|bin| bin.keys_if_random).sum();
+            assert!((expected - KEYS as f64).abs() < 1.0, "{expected}");
+            assert!(bins.len() < 40);
         }
+    }
+
+    #[test]
+    fn keys_that_all_have_the_same_are_more_even_than_chance() {
+        let counts = |each| {
+            let count = Count {
+                distinct_fingerprints: each,
+                documents: each,
+            };
+            BlockDiagnosis::of(vec![count; KEYS].into_boxed_slice())
+        };
+        assert_eq!(counts(0).dispersion(), None);
+        assert_eq!(counts(5).dispersion(), Some(0.0));
     }
 
     #[test]
