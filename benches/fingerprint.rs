@@ -15,7 +15,6 @@ use std::io::Write;
 use std::time::Instant;
 
 use jieba_rs::Jieba;
-use simdb::simhash::{merge, sign, weigh};
 use simdb::{Fingerprinter, Recipe};
 
 const CORPUS: &str = concat!(
@@ -37,7 +36,8 @@ struct Corpus {
 
 fn main() {
     let jieba = Jieba::new();
-    let fingerprinters: Vec<_> = Recipe::all().into_iter().map(Fingerprinter::new).collect();
+    let recipes = Recipe::all().into_iter().filter(Recipe::takes_texts);
+    let fingerprinters: Vec<_> = recipes.map(Fingerprinter::new).collect();
     for lang in ["zh", "en"] {
         let corpus = Corpus::read(lang).unwrap_or_else(|| Corpus::drawn(lang));
         compare(&corpus, &jieba, &fingerprinters).expect("standard output is open");
@@ -113,18 +113,18 @@ fn compare(
 fn checksum(fingerprinter: &Fingerprinter, texts: &[String]) -> u64 {
     let fingerprints = texts
         .iter()
-        .map(|text| fingerprinter.fingerprint(text).unwrap().fingerprint.bits());
+        .map(|text| fingerprinter.fingerprint(text).expect("it takes texts"))
+        .map(|made| made.fingerprint.bits());
     fingerprints.fold(0, |sum, bits| sum.rotate_left(1) ^ bits)
 }
 
-/// The same from the features, by the definition of SimHash.
+/// The same from the features, merged one by one.
 fn plain_checksum(fingerprinter: &Fingerprinter, corpus: &Corpus) -> u64 {
-    let plain = |text| {
-        let features = fingerprinter.features(text).unwrap().into_iter();
-        // Weights are multiples of 1/1024.
-        sign(merge(features.map(|f| {
-            weigh::<64>(u128::from(f.hash), (f.weight * 1024.0) as i64)
-        }))) as u64
+    let plain = |text: &String| {
+        let features = fingerprinter.features(text).expect("it takes texts");
+        let features: Vec<_> = features.iter().map(|f| (f.hash, f.weight)).collect();
+        let made = fingerprinter.fingerprint_hashes(&features);
+        made.expect("these are weights").fingerprint.bits()
     };
     corpus
         .texts

@@ -429,7 +429,8 @@ mod tests {
         let error = Recipe::by_name("ngrams").unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no recipe \"ngrams\"; known are ngram, jieba"
+            "there is no recipe \"ngrams\"; known are ngram, jieba, ngram-traditional, \
+             jieba-traditional, python-simhash, cppjieba, java-string-hash, weighted"
         );
     }
 

@@ -9,6 +9,7 @@ mod ascii;
 mod character_class;
 mod lower;
 mod mixed;
+mod model;
 mod normalise;
 mod shingles;
 mod substance;

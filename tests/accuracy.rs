@@ -20,7 +20,7 @@ fn matches_in_real_texts_are_near_duplicates_and_equal_wording_is_found() {
     let documents: Vec<_> = lines(CORPUS)
         .map(|line| {
             let id = DocId(line["id"].as_u64().unwrap());
-            db.document(id, line["text"].as_str().unwrap())
+            db.document(id, line["text"].as_str().unwrap()).unwrap()
         })
         .collect();
     db.apply(documents.iter().cloned().map(Change::Insert))

@@ -148,7 +148,7 @@ fn long_text(sentences: usize) -> String {
 }
 
 fn shown(fingerprinter: &Fingerprinter, text: &str) -> String {
-    let made = fingerprinter.fingerprint(text);
+    let made = fingerprinter.fingerprint(text).unwrap();
     let mark = if made.reliable { "" } else { "!" };
     format!("{}{mark}", made.fingerprint)
 }
@@ -182,8 +182,9 @@ fn known_texts_give_known_fingerprints_of_128_bits() {
         (Recipe::ngram(), "05ce356a48b2ecf6a67cd645f5cfbf59"),
         (Recipe::jieba(), "85ceb2260c7acd662d1e9447dcf14f2b"),
     ] {
-        let fingerprint = Fingerprinter::new(recipe).fingerprint128(text);
-        assert_eq!(fingerprint.to_string(), expected, "{recipe}");
+        let fingerprinter = Fingerprinter::new(recipe);
+        let fingerprint = fingerprinter.fingerprint128(text).unwrap();
+        assert_eq!(fingerprint.to_string(), expected, "{fingerprinter:?}");
     }
 }
 
@@ -213,7 +214,8 @@ fn cosmetic_edits_are_at_distance_zero_from_the_original() {
             "soft hy\u{ad}phen and joi\u{200d}ner here 🎉",
         ),
     ] {
-        let (a, b) = (ngram.fingerprint(original), ngram.fingerprint(edited));
+        let fingerprint = |text| ngram.fingerprint(text).unwrap();
+        let (a, b) = (fingerprint(original), fingerprint(edited));
         assert!(a.reliable, "{original}");
         assert_eq!(a, b, "{original} / {edited}");
     }
@@ -221,9 +223,9 @@ fn cosmetic_edits_are_at_distance_zero_from_the_original() {
 
 #[test]
 fn an_edited_sentence_is_nearer_than_any_unrelated_one() {
-    for recipe in Recipe::all() {
-        let fingerprinter = Fingerprinter::new(recipe);
-        let fingerprint = |text| fingerprinter.fingerprint(text).fingerprint;
+    for recipe in [Recipe::ngram(), Recipe::jieba()] {
+        let fingerprinter = Fingerprinter::new(recipe.clone());
+        let fingerprint = |text| fingerprinter.fingerprint(text).unwrap().fingerprint;
         let original = fingerprint("你妈妈喊你回家吃饭哦，回家罗回家罗");
         let edited = fingerprint("你妈妈叫你回家吃饭啦，回家罗回家罗");
         for unrelated in [
@@ -250,12 +252,12 @@ fn huge_and_hostile_texts_are_fingerprinted_too() {
         "a.b-c_d+e#".repeat(100_000),
         long_text(50_000),
     ];
-    for recipe in Recipe::all() {
+    for recipe in Recipe::all().into_iter().filter(Recipe::takes_texts) {
         let fingerprinter = Fingerprinter::new(recipe);
         for text in &texts {
             let start: String = text.chars().take(10).collect();
-            let once = fingerprinter.fingerprint(text);
-            assert_eq!(once, fingerprinter.fingerprint(text), "{start:?}");
+            let once = fingerprinter.fingerprint(text).unwrap();
+            assert_eq!(once, fingerprinter.fingerprint(text).unwrap(), "{start:?}");
         }
     }
 }
@@ -264,16 +266,23 @@ fn huge_and_hostile_texts_are_fingerprinted_too() {
 fn any_text_has_one_fingerprint_and_normalises_to_a_fixed_point() {
     let fingerprinters = Recipe::all()
         .into_iter()
-        .map(|recipe| (Fingerprinter::new(recipe), Fingerprinter::new(recipe)));
+        .filter(Recipe::takes_texts)
+        .map(|recipe| {
+            (
+                Fingerprinter::new(recipe.clone()),
+                Fingerprinter::new(recipe),
+            )
+        });
     let fingerprinters: Vec<_> = fingerprinters.collect();
     proptest!(|(text: String)| {
         for (one, other) in &fingerprinters {
-            let made = one.fingerprint(&text);
-            prop_assert_eq!(made, other.fingerprint(&text));
+            let made = one.fingerprint(&text).unwrap();
+            prop_assert_eq!(made, other.fingerprint(&text).unwrap());
             let normalised = one.normalise(&text);
             prop_assert_eq!(one.normalise(&normalised), normalised.clone());
             if one.recipe() == &Recipe::ngram() {
-                prop_assert_eq!(one.fingerprint(&normalised).fingerprint, made.fingerprint);
+                let again = one.fingerprint(&normalised).unwrap();
+                prop_assert_eq!(again.fingerprint, made.fingerprint);
             }
         }
     });

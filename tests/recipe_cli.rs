@@ -1,1 +1,404 @@
-//! x
+//! Recipes on the command line: the verb `recipe`, and recipes chosen and given files elsewhere.
+
+#[path = "common/tools.rs"]
+mod tools;
+
+use serde_json::Value;
+use tools::{Folder, TEXTS};
+
+/// A file of cases in the test data.
+fn vectors(name: &str) -> String {
+    format!("{}/tests/data/vectors/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+const KNOWN: [(&str, &str); 3] = [
+    ("python-simhash", "md5_python_simhash.jsonl"),
+    ("java-string-hash", "stringhash_java.jsonl"),
+    ("cppjieba", "jenkins_cppjieba.jsonl"),
+];
+
+#[test]
+fn recipes_are_listed_and_shown() {
+    let folder = Folder::new();
+    let list = folder.cli(&["recipe", "list"]).ends(0).stdout;
+    let lines = folder.cli(&["recipe", "list", "--json"]).ends(0).json();
+    assert_eq!(list.lines().count(), lines.len());
+    for (line, recipe) in list.lines().zip(&lines) {
+        let name = recipe["name"].as_str().unwrap();
+        assert!(line.starts_with(name), "{line}");
+        assert!(!recipe["what"].as_str().unwrap().is_empty());
+        let shown = folder.cli(&["recipe", "show", name]).ends(0).stdout;
+        assert_eq!(shown.trim_end(), recipe["description"].as_str().unwrap());
+        let one = folder
+            .cli(&["recipe", "show", name, "--json"])
+            .ends(0)
+            .one_json();
+        assert_eq!(&one, recipe);
+    }
+    let takes_texts = |name: &str| {
+        let recipe = lines.iter().find(|recipe| recipe["name"] == name);
+        recipe.expect("it is listed")["takes_texts"].as_bool()
+    };
+    assert_eq!(takes_texts("cppjieba"), Some(true));
+    assert_eq!(takes_texts("weighted"), Some(false));
+    folder
+        .cli(&["recipe", "show", "magic"])
+        .fails(&["no recipe \"magic\""]);
+}
+
+#[test]
+fn what_is_given_to_a_recipe_is_shown() {
+    let folder = Folder::new();
+    folder.write("words", "海康云 9 n\n");
+    let shown = folder
+        .cli(&[
+            "recipe",
+            "show",
+            "cppjieba",
+            "--top",
+            "11",
+            "--dictionary",
+            "words",
+        ])
+        .ends(0)
+        .stdout;
+    assert!(shown.contains("; top 11, "), "{shown}");
+    assert!(
+        shown.contains("; given, by xxh3_64: dictionary "),
+        "{shown}"
+    );
+    for (arguments, said) in [
+        (
+            &["recipe", "show", "ngram", "--top", "3"][..],
+            "does not take a number of keywords",
+        ),
+        (
+            &["recipe", "show", "ngram", "--idf", "words"],
+            "does not take idf values",
+        ),
+        (
+            &["recipe", "show", "jieba", "--idf", "words"],
+            "cannot use words: line 1: a word and its idf",
+        ),
+        (
+            &["recipe", "show", "jieba", "--idf", "missing"],
+            "cannot read missing",
+        ),
+        (
+            &["hash", "text", "--dictionary", "words"],
+            "--dictionary needs --recipe",
+        ),
+    ] {
+        folder.cli(arguments).fails(&[said]);
+    }
+}
+
+#[test]
+fn known_cases_agree() {
+    let folder = Folder::new();
+    for (recipe, file) in KNOWN {
+        let file = vectors(file);
+        let human = folder
+            .cli(&["recipe", "test", recipe, &file, "--strict"])
+            .ends(0)
+            .stdout;
+        assert!(human.contains(" agree"), "{human}");
+        let report = folder
+            .cli(&["recipe", "test", recipe, &file, "--json"])
+            .ends(0)
+            .one_json();
+        assert_eq!(report["recipe"], recipe);
+        assert_eq!(report["agrees"], true);
+        assert_eq!(report["differences"], Value::Array(Vec::new()));
+        let parts = report["parts"].as_array().unwrap();
+        assert!(parts.len() >= 4, "{report}");
+        for part in parts {
+            assert_eq!(part["agree"], part["cases"], "{report}");
+            assert!(part["cases"].as_u64() > Some(0), "{report}");
+        }
+    }
+}
+
+#[test]
+fn a_case_that_differs_is_found_and_shown() {
+    let folder = Folder::new();
+    for (recipe, file) in KNOWN {
+        let cases = std::fs::read_to_string(vectors(file)).unwrap();
+        let field = if recipe == "cppjieba" {
+            "simhash_5"
+        } else {
+            "simhash128"
+        };
+        let mut lines: Vec<Value> = cases
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        lines[2][field] = "12345".into();
+        let wrong: Vec<String> = lines.iter().map(Value::to_string).collect();
+        folder.write("wrong.jsonl", wrong.join("\n"));
+        let human = folder
+            .cli(&["recipe", "test", recipe, "wrong.jsonl"])
+            .ends(1)
+            .stdout;
+        assert!(
+            human.contains("line 3: ") && human.contains("expected 12345, found "),
+            "{human}"
+        );
+        let report = folder
+            .cli(&["recipe", "test", recipe, "wrong.jsonl", "--json"])
+            .ends(1)
+            .one_json();
+        assert_eq!(report["agrees"], false);
+        assert_eq!(report["differences"][0]["line"], 3);
+        assert_eq!(report["differences"][0]["expected"], "12345");
+    }
+}
+
+#[test]
+fn words_cut_otherwise_decide_only_if_that_is_asked_for() {
+    let folder = Folder::new();
+    let cases = std::fs::read_to_string(vectors("jenkins_cppjieba.jsonl")).unwrap();
+    let mut case: Value = serde_json::from_str(cases.lines().next().unwrap()).unwrap();
+    case["cut"] = Value::Array(vec!["不同".into()]);
+    case["simhash_auto"] = "1".into();
+    folder.write("one.jsonl", case.to_string());
+    let ran = folder
+        .cli(&["recipe", "test", "cppjieba", "one.jsonl"])
+        .ends(0);
+    assert!(ran.stdout.contains("text to words"), "{ran:#?}");
+    assert!(ran.stderr.contains("--strict"), "{ran:#?}");
+    folder
+        .cli(&["recipe", "test", "cppjieba", "one.jsonl", "--strict"])
+        .ends(1);
+}
+
+#[test]
+fn what_is_no_file_of_cases_is_said() {
+    let folder = Folder::new();
+    folder.write("empty.jsonl", "\n");
+    folder.write("text.jsonl", "{\"text\":\"a\"}\nno json\n");
+    folder.write("mode.jsonl", "{\"mode\":\"magic\",\"input\":\"a\"}\n");
+    folder.write("wrong.jsonl", "{\"text\":7}\n");
+    for (recipe, file, said) in [
+        (
+            "python-simhash",
+            "missing.jsonl",
+            "cannot read missing.jsonl",
+        ),
+        ("python-simhash", "empty.jsonl", "there is no case in it"),
+        ("python-simhash", "text.jsonl", "cannot read text.jsonl:2"),
+        (
+            "python-simhash",
+            "mode.jsonl",
+            "line 1: the mode \"magic\" is not known",
+        ),
+        (
+            "java-string-hash",
+            "mode.jsonl",
+            "line 1: there is no field \"text\"",
+        ),
+        (
+            "java-string-hash",
+            "wrong.jsonl",
+            "line 1: field \"text\": a string is expected",
+        ),
+        (
+            "ngram",
+            "wrong.jsonl",
+            "no other software makes fingerprints by the recipe ngram",
+        ),
+    ] {
+        folder.cli(&["recipe", "test", recipe, file]).fails(&[said]);
+    }
+}
+
+#[test]
+fn every_recipe_of_texts_can_be_loaded_and_queried() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    for recipe in [
+        "python-simhash",
+        "cppjieba",
+        "java-string-hash",
+        "ngram-traditional",
+        "jieba-traditional",
+    ] {
+        let database = format!("{recipe}.simdb");
+        folder
+            .load(&[&database, "a.jsonl", "--recipe", recipe])
+            .ends(0);
+        let text = "The quick brown fox jumps over the lazy dog near the river bank this morning.";
+        let hash = folder
+            .cli(&["hash", text, "--recipe", recipe])
+            .ends(0)
+            .stdout;
+        let query = folder
+            .cli(&["query", &database, "--text", text, "--json"])
+            .ends(0)
+            .one_json();
+        assert_eq!(query["fingerprint"], hash.trim_end(), "{recipe}");
+        assert_eq!(query["matches"][0]["id"], 1, "{recipe}");
+        folder
+            .cli(&["insert", &database, "9", "--text", "another text"])
+            .ends(0);
+        let stats = folder
+            .cli(&["stats", &database, "--json"])
+            .ends(0)
+            .one_json();
+        assert_eq!(stats["recipe"], recipe);
+        assert_eq!(stats["documents"], 5);
+    }
+}
+
+#[test]
+fn a_database_of_weighted_features_is_loaded_with_fingerprints() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    folder
+        .load(&["w.simdb", "a.jsonl", "--recipe", "weighted"])
+        .fails(&["the recipe weighted v1 makes no fingerprints of texts"]);
+    folder.write(
+        "song.jsonl",
+        "[\"oboe\", 0.7]\n[\"tempo\", 2]\n[\"key\", 1.5]\n[\"live\", 0.4]\n",
+    );
+    let hash = ["hash", "--recipe", "weighted", "--features", "song.jsonl"];
+    let hash = folder.cli(&hash).ends(0).stdout;
+    folder.write(
+        "b.jsonl",
+        format!("{{\"id\":1,\"fp\":\"{}\"}}\n", hash.trim_end()),
+    );
+    folder
+        .load(&[
+            "w.simdb",
+            "b.jsonl",
+            "--recipe",
+            "weighted",
+            "--fingerprint",
+            "fp",
+        ])
+        .ends(0);
+    folder
+        .cli(&["query", "w.simdb", "--fingerprint", hash.trim_end()])
+        .ends(0);
+    for arguments in [
+        &["query", "w.simdb", "--text", "a text"][..],
+        &["insert", "w.simdb", "2", "--text", "a text"],
+        &["hash", "a text", "--recipe", "weighted"],
+    ] {
+        folder
+            .cli(arguments)
+            .fails(&["makes no fingerprints of texts"]);
+    }
+}
+
+#[test]
+fn features_are_hashed_by_any_recipe() {
+    let folder = Folder::new();
+    folder.write("keywords.jsonl", "[\"你好\", 1]\n\n[\"世界\", 1.5]\n");
+    let hash = |recipe: &str, bits: &str| {
+        let arguments = [
+            "hash",
+            "--recipe",
+            recipe,
+            "--features",
+            "keywords.jsonl",
+            "--bits",
+            bits,
+        ];
+        folder.cli(&arguments).ends(0).stdout.trim_end().to_owned()
+    };
+    assert_ne!(hash("cppjieba", "64"), hash("python-simhash", "64"));
+    let wide = hash("java-string-hash", "128");
+    assert_eq!(wide[16..], hash("java-string-hash", "64"));
+    let arguments = [
+        "hash",
+        "--recipe",
+        "cppjieba",
+        "--features",
+        "keywords.jsonl",
+        "--bits",
+        "128",
+    ];
+    folder.cli(&arguments).fails(&["64 bits only"]);
+
+    folder.write(
+        "hashes.jsonl",
+        "[3, 1]\n[5, 1]\n[18446744073709551615, 0.5]\n",
+    );
+    let arguments = [
+        "hash",
+        "--recipe",
+        "weighted",
+        "--features",
+        "hashes.jsonl",
+        "--json",
+    ];
+    let line = folder.cli(&arguments).ends(0).one_json();
+    assert_eq!(line["fingerprint"], "0000000000000007");
+    assert_eq!(line["reliable"], false);
+
+    for (content, said) in [
+        ("[\"a\", 1]\n[\"b\"]\n", "bad.jsonl:2"),
+        ("[\"a\", \"b\"]\n", "it is not [token, weight]"),
+        ("[\"a\", -1]\n", "feature 1 has the weight -1"),
+        ("[\"a\", 1]\n[3, 1]\n", "tokens and hashes"),
+    ] {
+        folder.write("bad.jsonl", content);
+        let arguments = ["hash", "--recipe", "weighted", "--features", "bad.jsonl"];
+        folder.cli(&arguments).fails(&[said]);
+    }
+    let piped = folder.cli_from(&["hash", "--features", "-"], "[\"你好\", 1]\n".as_bytes());
+    assert_eq!(piped.ends(0).stdout.trim_end().len(), 16);
+}
+
+#[test]
+fn a_database_with_a_dictionary_asks_for_it() {
+    let folder = Folder::new();
+    folder.write(
+        "a.jsonl",
+        "{\"id\":1,\"text\":\"海康云视界在北京举行新闻发布会介绍人工智能\"}\n",
+    );
+    folder.write("words", "海康云视界 500 n\n");
+    folder.write("others", "海康云视界 501 n\n");
+    folder.write("bad", "海康云视界 many n\n");
+    let given = ["--recipe", "jieba", "--dictionary", "words"];
+    let load = |more: &[&str]| folder.load(&[&["a.simdb", "a.jsonl"], more].concat());
+    load(&["--recipe", "jieba", "--dictionary", "bad"])
+        .fails(&["cannot use bad: line 1: \"many\" is not a count"]);
+    load(&given).ends(0);
+    load(&[]).fails(&["a.simdb", "jieba v1", "dictionary "]);
+    load(&["--recipe", "jieba", "--dictionary", "others"]).fails(&["ask for that recipe"]);
+    load(&given).ends(0);
+
+    for verb in [
+        &["stats", "a.simdb"][..],
+        &["get", "a.simdb", "1"],
+        &[
+            "query",
+            "a.simdb",
+            "--text",
+            "海康云视界在北京举行新闻发布会介绍人工智能",
+        ],
+        &["check", "a.simdb"],
+        &["export", "a.simdb"],
+        &["insert", "a.simdb", "2", "--text", "海康云视界的发布会"],
+        &["backup", "a.simdb", "b.simdb"],
+        &["remove", "a.simdb", "2"],
+    ] {
+        folder
+            .cli(verb)
+            .fails(&["needs", "dictionary "].map(|_| "dictionary "));
+        folder.cli(&[verb, &given].concat()).ends(0);
+    }
+    folder.cli(&["vacuum", "a.simdb"]).ends(0);
+    let watched = folder.cli_from(
+        &[&["watch", "a.simdb"], &given[..]].concat(),
+        "{\"id\":7,\"text\":\"海康云视界\"}\n".as_bytes(),
+    );
+    assert_eq!(watched.ends(0).one_json()["verdict"], "new");
+    let explained = folder
+        .cli(&[&["hash", "海康云视界", "--explain"], &given[..]].concat())
+        .ends(0)
+        .stdout;
+    assert!(explained.contains("海康云视界"), "{explained}");
+}

@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn exact_sums_know_no_order_where_doubles_do() {
-        let mut features = vec![(0b01, 0.1), (0b01, 0.2), (0b10, 0.3)];
+        let mut features = vec![(0b01, 0.1), (0b01, 0.3), (0b10, 0.4)];
         let forwards = merge::<64>(Merging::Doubles, &features);
         features.rotate_left(1);
         assert_ne!(merge::<64>(Merging::Doubles, &features), forwards);

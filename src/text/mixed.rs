@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use jieba_rs::Jieba;
 
-use super::{DictionaryWord, MOST_PIECE_BYTES, dictionary};
+use super::{DictionaryWord, MOST_PIECE_BYTES, dictionary, model};
 
 /// How often cppjieba takes a word to have been seen whose entry does not say so: as often as the
 /// words of the dictionary in the median.
@@ -17,20 +17,15 @@ pub(crate) const USER_WORDS: [(&str, u32); 3] = [
     ("区块链", 10),
 ];
 
-/// No word of any text, as it is no character of Unicode.
-const NO_WORD: &str = "\u{10ffff}";
-
 /// The words of a text: the most probable path through the dictionary of jieba-rs, and a hidden
 /// Markov model for the runs of single characters on that path.
 ///
 /// The rules are those of cppjieba's `MixSegment`, the words and the model those of jieba-rs. Unlike
 /// [`Words`](super::Words) it joins characters whose word the path went by, and knows ASCII only as
-/// letters, digits after letters, and numbers. Not equal to cppjieba in all: its dictionary has some
-/// sixty words less, and its model sees characters that are not Han, which here end a run.
+/// letters, digits after letters, and numbers. What may differ from cppjieba: its dictionary has some
+/// sixty words less, and a logarithm computed otherwise may decide between equal paths.
 pub(crate) struct MixedWords {
     jieba: Jieba,
-    /// Finds words by the model alone.
-    model: Jieba,
 }
 
 impl MixedWords {
@@ -47,12 +42,8 @@ impl MixedWords {
                 .map(|&(word, count)| (word.to_owned(), Some(count)))
                 .collect(),
         };
-        // Without any word, probabilities would have no scale.
-        let mut model = Jieba::empty();
-        model.add_word(NO_WORD, Some(1), None);
         Self {
             jieba: dictionary(&added),
-            model,
         }
     }
 
@@ -104,9 +95,9 @@ impl MixedWords {
             let mut length = ascii_word(rest);
             if length == 0 {
                 length = rest.iter().take_while(|byte| !byte.is_ascii()).count();
-                for token in self.model.cut(&text[at..at + length], true) {
-                    word(at + token.byte_start..at + token.byte_end);
-                }
+                model::cut(&text[at..at + length], |found| {
+                    word(at + found.start..at + found.end)
+                });
             } else {
                 word(at..at + length);
             }

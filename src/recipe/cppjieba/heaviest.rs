@@ -70,15 +70,35 @@ mod tests {
 
     #[test]
     fn ties_fall_as_in_the_original() {
-        let keywords = vec![("CEO", 11.7), ("专业", 6.2), ("蓝翔", 11.7), ("人生", 6.8)];
-        let chosen = |top| {
-            heaviest(keywords.clone(), top)
-                .into_iter()
-                .map(|(word, _)| word)
-        };
-        assert_eq!(chosen(4).last(), Some("专业"));
-        assert_eq!(chosen(2).count(), 2);
-        assert_eq!(chosen(0).count(), 0);
+        // The answers of a program compiled by GCC 12.
+        for (weights, top, expected) in [
+            ("3100342", 5, "5 4 0 6 1"),
+            ("0233123", 10, "6 3 2 1 5 4 0"),
+            ("4442241022232141", 10, "14 0 1 2 5 11 3 8 4 9"),
+            ("401202342343121241003144041022213", 5, "7 0 16 22 10"),
+            (
+                "341134401040223412303132203412234",
+                10,
+                "32 1 27 10 5 15 6 14 0 20",
+            ),
+            (
+                "330413234330222420233440303300403",
+                20,
+                "8 21 15 3 22 30 7 32 1 9 19 10 5 27 0 24 26 20 16 18",
+            ),
+            (
+                "022022332424321010213034243123022113144011120414012023110322",
+                5,
+                "9 11 25 37 23",
+            ),
+        ] {
+            let names: Vec<_> = (0..weights.len()).map(|i| i.to_string()).collect();
+            let weights = weights.bytes().map(|digit| f64::from(digit - b'0'));
+            let keywords = names.iter().map(String::as_str).zip(weights).collect();
+            let chosen = heaviest(keywords, top).into_iter().map(|(name, _)| name);
+            assert_eq!(chosen.collect::<Vec<_>>().join(" "), expected);
+        }
+        assert_eq!(heaviest(vec![("CEO", 1.0)], 0), []);
     }
 
     proptest! {
