@@ -157,6 +157,7 @@ fn stats_have_the_documented_shape() {
     assert_eq!(stats["unreliable"], 0);
     assert_eq!(stats["recipe"], "ngram");
     assert_eq!(stats["keep_texts"], true);
+    assert_eq!(stats["similar"], false);
     assert_eq!(stats["frozen"], false);
     assert!(stats["file_bytes"].as_u64().expect("a size") > 0);
     assert_eq!(stats["blocks"].as_array().map(Vec::len), Some(4));

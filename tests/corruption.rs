@@ -26,7 +26,7 @@ fn damageable(path: &Path) -> Model {
         document.text = (place % 60 == 1).then(|| format!("text {place} ").repeat(1 + place / 100));
     }
     let database = builder()
-        .keep_texts(true)
+        .similar(true)
         .retention(Retention::default())
         .create(path)
         .unwrap();
@@ -444,7 +444,7 @@ fn database_of_another_format_is_refused_with_both_versions() {
 fn settings_that_are_missing_or_make_no_sense_are_damage() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
-    let wrong: [(&str, Option<&[u8]>); 16] = [
+    let wrong: [(&str, Option<&[u8]>); 18] = [
         ("format", None),
         ("format", Some(b"1")),
         ("recipe", None),
@@ -456,6 +456,9 @@ fn settings_that_are_missing_or_make_no_sense_are_damage() {
         // A window and sliding times where none are kept.
         ("settings", Some(&[0, 1, 0, 0, 0, 0, 0, 0, 0])),
         ("settings", Some(&[8, 0, 0, 0, 0, 0, 0, 0, 0])),
+        // Bands of texts that are not kept, and bands that nothing is said of.
+        ("settings", Some(&[32, 0, 0, 0, 0, 0, 0, 0, 0])),
+        ("settings", Some(&[33, 0, 0, 0, 0, 0, 0, 0, 0])),
         ("identity", None),
         ("identity", Some(&[0; 7])),
         ("journal", None),
@@ -475,6 +478,103 @@ fn settings_that_are_missing_or_make_no_sense_are_damage() {
         assert!(refused.to_string().contains("docs.simdb"), "{refused}");
         std::fs::remove_file(&path).unwrap();
     }
+}
+
+#[test]
+fn database_whose_bands_were_made_otherwise_is_refused_with_both_ways() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    drop(builder().similar(true).create(&path).unwrap());
+    replace_setting(&path, "bands", Some(b"some other way"));
+    let refused = refused(&path);
+    let Error::BandsMismatch { stored, known, .. } = &refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(stored, "some other way");
+    let told = format!("made by some other way, this simdb makes them by {known}");
+    assert!(refused.to_string().contains(&told), "{refused}");
+}
+
+/// Every row of a table with keys of 16 bytes.
+fn rows_of(path: &Path, table: &str) -> Vec<(u128, Vec<u8>)> {
+    let database = redb::Builder::new().open_read_only(path).unwrap();
+    let transaction = database.begin_read().unwrap();
+    let table = TableDefinition::<u128, &[u8]>::new(table);
+    let table = transaction.open_table(table).unwrap();
+    let rows = table.iter().unwrap().map(|row| {
+        let (fence, bytes) = row.unwrap();
+        (fence.value(), bytes.value().to_vec())
+    });
+    rows.collect()
+}
+
+/// Puts these rows in the place of all that a table has.
+fn replace_rows(path: &Path, table: &str, rows: &[(u128, Vec<u8>)]) {
+    let database = redb::Database::open(path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    {
+        let table = TableDefinition::<u128, &[u8]>::new(table);
+        transaction.delete_table(table).unwrap();
+        let mut table = transaction.open_table(table).unwrap();
+        for (fence, bytes) in rows {
+            table.insert(fence, bytes.as_slice()).unwrap();
+        }
+    }
+    transaction.commit().unwrap();
+}
+
+#[test]
+fn bands_that_are_not_those_of_the_stored_texts_are_found_by_check() {
+    let folder = folder();
+    let rows_with = |name: &str, texts: &dyn Fn(u64) -> Option<String>| {
+        let path = folder.path().join(name);
+        let database = builder().similar(true).create(&path).unwrap();
+        let mut documents = documents(5, 0, 60);
+        for document in &mut documents {
+            document.text = texts(document.id.0);
+        }
+        let inserts = documents.into_iter().map(Change::Insert);
+        database.apply(inserts).unwrap();
+        database.close().unwrap();
+        rows_of(&path, "bands")
+    };
+    let text = |id: u64| {
+        Some(format!(
+            "this is the text of document {id}, and of no other one"
+        ))
+    };
+    rows_with("docs.simdb", &text);
+    let without_one = rows_with("less", &|id| text(id).filter(|_| id != 7));
+    let with_another = rows_with("other", &|id| match id {
+        9 => Some("something else altogether that nobody has said before".to_owned()),
+        id => text(id),
+    });
+    let none = rows_with("none", &|_| None);
+    let path = folder.path().join("docs.simdb");
+    let sound = rows_of(&path, "bands");
+    assert!(sound.len() > 5);
+    for (rows, said) in [
+        (&sound, ""),
+        (&without_one, "table bands lacks document 7"),
+        (&with_another, "table bands lacks document 9"),
+        (&none, "it has 0 entries"),
+    ] {
+        replace_rows(&path, "bands", rows);
+        let damage = builder().open(&path).unwrap().check(|_, _| {}).unwrap();
+        assert_eq!(damage.is_empty(), said.is_empty(), "{damage:?}");
+        assert!(damage.iter().all(|what| what.contains("table bands")));
+        assert!(damage.concat().contains(said), "{damage:?}");
+    }
+    // More than the texts make: of a document that has none.
+    let rows = rows_with("more", &|id| text(id).filter(|_| id != 11));
+    assert_ne!(rows, sound);
+    let path = folder.path().join("more");
+    replace_rows(&path, "bands", &sound);
+    let damage = builder().open(&path).unwrap().check(|_, _| {}).unwrap();
+    assert!(
+        damage.concat().contains("table bands holds document 11"),
+        "{damage:?}"
+    );
 }
 
 #[test]

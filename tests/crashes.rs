@@ -33,7 +33,7 @@ fn crashed(name: &str, folder: &Path, database: &Database) -> std::path::PathBuf
 fn everything_acknowledged_is_there_after_a_crash_at_any_moment() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
-    let database = builder().keep_texts(true).create(&path).unwrap();
+    let database = builder().similar(true).create(&path).unwrap();
     let mut model = Model::of([], true);
     let mut sequence = SplitMix(17);
     for round in 0..24 {
@@ -279,7 +279,7 @@ fn child_writes_from_many_threads_until_it_is_killed() {
     let Some((path, process)) = child_task() else {
         return;
     };
-    let database = builder().keep_texts(true).open_or_create(path).unwrap();
+    let database = builder().similar(true).open_or_create(path).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let database = &database;

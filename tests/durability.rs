@@ -159,7 +159,7 @@ fn bulk_load_into_a_new_file_leaves_nothing_when_dropped_or_interrupted() {
 fn bulk_load_into_a_database_leaves_it_unchanged_when_dropped_or_interrupted() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
-    let mut database = builder().keep_texts(true).create(&path).unwrap();
+    let mut database = builder().similar(true).create(&path).unwrap();
     let mut stored = documents(1, 0, 500);
     stored[7].text = Some("seven".to_owned());
     database.apply(inserts(&stored)).unwrap();

@@ -679,6 +679,29 @@ fn a_frozen_database_is_loaded_once() {
 }
 
 #[test]
+fn a_database_made_for_similar_texts_keeps_them_and_their_bands() {
+    for mode in [&[][..], &["--unique", "3"], &["--frozen"]] {
+        let folder = Folder::new();
+        folder.write("a.jsonl", TEXTS);
+        let similar = ["a.simdb", "a.jsonl", "--similar"];
+        folder.load(&[&similar, mode].concat()).ends(0);
+        let stats = folder
+            .cli(&["stats", "a.simdb", "--json"])
+            .ends(0)
+            .one_json();
+        assert_eq!(
+            (&stats["similar"], &stats["keep_texts"]),
+            (&json!(true), &json!(true))
+        );
+        let tables = stats["tables"].as_array().expect("tables");
+        let bands = tables.iter().find(|table| table["name"] == "bands");
+        let entries = bands.expect("bands")["entries"].as_u64();
+        assert!(entries >= stats["texts"].as_u64(), "{stats}");
+        folder.cli(&["check", "a.simdb"]).ends(0);
+    }
+}
+
+#[test]
 fn what_is_fixed_at_creation_cannot_be_changed() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
@@ -695,6 +718,9 @@ fn what_is_fixed_at_creation_cannot_be_changed() {
     folder
         .load(&["a.simdb", "a.jsonl", "--keep-texts"])
         .fails(&["without --keep-texts"]);
+    folder
+        .load(&["a.simdb", "a.jsonl", "--similar"])
+        .fails(&["without --similar"]);
     folder
         .load(&["a.simdb", "a.jsonl", "--frozen"])
         .fails(&["without --frozen"]);

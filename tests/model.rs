@@ -115,12 +115,14 @@ proptest! {
     #[test]
     fn any_sequence_of_batches_equals_a_plain_map(
         keeps_texts in any::<bool>(),
+        similar in any::<bool>(),
         keeps_arrivals in any::<bool>(),
         steps in prop::collection::vec(step(), 1..12),
     ) {
         let folder = folder();
         let path = folder.path().join("docs.simdb");
-        let mut builder_of_it = builder().keep_texts(keeps_texts);
+        let mut builder_of_it = builder().keep_texts(keeps_texts).similar(similar);
+        let keeps_texts = keeps_texts || similar;
         if keeps_arrivals {
             builder_of_it = builder_of_it.retention(Retention::default());
         }

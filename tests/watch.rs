@@ -442,6 +442,7 @@ fn a_database_is_created_only_if_that_is_asked_for_and_only_as_asked_for() {
     for (arguments, said) in [
         (&["--retention", "3d"][..], "created without --retention 3d"),
         (&["--keep-texts"], "created without --keep-texts"),
+        (&["--similar"], "created without --similar"),
         (&["--recipe", "jieba"], "ask for that recipe"),
         (&["--fingerprint", "fp", "--text", "text"], "--keep-texts"),
     ] {
