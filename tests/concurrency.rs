@@ -211,6 +211,7 @@ fn of_near_duplicates_from_many_threads_one_is_stored_and_every_answer_names_it(
                 Insertion::Duplicate(of) => {
                     assert_eq!((of.id, of.fingerprint), (winner.id, winner.fingerprint))
                 }
+                Insertion::Similar(_) => unreachable!("nobody asked for that"),
             }
         }
     }
