@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use simdb::Database;
 
 use super::doctor_report::examine;
 use super::doctor_tables::print;
-use super::open_to_read;
+use super::open_to_read_by;
 use crate::console::{Answer, Output, grouped, note};
 
 /// Says whether the fingerprints lie so that queries are quick, and if not, why and what to do
@@ -39,9 +40,13 @@ pub struct Doctor {
     json: bool,
 }
 
+/// A page that is read once needs no cache.
+const CACHE_BYTES: usize = 32 << 20;
+
 impl Doctor {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let database = open_to_read(&self.database)?;
+        let builder = || Database::builder().cache_bytes(CACHE_BYTES);
+        let database = open_to_read_by(&self.database, builder)?;
         let snapshot = database.snapshot()?;
         let line = examine(&snapshot, &snapshot.diagnose()?)?;
         if line.unmerged_changes > 0 {

@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use simdb::{Database, Error};
+use simdb::{Builder, Database, Error};
 
 use crate::console::{Answer, Output, note};
 
@@ -122,12 +122,17 @@ fn not_stored(id: u64) -> Answer {
 /// Opens a database for reading, so that several can do so at once. A file that was not closed
 /// cleanly must be repaired first, which only a writer can; then it is opened as one.
 fn open_to_read(path: &Path) -> Result<Database> {
-    let refused = match Database::open_read_only(path) {
+    open_to_read_by(path, Database::builder)
+}
+
+/// The same with a builder of the caller's.
+fn open_to_read_by(path: &Path, builder: impl Fn() -> Builder) -> Result<Database> {
+    let refused = match builder().open_read_only(path) {
         Ok(database) => return Ok(database),
         Err(refused) => refused,
     };
     match refused {
-        Error::NotClosed { .. } | Error::Corrupt { .. } => match Database::open(path) {
+        Error::NotClosed { .. } | Error::Corrupt { .. } => match builder().open(path) {
             Ok(database) => {
                 note(format_args!(
                     "{} was not closed cleanly; it has been repaired",
