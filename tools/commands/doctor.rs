@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::doctor_report::examine;
 use super::doctor_tables::print;
-use super::open_to_read;
+use super::open_to_read_by;
 use crate::console::{Answer, Output, grouped, note};
 use crate::options::RecipeOptions;
 
@@ -43,9 +43,13 @@ pub struct Doctor {
     recipe: RecipeOptions,
 }
 
+/// A page that is read once needs no cache.
+const CACHE_BYTES: usize = 32 << 20;
+
 impl Doctor {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let database = open_to_read(&self.database, &self.recipe)?;
+        let builder = self.recipe.builder()?.cache_bytes(CACHE_BYTES);
+        let database = open_to_read_by(&self.database, &builder)?;
         let snapshot = database.snapshot()?;
         let line = examine(&snapshot, &snapshot.diagnose()?)?;
         if line.unmerged_changes > 0 {
