@@ -379,27 +379,29 @@ impl Recipe {
 
     /// The recipe that has this description.
     pub(crate) fn described(description: &str) -> Described {
-        let (own, needed) = match description.rsplit_once(GIVEN) {
-            Some((own, needed)) => (own, Some(needed)),
-            None => (description, None),
-        };
-        let top =
-            cppjieba::described_top(own).map(|top| Kind::CppjiebaV1(Some(top), WordFiles::NONE));
-        let letters = python_simhash::described_letters(own)
-            .map(|letters| Kind::PythonSimhashV1(Some(letters)));
-        let chosen = [top, letters].into_iter().flatten().map(Self);
-        let mut candidates = Self::all().into_iter().chain(chosen);
-        match (
-            candidates.find(|recipe| recipe.description() == own),
-            needed,
-        ) {
-            (Some(recipe), None) => Described::Recipe(recipe),
-            (Some(recipe), Some(needed)) => Described::NeedsFiles {
+        if let Some(recipe) = Self::without_files(description) {
+            return Described::Recipe(recipe);
+        }
+        let given = description.rsplit_once(GIVEN);
+        match given.and_then(|(own, needed)| Some((Self::without_files(own)?, needed))) {
+            Some((recipe, needed)) => Described::NeedsFiles {
                 recipe,
                 needed: needed.to_owned(),
             },
-            (None, _) => Described::Unknown,
+            None => Described::Unknown,
         }
+    }
+
+    /// The recipe that was given no files and has this description.
+    fn without_files(description: &str) -> Option<Self> {
+        let top = cppjieba::described_top(description);
+        let letters = python_simhash::described_letters(description);
+        let chosen = [
+            top.map(|top| Self(Kind::CppjiebaV1(Some(top), WordFiles::NONE))),
+            letters.map(|letters| Self(Kind::PythonSimhashV1(Some(letters)))),
+        ];
+        let mut candidates = Self::all().into_iter().chain(chosen.into_iter().flatten());
+        candidates.find(|recipe| recipe.description() == description)
     }
 }
 
@@ -459,6 +461,33 @@ mod tests {
              bit is 1 if its sum is above 0; unreliable below 4 distinct or if one \
              outweighs the rest"
         );
+    }
+
+    #[test]
+    fn descriptions_lead_back_to_their_recipes() {
+        let mut recipes = Recipe::all();
+        recipes.push(Recipe::cppjieba().with_top(10).unwrap());
+        for class in [r"\w", "[; given, by xxh3_64: of it characters joined,]+"] {
+            recipes.push(Recipe::python_simhash().with_characters(class).unwrap());
+        }
+        for recipe in recipes {
+            let described = Recipe::described(&recipe.description());
+            assert_eq!(described, Described::Recipe(recipe.clone()));
+            if let Ok(given) = recipe.clone().with_idf("idf", b"a 1") {
+                let needed = "idf b5b3d6cb6b1de9a5".len();
+                let described = Recipe::described(&given.description());
+                let Described::NeedsFiles {
+                    recipe: found,
+                    needed: files,
+                } = described
+                else {
+                    panic!("{described:?}");
+                };
+                assert_eq!((found, files.len()), (recipe, needed));
+            }
+        }
+        assert_eq!(Recipe::described("ngram v0: something"), Described::Unknown);
+        assert_eq!(Recipe::described(""), Described::Unknown);
     }
 
     #[test]
