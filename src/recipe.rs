@@ -464,6 +464,60 @@ mod tests {
     }
 
     #[test]
+    fn descriptions_of_what_equals_other_software_never_change_either() {
+        for (recipe, expected) in [
+            (
+                Recipe::python_simhash(),
+                "python-simhash v1: as simhash 2.1.2 of Python; lower case 149da5233446b373, \
+                 sigma by its place; of it letters and numbers (categories unicode-properties \
+                 0.1.5) and _ joined, in windows of 4, a short text whole; weight 1 each time; \
+                 the last 8 bytes of MD5 of UTF-8 (128 bits: all 16), most significant first; a \
+                 bit is 1 if more than half of the weight says so; unreliable below 5 distinct, \
+                 if one outweighs the rest, below 32 distinct occurring 2 times each, or below \
+                 300 distinct occurring 4 times each",
+            ),
+            (
+                Recipe::cppjieba(),
+                "cppjieba v1: as simhash of yanyiwu; words by the rules of cppjieba's mixed \
+                 segmenter with dictionary and model of jieba-rs 0.11.0, jieba-macros 0.11.0 and \
+                 the words 云计算 3, 蓝翔 3, 区块链 10, in pieces of 65536 bytes; of 2 and more \
+                 characters, without stop words 48feafe657d240fa; weight tf x idf of table \
+                 e1678ae38e085d59 f052b7857828d814, other words the mean; top by length, one for \
+                 120 bytes, 5 to 200, by partial_sort of libstdc++ from the order of UTF-8; \
+                 lookup3 hashlittle2 seeds 0 0; sums of doubles in that order; a bit is 1 if its \
+                 sum is above 0; unreliable below 4 keywords or if one outweighs the rest",
+            ),
+            (
+                Recipe::java_string_hash(),
+                "java-string-hash v1: as the class SimHash in Java; tokens between space, \\t, \
+                 \\n, \\r, \\f; weight 1 each time; string hash of UTF-16 by 1000003, first unit \
+                 shifted by 7, xor length, modulo 2^64 (128 bits: 2^128); a bit is 1 if its sum \
+                 is 0 or above; unreliable below 4 distinct or if one outweighs the rest",
+            ),
+            (
+                Recipe::weighted(),
+                "weighted v1: features and weights as they are given, weights rounded to 2^-40; \
+                 feature hash xxh3_64 seed 0 (128 bits: xxh3_128) of UTF-8; hash bit i votes for \
+                 bit i; a bit is 1 if its sum is above 0, or a hash that is given; unreliable \
+                 below 4 distinct or if one outweighs the rest",
+            ),
+        ] {
+            assert_eq!(recipe.description(), expected);
+        }
+        for (recipe, other) in [
+            (Recipe::ngram_traditional(), Recipe::ngram()),
+            (Recipe::jieba_traditional(), Recipe::jieba()),
+        ] {
+            let expected = other.description().replace(
+                "simplified characters 3ede2e415f2f44e4",
+                "traditional characters as they are",
+            );
+            let expected = expected.replacen(other.name(), recipe.name(), 1);
+            assert_eq!(recipe.description(), expected);
+        }
+    }
+
+    #[test]
     fn descriptions_lead_back_to_their_recipes() {
         let mut recipes = Recipe::all();
         recipes.push(Recipe::cppjieba().with_top(10).unwrap());
