@@ -379,27 +379,29 @@ impl Recipe {
 
     /// The recipe that has this description.
     pub(crate) fn described(description: &str) -> Described {
-        let (own, needed) = match description.rsplit_once(GIVEN) {
-            Some((own, needed)) => (own, Some(needed)),
-            None => (description, None),
-        };
-        let top =
-            cppjieba::described_top(own).map(|top| Kind::CppjiebaV1(Some(top), WordFiles::NONE));
-        let letters = python_simhash::described_letters(own)
-            .map(|letters| Kind::PythonSimhashV1(Some(letters)));
-        let chosen = [top, letters].into_iter().flatten().map(Self);
-        let mut candidates = Self::all().into_iter().chain(chosen);
-        match (
-            candidates.find(|recipe| recipe.description() == own),
-            needed,
-        ) {
-            (Some(recipe), None) => Described::Recipe(recipe),
-            (Some(recipe), Some(needed)) => Described::NeedsFiles {
+        if let Some(recipe) = Self::without_files(description) {
+            return Described::Recipe(recipe);
+        }
+        let given = description.rsplit_once(GIVEN);
+        match given.and_then(|(own, needed)| Some((Self::without_files(own)?, needed))) {
+            Some((recipe, needed)) => Described::NeedsFiles {
                 recipe,
                 needed: needed.to_owned(),
             },
-            (None, _) => Described::Unknown,
+            None => Described::Unknown,
         }
+    }
+
+    /// The recipe that was given no files and has this description.
+    fn without_files(description: &str) -> Option<Self> {
+        let top = cppjieba::described_top(description);
+        let letters = python_simhash::described_letters(description);
+        let chosen = [
+            top.map(|top| Self(Kind::CppjiebaV1(Some(top), WordFiles::NONE))),
+            letters.map(|letters| Self(Kind::PythonSimhashV1(Some(letters)))),
+        ];
+        let mut candidates = Self::all().into_iter().chain(chosen.into_iter().flatten());
+        candidates.find(|recipe| recipe.description() == description)
     }
 }
 
@@ -459,6 +461,87 @@ mod tests {
              bit is 1 if its sum is above 0; unreliable below 4 distinct or if one \
              outweighs the rest"
         );
+    }
+
+    #[test]
+    fn descriptions_of_what_equals_other_software_never_change_either() {
+        for (recipe, expected) in [
+            (
+                Recipe::python_simhash(),
+                "python-simhash v1: as simhash 2.1.2 of Python; lower case 149da5233446b373, \
+                 sigma by its place; of it letters and numbers (categories unicode-properties \
+                 0.1.5) and _ joined, in windows of 4, a short text whole; weight 1 each time; \
+                 the last 8 bytes of MD5 of UTF-8 (128 bits: all 16), most significant first; a \
+                 bit is 1 if more than half of the weight says so; unreliable below 5 distinct, \
+                 if one outweighs the rest, below 32 distinct occurring 2 times each, or below \
+                 300 distinct occurring 4 times each",
+            ),
+            (
+                Recipe::cppjieba(),
+                "cppjieba v1: as simhash of yanyiwu; words by the rules of cppjieba's mixed \
+                 segmenter with dictionary and model of jieba-rs 0.11.0, jieba-macros 0.11.0 and \
+                 the words 云计算 3, 蓝翔 3, 区块链 10, in pieces of 65536 bytes; of 2 and more \
+                 characters, without stop words 48feafe657d240fa; weight tf x idf of table \
+                 e1678ae38e085d59 f052b7857828d814, other words the mean; top by length, one for \
+                 120 bytes, 5 to 200, by partial_sort of libstdc++ from the order of UTF-8; \
+                 lookup3 hashlittle2 seeds 0 0; sums of doubles in that order; a bit is 1 if its \
+                 sum is above 0; unreliable below 4 keywords or if one outweighs the rest",
+            ),
+            (
+                Recipe::java_string_hash(),
+                "java-string-hash v1: as the class SimHash in Java; tokens between space, \\t, \
+                 \\n, \\r, \\f; weight 1 each time; string hash of UTF-16 by 1000003, first unit \
+                 shifted by 7, xor length, modulo 2^64 (128 bits: 2^128); a bit is 1 if its sum \
+                 is 0 or above; unreliable below 4 distinct or if one outweighs the rest",
+            ),
+            (
+                Recipe::weighted(),
+                "weighted v1: features and weights as they are given, weights rounded to 2^-40; \
+                 feature hash xxh3_64 seed 0 (128 bits: xxh3_128) of UTF-8; hash bit i votes for \
+                 bit i; a bit is 1 if its sum is above 0, or a hash that is given; unreliable \
+                 below 4 distinct or if one outweighs the rest",
+            ),
+        ] {
+            assert_eq!(recipe.description(), expected);
+        }
+        for (recipe, other) in [
+            (Recipe::ngram_traditional(), Recipe::ngram()),
+            (Recipe::jieba_traditional(), Recipe::jieba()),
+        ] {
+            let expected = other.description().replace(
+                "simplified characters 3ede2e415f2f44e4",
+                "traditional characters as they are",
+            );
+            let expected = expected.replacen(other.name(), recipe.name(), 1);
+            assert_eq!(recipe.description(), expected);
+        }
+    }
+
+    #[test]
+    fn descriptions_lead_back_to_their_recipes() {
+        let mut recipes = Recipe::all();
+        recipes.push(Recipe::cppjieba().with_top(10).unwrap());
+        for class in [r"\w", "[; given, by xxh3_64: of it characters joined,]+"] {
+            recipes.push(Recipe::python_simhash().with_characters(class).unwrap());
+        }
+        for recipe in recipes {
+            let described = Recipe::described(&recipe.description());
+            assert_eq!(described, Described::Recipe(recipe.clone()));
+            if let Ok(given) = recipe.clone().with_idf("idf", b"a 1") {
+                let needed = "idf b5b3d6cb6b1de9a5".len();
+                let described = Recipe::described(&given.description());
+                let Described::NeedsFiles {
+                    recipe: found,
+                    needed: files,
+                } = described
+                else {
+                    panic!("{described:?}");
+                };
+                assert_eq!((found, files.len()), (recipe, needed));
+            }
+        }
+        assert_eq!(Recipe::described("ngram v0: something"), Described::Unknown);
+        assert_eq!(Recipe::described(""), Described::Unknown);
     }
 
     #[test]

@@ -254,6 +254,9 @@ impl Fingerprinter {
         &self,
         features: &[(T, f64)],
     ) -> Result<Fingerprint128> {
+        if matches!(self.method, Method::Cppjieba(_)) {
+            return Err(self.only_64_bits());
+        }
         list::check(features.iter().map(|&(_, weight)| weight))?;
         let hashed = features
             .iter()

@@ -26,7 +26,7 @@ pub(super) fn description(letters: Option<&CharacterClass>) -> String {
         Some(class) => format!("characters {}", class.pattern()),
     };
     format!(
-        "as simhash 2.1.2 of Python; lower case {:016x}, sigma by its place; {LETTERS_START}{letters}{LETTERS_END} \
+        "as simhash 2.1.2 of Python; lower case {:016x}, sigma by its place{LETTERS_START}{letters}{LETTERS_END} \
          in windows of {WINDOW}, a short text whole; weight 1 each time; the last 8 bytes of MD5 of \
          UTF-8 (128 bits: all 16), most significant first; a bit is 1 if more than half of the \
          weight says so; unreliable below {LEAST_WINDOWS} distinct, if one outweighs the rest, \
@@ -40,7 +40,7 @@ pub(super) fn description(letters: Option<&CharacterClass>) -> String {
 }
 
 /// What stands before and after the characters that count in a description.
-const LETTERS_START: &str = "its ";
+const LETTERS_START: &str = "; of it ";
 const LETTERS_END: &str = " joined,";
 
 /// The characters that a description names.

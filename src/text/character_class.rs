@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use super::lower::is_word_character;
 
+/// The most bytes of a pattern: it becomes part of a description.
+const MOST_PATTERN_BYTES: usize = 1000;
+
 /// A set of characters, written as regular expressions write one: `\w`, `[a-z0-9_]`,
 /// `[^\s]`, with `+` after it or without.
 ///
@@ -20,6 +23,9 @@ pub(crate) struct CharacterClass {
 impl CharacterClass {
     /// Reads a class; what is wrong with it if it is none.
     pub(crate) fn parse(pattern: &str) -> Result<Self, &'static str> {
+        if pattern.len() > MOST_PATTERN_BYTES {
+            return Err("it is longer than any class need be");
+        }
         let class = pattern.strip_suffix('+').unwrap_or(pattern);
         let bracketed = class
             .strip_prefix('[')
