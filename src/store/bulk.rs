@@ -81,7 +81,7 @@ impl Load {
         let mut load = Self::of(path, memory, header.keeps(), file.bands());
         load.incoming = Some(if header.keep_texts {
             // The file is needed for the texts.
-            load.in_any_order(Target::New(file))?
+            load.in_any_order(Target::New(Box::new(file)))?
         } else {
             Incoming::InOrder(Stream::new(file, path)?)
         });
@@ -183,7 +183,7 @@ impl Load {
     /// What was written in order stays; what comes from now on is sorted first.
     fn leave_order(&mut self) -> Result<()> {
         if let Some(Incoming::InOrder(stream)) = self.incoming.take() {
-            let target = Target::New(stream.finish()?);
+            let target = Target::New(Box::new(stream.finish()?));
             self.incoming = Some(self.in_any_order(target)?);
         }
         Ok(())
@@ -229,7 +229,7 @@ impl Load {
         self.write_texts()?;
         let (target, pushed) = match self.incoming.take() {
             Some(Incoming::InOrder(stream)) => (
-                Target::New(stream.finish()?),
+                Target::New(Box::new(stream.finish()?)),
                 Box::new(PushedSorter::new(0, false, &self.workplace)),
             ),
             Some(Incoming::InAnyOrder(target, pushed)) => (target, pushed),
