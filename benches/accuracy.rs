@@ -19,10 +19,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use common::database::folder;
-use common::table::{Table, number};
+use common::table::{Table, time};
+use common::timing::timed;
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -136,8 +136,8 @@ impl LabelledSet {
             .expect("create");
         let documents = self.store(&database);
         let near = self.near(&database, &documents);
-        let (alike, seconds_alike) = timed(|| self.verified(&near));
-        let (similar, seconds_similar) = timed(|| self.similar(&database));
+        let (alike, verifying) = timed(|| self.verified(&near));
+        let (similar, asking) = timed(|| self.similar(&database));
 
         let title = format!("{name}: precision, recall and F1 by length, in thousandths");
         let table = Table::new(&title, &CLASSES);
@@ -162,10 +162,9 @@ impl LabelledSet {
         self.show_kinds(&strict, &documents);
         self.show_fingerprints(&documents, &strict);
         println!(
-            "a query for similar texts {} ms, on one of {} cores; a text compared {} µs",
-            number(seconds_similar * 1e3 / self.texts.len() as f64),
-            std::thread::available_parallelism().map_or(1, usize::from),
-            number(seconds_alike * 1e6 / near.len().max(1) as f64),
+            "a query for similar texts {}; two texts measured in every way {}",
+            time(asking / self.texts.len().max(1) as u32),
+            time(verifying / near.len().max(1) as u32),
         );
     }
 
@@ -335,7 +334,7 @@ impl LabelledSet {
         println!(
             "share of ones in a bit: {least:.3} to {most:.3}; {} of a million unrelated pairs \
              within 3 bits",
-            number(near.count() as f64 / unrelated * 1e6)
+            common::table::number(near.count() as f64 / unrelated * 1e6)
         );
     }
 }
@@ -375,10 +374,4 @@ fn pair_of(line: &Value) -> Pair {
 
 fn ordered(a: u64, b: u64) -> Pair {
     (a.min(b), a.max(b))
-}
-
-fn timed<R>(work: impl FnOnce() -> R) -> (R, f64) {
-    let start = Instant::now();
-    let result = work();
-    (result, start.elapsed().as_secs_f64())
 }

@@ -412,7 +412,7 @@ impl Default for Recipe {
     }
 }
 
-/// Name and version: `ngram v1`.
+/// Name and version: `ngram v2`.
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} v{}", self.name(), self.version())
@@ -440,14 +440,18 @@ mod tests {
     fn descriptions_never_change_without_a_new_version() {
         assert_eq!(
             Recipe::ngram().description(),
-            "ngram v1: NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, \
+            "ngram v2: NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, \
              simplified characters 3ede2e415f2f44e4, categories unicode-properties \
              0.1.5, to a fixed point; letters, digits and marks of one script; shingles \
-             of 2 in runs of CJK, 4 in other runs, short runs whole; weight round(1024 \
-             (1 + ln tf)), ln by libm 0.2.16; feature hash xxh3_64 seed 0 (128 bits: \
-             xxh3_128) of UTF-8; hash bit i votes for bit i; a bit is 1 if its sum is \
-             above 0; unreliable below 5 distinct, if one outweighs the rest, below 32 \
-             distinct occurring 2 times each, or below 300 distinct occurring 4 times each"
+             of 2 in runs of CJK, and of 1 at 717/1024; of 3 and 6 in other runs, short \
+             runs whole, the share of the latter growing with the logarithm of the other \
+             characters from 1024 to 8 times as many; weight round(1024 (1 + ln tf)), ln \
+             by libm 0.2.16, times the share in 1024ths, rounded; feature hash xxh3_64 \
+             seed 0 (128 bits: xxh3_128) of UTF-8; hash bit i votes for bit i; a bit is \
+             1 if its sum is above 0; unreliable without two different words and a \
+             letter, below 5 distinct, if one outweighs the rest, or below 32 distinct \
+             occurring 2 times each, below 100 distinct occurring 4 times each, below \
+             5000 distinct occurring 8 times each"
         );
         assert_eq!(
             Recipe::jieba().description(),

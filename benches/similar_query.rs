@@ -1,0 +1,227 @@
+//! How long does it take to find the texts that are like one?
+//!
+//! `cargo bench --bench similar_query -- [DOCUMENTS] [--queries N]`, 100,000 documents and 1,000
+//! queries unless said otherwise.
+//!
+//! Three corpora, each of so many texts in a database of its own: English sentences of 3 to 8 words,
+//! English articles of 80 to 200 words, and Chinese sentences of 10 to 40 characters. Words (and pairs
+//! of characters) are drawn from real texts as often as they occur there, so unrelated texts share what
+//! unrelated texts share. A query is a stored text of which every tenth word is another; it must be found,
+//! unless its wording differs too much. Everything found must be alike. Splitmix64, by the ids.
+
+#![allow(clippy::print_stdout)]
+
+mod common;
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use common::arguments::Usage;
+use common::database::{cache_for, folder};
+use common::keys::SplitMix;
+use common::table::{Table, number, time};
+use common::timing::{Latency, timed};
+use rayon::prelude::*;
+use serde_json::Value;
+use simdb::measure::Normaliser;
+use simdb::{Database, DocId, Document, Fingerprinter, Likeness, Recipe, Resemblance};
+
+const USAGE: Usage = Usage {
+    line: "cargo bench --bench similar_query -- [DOCUMENTS] [--queries N]",
+    flags: &[],
+    options: &["--queries"],
+};
+
+const CORPUS: &str = include_str!("../tests/data/quotes_and_news.jsonl");
+
+/// Documents that are fingerprinted at a time.
+const AT_ONCE: u64 = 10_000;
+
+const LOAD_MEMORY_BYTES: u64 = 512 << 20;
+
+/// Texts of one kind.
+struct Kind {
+    name: &'static str,
+    words: Vec<String>,
+    between: &'static str,
+    length: RangeInclusive<u64>,
+}
+
+fn main() {
+    let arguments = USAGE.arguments();
+    let documents = arguments.size(100_000);
+    let queries = arguments.number("--queries", 1000).min(documents);
+    let columns = ["p50", "p99", "queries/s", "found", "B a document", "load"];
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let title = format!("{documents} texts; queries/s by {cores} threads, the others by one");
+    let table = Table::new(&title, &columns);
+    for kind in kinds() {
+        kind.measure(documents, queries, &table);
+    }
+}
+
+fn kinds() -> [Kind; 3] {
+    let lines = CORPUS
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let texts: Vec<(bool, String)> = lines
+        .map(|line| {
+            (
+                line["lang"] == "zh",
+                line["text"].as_str().expect("a text").to_owned(),
+            )
+        })
+        .collect();
+    let english = texts.iter().filter(|(is_chinese, _)| !is_chinese);
+    let english: Vec<String> = english
+        .flat_map(|(_, text)| text.split_whitespace().map(str::to_owned))
+        .collect();
+    let chinese = texts.iter().filter(|(is_chinese, _)| *is_chinese);
+    let chinese = chinese.flat_map(|(_, text)| {
+        let characters: Vec<char> = text.chars().filter(|c| c.is_alphabetic()).collect();
+        let pairs = characters
+            .chunks(2)
+            .map(|pair| pair.iter().collect::<String>());
+        pairs.collect::<Vec<_>>()
+    });
+    [
+        Kind {
+            name: "English, 3 to 8 words",
+            words: english.clone(),
+            between: " ",
+            length: 3..=8,
+        },
+        Kind {
+            name: "English, 80 to 200 words",
+            words: english,
+            between: " ",
+            length: 80..=200,
+        },
+        Kind {
+            name: "Chinese, 10 to 40 characters",
+            words: chinese.collect(),
+            between: "",
+            length: 5..=20,
+        },
+    ]
+}
+
+impl Kind {
+    fn measure(&self, documents: u64, queries: u64, table: &Table) {
+        let folder = folder();
+        let path = folder.path().join("similar.simdb");
+        let ((), loading) = timed(|| self.load(&path, documents));
+        let bytes = std::fs::metadata(&path).expect("the file").len();
+        let open = Database::builder().cache_bytes(cache_for(bytes));
+        let database = open.open(&path).expect("open");
+        let snapshot = database.snapshot().expect("a snapshot");
+
+        let asked: Vec<(u64, String)> = (0..queries)
+            .map(|nth| nth * (documents / queries))
+            .map(|id| (id, self.edited(id)))
+            .collect();
+        let ask = |(id, text): &(u64, String)| -> bool {
+            let query = database.text_query(text).expect("a query");
+            let found = snapshot.similar(&query).expect("answers");
+            found.iter().any(|found| found.id.0 == *id)
+        };
+        // Once before, so that pages are where they will be.
+        asked.par_iter().for_each(|asked| {
+            ask(asked);
+        });
+        let mut times: Vec<Duration> = Vec::new();
+        let mut found = Vec::new();
+        for asked in &asked {
+            let (is_found, elapsed) = timed(|| ask(asked));
+            times.push(elapsed);
+            found.push(is_found);
+        }
+        let (_, together) = timed(|| asked.par_iter().map(ask).filter(|found| *found).count());
+        self.check(&asked, &found);
+
+        let latency = Latency::of(times);
+        let share = found.iter().filter(|found| **found).count() as f64 / queries as f64;
+        table.row(
+            self.name,
+            &[
+                time(latency.p50),
+                time(latency.p99),
+                number(queries as f64 / together.as_secs_f64()),
+                format!("{share:.3}"),
+                number(bytes as f64 / documents as f64),
+                time(loading),
+            ],
+        );
+    }
+
+    fn load(&self, path: &std::path::Path, documents: u64) {
+        let builder = Database::builder().similar(true);
+        let mut load = builder
+            .bulk_create(path, LOAD_MEMORY_BYTES)
+            .expect("a new file");
+        let fingerprinter = Fingerprinter::new(Recipe::ngram());
+        for first in (0..documents).step_by(AT_ONCE as usize) {
+            let ids = first..(first + AT_ONCE).min(documents);
+            let made: Vec<_> = ids
+                .into_par_iter()
+                .map(|id| {
+                    let text = self.text(id);
+                    let made = fingerprinter.fingerprint(&text).expect("a fingerprint");
+                    Document {
+                        reliable: made.reliable,
+                        text: Some(text),
+                        ..Document::new(DocId(id), made.fingerprint)
+                    }
+                })
+                .collect();
+            for document in made {
+                load.push(document).expect("push");
+            }
+        }
+        let report = load
+            .finish(|_| std::ops::ControlFlow::Continue(()))
+            .expect("load");
+        assert_eq!(report.inserted, documents);
+    }
+
+    /// What was not found must be too different, or nearly so.
+    fn check(&self, asked: &[(u64, String)], found: &[bool]) {
+        let normaliser = Normaliser::new();
+        let (mut alike, mut missed) = (0, 0);
+        for ((id, text), found) in asked.iter().zip(found) {
+            let resemblance = Resemblance::of(&normaliser, &self.text(*id), text);
+            let is_alike = resemblance.is_enough(&Likeness::default());
+            assert!(is_alike || !found, "what is found is alike: {text}");
+            alike += u64::from(is_alike);
+            missed += u64::from(is_alike && !found);
+        }
+        assert!(
+            missed * 20 <= alike,
+            "{missed} of {alike} that are alike were not found"
+        );
+    }
+
+    fn text(&self, id: u64) -> String {
+        self.words_of(id).join(self.between)
+    }
+
+    /// The same with other words in every tenth place, and in one at least.
+    fn edited(&self, id: u64) -> String {
+        let mut words = self.words_of(id);
+        let mut draws = SplitMix(!id);
+        for _ in 0..words.len().div_ceil(10) {
+            let place = draws.next() as usize % words.len();
+            words[place] = &self.words[draws.next() as usize % self.words.len()];
+        }
+        words.join(self.between)
+    }
+
+    fn words_of(&self, id: u64) -> Vec<&str> {
+        let mut draws = SplitMix(id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let (least, most) = (self.length.start(), self.length.end());
+        let length = least + draws.next() % (most - least + 1);
+        (0..length)
+            .map(|_| self.words[draws.next() as usize % self.words.len()].as_str())
+            .collect()
+    }
+}
