@@ -25,7 +25,7 @@ use crate::fingerprint::Fingerprint;
 use pushed::{Pushed, PushedSorter, Split};
 use stages::{Stages, Target};
 use stream::Stream;
-use texts::{BulkBands, BulkTexts};
+use texts::{BulkBands, BulkTexts, Texts};
 use watch::Watch;
 
 pub use watch::BulkEvent;
@@ -81,7 +81,7 @@ impl Load {
         let mut load = Self::of(path, memory, header.keeps(), file.bands());
         load.incoming = Some(if header.keep_texts {
             // The file is needed for the texts.
-            load.in_any_order(Target::New(file))?
+            load.in_any_order(Target::New(Box::new(file)))?
         } else {
             Incoming::InOrder(Stream::new(file, path)?)
         });
@@ -183,7 +183,7 @@ impl Load {
     /// What was written in order stays; what comes from now on is sorted first.
     fn leave_order(&mut self) -> Result<()> {
         if let Some(Incoming::InOrder(stream)) = self.incoming.take() {
-            let target = Target::New(stream.finish()?);
+            let target = Target::New(Box::new(stream.finish()?));
             self.incoming = Some(self.in_any_order(target)?);
         }
         Ok(())
@@ -207,14 +207,21 @@ impl Load {
         match &mut self.incoming {
             Some(Incoming::InAnyOrder(Target::New(file), _)) => {
                 let mut transaction = file.write()?;
-                self.texts.write(&mut transaction, |_, _| Ok(false))?;
+                self.texts.write(&mut transaction, |_, texts| Ok(texts))?;
                 transaction.commit()
             }
             Some(Incoming::InAnyOrder(Target::Existing(transaction), _)) => {
-                let is_stored = |transaction: &WriteTransaction, id| {
-                    Ok(transaction.tables()?.document(id)?.is_some())
+                let new = |transaction: &WriteTransaction, texts: Texts| {
+                    let tables = transaction.tables()?;
+                    let mut new = Vec::with_capacity(texts.len());
+                    for (id, text) in texts {
+                        if tables.document(id)?.is_none() {
+                            new.push((id, text));
+                        }
+                    }
+                    Ok(new)
                 };
-                self.texts.write(transaction, is_stored)
+                self.texts.write(transaction, new)
             }
             // No texts are kept.
             Some(Incoming::InOrder(_)) | None => Ok(()),
@@ -229,7 +236,7 @@ impl Load {
         self.write_texts()?;
         let (target, pushed) = match self.incoming.take() {
             Some(Incoming::InOrder(stream)) => (
-                Target::New(stream.finish()?),
+                Target::New(Box::new(stream.finish()?)),
                 Box::new(PushedSorter::new(0, false, &self.workplace)),
             ),
             Some(Incoming::InAnyOrder(target, pushed)) => (target, pushed),

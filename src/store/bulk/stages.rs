@@ -24,7 +24,7 @@ use crate::store::write::WriteTransaction;
 /// Where a bulk load goes.
 pub(super) enum Target {
     /// A new file, committed to as the load goes on: nobody sees it before it is whole.
-    New(NewFile),
+    New(Box<NewFile>),
     /// A database with documents: one transaction.
     Existing(Box<WriteTransaction>),
 }
@@ -102,7 +102,7 @@ impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
         counters.add(split.report.inserted, distinct_fingerprints, unreliable);
         counters.latest_arrival = counters.latest_arrival.max(split.latest_arrival);
         transaction.commit()?;
-        file.map_or(Ok(()), NewFile::place)?;
+        file.map_or(Ok(()), |file| file.place())?;
         Ok(split.report)
     }
 
