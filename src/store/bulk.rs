@@ -25,7 +25,7 @@ use crate::fingerprint::Fingerprint;
 use pushed::{Pushed, PushedSorter, Split};
 use stages::{Stages, Target};
 use stream::Stream;
-use texts::{BulkBands, BulkTexts};
+use texts::{BulkBands, BulkTexts, Texts};
 use watch::Watch;
 
 pub use watch::BulkEvent;
@@ -207,14 +207,21 @@ impl Load {
         match &mut self.incoming {
             Some(Incoming::InAnyOrder(Target::New(file), _)) => {
                 let mut transaction = file.write()?;
-                self.texts.write(&mut transaction, |_, _| Ok(false))?;
+                self.texts.write(&mut transaction, |_, texts| Ok(texts))?;
                 transaction.commit()
             }
             Some(Incoming::InAnyOrder(Target::Existing(transaction), _)) => {
-                let is_stored = |transaction: &WriteTransaction, id| {
-                    Ok(transaction.tables()?.document(id)?.is_some())
+                let new = |transaction: &WriteTransaction, texts: Texts| {
+                    let tables = transaction.tables()?;
+                    let mut new = Vec::with_capacity(texts.len());
+                    for (id, text) in texts {
+                        if tables.document(id)?.is_none() {
+                            new.push((id, text));
+                        }
+                    }
+                    Ok(new)
                 };
-                self.texts.write(transaction, is_stored)
+                self.texts.write(transaction, new)
             }
             // No texts are kept.
             Some(Incoming::InOrder(_)) | None => Ok(()),

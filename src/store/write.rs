@@ -298,11 +298,17 @@ impl WriteTransaction {
         Ok(tally)
     }
 
-    /// Whether a document has a text.
-    pub(crate) fn has_text(&self, id: DocId) -> Result<bool> {
+    /// Those of these documents, with whatever belongs to them, that have no text.
+    pub(crate) fn without_text<V>(&self, documents: Vec<(DocId, V)>) -> Result<Vec<(DocId, V)>> {
         let table = self.open_texts()?;
-        let found = table.get(id.0).map_err(|cause| self.place.reading(cause))?;
-        Ok(found.is_some())
+        let mut without = Vec::with_capacity(documents.len());
+        for (id, value) in documents {
+            let text = table.get(id.0).map_err(|cause| self.place.reading(cause))?;
+            if text.is_none() {
+                without.push((id, value));
+            }
+        }
+        Ok(without)
     }
 
     /// Stores texts, as they were made for that, under ids that have none. Whoever does that sees

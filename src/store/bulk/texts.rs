@@ -15,9 +15,12 @@ use crate::store::write::WriteTransaction;
 const TEXTS_AT_ONCE: usize = 4096;
 const TEXTS_A_TASK: usize = 128;
 
+/// Texts and the documents they belong to.
+pub(super) type Texts = Vec<(DocId, String)>;
+
 /// Texts on their way into a database.
 pub(super) struct BulkTexts {
-    gathered: Vec<(DocId, String)>,
+    gathered: Texts,
     gathered_bytes: usize,
     batch_bytes: usize,
     bands: Option<BulkBands>,
@@ -69,24 +72,19 @@ impl BulkTexts {
         self.gathered_bytes > self.batch_bytes
     }
 
-    /// Stores the texts gathered so far, but for those of documents that `is_known` and of those
-    /// that have a text: of several with one id the first counts.
+    /// Stores the texts gathered so far, but for those of documents that have a text, and those
+    /// that `fresh_of` leaves out: of several with one id the first counts.
     pub(super) fn write(
         &mut self,
         transaction: &mut WriteTransaction,
-        is_known: impl Fn(&WriteTransaction, DocId) -> Result<bool>,
+        fresh_of: impl Fn(&WriteTransaction, Texts) -> Result<Texts>,
     ) -> Result<()> {
         self.gathered_bytes = 0;
         let mut texts = std::mem::take(&mut self.gathered);
         texts.sort_by_key(|(id, _)| *id);
         texts.dedup_by_key(|(id, _)| *id);
-        let mut fresh = Vec::with_capacity(texts.len());
-        for (id, text) in texts {
-            if !transaction.has_text(id)? && !is_known(transaction, id)? {
-                fresh.push((id, text));
-            }
-        }
-        for part in fresh.chunks(TEXTS_AT_ONCE) {
+        let texts = fresh_of(transaction, transaction.without_text(texts)?)?;
+        for part in texts.chunks(TEXTS_AT_ONCE) {
             let ready = self.make_ready(part)?;
             transaction.add_texts(ready.iter().map(|ready| (ready.id, ready.bytes.as_slice())))?;
             if let Some(bands) = &mut self.bands {

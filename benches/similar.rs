@@ -1,0 +1,184 @@
+//! What does it cost to make a database for similar texts?
+//!
+//! `cargo bench --bench similar -- [DOCUMENTS] [--inserts N] [--threads N] [--check]`, 100,000
+//! documents, 50,000 inserts and 64 threads unless said otherwise.
+//!
+//! Texts are 100 to 500 letters long, words of 2 to 9 drawn from 20,000, splitmix64 by their ids. Each
+//! is stored in four ways: with its text alone and with bands too, with room and frozen; then more are
+//! inserted by many threads, durable one by one. Bytes written are what the system counted for this
+//! process until all is in the tables. In the end every text must be there; with `--check` the files
+//! are proved sound.
+
+#![allow(clippy::print_stdout)]
+
+mod common;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use common::arguments::Usage;
+use common::database::{LOAD_MEMORY_BYTES, cache_for, folder};
+use common::keys::SplitMix;
+use common::memory;
+use common::table::{Table, number, time};
+use common::timing::{Latency, timed};
+use simdb::{Builder, Database, DocId, Document, Fingerprinter, Recipe};
+
+const USAGE: Usage = Usage {
+    line: "cargo bench --bench similar -- [DOCUMENTS] [--inserts N] [--threads N] [--check]",
+    flags: &["--check"],
+    options: &["--inserts", "--threads"],
+};
+
+const WORDS: u64 = 20_000;
+const CHARACTERS: std::ops::RangeInclusive<u64> = 100..=500;
+
+fn main() {
+    let arguments = USAGE.arguments();
+    let documents = arguments.size(100_000);
+    let inserts = arguments.number("--inserts", 50_000);
+    let threads = arguments.number("--threads", 64).max(1);
+    let folder = folder();
+
+    let table = Table::new(
+        &format!("{documents} texts loaded"),
+        &["load", "B a document", "packed B", "bands B", "bands fill"],
+    );
+    for similar in [false, true] {
+        for frozen in [true, false] {
+            let builder = || Database::builder().keep_texts(true).similar(similar);
+            let path = folder.path().join(format!("{similar}-{frozen}.simdb"));
+            let fingerprinted = documents_of(0..documents);
+            let ((), elapsed) = timed(|| load(builder().frozen(frozen), &path, fingerprinted));
+            let database = Database::open_read_only(&path).expect("open");
+            let stats = database
+                .snapshot()
+                .expect("snapshot")
+                .stats()
+                .expect("stats");
+            let each = |bytes: u64| number(bytes as f64 / documents as f64);
+            let bands = stats.tables.iter().find(|table| table.name == "bands");
+            let mut values = vec![
+                time(elapsed),
+                each(stats.file_bytes),
+                each(stats.packed_bytes),
+            ];
+            if let Some(bands) = bands {
+                values.push(each(bands.chunks * 4096));
+                values.push(number(bands.fill));
+            }
+            let label = |is, name| if is { name } else { "" };
+            let label = [label(similar, "similar "), label(frozen, "frozen")].concat();
+            table.row(&label, &values);
+        }
+    }
+
+    let columns = ["inserts/s", "p50", "p99", "merge", "B written"];
+    let table = Table::new(&format!("{inserts} more by {threads} threads"), &columns);
+    for similar in [false, true] {
+        let path = folder.path().join(format!("{similar}-false.simdb"));
+        let file_bytes = std::fs::metadata(&path).expect("the file").len();
+        let cache_bytes = cache_for(file_bytes);
+        let open = || {
+            Database::builder()
+                .cache_bytes(cache_bytes)
+                .open(&path)
+                .expect("open")
+        };
+        let database = open();
+        let before = memory::written();
+        let next = AtomicU64::new(documents);
+        let work = || {
+            let mut taken = Vec::new();
+            loop {
+                let id = next.fetch_add(1, Ordering::Relaxed);
+                if id >= documents + inserts {
+                    return taken;
+                }
+                let text = text(id);
+                let insert = || database.insert_text(DocId(id), &text).expect("insert");
+                taken.push(timed(insert).1);
+            }
+        };
+        let (taken, elapsed) = timed(|| {
+            std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+                let joined = threads
+                    .into_iter()
+                    .map(|thread| thread.join().expect("a thread"));
+                joined.flatten().collect::<Vec<Duration>>()
+            })
+        });
+        let ((), merging) = timed(|| database.merge().expect("merge"));
+        let written = before.zip(memory::written());
+        let written = written.map(|((before, _), (after, _))| (after - before) as f64);
+        let latency = Latency::of(taken);
+        table.row(
+            if similar { "similar" } else { "" },
+            &[
+                number(inserts as f64 / elapsed.as_secs_f64()),
+                time(latency.p50),
+                time(latency.p99),
+                time(merging),
+                written.map_or_else(String::new, |bytes| number(bytes / inserts as f64)),
+            ],
+        );
+        database.close().expect("close");
+        let mut database = open();
+        assert_eq!(database.len().expect("len"), documents + inserts);
+        for id in (0..documents + inserts).step_by(997) {
+            let found = database.get(DocId(id)).expect("get").expect("a document");
+            assert_eq!(found.text, Some(text(id)));
+        }
+        if arguments.flag("--check") {
+            let (damage, elapsed) = timed(|| database.check(|_, _| {}).expect("check"));
+            assert!(damage.is_empty(), "{damage:?}");
+            println!("Checked in {}.", time(elapsed));
+        }
+    }
+}
+
+/// The text of a document.
+fn text(id: u64) -> String {
+    let mut draws = SplitMix(id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let (least, most) = CHARACTERS.into_inner();
+    let length = (least + draws.next() % (most - least + 1)) as usize;
+    let mut text = String::with_capacity(length + 10);
+    while text.len() < length {
+        let mut letters = SplitMix(draws.next() % WORDS);
+        for _ in 0..2 + letters.next() % 8 {
+            text.push((b'a' + (letters.next() % 26) as u8) as char);
+        }
+        text.push(' ');
+    }
+    text.truncate(length);
+    text
+}
+
+/// Documents with their fingerprints, which are no part of the question.
+fn documents_of(ids: std::ops::Range<u64>) -> Vec<Document> {
+    let fingerprinter = Fingerprinter::new(Recipe::ngram());
+    ids.map(|id| {
+        let text = text(id);
+        let found = fingerprinter.fingerprint(&text);
+        let mut document = Document::new(DocId(id), found.fingerprint);
+        document.reliable = found.reliable;
+        document.text = Some(text);
+        document
+    })
+    .collect()
+}
+
+fn load(builder: Builder, path: &Path, documents: Vec<Document>) {
+    let mut load = builder
+        .bulk_create(path, LOAD_MEMORY_BYTES)
+        .expect("a new file");
+    let count = documents.len() as u64;
+    for document in documents {
+        load.push(document).expect("push");
+    }
+    let report = load.finish(|_| ControlFlow::Continue(())).expect("load");
+    assert_eq!(report.inserted, count);
+}
