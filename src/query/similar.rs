@@ -19,7 +19,7 @@ use crate::verify::{Likeness, Resemblance, Wording};
 const MOST_IN_BAND: usize = 1024;
 
 /// Documents that are looked at because their fingerprints are near, the nearest.
-const MOST_NEAR: usize = 4096;
+pub(crate) const MOST_NEAR: usize = 4096;
 
 /// Documents whose texts are read, those that share most bands.
 const MOST_COMPARED: usize = 16_384;
@@ -80,6 +80,11 @@ impl TextQuery {
     /// texts.
     pub fn fingerprint(&self) -> Option<TextFingerprint> {
         self.fingerprint
+    }
+
+    /// Bytes of what the text is compared by.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.wording.len_bytes() + size_of_val(self.keys.as_slice())
     }
 
     /// The keys under which texts with much in common are kept.
