@@ -3,7 +3,7 @@
 mod recent;
 mod wordings;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::document::{DocId, Document, Match, Timestamp};
@@ -111,10 +111,16 @@ impl Prepared {
         }
     }
 
-    /// Bytes of the text it brings, and of its keys.
+    /// Whether it depends on which texts are stored.
+    pub(crate) fn asks_for_texts(&self) -> bool {
+        self.query.is_some()
+    }
+
+    /// Bytes of the text it brings, of its keys, and of what it is compared by.
     pub(crate) fn text_bytes(&self) -> usize {
         let bytes = |text: &Arc<KeyedText>| text.text.len() + size_of_val(text.keys());
-        self.text.as_ref().map_or(0, bytes)
+        let query_bytes = self.query.as_ref().map_or(0, |query| query.len_bytes());
+        self.text.as_ref().map_or(0, bytes) + query_bytes
     }
 
     fn text_edit(&self) -> TextEdit {
@@ -464,8 +470,16 @@ impl Batch {
             now.is_some_and(|state| !self.has_passed(state.arrival))
         };
         self.recent
-            .for_each_within(query, radius, is_there, |found| {
-                if nearest.is_none_or(|nearest| found.order() < nearest.order()) {
+            .for_each_within(query, radius, |fingerprint, documents| {
+                let first = documents.iter().find(|id| is_there(**id));
+                let found = first.map(|id| Match {
+                    id: *id,
+                    fingerprint,
+                    distance: fingerprint.distance(query),
+                });
+                if let Some(found) = found
+                    && nearest.is_none_or(|nearest| found.order() < nearest.order())
+                {
                     nearest = Some(found);
                 }
             });
@@ -496,17 +510,13 @@ impl Batch {
         query: &TextQuery,
         view: &View<impl Index>,
     ) -> Result<Option<Similar>> {
-        let stored = match self.wordings.take_ahead(id) {
-            Some(found) => found,
-            None => query::similar_in_turn(view, query)?,
-        };
-        let moved_on = self.expiry.and_then(|expiry| expiry.cutoff()) > view.expiry().cutoff();
+        let ahead = self.wordings.take_ahead(id);
         let mut best = None;
-        for found in stored {
-            if self.has_still_the_text(&found, moved_on, view)? {
-                best = Some(found);
-                break;
-            }
+        if let Some(ahead) = &ahead {
+            best = self.first_with_its_text(&ahead.found, view)?;
+        }
+        if best.is_none() && ahead.is_none_or(|ahead| !ahead.is_all) {
+            best = self.first_with_its_text(&query::similar_in_turn(view, query)?, view)?;
         }
 
         let text_of = |id: &DocId| match &self.touched.get(id)?.text {
@@ -516,11 +526,16 @@ impl Batch {
         let mut candidates = self.wordings.sharing(query.keys(), text_of);
         if let Some((fingerprint, radius)) = query.near(view.keeps_bands()) {
             self.recent.index();
-            let is_there = |id: DocId| self.touched.contains_key(&id);
+            let mut near = BTreeSet::new();
             self.recent
-                .for_each_within(fingerprint, radius, is_there, |near| {
-                    candidates.insert(near.id);
+                .for_each_within(fingerprint, radius, |found, documents| {
+                    let distance = found.distance(fingerprint);
+                    near.extend(documents.iter().map(|id| (distance, *id)));
+                    while near.len() > query::MOST_NEAR {
+                        near.pop_last();
+                    }
                 });
+            candidates.extend(near.into_iter().map(|(_, id)| id));
         }
         for id in candidates {
             let now = self.touched.get(&id).and_then(|touched| touched.now);
@@ -537,6 +552,21 @@ impl Batch {
             }
         }
         Ok(best)
+    }
+
+    /// The first of what was found before the batch that is so still.
+    fn first_with_its_text(
+        &self,
+        found: &[Similar],
+        view: &View<impl Index>,
+    ) -> Result<Option<Similar>> {
+        let moved_on = self.expiry.and_then(|expiry| expiry.cutoff()) > view.expiry().cutoff();
+        for found in found {
+            if self.has_still_the_text(found, moved_on, view)? {
+                return Ok(Some(*found));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether a document that was found before the batch has the same text now.

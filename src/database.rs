@@ -14,7 +14,7 @@ use crate::retention::Retention;
 use crate::snapshot::Snapshot;
 use crate::store::{self, Header, Store};
 use crate::ticket::Ticket;
-use crate::transaction::{Transaction, prepared};
+use crate::transaction::{Transaction, prepared_all};
 use crate::verify::Likeness;
 use crate::writer::Writer;
 
@@ -475,8 +475,7 @@ impl Database {
     }
 
     fn prepared(&self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Prepared>> {
-        let prepare = |change| prepared(change, &self.store);
-        changes.into_iter().map(prepare).collect()
+        prepared_all(changes.into_iter().collect(), &self.store)
     }
 
     /// Starts a transaction of many batches. Waits while there is another one, or any other

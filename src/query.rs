@@ -13,6 +13,6 @@ mod spreads;
 
 pub(crate) use ahead::nearest_of_each;
 pub(crate) use batch::within_batch;
+pub(crate) use similar::{MOST_NEAR, similar, similar_in_turn};
 pub use similar::{Similar, TextQuery};
-pub(crate) use similar::{similar, similar_in_turn};
 pub(crate) use single::{for_each_match, nearest, within};

@@ -142,6 +142,11 @@ impl Wording {
         }
     }
 
+    /// Bytes of the text and of its shingles.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.letters.len() + size_of_val(&*self.shingles) + size_of_val(&*self.phrases)
+    }
+
     /// What the text has in common with another, if that is enough.
     ///
     /// # Cost

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::block::{self, BLOCKS, Probes};
-use crate::document::{DocId, Match};
+use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
 
 /// The fingerprints that documents have received in this batch.
@@ -47,29 +47,19 @@ impl Recent {
         self.indexed = self.fingerprints.len();
     }
 
-    /// For every fingerprint within the radius the first document that has it and is there, some
-    /// of them perhaps more than once.
+    /// Every fingerprint within the radius with the documents that have it, in order of their
+    /// ids; some of them perhaps more than once.
     pub(super) fn for_each_within(
         &self,
         query: Fingerprint,
         radius: u32,
-        is_there: impl Fn(DocId) -> bool,
-        mut found: impl FnMut(Match),
+        mut found: impl FnMut(Fingerprint, &BTreeSet<DocId>),
     ) {
         let mut compare = |fingerprint: &Fingerprint| {
-            let distance = fingerprint.distance(query);
-            if distance > radius {
-                return;
-            }
-            let documents = self.documents.get(fingerprint);
-            if let Some(id) =
-                documents.and_then(|documents| documents.iter().find(|id| is_there(**id)))
+            if fingerprint.distance(query) <= radius
+                && let Some(documents) = self.documents.get(fingerprint)
             {
-                found(Match {
-                    id: *id,
-                    fingerprint: *fingerprint,
-                    distance,
-                });
+                found(*fingerprint, documents);
             }
         };
         let probes = Probes::for_radius(radius);

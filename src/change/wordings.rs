@@ -18,28 +18,55 @@ pub(super) struct Wordings {
     /// The documents, as they came, some more than once.
     documents: Vec<DocId>,
     /// The first `indexed` of them by the keys of their texts: only a batch that asks pays for that.
-    by_key: HashMap<u64, Vec<DocId>>,
+    /// Nearly all of the forty keys of a text are its own, and a list for each would take more room
+    /// than all else.
+    first_by_key: HashMap<u64, DocId>,
+    others_by_key: HashMap<u64, Vec<DocId>>,
     indexed: usize,
     /// What was like a text before the batch, by the id of the document that brings it.
-    ahead: HashMap<DocId, Vec<Similar>>,
+    ahead: HashMap<DocId, Ahead>,
 }
+
+/// What was like a text before the batch.
+pub(super) struct Ahead {
+    /// The most alike of them, in their order.
+    pub(super) found: Vec<Similar>,
+    /// Whether there are no others.
+    pub(super) is_all: bool,
+}
+
+/// What is kept of what was found for one text: the first of them decides, unless it is gone by
+/// then. Thousands of documents may be like one text, and tens of thousands of texts wait together.
+const KEPT_AHEAD: usize = 8;
 
 impl Wordings {
     /// Looks, on all cores, for what is like each of these texts.
     pub(super) fn look_ahead(&mut self, texts: &[(DocId, &TextQuery)], view: &View) {
+        // Of two texts under one id nobody could tell later which was looked for.
+        let mut times = HashMap::new();
+        for (id, _) in texts {
+            *times.entry(*id).or_insert(0) += 1;
+        }
         let find = |&(id, query): &(DocId, &TextQuery)| {
+            if times.get(&id) != Some(&1) {
+                return None;
+            }
             // What fails now will fail again when it is decided upon.
-            let found = query::similar(view, query, |id| view.text(id)).ok()?;
-            Some((id, found))
+            let mut found = query::similar(view, query, |id| view.text(id)).ok()?;
+            let is_all = found.len() <= KEPT_AHEAD;
+            found.truncate(KEPT_AHEAD);
+            found.shrink_to_fit();
+            Some((id, Ahead { found, is_all }))
         };
         let found: Vec<_> = view
             .tables
             .in_parallel(|| texts.par_iter().filter_map(find).collect());
-        self.ahead.extend(found);
+        // What was found for others before was of no use, and must not be taken for these.
+        self.ahead = found.into_iter().collect();
     }
 
     /// What was found ahead, once.
-    pub(super) fn take_ahead(&mut self, id: DocId) -> Option<Vec<Similar>> {
+    pub(super) fn take_ahead(&mut self, id: DocId) -> Option<Ahead> {
         self.ahead.remove(&id)
     }
 
@@ -57,14 +84,21 @@ impl Wordings {
     ) -> BTreeSet<DocId> {
         for id in &self.documents[self.indexed..] {
             for key in text_of(id).iter().flat_map(|keyed| keyed.keys()) {
-                let documents = self.by_key.entry(*key).or_default();
-                if documents.len() < MOST_IN_BAND {
-                    documents.push(*id);
+                if *self.first_by_key.entry(*key).or_insert(*id) == *id {
+                    continue;
+                }
+                let others = self.others_by_key.entry(*key).or_default();
+                if others.len() + 1 < MOST_IN_BAND {
+                    others.push(*id);
                 }
             }
         }
         self.indexed = self.documents.len();
-        let sharing = keys.iter().filter_map(|key| self.by_key.get(key));
-        sharing.flatten().copied().collect()
+        let mut sharing = BTreeSet::new();
+        for key in keys {
+            sharing.extend(self.first_by_key.get(key));
+            sharing.extend(self.others_by_key.get(key).into_iter().flatten());
+        }
+        sharing
     }
 }

@@ -19,7 +19,7 @@ use crate::verify::{Likeness, Resemblance, Wording};
 const MOST_IN_BAND: usize = 1024;
 
 /// Documents that are looked at because their fingerprints are near, the nearest.
-const MOST_NEAR: usize = 4096;
+pub(crate) const MOST_NEAR: usize = 4096;
 
 /// Documents whose texts are read, those that share most bands.
 const MOST_COMPARED: usize = 16_384;
@@ -47,6 +47,7 @@ pub struct TextQuery {
     fingerprint: Option<TextFingerprint>,
     likeness: Likeness,
     radius: Option<u32>,
+    asks_bands: bool,
 }
 
 impl TextQuery {
@@ -59,6 +60,7 @@ impl TextQuery {
             fingerprint,
             likeness: Likeness::default(),
             radius: None,
+            asks_bands: true,
         }
     }
 
@@ -76,10 +78,44 @@ impl TextQuery {
         self
     }
 
-    /// The fingerprint of the text, by the recipe of the database; nothing if it makes none of
-    /// texts.
+    /// Only documents whose fingerprints lie within the [`radius`](Self::radius) are looked at, in
+    /// a database with bands as in another: within radius 12, unless something else is said. So the
+    /// matches of a radius are verified.
+    ///
+    /// ```
+    /// use simdb::{Database, DocId};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::builder().similar(true).create(folder.path().join("docs.simdb"))?;
+    /// db.insert_text(DocId(1), "The ferry to the islands was cancelled due to heavy fog.")?;
+    ///
+    /// // The same news, far more than three bits away.
+    /// let query = db.text_query("Ferries to the islands were cancelled because of heavy fog.")?;
+    /// let snapshot = db.snapshot()?;
+    /// assert_eq!(snapshot.similar(&query)?.len(), 1);
+    /// assert!(snapshot.similar(&query.without_bands().radius(3))?.is_empty());
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn without_bands(mut self) -> Self {
+        self.asks_bands = false;
+        self
+    }
+
+    /// The text has this fingerprint, made elsewhere.
+    pub fn with_fingerprint(mut self, made: TextFingerprint) -> Self {
+        self.fingerprint = Some(made);
+        self
+    }
+
+    /// The fingerprint of the text, by the recipe of the database unless it was made elsewhere;
+    /// nothing if that makes none of texts.
     pub fn fingerprint(&self) -> Option<TextFingerprint> {
         self.fingerprint
+    }
+
+    /// Bytes of what the text is compared by.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.wording.len_bytes() + size_of_val(self.keys.as_slice())
     }
 
     /// The keys under which texts with much in common are kept.
@@ -89,7 +125,7 @@ impl TextQuery {
 
     /// What is near enough to be looked at, and how near that is, if there is a fingerprint.
     pub(crate) fn near(&self, keeps_bands: bool) -> Option<(Fingerprint, u32)> {
-        let usual = if keeps_bands {
+        let usual = if keeps_bands && self.asks_bands {
             RADIUS_WITH_BANDS
         } else {
             RADIUS
@@ -208,7 +244,7 @@ fn candidates(view: &View<impl Index>, query: &TextQuery) -> Result<Vec<DocId>> 
             found.len() < MOST_NEAR
         })?;
     }
-    if keeps_bands {
+    if keeps_bands && query.asks_bands {
         let known: HashSet<DocId> = found.iter().copied().collect();
         let bands = view.documents_in_bands(&query.keys, MOST_IN_BAND)?;
         let mut sharing: Vec<DocId> = bands.into_iter().flat_map(|band| band.documents).collect();

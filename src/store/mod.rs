@@ -216,6 +216,11 @@ impl Store {
         Ok(view)
     }
 
+    /// Does work that may go on on all cores.
+    pub(crate) fn in_parallel<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.workers.run(work)
+    }
+
     /// What makes the bands of texts, whether they are kept or not.
     pub(crate) fn band_maker(&self) -> &BandMaker {
         &self.bands
