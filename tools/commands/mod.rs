@@ -7,10 +7,14 @@ mod completions;
 mod distance;
 mod doctor;
 mod doctor_findings;
+mod explain;
+mod explain_features;
+mod explain_report;
 mod export;
 mod get;
 mod hash;
 mod insert;
+mod likeness;
 mod prune;
 mod query;
 mod query_batch;
@@ -65,6 +69,7 @@ enum Verb {
     Recipe(recipe::RecipeVerb),
     Distance(distance::Distance),
     Compare(compare::Compare),
+    Explain(explain::Explain),
     Insert(insert::Insert),
     Remove(remove::Remove),
     Prune(prune::Prune),
@@ -88,6 +93,7 @@ impl Cli {
             Verb::Recipe(recipe) => recipe.run(output),
             Verb::Distance(distance) => distance.run(output),
             Verb::Compare(compare) => compare.run(output),
+            Verb::Explain(explain) => explain.run(output),
             Verb::Insert(insert) => insert.run(output),
             Verb::Remove(remove) => remove.run(output),
             Verb::Prune(prune) => prune.run(output),
