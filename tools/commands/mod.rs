@@ -1,6 +1,13 @@
 //! The verbs of `simdb-cli`, one file each, and what they have in common.
 
 mod backup;
+mod calibrate;
+mod calibrate_corpus;
+mod calibrate_measure;
+mod calibrate_picture;
+mod calibrate_plant;
+mod calibrate_report;
+mod calibrate_score;
 mod check;
 mod compare;
 mod completions;
@@ -70,6 +77,7 @@ enum Verb {
     Distance(distance::Distance),
     Compare(compare::Compare),
     Explain(explain::Explain),
+    Calibrate(calibrate::Calibrate),
     Insert(insert::Insert),
     Remove(remove::Remove),
     Prune(prune::Prune),
@@ -94,6 +102,7 @@ impl Cli {
             Verb::Distance(distance) => distance.run(output),
             Verb::Compare(compare) => compare.run(output),
             Verb::Explain(explain) => explain.run(output),
+            Verb::Calibrate(calibrate) => calibrate.run(output),
             Verb::Insert(insert) => insert.run(output),
             Verb::Remove(remove) => remove.run(output),
             Verb::Prune(prune) => prune.run(output),
