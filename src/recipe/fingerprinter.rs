@@ -37,8 +37,8 @@ pub struct TextFingerprint {
     /// - without a letter, or without two different words (`ngram`): numbers and single words that
     ///   differ in one place are no near-duplicates, however much of them is the same.
     ///
-    /// Such a fingerprint is as deterministic as any other, but should never make its text a
-    /// near-duplicate of another.
+    /// [`Fingerprinter::doubt`] says which. Such a fingerprint is as deterministic as any other, but
+    /// should never make its text a near-duplicate of another.
     pub reliable: bool,
 }
 

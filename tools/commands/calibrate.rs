@@ -27,8 +27,8 @@ use crate::options::{OnError, RecipeOptions};
 /// true for near-duplicates, 0 or false for others. Without labels, --planted makes pairs out of
 /// documents.
 ///
-/// Loads all documents into databases of their own and asks these for each document of a pair. For
-/// each class of length (the characters of the shorter text of a pair: 0-10, 10-30, 30-100,
+/// Loads all documents into databases of their own, in the folder for temporary files, and asks these
+/// for one document of each pair. For each class of length (the characters of the shorter text of a pair: 0-10, 10-30, 30-100,
 /// 100-500, 500+) and for all pairs it prints precision, recall and F1 of fingerprints alone within
 /// each radius from 0 to 16, of those whose wording is enough besides (checked), and of similar
 /// search, by bands; then the radius with the best F1, the largest that is precise enough, and

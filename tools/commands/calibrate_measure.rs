@@ -128,14 +128,13 @@ impl Notes {
     fn of(corpus: &Corpus) -> Self {
         let takes_all = corpus.closed.is_some();
         let keys = corpus.pairs.iter().map(|pair| pair.key);
-        let asked = if takes_all {
-            (0..corpus.documents.len() as u32).collect()
-        } else {
-            let mut asked: Vec<_> = keys.clone().flat_map(|(a, b)| [a, b]).collect();
-            asked.sort_unstable();
-            asked.dedup();
-            asked
+        // Whether one finds the other or the other the one is the same, so one of them is asked for.
+        let mut asked: Vec<u32> = match takes_all {
+            true => (0..corpus.documents.len() as u32).collect(),
+            false => keys.clone().map(|(first, _)| first).collect(),
         };
+        asked.sort_unstable();
+        asked.dedup();
         Self {
             found: keys.map(|key| (key, Found::default())).collect(),
             asked,
