@@ -162,7 +162,7 @@ fn documents_of(ids: std::ops::Range<u64>) -> Vec<Document> {
     let fingerprinter = Fingerprinter::new(Recipe::ngram());
     ids.map(|id| {
         let text = text(id);
-        let found = fingerprinter.fingerprint(&text);
+        let found = fingerprinter.fingerprint(&text).expect("a fingerprint");
         let mut document = Document::new(DocId(id), found.fingerprint);
         document.reliable = found.reliable;
         document.text = Some(text);

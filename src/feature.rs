@@ -1,10 +1,12 @@
 //! Tokens to weighted, hashed features.
 
+mod doubt;
 mod exact_idf;
 mod idf;
 mod lookup3;
 mod string_hash;
 
+pub use doubt::Doubt;
 pub(crate) use exact_idf::{CPPJIEBA_STOP_WORDS, EXACT_WEIGHTS, ExactIdf};
 pub(crate) use idf::{Idf, MOST_IDF, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS};
 pub(crate) use lookup3::hashlittle2;
@@ -124,13 +126,6 @@ pub(crate) const LEAST_SHINGLES: usize = 5;
 /// on average say nothing: a phrase over and over, or a long text over few characters, such as a
 /// table of digits, where any two texts have nearly all shingles in common.
 pub(crate) const REPETITIVE: [(usize, u64); 3] = [(32, 2), (100, 4), (5000, 8)];
-
-/// Whether so many distinct shingles, occurring so often in all, say anything.
-pub(crate) fn says_enough(distinct: usize, total: u64) -> bool {
-    let is_repetitive =
-        |&(fewer, times): &(usize, u64)| distinct < fewer && total >= times * distinct as u64;
-    distinct >= LEAST_SHINGLES && !REPETITIVE.iter().any(is_repetitive)
-}
 
 /// Counts tokens by their hash.
 ///

@@ -76,7 +76,7 @@ pub use change::{Change, Outcome};
 pub use database::{Database, Insertion, Settings};
 pub use document::{DocId, Document, Match, Timestamp};
 pub use error::{Error, Result};
-pub use feature::Feature;
+pub use feature::{Doubt, Feature};
 pub use fingerprint::{Fingerprint, Fingerprint128};
 pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe, TextFingerprint};

@@ -12,7 +12,9 @@ use super::python_simhash::{self, PythonSimhash};
 use super::weighed::Weighed;
 use super::{Kind, Recipe, Script, java_string_hash, ngram, weighted};
 use crate::error::{Error, Result};
-use crate::feature::{Feature, LEAST_SHINGLES, LogWeights, WEIGHT_UNIT, Weights, string_hash};
+use crate::feature::{
+    Doubt, Feature, LEAST_SHINGLES, LogWeights, WEIGHT_UNIT, Weights, string_hash,
+};
 use crate::fingerprint::{Fingerprint, Fingerprint128};
 use crate::simhash::fingerprint_of;
 use crate::text::Normaliser;
@@ -35,8 +37,8 @@ pub struct TextFingerprint {
     /// - without a letter, or without two different words (`ngram`): numbers and single words that
     ///   differ in one place are no near-duplicates, however much of them is the same.
     ///
-    /// Such a fingerprint is as deterministic as any other, but should never make its text a
-    /// near-duplicate of another.
+    /// [`Fingerprinter::doubt`] says which. Such a fingerprint is as deterministic as any other, but
+    /// should never make its text a near-duplicate of another.
     pub reliable: bool,
 }
 
@@ -136,8 +138,37 @@ impl Fingerprinter {
         let bits = self.merge(&weighed.hashes, &weighed.weights);
         Ok(TextFingerprint {
             fingerprint: Fingerprint::from_bits(bits),
-            reliable: weighed.reliable,
+            reliable: weighed.doubt.is_none(),
         })
+    }
+
+    /// Why the fingerprint of a text is not reliable; nothing if it is.
+    ///
+    /// # Errors
+    /// [`Error::NoTexts`] for the recipe `weighted`.
+    ///
+    /// # Cost
+    /// About that of [`fingerprint`](Self::fingerprint).
+    ///
+    /// ```
+    /// use simdb::{Doubt, Fingerprinter, Recipe};
+    ///
+    /// let fingerprinter = Fingerprinter::new(Recipe::ngram());
+    /// assert_eq!(fingerprinter.doubt("13800138000")?, Some(Doubt::NoLetter));
+    /// assert_eq!(fingerprinter.doubt("The cat sat on the mat.")?, None);
+    ///
+    /// let doubt = fingerprinter.doubt("好的")?.unwrap();
+    /// assert_eq!(doubt.to_string(), "it has 1 distinct features where 5 are needed");
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn doubt(&self, text: &str) -> Result<Option<Doubt>> {
+        if let Method::Cppjieba(method) = &self.method {
+            let keywords = method.keywords(text).into_iter();
+            let hashed = keywords.map(|(word, weight)| (u128::from(self.hash(word)), weight));
+            let hashed: Vec<_> = hashed.collect();
+            return Ok(list::doubt(&hashed, self.least_features()));
+        }
+        Ok(self.weigh(text, |_| ())?.doubt)
     }
 
     /// The fingerprint of 128 bits, from the same features and weights.
@@ -290,7 +321,7 @@ impl Fingerprinter {
         let bits = list::merge::<64>(self.merging(), &wide) as u64;
         Ok(TextFingerprint {
             fingerprint: Fingerprint::from_bits(bits),
-            reliable: list::is_reliable(&wide, self.least_features()),
+            reliable: list::doubt(&wide, self.least_features()).is_none(),
         })
     }
 
@@ -374,7 +405,7 @@ impl Fingerprinter {
             hashes: listed.hashes,
             weights: listed.weights,
             places: listed.places.into_iter().map(place_of).collect(),
-            reliable: listed.reliable,
+            doubt: listed.doubt,
         })
     }
 
@@ -520,6 +551,42 @@ mod tests {
                 Err(_) => assert!(matches!(wide, Err(Error::Only64Bits { .. })), "{name}"),
             }
         }
+    }
+
+    #[test]
+    fn a_fingerprint_is_unreliable_exactly_if_there_is_a_reason() {
+        let filler = "哈哈哈".repeat(1000);
+        let one_word = "美国 ".repeat(30) + "飞碟 雇员 灰色";
+        for fingerprinter in text_recipes() {
+            let name = fingerprinter.recipe().name();
+            for text in [
+                "",
+                "好的",
+                &filler,
+                &one_word,
+                "13800138000",
+                "美国雇员称内部有飞碟，曾看见灰色外星人",
+            ] {
+                let doubt = fingerprinter.doubt(text).unwrap();
+                let made = fingerprinter.fingerprint(text).unwrap();
+                assert_eq!(made.reliable, doubt.is_none(), "{name}: {text}");
+            }
+        }
+        let ngram = Fingerprinter::new(Recipe::ngram());
+        let doubt = |text: &str| ngram.doubt(text).unwrap();
+        let few = Doubt::TooFewFeatures { found: 1, least: 5 };
+        assert_eq!(doubt("好的"), Some(few));
+        // "clickhere" over and over has nine runs of three letters.
+        let phrase = doubt(&"click here, ".repeat(4));
+        let repetitive = Doubt::Repetitive {
+            distinct: 9,
+            total: 34,
+        };
+        assert_eq!(phrase, Some(repetitive));
+        assert_eq!(doubt("13800138000"), Some(Doubt::NoLetter));
+        assert_eq!(doubt("internationalization"), Some(Doubt::SingleWord));
+        let jieba = Fingerprinter::new(Recipe::jieba());
+        assert_eq!(jieba.doubt(&one_word).unwrap(), Some(Doubt::OneOutweighs));
     }
 
     #[test]

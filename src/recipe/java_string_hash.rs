@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::weighed::{Weighed, first_tally};
-use crate::feature::{Counted, Weights, string_hash};
+use crate::feature::{Counted, Doubt, Weights, string_hash};
 
 /// Where tokens end: white space as `java.util.StringTokenizer` has it.
 const SEPARATORS: [char; 5] = [' ', '\t', '\n', '\r', '\u{c}'];
@@ -34,14 +34,20 @@ pub(super) fn weigh(text: &str) -> Weighed {
         // Each separator is one byte.
         start = end + 1;
     }
-    let Counted { counts, places, .. } = tally.finish();
+    let Counted {
+        counts,
+        places,
+        total,
+        ..
+    } = tally.finish();
     let weights = Weights::of(counts.iter().map(|&count| count as i64));
     Weighed {
         hashes: places
             .iter()
             .map(|place| string_hash(&text[place.clone()]) as u64)
             .collect(),
-        reliable: places.len() >= LEAST_TOKENS && !weights.one_outweighs_the_rest(),
+        doubt: Doubt::of_counts(places.len(), total, LEAST_TOKENS, &[])
+            .or_else(|| Doubt::of_weights(&weights)),
         weights,
         places,
         normalised: text.to_owned(),

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::weighed::{Weighed, first_tally};
 use super::word_files::WordFiles;
 use super::{SIMHASH, Script, normaliser};
-use crate::feature::{Counted, Idf, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS, Weights};
+use crate::feature::{Counted, Doubt, Idf, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS, Weights};
 use crate::text::{MOST_PIECE_BYTES, Normaliser, Words};
 
 /// How many keywords of a text are kept.
@@ -108,7 +108,9 @@ impl Jieba {
             keywords.truncate(KEYWORDS);
         }
         let weights = Weights::of(keywords.iter().map(|&(weight, _)| weight));
-        let reliable = keywords.len() >= LEAST_KEYWORDS && !weights.one_outweighs_the_rest();
+        let distinct = keywords.len();
+        let doubt = Doubt::of_counts(distinct, distinct as u64, LEAST_KEYWORDS, &[])
+            .or_else(|| Doubt::of_weights(&weights));
         Weighed {
             hashes: keywords.iter().map(|&(_, index)| hashes[index]).collect(),
             places: keywords
@@ -117,7 +119,7 @@ impl Jieba {
                 .collect(),
             weights,
             normalised,
-            reliable,
+            doubt,
         }
     }
 }

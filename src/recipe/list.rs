@@ -4,6 +4,7 @@
 //! by faster ways is what these make of its features.
 
 use crate::error::{Error, Result};
+use crate::feature::Doubt;
 
 /// How many binary places of a weight count where sums are exact.
 pub(super) const FRACTION_BITS: u32 = 40;
@@ -118,9 +119,9 @@ fn sign<const BITS: usize>(bits: [bool; BITS]) -> u128 {
     bits.fold(0, |all, bit| all << 1 | u128::from(bit))
 }
 
-/// Whether features say anything: there are so many distinct ones that weigh something, and none
-/// weighs as much as all others together.
-pub(super) fn is_reliable(features: &[(u128, f64)], least: usize) -> bool {
+/// What there is to doubt about features: they say something if there are so many distinct ones that
+/// weigh something, and none weighs as much as all others together.
+pub(super) fn doubt(features: &[(u128, f64)], least: usize) -> Option<Doubt> {
     let mut sorted = features.to_vec();
     sorted.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let distinct = sorted.chunk_by(|a, b| a.0 == b.0);
@@ -128,7 +129,9 @@ pub(super) fn is_reliable(features: &[(u128, f64)], least: usize) -> bool {
     let weights: Vec<f64> = weights.filter(|&weight| weight > 0.0).collect();
     let total: f64 = weights.iter().sum();
     let heaviest = weights.iter().copied().fold(0.0, f64::max);
-    weights.len() >= least && heaviest < total - heaviest
+    let distinct = weights.len();
+    Doubt::of_counts(distinct, distinct as u64, least, &[])
+        .or_else(|| (heaviest >= total - heaviest).then_some(Doubt::OneOutweighs))
 }
 
 #[cfg(test)]
@@ -190,6 +193,7 @@ mod tests {
 
     #[test]
     fn few_features_and_dominated_ones_are_unreliable() {
+        let is_reliable = |features: &[_], least| doubt(features, least).is_none();
         let features = [(1, 1.0), (2, 1.0), (3, 1.0), (4, 1.0)];
         assert!(is_reliable(&features, 4));
         assert!(!is_reliable(&features, 5));

@@ -18,10 +18,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::weighed::{Weighed, first_tally};
 use super::{SIMHASH, Script, normaliser};
-use crate::feature::{LEAST_SHINGLES, LogWeights, REPETITIVE, WEIGHT_UNIT, Weights, says_enough};
+use crate::feature::{Doubt, LEAST_SHINGLES, LogWeights, REPETITIVE, WEIGHT_UNIT, Weights};
 use crate::text::{
-    CJK_SHINGLE, Normaliser, cjk_characters, cjk_shingles, count_other_characters, other_shingles,
-    says_something,
+    CJK_SHINGLE, Normaliser, cjk_characters, cjk_shingles, count_other_characters, has_letter,
+    other_shingles, says_something,
 };
 
 /// How many letters or digits of a short text make a shingle.
@@ -96,9 +96,14 @@ pub(super) fn weigh<P: Clone>(
         &long
     };
     let distinct = pairs.hashes.len() + runs.hashes.len();
-    let are_enough = says_enough(distinct, pairs.total + runs.total);
+    let total = pairs.total + runs.total;
+    let of_counts = Doubt::of_counts(distinct, total, LEAST_SHINGLES, &REPETITIVE);
     let mut weighed = Weighed {
-        reliable: are_enough && says_something(normaliser, text, &normalised),
+        doubt: of_counts.or_else(|| match says_something(normaliser, text, &normalised) {
+            true => None,
+            false if has_letter(&normalised) => Some(Doubt::SingleWord),
+            false => Some(Doubt::NoLetter),
+        }),
         normalised,
         hashes: Vec::with_capacity(distinct + single.hashes.len()),
         weights: Weights::default(),
@@ -114,7 +119,9 @@ pub(super) fn weigh<P: Clone>(
         weighed.hashes.extend(kind.hashes);
         weighed.places.extend(kind.places);
     }
-    weighed.reliable &= !weighed.weights.one_outweighs_the_rest();
+    weighed.doubt = weighed
+        .doubt
+        .or_else(|| Doubt::of_weights(&weighed.weights));
     weighed
 }
 

@@ -6,7 +6,7 @@ use md5::{Digest, Md5};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::weighed::{Weighed, first_tally};
-use crate::feature::{Counted, Weights};
+use crate::feature::{Counted, Doubt, Weights};
 use crate::text::{CharacterClass, LOWER, Lower, is_word_character};
 
 /// How many characters make a window.
@@ -97,11 +97,8 @@ impl PythonSimhash {
 
         let weights = Weights::of(counts.iter().map(|&count| count as i64));
         let distinct = places.len();
-        let repetitive = REPETITIVE
-            .iter()
-            .any(|&(fewer, times)| distinct < fewer && total >= times * distinct as u64);
-        let reliable =
-            distinct >= LEAST_WINDOWS && !repetitive && !weights.one_outweighs_the_rest();
+        let doubt = Doubt::of_counts(distinct, total, LEAST_WINDOWS, &REPETITIVE)
+            .or_else(|| Doubt::of_weights(&weights));
         let hashes = places
             .iter()
             .map(|place| hash(&bytes[place.clone()]) as u64);
@@ -109,7 +106,7 @@ impl PythonSimhash {
             hashes: hashes.collect(),
             weights,
             places,
-            reliable,
+            doubt,
             normalised,
         }
     }

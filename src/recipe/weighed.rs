@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::feature::{Tally, Weights};
+use crate::feature::{Doubt, Tally, Weights};
 
 /// The room a tally has at first, at most. It grows with the distinct tokens, not with the text.
 const MOST_FIRST_ROOM: usize = 1 << 14;
@@ -13,7 +13,8 @@ pub(super) struct Weighed<P = Range<usize>> {
     pub(super) hashes: Vec<u64>,
     pub(super) weights: Weights,
     pub(super) places: Vec<P>,
-    pub(super) reliable: bool,
+    /// Why the fingerprint is not reliable; nothing if it is.
+    pub(super) doubt: Option<Doubt>,
 }
 
 /// A tally for a text with so many distinct tokens at most.

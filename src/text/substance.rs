@@ -14,13 +14,18 @@ const MOST_WORD_BYTES: usize = 256;
 /// of each other, however much of them is the same. `normalised` is the text as
 /// [`Normaliser::letters`] has it.
 pub(crate) fn says_something(normaliser: &Normaliser, text: &str, normalised: &str) -> bool {
-    let is_letter = |c: char| c.general_category_group() != GeneralCategoryGroup::Number;
-    if !normalised.chars().any(is_letter) {
+    if !has_letter(normalised) {
         return false;
     }
     normalised.len() > MOST_WORD_BYTES
         || has_different_plain_words(text)
         || has_different_words(&normaliser.sentences(text))
+}
+
+/// Whether not all of a normalised text is numbers.
+pub(crate) fn has_letter(normalised: &str) -> bool {
+    let is_letter = |c: char| c.general_category_group() != GeneralCategoryGroup::Number;
+    normalised.chars().any(is_letter)
 }
 
 /// Whether two words between spaces, of ASCII letters and digits alone, differ. If so, they do when

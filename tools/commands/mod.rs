@@ -1,6 +1,13 @@
 //! The verbs of `simdb-cli`, one file each, and what they have in common.
 
 mod backup;
+mod calibrate;
+mod calibrate_corpus;
+mod calibrate_measure;
+mod calibrate_picture;
+mod calibrate_plant;
+mod calibrate_report;
+mod calibrate_score;
 mod check;
 mod compare;
 mod completions;
@@ -9,10 +16,14 @@ mod doctor;
 mod doctor_findings;
 mod doctor_report;
 mod doctor_tables;
+mod explain;
+mod explain_features;
+mod explain_report;
 mod export;
 mod get;
 mod hash;
 mod insert;
+mod likeness;
 mod prune;
 mod query;
 mod query_batch;
@@ -68,6 +79,8 @@ enum Verb {
     Recipe(recipe::RecipeVerb),
     Distance(distance::Distance),
     Compare(compare::Compare),
+    Explain(explain::Explain),
+    Calibrate(calibrate::Calibrate),
     Insert(insert::Insert),
     Remove(remove::Remove),
     Prune(prune::Prune),
@@ -91,6 +104,8 @@ impl Cli {
             Verb::Recipe(recipe) => recipe.run(output),
             Verb::Distance(distance) => distance.run(output),
             Verb::Compare(compare) => compare.run(output),
+            Verb::Explain(explain) => explain.run(output),
+            Verb::Calibrate(calibrate) => calibrate.run(output),
             Verb::Insert(insert) => insert.run(output),
             Verb::Remove(remove) => remove.run(output),
             Verb::Prune(prune) => prune.run(output),

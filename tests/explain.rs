@@ -1,0 +1,331 @@
+//! `simdb-cli explain` as a user meets it.
+
+#[path = "common/tools.rs"]
+mod tools;
+
+use serde_json::{Value, json};
+use tools::{Folder, TEXTS};
+
+const MUM: &str = "你妈妈喊你回家吃饭哦，回家罗回家罗";
+const OTHER_MUM: &str = "你妈妈叫你回家吃饭啦，回家罗回家罗";
+const SHIPS: &str = "Three ships sailed past the lighthouse, and nobody saw them go.";
+
+/// Asserts that two numbers are the same but for rounding.
+#[track_caller]
+fn assert_near(found: &Value, expected: f64) {
+    let number = found.as_f64().expect("a number");
+    assert!(
+        (number - expected).abs() < 1e-9,
+        "{number} is not {expected}"
+    );
+}
+
+/// A folder with a database `a.simdb` of [`TEXTS`], with these options.
+fn database(options: &[&str]) -> Folder {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    let arguments = [&["a.simdb", "a.jsonl"], options].concat();
+    folder.load(&arguments).ends(0);
+    folder
+}
+
+fn list<'l>(line: &'l Value, name: &str) -> &'l Vec<Value> {
+    line[name].as_array().expect("a list")
+}
+
+#[test]
+fn help_has_examples() {
+    let help = Folder::new().cli(&["explain", "--help"]).ends(0).stdout;
+    assert!(
+        help.contains("Examples:\n  simdb-cli explain \"the cat"),
+        "{help}"
+    );
+}
+
+#[test]
+fn the_wording_of_the_worked_example_is_what_is_counted_by_hand() {
+    let folder = Folder::new();
+    let line = folder.cli(&["explain", MUM, OTHER_MUM, "--json"]);
+    let line = line.ends(0).one_json();
+    // 2 of 16 characters; 7 of 13 phrases are in both, and each text has 6 others.
+    assert_near(&line["wording"]["edit_similarity"], 14.0 / 16.0);
+    assert_near(&line["wording"]["jaccard"], 7.0 / 19.0);
+    assert_eq!(line["wording"]["same_wording"], json!(false));
+    assert_eq!(line["wording"]["comparable"], json!(true));
+    assert_eq!(line["strict"]["near_duplicates"], json!(false));
+    assert_eq!(line["similar"]["near_duplicates"], json!(true));
+    assert_eq!(line["near_duplicates"], json!(true));
+    assert_eq!(
+        line["similar"]["because"],
+        json!("the edit similarity is 0.875, and 0.65 is enough")
+    );
+    // 9 pairs and 6 characters are in both; each text has 4 more pairs and 2 more characters.
+    let counts = ["both", "only_a", "only_b"].map(|group| line["features"][group]["count"].clone());
+    assert_eq!(counts, [json!(15), json!(6), json!(6)]);
+    let only: Vec<_> = list(&line["features"]["only_a"], "heaviest")
+        .iter()
+        .map(|feature| feature["token"].as_str().expect("a token"))
+        .collect();
+    assert_eq!(only, ["哦回", "喊你", "妈喊", "饭哦", "哦", "喊"]);
+    let shares = ["both", "only_a"].map(|group| line["features"][group]["share_of_a"].as_f64());
+    assert!((shares[0].unwrap() + shares[1].unwrap() - 1.0).abs() < 1e-9);
+    assert_eq!(line["features"]["only_a"]["share_of_b"], json!(0.0));
+}
+
+#[test]
+fn the_bits_are_those_of_the_fingerprints_and_the_sums_those_of_the_features() {
+    let folder = Folder::new();
+    for recipe in [
+        "ngram",
+        "jieba",
+        "python-simhash",
+        "cppjieba",
+        "java-string-hash",
+    ] {
+        let arguments = ["explain", MUM, SHIPS, "--recipe", recipe, "--json"];
+        let line = folder.cli(&arguments).ends(1).one_json();
+        let hashes = [MUM, SHIPS].map(|text| {
+            let arguments = ["hash", text, "--recipe", recipe, "--explain", "--json"];
+            folder.cli(&arguments).ends(0).one_json()
+        });
+        let [a, b] = ["a", "b"].map(|side| line[side]["fingerprint"].as_str().expect("digits"));
+        assert_eq!(
+            [&json!(a), &json!(b)],
+            hashes.each_ref().map(|hash| &hash["fingerprint"])
+        );
+        let [a, b] = [a, b].map(|digits| u64::from_str_radix(digits, 16).expect("digits"));
+        assert_eq!(line["distance"], json!((a ^ b).count_ones()));
+
+        let blocks = list(&line, "blocks");
+        let differing: u64 = blocks
+            .iter()
+            .map(|b| b["differing_bits"].as_u64().unwrap())
+            .sum();
+        assert_eq!(json!(differing), line["distance"]);
+        let keys: String = blocks
+            .iter()
+            .map(|block| block["a"].as_str().unwrap())
+            .collect();
+        assert_eq!(json!(keys), line["a"]["fingerprint"]);
+
+        let bits = list(&line, "bits");
+        assert_eq!(bits.len() as u32, (a ^ b).count_ones(), "{recipe}");
+        for bit in bits {
+            let place = bit["bit"].as_u64().expect("a bit");
+            assert_eq!(bit["block"], json!(3 - place / 16));
+            for (text, (fingerprint, sum)) in [(a, "sum_a"), (b, "sum_b")].into_iter().enumerate() {
+                let mut expected = 0.0;
+                for feature in list(&hashes[text], "features") {
+                    let hash = u64::from_str_radix(feature["hash"].as_str().unwrap(), 16).unwrap();
+                    let weight = feature["weight"].as_f64().unwrap();
+                    expected += if hash >> place & 1 == 1 {
+                        weight
+                    } else {
+                        -weight
+                    };
+                }
+                assert_near(&bit[sum], expected);
+                if expected.abs() > 1e-9 {
+                    assert_eq!(expected > 0.0, fingerprint >> place & 1 == 1, "{recipe}");
+                }
+            }
+            assert!(list(bit, "to_one").len() <= 3);
+        }
+    }
+}
+
+#[test]
+fn an_unreliable_fingerprint_says_why_and_matches_nothing() {
+    let folder = Folder::new();
+    let phrase = "click here, ".repeat(4);
+    for (text, doubt) in [
+        ("13800138000", "no-letter"),
+        ("internationalization", "single-word"),
+        ("ok", "too-few-features"),
+        (&phrase, "repetitive"),
+    ] {
+        let line = folder
+            .cli(&["explain", text, text, "--json"])
+            .ends(0)
+            .one_json();
+        assert_eq!(line["a"]["doubt"], json!(doubt));
+        assert!(line["a"]["because"].as_str().expect("a reason").len() > 10);
+        assert_eq!(line["distance"], json!(0));
+        assert_eq!(line["found_from_radius"], json!(null));
+        assert_eq!(line["strict"]["near_duplicates"], json!(false));
+        // The wording is the same.
+        assert_eq!(line["near_duplicates"], json!(true));
+    }
+    let said = folder.cli(&["explain", "ok", SHIPS]).ends(1).stdout;
+    for part in [
+        "unreliable: it has 1 distinct features where 5 are needed",
+        "found at no radius",
+        "strict   no  the fingerprint of A is unreliable",
+        "similar  no  a text says so little",
+    ] {
+        assert!(said.contains(part), "{part:?} is not said: {said}");
+    }
+}
+
+#[test]
+fn the_report_names_blocks_features_bits_wording_and_both_decisions() {
+    let folder = Folder::new();
+    let said = folder.cli(&["explain", MUM, OTHER_MUM]).ends(0).stdout;
+    for part in [
+        "bits that differ",
+        "(recipe ngram)",
+        "found from radius",
+        "in both       15",
+        "in A only      6",
+        "bits are to be expected to differ",
+        "sum in A",
+        "叫你 1.00 B",
+        "chance",
+        "edit similarity   0.875  0.65 is enough",
+        "phrases, Jaccard  0.368  0.55 is enough",
+        "strict   no ",
+        "similar  yes  the edit similarity is 0.875",
+    ] {
+        assert!(said.contains(part), "{part:?} is not said: {said}");
+    }
+    // The same but for dress: nothing differs.
+    let same = folder
+        .cli(&["explain", SHIPS, &SHIPS.to_uppercase()])
+        .ends(0)
+        .stdout;
+    assert!(same.contains("blocks 0, 1, 2, 3 are equal"), "{same}");
+    assert!(
+        same.contains("strict   yes  the fingerprints differ in 0 bits"),
+        "{same}"
+    );
+    assert!(!same.contains("sum in A"), "{same}");
+}
+
+#[test]
+fn what_is_enough_can_be_said() {
+    let folder = Folder::new();
+    let explain = |edits: &str, phrases: &str| {
+        folder.cli(&[
+            "explain",
+            MUM,
+            OTHER_MUM,
+            "--edit-similarity",
+            edits,
+            "--jaccard",
+            phrases,
+            "--json",
+        ])
+    };
+    explain("0.875", "1").ends(0);
+    let refused = explain("0.9", "0.5").ends(1).one_json();
+    assert_eq!(
+        refused["similar"]["because"],
+        json!(
+            "the edit similarity is 0.875, where 0.9 would be enough, and 0.368 of the phrases are \
+             in both, where 0.5 would"
+        )
+    );
+    explain("0.9", "0.36").ends(0);
+    assert_eq!(explain("2", "0.5").ends(2).stdout, "");
+}
+
+#[test]
+fn stored_documents_are_named_by_their_ids() {
+    let folder = database(&["--keep-texts"]);
+    let explain = |arguments: &[&str]| {
+        let given = ["explain", "--database", "a.simdb", "--json"];
+        folder.cli(&[&given[..], arguments].concat())
+    };
+    let line = explain(&["1", "2"]).ends(0).one_json();
+    assert_eq!((&line["a"]["id"], &line["b"]["id"]), (&json!(1), &json!(2)));
+    assert_eq!(line["distance"], json!(0));
+    assert_eq!(line["wording"]["same_wording"], json!(true));
+    explain(&["1", "3"]).ends(1);
+
+    let line = explain(&[
+        "4",
+        "--text",
+        "a database of fingerprints finds in a second",
+    ]);
+    let line = line.ends(1).one_json();
+    assert_eq!(line["b"].get("id"), None);
+    assert!(line["features"]["both"]["count"].as_u64() > Some(10));
+
+    explain(&["1", "9"]).fails(&["document 9 is not stored in a.simdb"]);
+    explain(&["1", "two"]).fails(&["named by their ids", "two"]);
+    assert_eq!(explain(&["1"]).ends(2).stdout, "");
+    folder
+        .cli(&["explain", "--database", "none.simdb", "1", "2"])
+        .fails(&["none.simdb"]);
+}
+
+#[test]
+fn without_texts_there_are_only_bits() {
+    let folder = database(&[]);
+    let explain = ["explain", "--database", "a.simdb", "1", "2", "--json"];
+    let line = folder.cli(&explain).ends(0).one_json();
+    assert_eq!(line["near_duplicates"], json!(true));
+    for absent in ["features", "bits", "wording", "similar"] {
+        assert_eq!(line[absent], json!(null), "{absent}");
+    }
+    let explain = ["explain", "--database", "a.simdb", "1", "3"];
+    let said = folder.cli(&explain).ends(1).stdout;
+    assert!(said.contains("similar  -   a text is not kept"), "{said}");
+}
+
+#[test]
+fn a_fingerprint_that_is_not_made_of_the_text_is_not_explained_by_it() {
+    let folder = Folder::new();
+    let lines = format!(
+        "{}\n{}\n",
+        json!({"id": 1, "text": SHIPS, "fp": "00000000000000ff"}),
+        json!({"id": 2, "text": SHIPS, "fp": "000000000000000f"}),
+    );
+    folder.write("a.jsonl", lines);
+    let load = [
+        "a.simdb",
+        "a.jsonl",
+        "--fingerprint",
+        "fp",
+        "--text",
+        "text",
+        "--keep-texts",
+    ];
+    folder.load(&load).ends(0);
+    let explain = ["explain", "--database", "a.simdb", "1", "2", "--json"];
+    let line = folder.cli(&explain).ends(0).one_json();
+    assert_eq!(line["distance"], json!(4));
+    assert_eq!(
+        (&line["features"], &line["bits"]),
+        (&json!(null), &json!(null))
+    );
+    assert_eq!(line["wording"]["same_wording"], json!(true));
+    assert_eq!(line["strict"]["near_duplicates"], json!(false));
+}
+
+#[test]
+fn texts_come_from_files_and_from_standard_input() {
+    let folder = Folder::new();
+    let given = folder
+        .cli(&["explain", MUM, OTHER_MUM, "--json"])
+        .ends(0)
+        .stdout;
+    folder.write("one.txt", MUM);
+    folder.write("other.txt", format!("{OTHER_MUM}\n"));
+    let files = ["explain", "--files", "one.txt", "other.txt", "--json"];
+    assert_eq!(folder.cli(&files).ends(0).stdout, given);
+    let stdin = ["explain", "--files", "-", "other.txt", "--json"];
+    assert_eq!(
+        folder.cli_from(&stdin, MUM.as_bytes()).ends(0).stdout,
+        given
+    );
+    folder
+        .cli(&["explain", "--files", "-", "-"])
+        .fails(&["standard input holds one text"]);
+    folder
+        .cli(&["explain", "--files", "one.txt", "missing.txt"])
+        .fails(&["missing.txt"]);
+    folder
+        .cli(&["explain", "a", "b", "--recipe", "weighted"])
+        .fails(&["weighted"]);
+}

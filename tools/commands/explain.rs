@@ -1,0 +1,242 @@
+//! `simdb-cli explain`: why two texts are, or are not, near-duplicates.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use simdb::measure::Normaliser;
+use simdb::{
+    Database, DocId, Document, Doubt, Fingerprint, Fingerprinter, Recipe, Resemblance, Snapshot,
+};
+
+use super::explain_features::{Comparison, compare};
+use super::explain_report::{ExplainLine, print};
+use super::likeness::LikenessOptions;
+use super::open_to_read;
+use super::text_input::{read_file, read_stdin};
+use crate::console::{Answer, Output};
+use crate::formats::id_of_digits;
+use crate::options::RecipeOptions;
+
+/// Says why two texts are near-duplicates, or why not
+///
+/// Prints both fingerprints in their four blocks, which blocks agree, and so at which radius a
+/// query finds one by the other; what the features have in common; for each bit that differs the
+/// sums of both texts, and the heaviest features that pulled it to 1 and to 0; what the wording has
+/// in common; and the decision, strict (fingerprints within radius 3) and similar (by the wording).
+/// A sum is the weight of the features with a 1 in that bit, less that of the others; where it is
+/// small beside what chance gives (the square root of the sum of squared weights), a slight edit
+/// may turn it.
+///
+/// With --database A and B are ids of stored documents, explained by the recipe of the database;
+/// where it keeps no texts there are only bits to compare. Whether a database meets a pair among
+/// its candidates at all, which similar search needs as well, is not said here: see calibrate.
+///
+/// The exit code is 0 if they are near-duplicates by their wording (without texts: within radius
+/// 3), 1 if not, 2 if that could not be said. --json prints one object: recipe, a, b, distance,
+/// blocks, features, bits, wording, strict, similar, near_duplicates; lists of features hold the
+/// 1,000 heaviest.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simdb-cli explain \"the cat sat on the mat today\" \"the cat sat on a mat today\"
+  simdb-cli explain --files draft.txt printed.txt --recipe jieba
+  simdb-cli explain --database news.simdb 17 18
+  simdb-cli explain --database news.simdb 17 --text \"a text that should have been found\" --json")]
+pub struct Explain {
+    /// A text, or with --database the id of a document; put -- before a text that begins with -
+    #[arg(value_name = "A")]
+    one: String,
+
+    /// Another
+    #[arg(value_name = "B", required_unless_present = "text")]
+    other: Option<String>,
+
+    /// A and B are files that hold the texts; - is standard input
+    #[arg(long, conflicts_with = "database")]
+    files: bool,
+
+    /// A and B are ids of documents in this database
+    #[arg(long, value_name = "DATABASE")]
+    database: Option<PathBuf>,
+
+    /// Instead of B, a text to compare the document with
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "database",
+        conflicts_with = "other"
+    )]
+    text: Option<String>,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
+
+    #[command(flatten)]
+    likeness: LikenessOptions,
+
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The radius at which near-duplicates are usually looked for.
+pub(super) const STRICT_RADIUS: u32 = 3;
+
+/// One of the two that are compared.
+pub(super) struct Side {
+    /// Its id, if it is stored.
+    pub id: Option<DocId>,
+    /// Its text, if that is known.
+    pub text: Option<String>,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+    /// Whether that means anything.
+    pub reliable: bool,
+    /// Why it does not, as far as that can be told.
+    pub doubt: Option<Doubt>,
+    /// Whether the features of the text make the fingerprint: one may have been stored with
+    /// another.
+    pub is_made_of_text: bool,
+}
+
+/// Everything that is said of two texts.
+pub(super) struct Explanation<'e> {
+    pub recipe: &'static str,
+    pub sides: &'e [Side; 2],
+    pub comparison: Option<Comparison>,
+    pub resemblance: Option<Resemblance>,
+    pub likeness: simdb::Likeness,
+}
+
+impl Explain {
+    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+        match &self.database {
+            Some(path) => {
+                let database = open_to_read(path, &self.recipe)?;
+                let sides = self.stored(&database, &database.snapshot()?)?;
+                self.explain(database.fingerprinter(), &sides, output)
+            }
+            None => {
+                let recipe = self.recipe.recipe()?.unwrap_or_else(Recipe::ngram);
+                let fingerprinter = Fingerprinter::new(recipe);
+                let sides = self.texts()?;
+                let [one, other] = sides.map(|text| side_of_text(&fingerprinter, text));
+                self.explain(&fingerprinter, &[one?, other?], output)
+            }
+        }
+    }
+
+    fn explain(
+        &self,
+        fingerprinter: &Fingerprinter,
+        sides: &[Side; 2],
+        output: &mut Output,
+    ) -> Result<Answer> {
+        let texts = match sides {
+            [
+                Side {
+                    text: Some(one), ..
+                },
+                Side {
+                    text: Some(other), ..
+                },
+            ] => Some([one, other]),
+            _ => None,
+        };
+        let comparison = match texts {
+            Some([one, other]) if sides.iter().all(|side| side.is_made_of_text) => {
+                let features = [fingerprinter.features(one)?, fingerprinter.features(other)?];
+                Some(compare(features))
+            }
+            _ => None,
+        };
+        let normaliser = Normaliser::new();
+        let explanation = Explanation {
+            recipe: fingerprinter.recipe().name(),
+            sides,
+            comparison,
+            resemblance: texts.map(|[one, other]| Resemblance::of(&normaliser, one, other)),
+            likeness: self.likeness.likeness(),
+        };
+        let line = ExplainLine::of(&explanation);
+        if self.json {
+            output.json(&line)?;
+        } else {
+            print(&line, output)?;
+        }
+        Ok(if line.near_duplicates {
+            Answer::Yes
+        } else {
+            Answer::No
+        })
+    }
+
+    fn texts(&self) -> Result<[String; 2]> {
+        let one = &self.one;
+        let other = self.other.as_deref().unwrap_or_default();
+        if !self.files {
+            return Ok([one.clone(), other.to_owned()]);
+        }
+        if one == "-" && other == "-" {
+            bail!("standard input holds one text; name a file for the other");
+        }
+        let read = |name: &str| match name {
+            "-" => read_stdin(),
+            name => read_file(Path::new(name)),
+        };
+        Ok([read(one)?, read(other)?])
+    }
+
+    fn stored(&self, database: &Database, snapshot: &Snapshot) -> Result<[Side; 2]> {
+        let fingerprinter = database.fingerprinter();
+        let document = |given: &str| {
+            let id = id_of_digits(given).map_err(|reason| anyhow!(reason));
+            let id = id.context("with --database, documents are named by their ids")?;
+            match snapshot.get(id)? {
+                Some(document) => side_of_document(fingerprinter, document),
+                None => bail!(
+                    "document {id} is not stored in {}",
+                    database.path().display()
+                ),
+            }
+        };
+        let one = document(&self.one)?;
+        let other = match (&self.text, &self.other) {
+            (Some(text), _) => side_of_text(fingerprinter, text.clone())?,
+            (None, other) => document(other.as_deref().unwrap_or_default())?,
+        };
+        Ok([one, other])
+    }
+}
+
+fn side_of_text(fingerprinter: &Fingerprinter, text: String) -> Result<Side> {
+    let made = fingerprinter.fingerprint(&text)?;
+    Ok(Side {
+        id: None,
+        fingerprint: made.fingerprint,
+        reliable: made.reliable,
+        doubt: fingerprinter.doubt(&text)?,
+        is_made_of_text: true,
+        text: Some(text),
+    })
+}
+
+fn side_of_document(fingerprinter: &Fingerprinter, document: Document) -> Result<Side> {
+    let made = match &document.text {
+        Some(text) if fingerprinter.recipe().takes_texts() => {
+            Some((fingerprinter.fingerprint(text)?, fingerprinter.doubt(text)?))
+        }
+        _ => None,
+    };
+    let stored = (document.fingerprint, document.reliable);
+    let made = made.filter(|(made, _)| (made.fingerprint, made.reliable) == stored);
+    Ok(Side {
+        id: Some(document.id),
+        text: document.text,
+        fingerprint: document.fingerprint,
+        reliable: document.reliable,
+        doubt: made.and_then(|(_, doubt)| doubt),
+        is_made_of_text: made.is_some(),
+    })
+}
