@@ -266,6 +266,9 @@ impl Database {
     /// [`Snapshot::similar`] for what is found, and [`Likeness`] for what is enough. Looking and
     /// storing are one transaction.
     ///
+    /// In a database that keeps texts but no bands, a text whose fingerprint says nothing is always
+    /// stored, as by [`insert_unique_text`](Self::insert_unique_text).
+    ///
     /// # Errors
     /// [`Error::DocumentExists`] if the id is taken, [`Error::KeepsNoTexts`]; those of
     /// [`apply`](Self::apply) and [`fingerprint`](Self::fingerprint).
@@ -318,8 +321,8 @@ impl Database {
     /// all before it, whoever made them. Where very many wait already, this waits for room.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::Corrupt`],
-    /// [`Error::Storage`]: nothing was changed. [`Error::CommitUnknown`]: all or nothing was, and
+    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
+    /// [`Error::TextMissing`], [`Error::Corrupt`], [`Error::Storage`]: nothing was changed. [`Error::CommitUnknown`]: all or nothing was, and
     /// to repeat it is harmless; from then on [`Error::WritesFailed`].
     ///
     /// # Cost
@@ -350,8 +353,8 @@ impl Database {
     /// very many wait already.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`]. All others come with the
-    /// answer.
+    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
+    /// [`Error::TextMissing`]. All others come with the answer.
     ///
     /// ```
     /// use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};

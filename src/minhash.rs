@@ -19,6 +19,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::feature::{LEAST_SHINGLES, Tally};
+use crate::recipe::folding_normaliser;
 use crate::text::{CJK_SHINGLE, Normaliser, says_something, shingles};
 
 /// How many bands a text has.
@@ -36,8 +37,9 @@ const LONG_SHINGLE: usize = 5;
 /// Normalised, a text of fewer characters is short.
 const LONG_CHARACTERS: usize = 100;
 
-/// The shorter of two texts that are alike is at least so many tenths as long as the other.
-const LEAST_TENTHS: usize = 6;
+/// The shorter of two texts that are alike is at least half as long as the other, as a rule: a third of
+/// it may be cut off, and two thirds of the longer one's phrases must be in both.
+const LEAST_TENTHS: usize = 5;
 
 /// The seed of the hash of a whole text, and of one without a letter or digit: that of the bands is
 /// 0, and nothing is ever equal by chance.
@@ -68,10 +70,14 @@ impl Banding {
     /// One line that names every choice that decides a key.
     pub(crate) fn description() -> String {
         format!(
-            "minhash v1 of the text as recipe ngram v2 normalises it: {BANDS} bands of {ROWS}; \
-             shingles of {CJK_SHINGLE} in runs of CJK, {SHORT_SHINGLE} in other runs of texts \
-             below {LONG_CHARACTERS} characters, {LONG_SHINGLE} in those of others; none without \
-             two different words and a letter, or below {LEAST_SHINGLES} distinct"
+            "minhash v1: {}; {BANDS} bands of {ROWS}; shingles of {CJK_SHINGLE} in runs of CJK, \
+             {SHORT_SHINGLE} in other runs of texts below {LONG_CHARACTERS} characters, \
+             {LONG_SHINGLE} in those of others, in parts of {PART_BYTES} bytes, by the upper half of xxh3_64 seed 0; minima of \
+             h ^ h >> 15 times 739982445, where h is that times the lower half of xxh3_64 of the \
+             row, made odd; key xxh3_64 of the minima and the band; key of the wording xxh3_64 \
+             seed {WORDING_SEED}, seed {RAW_SEED} without letters; no bands without two different \
+             words and a letter, or below {LEAST_SHINGLES} distinct",
+            folding_normaliser()
         )
     }
 
@@ -106,10 +112,10 @@ impl Banding {
         let (short, long) = kinds(normalised.chars().count());
         let mut bands = Vec::new();
         if short {
-            self.push_bands(&distinct_shingles(&normalised, 0), &mut bands);
+            self.push_bands(&normalised, 0, &mut bands);
         }
         if long {
-            self.push_bands(&distinct_shingles(&normalised, LONG_CHARACTERS), &mut bands);
+            self.push_bands(&normalised, LONG_CHARACTERS, &mut bands);
         }
         // Texts of CJK alone have the same bands either way.
         bands.sort_unstable();
@@ -118,12 +124,20 @@ impl Banding {
         keys
     }
 
-    fn push_bands(&self, hashes: &[u64], bands: &mut Vec<u64>) {
-        if hashes.len() < LEAST_SHINGLES {
+    /// The bands of a text that is cut as one of so many characters.
+    fn push_bands(&self, normalised: &str, characters: usize, bands: &mut Vec<u64>) {
+        let mut minima = [u32::MAX; BANDS * ROWS];
+        let mut most_distinct = 0;
+        // A long text is cut in parts, so that memory stays the same however long it is. What is at
+        // their borders is in both.
+        for part in parts(normalised) {
+            let hashes = distinct_shingles(part, characters);
+            lower(&mut minima, &self.factors, &hashes);
+            most_distinct = most_distinct.max(hashes.len());
+        }
+        if most_distinct < LEAST_SHINGLES {
             return;
         }
-        let mut minima = [u32::MAX; BANDS * ROWS];
-        lower(&mut minima, &self.factors, hashes);
         for (band, rows) in minima.chunks_exact(ROWS).enumerate() {
             let mut words = [band as u32; ROWS + 1];
             words[..ROWS].copy_from_slice(rows);
@@ -139,6 +153,29 @@ pub(crate) fn wording_key(text: &str, normalised: &str) -> u64 {
         "" => xxh3_64_with_seed(text.as_bytes(), RAW_SEED),
         normalised => xxh3_64_with_seed(normalised.as_bytes(), WORDING_SEED),
     }
+}
+
+/// How many bytes of a text are cut to shingles at a time.
+const PART_BYTES: usize = 1 << 20;
+
+/// Pieces of a text that overlap by the characters of a shingle but one, so that each shingle is in
+/// one of them; of all but very long texts one piece.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest.take()?;
+        if text.len() <= PART_BYTES {
+            return Some(text);
+        }
+        let mut end = PART_BYTES;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let overlap = text[..end].char_indices().rev().nth(LONG_SHINGLE - 2);
+        let next = overlap.map_or(end, |(at, _)| at);
+        rest = Some(&text[next..]);
+        Some(&text[..end])
+    })
 }
 
 /// The hashes of the shingles of a normalised text, each once, as a text of so many characters is
@@ -265,6 +302,74 @@ mod tests {
                 let asked = banding.keys_to_ask(&text(other));
                 assert!(shared(&kept, &asked) > 0, "{length} {other}");
             }
+        }
+    }
+
+    #[test]
+    fn keys_never_change_without_a_new_description() {
+        assert_eq!(
+            Banding::description(),
+            "minhash v1: NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, simplified \
+             characters 3ede2e415f2f44e4, categories unicode-properties 0.1.5, to a fixed point; 40 \
+             bands of 3; shingles of 2 in runs of CJK, 3 in other runs of texts below 100 \
+             characters, 5 in those of others, in parts of 1048576 bytes, by the upper half of \
+             xxh3_64 seed 0; minima of h ^ h >> 15 times 739982445, where h is that times the lower \
+             half of xxh3_64 of the row, made odd; key xxh3_64 of the minima and the band; key of \
+             the wording xxh3_64 seed 1, seed 2 without letters; no bands without two different \
+             words and a letter, or below 5 distinct"
+        );
+        let banding = Banding::new();
+        let texts = [
+            "你妈妈喊你回家吃饭哦，回家罗回家罗".to_owned(),
+            "The quick brown fox jumps over the lazy dog".to_owned(),
+            "The quick brown fox jumps over the lazy dog. ".repeat(3),
+            "👍".to_owned(),
+        ];
+        let found = texts.map(|text| {
+            let keys = banding.keys(&text);
+            let sum = keys.iter().fold(0_u64, |sum, key| sum.wrapping_add(*key));
+            (keys[0], sum)
+        });
+        let expected = [
+            (16_656_647_959_332_373_333, 9_277_386_298_259_143_291),
+            (8_723_361_126_435_224_083, 1_360_393_556_095_557_756),
+            (15_309_083_669_355_396_803, 7_080_710_094_567_007_448),
+            (17_703_952_689_172_958_489, 17_703_952_689_172_958_489),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_long_text_cut_in_parts_has_the_keys_of_the_whole() {
+        let mut state = 1_u64;
+        let mut draw = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as u32
+        };
+        for alphabet in ['a', '一'] {
+            let letter = |n: u32| char::from_u32(alphabet as u32 + n % 20).unwrap_or('x');
+            let text: String = (0..PART_BYTES * 5 / 2 / alphabet.len_utf8())
+                .map(|_| letter(draw()))
+                .collect();
+            assert!(parts(&text).count() >= 3);
+            let mut whole = [u32::MAX; BANDS * ROWS];
+            let mut cut = whole;
+            let banding = Banding::new();
+            lower(
+                &mut whole,
+                &banding.factors,
+                &distinct_shingles(&text, LONG_CHARACTERS),
+            );
+            for part in parts(&text) {
+                lower(
+                    &mut cut,
+                    &banding.factors,
+                    &distinct_shingles(part, LONG_CHARACTERS),
+                );
+            }
+            assert_eq!(whole, cut);
         }
     }
 }

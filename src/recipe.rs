@@ -90,6 +90,11 @@ const GIVEN: &str = "; given, by xxh3_64: ";
 const SIMHASH: &str = "feature hash xxh3_64 seed 0 (128 bits: xxh3_128) of UTF-8; hash bit i \
                        votes for bit i; a bit is 1 if its sum is above 0";
 
+/// How [`Normaliser::new`](crate::text::Normaliser::new) normalises, in a description.
+pub(crate) fn folding_normaliser() -> String {
+    normaliser(Script::Folded)
+}
+
 /// How our own recipes normalise, in a description.
 fn normaliser(script: Script) -> String {
     let characters = match script {

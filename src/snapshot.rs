@@ -206,7 +206,7 @@ impl Snapshot {
     ///
     /// Whatever is found is like the query by [`Likeness`](crate::Likeness); what is not among the
     /// candidates is not found. Of a band that more than 1,024 documents have (boilerplate) those
-    /// with the smallest ids are looked at, of near fingerprints the nearest 4,096, and 16,384 in
+    /// with the smallest ids are looked at, of near fingerprints the nearest 1,024, and 8,192 in
     /// all.
     ///
     /// # Errors
@@ -240,6 +240,9 @@ impl Snapshot {
 
     /// The same by texts that the caller keeps: `text_of` gives the text of a document, or nothing
     /// if there is none, from any thread.
+    ///
+    /// It is called by threads of the database's own, on which others wait: it must not write to
+    /// this database, nor wait for somebody who does.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).

@@ -13,8 +13,8 @@ use crate::text::{Normaliser, says_something};
 const TOKENS_PER_PHRASE: NonZeroUsize = NonZeroUsize::new(3).unwrap();
 
 /// Of texts with more characters than this, the edit similarity is not computed: two that long take
-/// some hundredths of a second, and the time grows with the product of their lengths.
-const MOST_EDITED_CHARACTERS: usize = 1 << 15;
+/// 3 to 14 ms, and the time grows with the product of their lengths.
+const MOST_EDITED_CHARACTERS: usize = 1 << 13;
 
 /// Texts that have a smaller share of their shingles of characters in common than this are not
 /// compared any further. Bands would find one pair of 25 that have just so many.
@@ -50,7 +50,7 @@ pub struct Resemblance {
     /// Whether the letters and digits are the same, normalised. Of texts without any, whether all
     /// is the same.
     pub same_wording: bool,
-    /// The [`edit_similarity`] of the letters and digits; nothing for texts of more than 32,768
+    /// The [`edit_similarity`] of the letters and digits; nothing for texts of more than 8,192
     /// characters with another wording, for which it would take too long.
     pub edit_similarity: Option<f64>,
     /// The Jaccard index of the sets of shingles of three tokens.

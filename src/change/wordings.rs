@@ -1,6 +1,7 @@
 //! The texts of a batch, to be found by what they have in common.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -10,7 +11,11 @@ use crate::query::{self, Similar, TextQuery};
 use crate::store::{Index, KeyedText, View};
 
 /// Documents of one band key that are looked at, those that came first.
-const MOST_IN_BAND: usize = 1024;
+const MOST_IN_BAND: usize = 256;
+
+/// Documents of a batch whose texts are compared with one that comes, those that share most bands.
+/// One thread does that while others wait.
+const MOST_COMPARED: usize = 256;
 
 /// The texts that documents have received in this batch, and what was found before it.
 #[derive(Default)]
@@ -42,6 +47,9 @@ const KEPT_AHEAD: usize = 8;
 impl Wordings {
     /// Looks, on all cores, for what is like each of these texts.
     pub(super) fn look_ahead(&mut self, texts: &[(DocId, &TextQuery)], view: &View) {
+        if texts.is_empty() {
+            return;
+        }
         // Of two texts under one id nobody could tell later which was looked for.
         let mut times = HashMap::new();
         for (id, _) in texts {
@@ -75,30 +83,35 @@ impl Wordings {
         self.documents.push(id);
     }
 
-    /// The documents that share one of these keys, and perhaps some that did when they came.
+    /// The documents that share most of these keys, and perhaps some that did when they came.
     /// `text_of` gives the text that a document has now.
     pub(super) fn sharing(
         &mut self,
         keys: &[u64],
         text_of: impl Fn(&DocId) -> Option<Arc<KeyedText>>,
-    ) -> BTreeSet<DocId> {
+    ) -> Vec<DocId> {
         for id in &self.documents[self.indexed..] {
             for key in text_of(id).iter().flat_map(|keyed| keyed.keys()) {
                 if *self.first_by_key.entry(*key).or_insert(*id) == *id {
                     continue;
                 }
                 let others = self.others_by_key.entry(*key).or_default();
-                if others.len() + 1 < MOST_IN_BAND {
+                if others.last() != Some(id) && others.len() + 1 < MOST_IN_BAND {
                     others.push(*id);
                 }
             }
         }
         self.indexed = self.documents.len();
-        let mut sharing = BTreeSet::new();
+        let mut shared: BTreeMap<DocId, usize> = BTreeMap::new();
         for key in keys {
-            sharing.extend(self.first_by_key.get(key));
-            sharing.extend(self.others_by_key.get(key).into_iter().flatten());
+            let others = self.others_by_key.get(key).into_iter().flatten();
+            for id in self.first_by_key.get(key).into_iter().chain(others) {
+                *shared.entry(*id).or_default() += 1;
+            }
         }
-        sharing
+        let mut sharing: Vec<_> = shared.into_iter().collect();
+        sharing.sort_by_key(|&(_, count)| Reverse(count));
+        sharing.truncate(MOST_COMPARED);
+        sharing.into_iter().map(|(id, _)| id).collect()
     }
 }

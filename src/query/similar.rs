@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 
-use super::single::for_each_match;
+use super::single::within;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -19,10 +19,10 @@ use crate::verify::{Likeness, Resemblance, Wording};
 const MOST_IN_BAND: usize = 1024;
 
 /// Documents that are looked at because their fingerprints are near, the nearest.
-pub(crate) const MOST_NEAR: usize = 4096;
+pub(crate) const MOST_NEAR: usize = 1024;
 
 /// Documents whose texts are read, those that share most bands.
-const MOST_COMPARED: usize = 16_384;
+const MOST_COMPARED: usize = 8192;
 
 /// Within this radius fingerprints give candidates in a database without bands: of near-duplicates
 /// that differ in more than dress half or more lie within it, and few of other documents do.
@@ -37,7 +37,8 @@ const COMPARED_IN_PARALLEL: usize = 16;
 /// A text whose near-duplicates are looked for, made ready.
 ///
 /// Made by [`Database::text_query`](crate::Database::text_query); it can be asked any number of
-/// times, of any snapshot of that database.
+/// times, of any snapshot of that database, or of another of the same recipe. Texts are compared with
+/// traditional characters simplified, whatever the recipe does.
 #[derive(Clone, Debug)]
 pub struct TextQuery {
     bands: BandMaker,
@@ -239,10 +240,8 @@ fn candidates(view: &View<impl Index>, query: &TextQuery) -> Result<Vec<DocId>> 
     let keeps_bands = view.keeps_bands();
     let mut found = Vec::new();
     if let Some((fingerprint, radius)) = query.near(keeps_bands) {
-        for_each_match(view, fingerprint, radius, |near| {
-            found.push(near.id);
-            found.len() < MOST_NEAR
-        })?;
+        let near = within(view, fingerprint, radius, MOST_NEAR)?;
+        found.extend(near.into_iter().map(|near| near.id));
     }
     if keeps_bands && query.asks_bands {
         let known: HashSet<DocId> = found.iter().copied().collect();

@@ -16,7 +16,7 @@ const GROWING_RADII: [u32; 6] = [3, 7, 11, 15, 23, 31];
 
 /// Every document within the radius, nearest first, then smallest id; at most `limit` of them.
 pub(crate) fn within(
-    view: &View,
+    view: &View<impl Index>,
     query: Fingerprint,
     radius: u32,
     limit: usize,

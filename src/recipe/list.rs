@@ -9,7 +9,7 @@ use crate::feature::Doubt;
 /// How many binary places of a weight count where sums are exact.
 pub(super) const FRACTION_BITS: u32 = 40;
 
-/// The largest weight. So many binary places and 2^48 features cannot overflow an `i128`.
+/// The largest weight. So many binary places and 2^46 features cannot overflow an `i128`.
 const MOST_WEIGHT: f64 = (1_u64 << 40) as f64;
 
 /// How weights are added up, and what becomes of a sum.

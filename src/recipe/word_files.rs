@@ -27,6 +27,13 @@ struct Given<T> {
     entries: Arc<[T]>,
 }
 
+/// What stands between ASCII white space and ideographic spaces, whatever else Unicode may come to
+/// call a space.
+fn fields(line: &str) -> impl Iterator<Item = &str> {
+    let is_space = |c: char| c.is_ascii_whitespace() || c == '\u{3000}';
+    line.split(is_space).filter(|field| !field.is_empty())
+}
+
 impl WordFiles {
     pub(super) const NONE: Self = Self {
         dictionary: None,
@@ -37,7 +44,7 @@ impl WordFiles {
     /// Reads a dictionary: on each line a word, and perhaps how often it was seen, and a tag.
     pub(super) fn set_dictionary(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         self.dictionary = Some(Given::read(name, bytes, |line| {
-            let fields: Vec<_> = line.split_whitespace().collect();
+            let fields: Vec<_> = fields(line).collect();
             let (word, count) = match fields[..] {
                 [] => return Ok(None),
                 [word] => (word, None),
@@ -60,7 +67,7 @@ impl WordFiles {
     /// Reads idf values: on each line a word and its value.
     pub(super) fn set_idf(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         self.idf = Some(Given::read(name, bytes, |line| {
-            let fields: Vec<_> = line.split_whitespace().collect();
+            let fields: Vec<_> = fields(line).collect();
             let (word, value) = match fields[..] {
                 [] => return Ok(None),
                 [word, value] => (word, value),

@@ -52,13 +52,18 @@ impl CharacterClass {
                 continue;
             };
             let mut ahead = rest.clone();
-            let end = match (ahead.next(), next_item(&mut ahead)?) {
-                (Some('-'), Some(Item::Character(end))) => {
+            let is_range = ahead.next() == Some('-');
+            let end = match is_range
+                .then(|| next_item(&mut ahead))
+                .transpose()?
+                .flatten()
+            {
+                Some(Item::Character(end)) => {
                     rest = ahead;
                     end
                 }
-                (Some('-'), Some(Item::WordCharacters)) => return Err("a range ends with \\w"),
-                _ => start,
+                Some(Item::WordCharacters) => return Err("a range ends with \\w"),
+                None => start,
             };
             if end < start {
                 return Err("a range ends before it starts");
