@@ -2,6 +2,7 @@
 //! what a new database is like, what to do about a bad record.
 
 mod recipe;
+mod unique;
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,6 +15,8 @@ use crate::console::{duration, parse_duration};
 use crate::formats::Fields;
 
 pub use recipe::RecipeOptions;
+#[allow(unused_imports, reason = "each tool uses what it needs")]
+pub use unique::{LikenessOptions, Rule, UniqueOptions, note_without_bands};
 
 /// Where the parts of a document are found.
 #[derive(Debug, Args)]

@@ -7,22 +7,24 @@ use clap::Args;
 use serde::Serialize;
 use simdb::{Change, DocId, Document, Fingerprint, Outcome};
 
+use crate::console::duplicate::{Alike, DuplicateOf};
 use crate::console::{Answer, Output};
-use crate::options::RecipeOptions;
+use crate::options::{RecipeOptions, UniqueOptions};
 
 /// Inserts one document
 ///
 /// Repeating an insert is harmless. If the id is taken by another fingerprint, --replace replaces
-/// that document; otherwise it is an error. With --unique, the document is not inserted if
-/// another lies within the radius; then the exit code is 1. To load many, use simdb-load.
+/// that document; otherwise it is an error. With --unique, the document is not inserted if one is
+/// there that is nearly the same; then the exit code is 1. To load many, use simdb-load.
 ///
 /// --json prints id, fingerprint and outcome (inserted, present, replaced, duplicate), and of a
-/// duplicate duplicate_of and distance.
+/// duplicate duplicate_of and distance, and with --unique similar edit_similarity and jaccard.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli insert news.simdb 17 --text \"The quick brown fox jumps over the lazy dog.\"
-  simdb-cli insert news.simdb 18 --fingerprint 8b1f2c3d4e5f6071 --unique 3")]
+  simdb-cli insert news.simdb 18 --fingerprint 8b1f2c3d4e5f6071 --unique 3
+  simdb-cli insert news.simdb 19 --text \"A quick fox jumped over the lazy dog.\" --unique similar")]
 pub struct Insert {
     /// The database
     database: PathBuf,
@@ -36,17 +38,11 @@ pub struct Insert {
     #[command(flatten)]
     what: What,
 
-    /// Do not insert it if a document lies within this radius
-    #[arg(
-        long,
-        value_name = "RADIUS",
-        value_parser = clap::value_parser!(u32).range(0..=64),
-        conflicts_with = "replace"
-    )]
-    unique: Option<u32>,
+    #[command(flatten)]
+    unique: UniqueOptions,
 
     /// Replace the document that has this id, if there is one
-    #[arg(long)]
+    #[arg(long, conflicts_with = "unique")]
     replace: bool,
 
     /// Print one line of JSON
@@ -73,11 +69,20 @@ struct InsertLine {
     outcome: &'static str,
     duplicate_of: Option<u64>,
     distance: Option<u32>,
+    #[serde(flatten)]
+    alike: Option<Alike>,
 }
 
 impl Insert {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
+        let rule = self.unique.rule()?;
         let database = self.recipe.builder()?.open(&self.database)?;
+        if let Some(rule) = &rule {
+            if rule.needs_texts() && self.what.text.is_none() {
+                bail!("--unique similar compares texts; give the document with --text");
+            }
+            rule.refuse_unkept(&self.database, database.settings())?;
+        }
         let id = DocId(self.id);
         let document = match &self.what {
             What {
@@ -90,45 +95,56 @@ impl Insert {
             _ => bail!("there is nothing to insert"),
         };
         let fingerprint = document.fingerprint;
-        let change = match self.unique {
-            Some(radius) => Change::InsertUnique { document, radius },
+        let change = match rule {
+            Some(rule) => rule.change(document),
             None if self.replace => Change::Upsert(document),
             None => Change::Insert(document),
         };
         let outcomes = database.apply([change])?;
-        let outcome = *outcomes
+        let outcome = outcomes
             .first()
             .ok_or_else(|| anyhow!("the change has no outcome"))?;
-        let (name, nearest) = match outcome {
-            Outcome::Exists { stored } if stored == fingerprint => ("present", None),
+        let duplicate = DuplicateOf::in_outcome(outcome);
+        let name = match *outcome {
+            Outcome::Exists { stored } if stored == fingerprint => "present",
             Outcome::Exists { stored } => {
                 bail!(
                     "document {id} is already stored, with fingerprint {stored}; use another id, \
                      or --replace"
                 );
             }
-            Outcome::Duplicate(nearest) => ("duplicate", Some(nearest)),
-            Outcome::Replaced { .. } => ("replaced", None),
-            _ => ("inserted", None),
+            _ if duplicate.is_some() => "duplicate",
+            Outcome::Replaced { .. } => "replaced",
+            _ => "inserted",
         };
         if self.json {
             output.json(&InsertLine {
                 id: id.0,
                 fingerprint: fingerprint.to_string(),
                 outcome: name,
-                duplicate_of: nearest.map(|nearest| nearest.id.0),
-                distance: nearest.map(|nearest| nearest.distance),
+                duplicate_of: duplicate.map(|duplicate| duplicate.id.0),
+                distance: duplicate.and_then(|duplicate| duplicate.distance),
+                alike: duplicate.and_then(|duplicate| duplicate.alike),
             })?;
         } else {
-            match nearest {
-                None => output.line(format_args!("{name}  {id}  {fingerprint}"))?,
-                Some(nearest) => output.line(format_args!(
-                    "{name}  {id}  {fingerprint}  of {} at distance {}",
-                    nearest.id, nearest.distance
-                ))?,
+            let mut line = format!("{name}  {id}  {fingerprint}");
+            if let Some(DuplicateOf {
+                id,
+                distance,
+                alike,
+            }) = duplicate
+            {
+                line.push_str(&format!("  of {id}"));
+                if let Some(distance) = distance {
+                    line.push_str(&format!(" at distance {distance}"));
+                }
+                if let Some(alike) = alike {
+                    line.push_str(&format!(", {alike}"));
+                }
             }
+            output.line(line)?;
         }
-        Ok(if nearest.is_some() {
+        Ok(if duplicate.is_some() {
             Answer::No
         } else {
             Answer::Yes

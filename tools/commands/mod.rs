@@ -16,6 +16,7 @@ mod query;
 mod query_batch;
 mod query_file;
 mod query_search;
+mod query_similar;
 mod recipe;
 mod recipe_cases;
 mod recipe_test;

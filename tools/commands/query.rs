@@ -9,9 +9,10 @@ use simdb::Fingerprint;
 use super::query_batch;
 use super::query_file::{self, QueryFormat};
 use super::query_search::Searcher;
+use super::query_similar::{Candidates, TextSearcher};
 use super::{not_stored, open_to_read};
 use crate::console::{Answer, Output};
-use crate::options::RecipeOptions;
+use crate::options::{LikenessOptions, RecipeOptions};
 
 /// Finds documents whose fingerprints lie near: all within a radius, or the nearest
 ///
@@ -19,18 +20,32 @@ use crate::options::RecipeOptions;
 /// for by --id is not among its own matches. A text that says too little (too short, or one phrase
 /// over and over) has no matches.
 ///
+/// With --similar, documents are found whose texts are like that of the query, however many bits
+/// their fingerprints differ in: those that share a part with it, or are near, are compared with it
+/// by --edit-similarity and --jaccard, either of which is enough. With --verify only documents
+/// within the radius are compared, of very many the nearest 4,096. Both need a database that keeps
+/// texts, and a query that is a text, a document with a text, or a file of lines with "text". The
+/// most alike come first, those with the same wording before all others.
+///
 /// Columns: distance in bits, id, fingerprint, and the text if the database keeps texts (`-` if
 /// this one has none); with --file, the number of the query comes first: queries count from 0, and
 /// blank lines, which are skipped, do not, so query n need not be line n + 1. --json prints
 /// one line for each query, in the order of the queries, even if nothing matches:
 /// {"query":0,"fingerprint":"...","reliable":true,"matches":[{"id":1,"fingerprint":"...",
 /// "distance":2,"text":null}]}. The exit code is 1 if no query has a match.
+///
+/// With --similar and --verify the columns are distance, id, score (the larger of the two that
+/// follow), edit similarity (`-` for very long texts), Jaccard index, text; and each match of
+/// --json has "edit_similarity", "jaccard" and "same_wording" (the same but for case, width,
+/// punctuation and white space) too.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli query news.simdb --text \"The quick brown fox jumps over the lazy dog.\"
   simdb-cli query news.simdb --fingerprint 8b1f2c3d4e5f6071 --radius 6 --limit 10
   simdb-cli query news.simdb --id 17 --nearest 5
+  simdb-cli query news.simdb --text \"A quick fox jumped over the lazy dog.\" --similar
+  simdb-cli query news.simdb --id 17 --radius 12 --verify --jaccard 0.7
   simdb-cli query news.simdb --file articles.jsonl.gz --json > matches.jsonl")]
 pub struct Query {
     /// The database
@@ -43,6 +58,9 @@ pub struct Query {
     what: What,
 
     /// The most bits in which a match differs [default: 3, or 64 with --nearest]
+    ///
+    /// With --similar, how near fingerprints must be to be looked at, beside documents that share
+    /// a part; 12 by default in a database that was created without --similar.
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=64))]
     radius: Option<u32>,
 
@@ -53,6 +71,17 @@ pub struct Query {
     /// The N nearest documents, however far; with --radius, no farther than that
     #[arg(long, value_name = "N")]
     nearest: Option<usize>,
+
+    /// Find texts that are like the text of the query, edited ones and short ones too
+    #[arg(long, conflicts_with_all = ["nearest", "fingerprint"])]
+    similar: bool,
+
+    /// Of the documents within the radius, show those whose texts are like that of the query
+    #[arg(long, conflicts_with_all = ["nearest", "fingerprint", "similar"])]
+    verify: bool,
+
+    #[command(flatten)]
+    likeness: LikenessOptions,
 
     /// How the queries of --file are written [default: raw for .raw, otherwise jsonl]
     #[arg(long, value_enum, requires = "file")]
@@ -88,8 +117,23 @@ const STRICT_RADIUS: u32 = 3;
 
 impl Query {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
+        let candidates = self.candidates()?;
         let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
+        if let Some(candidates) = candidates {
+            return self.ask_for_texts(
+                &TextSearcher {
+                    database: &database,
+                    snapshot: &snapshot,
+                    candidates,
+                    likeness: &self.likeness,
+                    most: self.limit.unwrap_or(usize::MAX),
+                    json: self.json,
+                    is_numbered: self.what.file.is_some(),
+                },
+                output,
+            );
+        }
         let searcher = Searcher {
             database: &database,
             snapshot: &snapshot,
@@ -125,6 +169,49 @@ impl Query {
                 None => Ok(not_stored(*id)),
             },
             _ => bail!("there is nothing to ask for"),
+        }
+    }
+
+    /// Where texts are looked for, if texts are.
+    fn candidates(&self) -> Result<Option<Candidates>> {
+        let candidates = match (self.similar, self.verify) {
+            (true, _) => Candidates::Similar {
+                radius: self.radius,
+            },
+            (false, true) => Candidates::Within {
+                radius: self.radius.unwrap_or(STRICT_RADIUS),
+            },
+            (false, false) if self.likeness.is_given() => {
+                bail!(
+                    "--edit-similarity and --jaccard say when texts are alike: they need --similar \
+                     or --verify"
+                )
+            }
+            (false, false) => return Ok(None),
+        };
+        Ok(Some(candidates))
+    }
+
+    fn ask_for_texts(&self, searcher: &TextSearcher<'_>, output: &mut Output) -> Result<Answer> {
+        searcher.check()?;
+        match &self.what {
+            What {
+                file: Some(file), ..
+            } => {
+                let format = self.format.unwrap_or_else(|| query_file::format_of(file));
+                if format == QueryFormat::Raw {
+                    bail!(
+                        "raw queries are fingerprints, and only texts can be compared: {}",
+                        file.display()
+                    );
+                }
+                searcher.ask_all(query_file::Queries::open_texts(file)?, output)
+            }
+            What {
+                text: Some(text), ..
+            } => searcher.ask_text(text, output),
+            What { id: Some(id), .. } => searcher.ask_document((*id).into(), output),
+            _ => bail!("a fingerprint cannot be compared with texts; ask for a text"),
         }
     }
 }

@@ -36,7 +36,12 @@ pub enum Asked {
 /// The queries of a file. The first bad one is an error that names its place.
 pub enum Queries {
     /// JSON Lines.
-    Jsonl { name: String, lines: LineReader },
+    Jsonl {
+        name: String,
+        lines: LineReader,
+        /// Whether each must be a text, beside whatever fingerprint.
+        are_texts: bool,
+    },
     /// Raw fingerprints.
     Raw { input: Opened, offset_bytes: u64 },
 }
@@ -57,11 +62,22 @@ impl Queries {
             QueryFormat::Jsonl => Self::Jsonl {
                 name: input.name.clone(),
                 lines: LineReader::new(input, MAX_LINE_BYTES)?,
+                are_texts: false,
             },
             QueryFormat::Raw => Self::Raw {
                 input,
                 offset_bytes: 0,
             },
+        })
+    }
+
+    /// Opens a file of queries in JSON Lines each of which must be a text; `-` is standard input.
+    pub fn open_texts(path: &Path) -> Result<Self> {
+        let input = Source::new(path)?.open(&Default::default())?;
+        Ok(Self::Jsonl {
+            name: input.name.clone(),
+            lines: LineReader::new(input, MAX_LINE_BYTES)?,
+            are_texts: true,
         })
     }
 
@@ -85,7 +101,11 @@ impl Queries {
 
     fn next(&mut self) -> Result<Option<Asked>> {
         match self {
-            Self::Jsonl { name, lines } => next_line(name, lines),
+            Self::Jsonl {
+                name,
+                lines,
+                are_texts,
+            } => next_line(name, lines, *are_texts),
             Self::Raw {
                 input,
                 offset_bytes,
@@ -94,14 +114,14 @@ impl Queries {
     }
 }
 
-fn next_line(name: &str, lines: &mut LineReader) -> Result<Option<Asked>> {
+fn next_line(name: &str, lines: &mut LineReader, is_text: bool) -> Result<Option<Asked>> {
     while let Some((number, line)) = lines.next()? {
         let bytes = match line {
             Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
             Line::Whole(bytes) => Ok(bytes),
             Line::TooLong => Err(line_too_long()),
         };
-        return match bytes.and_then(utf8).and_then(parse) {
+        return match bytes.and_then(utf8).and_then(|line| parse(line, is_text)) {
             Ok(asked) => Ok(Some(asked)),
             Err(reason) => bail!("{name}:{number}: {reason}"),
         };
@@ -110,8 +130,8 @@ fn next_line(name: &str, lines: &mut LineReader) -> Result<Option<Asked>> {
 }
 
 /// Reads a query. What `simdb-cli get --json` prints is one: a document with both asks for its
-/// fingerprint.
-fn parse(line: &str) -> Result<Asked, String> {
+/// fingerprint, unless it must be a text.
+fn parse(line: &str, is_text: bool) -> Result<Asked, String> {
     let mut fields = Fields {
         id: "id".to_owned(),
         text: Some("text".to_owned()),
@@ -119,7 +139,10 @@ fn parse(line: &str) -> Result<Asked, String> {
         time: None,
     };
     let parts = jsonl::parse(line, &fields)?;
-    if parts.fingerprint.is_some() {
+    if is_text && parts.text.is_none() {
+        return Err("there is no field \"text\", and only texts can be compared".to_owned());
+    }
+    if parts.fingerprint.is_some() && !is_text {
         fields.text = None;
     } else if parts.text.is_some() {
         fields.fingerprint = None;
@@ -160,12 +183,18 @@ mod tests {
 
     #[test]
     fn a_query_is_a_text_or_a_fingerprint() {
-        assert!(matches!(parse(r#"{"text":"a"}"#), Ok(Asked::Text(text)) if text == "a"));
-        let both =
-            parse(r#"{"id":1,"fingerprint":"00000000000000ff","reliable":true,"text":null}"#);
+        assert!(matches!(parse(r#"{"text":"a"}"#, false), Ok(Asked::Text(text)) if text == "a"));
+        let both = parse(
+            r#"{"id":1,"fingerprint":"00000000000000ff","reliable":true,"text":null}"#,
+            false,
+        );
         assert!(matches!(both, Ok(Asked::Fingerprint(f, true)) if f.bits() == 0xff));
-        assert!(parse("{}").is_err_and(|reason| reason.contains("neither")));
-        assert!(parse(r#"{"fingerprint":"ff"}"#).is_err());
-        assert!(parse(r#"{"text":7}"#).is_err());
+        assert!(parse("{}", false).is_err_and(|reason| reason.contains("neither")));
+        assert!(parse(r#"{"fingerprint":"ff"}"#, false).is_err());
+        assert!(parse(r#"{"text":7}"#, false).is_err());
+        let both = r#"{"fingerprint":"00000000000000ff","text":"a"}"#;
+        assert!(matches!(parse(both, true), Ok(Asked::Text(text)) if text == "a"));
+        let reason = parse(r#"{"fingerprint":"00000000000000ff"}"#, true).unwrap_err();
+        assert!(reason.contains("only texts can be compared"));
     }
 }

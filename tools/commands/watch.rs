@@ -22,7 +22,7 @@ use super::watch_documents::{Documents, Ids};
 use super::watch_lines::{self, Event, Room};
 use crate::console::interrupt::Interrupt;
 use crate::console::{Answer, Output, OutputClosed, counted, grouped, note};
-use crate::options::{FieldNames, NewDatabase, OnError, with_settings};
+use crate::options::{FieldNames, NewDatabase, OnError, Rule, UniqueOptions, with_settings};
 
 /// Stores lines as they come, and says of each whether it is new
 ///
@@ -31,8 +31,9 @@ use crate::options::{FieldNames, NewDatabase, OnError, with_settings};
 /// at a time when many come. Blank lines are skipped, but counted.
 ///
 /// A line of the answer has line (counted from 1), id, fingerprint, reliable (false for a text that
-/// says too little: it is stored, and never a duplicate) and verdict: new: it is stored. duplicate:
-/// with --unique, because document `of` lies at this `distance`; it is not stored. exists: the id
+/// says too little: no radius reaches it) and verdict: new: it is stored. duplicate:
+/// with --unique, because document `of` lies at this `distance`, and of --unique similar has so much
+/// in common with it (`edit_similarity`, `jaccard`); it is not stored. exists: the id
 /// is taken, so it is not stored; `stored` is the fingerprint there, and `repeated` says whether it
 /// is the same one. rejected: it is no document; `error` says why. What is not known is null.
 ///
@@ -48,18 +49,14 @@ use crate::options::{FieldNames, NewDatabase, OnError, with_settings};
 #[command(after_help = "\
 Examples:
   simdb-cli watch news.simdb --text body --time posted --assign-ids < news.jsonl
-  tail -F posts.jsonl | simdb-cli watch posts.simdb --create --retention 2d --unique 3")]
+  tail -F posts.jsonl | simdb-cli watch posts.simdb --create --retention 2d --unique 3
+  tail -F posts.jsonl | simdb-cli watch posts.simdb --create --retention 2d --unique similar")]
 pub struct Watch {
     /// The database
     database: PathBuf,
 
-    /// Do not store a document if another lies within this radius
-    #[arg(
-        long,
-        value_name = "RADIUS",
-        value_parser = clap::value_parser!(u32).range(0..=64)
-    )]
-    unique: Option<u32>,
+    #[command(flatten)]
+    unique: UniqueOptions,
 
     /// What to do about a line that is no document, or whose id is taken by another fingerprint
     ///
@@ -108,7 +105,11 @@ impl Watch {
         let interrupt = Interrupt::listen_and(wake.clone())?;
         let fields = self.fields.fields()?;
         self.new.check()?;
-        let database = self.open()?;
+        let rule = self.unique.rule()?;
+        if let Some(rule) = &rule {
+            rule.refuse_textless(&self.fields)?;
+        }
+        let database = self.open(rule)?;
         // A database that takes no changes says so before anything comes.
         database.flush()?;
         // Nor does the first line wait for a dictionary.
@@ -118,7 +119,7 @@ impl Watch {
         let mut documents = Documents {
             database: &database,
             fields,
-            unique: self.unique,
+            rule,
             ids: self.ids(&database)?,
             on_error: self.on_error,
         };
@@ -166,7 +167,7 @@ impl Watch {
         }
     }
 
-    fn open(&self) -> Result<Database> {
+    fn open(&self, rule: Option<Rule>) -> Result<Database> {
         let path = &self.database;
         let mut builder = Database::builder();
         if let Some(recipe) = self.new.recipe()? {
@@ -176,10 +177,17 @@ impl Watch {
             Ok(database) => {
                 self.new.refuse_other(path, database.settings())?;
                 self.fields.refuse_unkept(database.settings())?;
+                if let Some(rule) = rule {
+                    rule.refuse_unkept(path, database.settings())?;
+                }
                 Ok(database)
             }
             Err(Error::NotFound { .. }) if self.create => {
                 let settings = self.new.settings(&self.fields)?;
+                let settings = match rule {
+                    Some(rule) => rule.settings(settings),
+                    None => settings,
+                };
                 self.fields.refuse_unkept(&settings)?;
                 Ok(with_settings(Database::builder(), &settings).create(path)?)
             }

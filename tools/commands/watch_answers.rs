@@ -9,6 +9,7 @@ use simdb::{Fingerprint, Outcome};
 use super::watch_documents::{Entry, Group, given_up};
 use super::watch_lines::Room;
 use crate::console::Output;
+use crate::console::duplicate::{Alike, DuplicateOf};
 use crate::options::OnError;
 
 /// How many lines there were of each fate.
@@ -34,9 +35,19 @@ struct AnswerLine<'a> {
 #[serde(tag = "verdict", rename_all = "lowercase")]
 enum Verdict<'a> {
     New,
-    Duplicate { of: u64, distance: u32 },
-    Exists { stored: String, repeated: bool },
-    Rejected { error: &'a str },
+    Duplicate {
+        of: u64,
+        distance: Option<u32>,
+        #[serde(flatten)]
+        alike: Option<Alike>,
+    },
+    Exists {
+        stored: String,
+        repeated: bool,
+    },
+    Rejected {
+        error: &'a str,
+    },
 }
 
 /// Answers lines.
@@ -122,15 +133,16 @@ impl Answers<'_> {
     ) -> Result<Option<Error>> {
         let id = entry.id.unwrap_or_default();
         let mut conflict = None;
-        let (count, verdict) = match outcome {
-            Outcome::Duplicate(nearest) => (
+        let (count, verdict) = match (DuplicateOf::in_outcome(&outcome), outcome) {
+            (Some(duplicate), _) => (
                 &mut self.tally.duplicates,
                 Verdict::Duplicate {
-                    of: nearest.id.0,
-                    distance: nearest.distance,
+                    of: duplicate.id.0,
+                    distance: duplicate.distance,
+                    alike: duplicate.alike,
                 },
             ),
-            Outcome::Exists { stored } => {
+            (None, Outcome::Exists { stored }) => {
                 let repeated = stored == fingerprint;
                 if !repeated {
                     let reason =

@@ -11,7 +11,7 @@ use simdb::{Change, Database, DocId, Document, Fingerprint, Ticket};
 use super::watch_lines::{Event, Line};
 use crate::console::interrupt::Interrupt;
 use crate::formats::{Fields, id_of, jsonl, utf8};
-use crate::options::OnError;
+use crate::options::{OnError, Rule};
 
 /// The most lines that are handed over together. While they are committed the next are made
 /// documents, so this is a part of what may be on its way.
@@ -43,8 +43,8 @@ pub(super) struct Group {
 pub(super) struct Documents<'d> {
     pub(super) database: &'d Database,
     pub(super) fields: Fields,
-    /// The radius within which a document is not stored.
-    pub(super) unique: Option<u32>,
+    /// When a document is not stored, unless all are.
+    pub(super) rule: Option<Rule>,
     /// The id of the next line without one, if such lines are given ids.
     pub(super) ids: Option<Ids>,
     pub(super) on_error: OnError,
@@ -193,7 +193,11 @@ impl Documents<'_> {
         let document = content.and_then(|content| {
             let fingerprinter = self.database.fingerprinter();
             let document = content.into_document(id.unwrap_or_default(), fingerprinter);
-            document.map_err(|error| error.to_string())
+            let document = document.map_err(|error| error.to_string())?;
+            match self.rule {
+                Some(rule) => rule.refuse_without_text(document),
+                None => Ok(document),
+            }
         });
         Parsed {
             number,
@@ -227,8 +231,8 @@ impl Documents<'_> {
             Ok(document) => {
                 let made = Ok((document.fingerprint, document.reliable));
                 let entry = entry(Some(document.id), made);
-                let change = match self.unique {
-                    Some(radius) => Change::InsertUnique { document, radius },
+                let change = match self.rule {
+                    Some(rule) => rule.change(document),
                     None => Change::Insert(document),
                 };
                 (entry, Some(change))

@@ -7,11 +7,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use simdb::{Builder, DocId, Document, Fingerprint, Match};
+use simdb::{Builder, DocId, Document, Fingerprint};
 
 use super::ledger::Input;
 use super::options::Options;
 use super::report::ReportFile;
+use crate::console::duplicate::{Alike, DuplicateOf};
 use crate::console::table::{Align, Table, columns, one_line};
 use crate::console::{Output, counted};
 
@@ -23,7 +24,7 @@ pub struct Duplicate {
     /// Its fingerprint.
     pub fingerprint: Fingerprint,
     /// What it is a near-duplicate of.
-    pub nearest: Match,
+    pub of: DuplicateOf,
     /// Its text, if that is to be reported.
     pub text: Option<String>,
 }
@@ -34,7 +35,9 @@ struct DuplicateLine<'d> {
     id: u64,
     fingerprint: String,
     duplicate_of: u64,
-    distance: u32,
+    distance: Option<u32>,
+    #[serde(flatten)]
+    alike: Option<Alike>,
     file: &'d str,
     line: Option<u64>,
     byte: Option<u64>,
@@ -88,8 +91,9 @@ impl Duplicates {
             file.line(&DuplicateLine {
                 id: duplicate.id.0,
                 fingerprint: duplicate.fingerprint.to_string(),
-                duplicate_of: duplicate.nearest.id.0,
-                distance: duplicate.nearest.distance,
+                duplicate_of: duplicate.of.id.0,
+                distance: duplicate.of.distance,
+                alike: duplicate.of.alike,
                 file: input.source.name(),
                 line: input.line(number),
                 byte: input.byte(number),
@@ -99,7 +103,7 @@ impl Duplicates {
         self.count += 1;
         if self.shown_most > 0 {
             let text = duplicate.text.map(|text| one_line(&text, SHOWN_COLUMNS));
-            let key = (Reverse(duplicate.nearest.distance), self.count);
+            let key = (Reverse(duplicate.of.unlikeness()), self.count);
             self.shown.insert(key, Duplicate { text, ..duplicate });
             if self.shown.len() > self.shown_most {
                 self.shown.pop_last();
@@ -121,12 +125,11 @@ impl Duplicates {
         let shown = self.shown.len() as u64;
         let snapshot = builder.open_read_only(database)?.snapshot()?;
         for duplicate in self.shown.into_values() {
-            let Match { id, distance, .. } = duplicate.nearest;
-            let bits = if distance == 1 { "bit" } else { "bits" };
+            let DuplicateOf { id, .. } = duplicate.of;
             let kept = snapshot.get(id)?.and_then(|document| document.text);
             let kept = kept.map(|text| one_line(&text, SHOWN_COLUMNS));
             let (kept, dropped) = where_they_differ(kept, duplicate.text, text_columns());
-            output.line(format_args!("{distance} {bits} apart"))?;
+            output.line(duplicate.of)?;
             let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
             table.row(["  kept".to_owned(), id.to_string(), kept]);
             table.row(["  dropped".to_owned(), duplicate.id.to_string(), dropped]);

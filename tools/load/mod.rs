@@ -34,7 +34,7 @@ use crate::console::progress::Progress;
 use crate::console::{Answer, Output};
 use crate::formats::Format;
 use crate::formats::input::Source;
-use crate::options::{created_without, with_settings};
+use crate::options::{Rule, created_without, with_settings};
 
 /// Loads what the options say.
 pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
@@ -43,9 +43,17 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
     let interrupt = Interrupt::listen()?;
     let inputs = inputs(options)?;
     clashes::check(options, &inputs)?;
-    let target = Target::open(options)?;
+    let rule = options.unique.rule()?;
+    if let Some(rule) = &rule {
+        rule.refuse_textless(&options.fields)?;
+        refuse_raw(rule, &inputs)?;
+    }
+    let target = Target::open(options, rule)?;
     let settings = target.settings();
     options.fields.refuse_unkept(&settings)?;
+    if let Some(rule) = &rule {
+        rule.refuse_unkept(&options.database, &settings)?;
+    }
     let total_bytes = inputs.iter().map(|input| input.source.size_bytes()).sum();
     let mut load = Load {
         pipeline: Pipeline::start(
@@ -56,7 +64,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
                 fingerprinter: Fingerprinter::new(settings.recipe.clone()),
                 threads: options.threads(),
                 // A report of duplicates shows texts even if the database does not keep them.
-                keep_texts: settings.keep_texts || options.unique.is_some(),
+                keep_texts: settings.keep_texts || rule.is_some(),
             },
             interrupt.clone(),
         )?,
@@ -66,9 +74,9 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
         interrupt,
     };
     load.bar.set_prefix("reading");
-    let outcome = match options.unique {
+    let outcome = match rule {
         None => bulk::load(target, options, &mut load).map(|()| None),
-        Some(radius) => unique::load(target, options, radius, &mut load).map(Some),
+        Some(rule) => unique::load(target, options, rule, &mut load).map(Some),
     };
     load.bar.finish_and_clear();
     let duplicates = outcome?;
@@ -141,6 +149,17 @@ fn inputs(options: &Options) -> Result<Vec<Input>> {
     Ok(inputs)
 }
 
+/// Refuses inputs without texts where texts are compared.
+fn refuse_raw(rule: &Rule, inputs: &[Input]) -> Result<()> {
+    match inputs.iter().find(|input| input.format == Format::Raw) {
+        Some(input) if rule.needs_texts() => bail!(
+            "--unique similar compares texts, and raw pairs have none: {}",
+            input.source.name()
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// The database that is loaded into.
 enum Target {
     /// It is there, and open.
@@ -150,7 +169,7 @@ enum Target {
 }
 
 impl Target {
-    fn open(options: &Options) -> Result<Self> {
+    fn open(options: &Options, rule: Option<Rule>) -> Result<Self> {
         let path = &options.database;
         if !path
             .try_exists()
@@ -164,9 +183,13 @@ impl Target {
                     folder.display()
                 );
             }
-            return Ok(Self::New(Settings {
+            let settings = Settings {
                 frozen: options.frozen,
                 ..options.new.settings(&options.fields)?
+            };
+            return Ok(Self::New(match rule {
+                Some(rule) => rule.settings(settings),
+                None => settings,
             }));
         }
         let mut builder = cached(options.memory);

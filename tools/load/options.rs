@@ -9,7 +9,7 @@ use super::report::is_stdout;
 use crate::console::parse_size;
 use crate::console::progress::Progress;
 use crate::formats::Format;
-use crate::options::{FieldNames, NewDatabase, OnError};
+use crate::options::{FieldNames, NewDatabase, OnError, UniqueOptions};
 
 /// The least memory a load is given.
 pub const LEAST_MEMORY_BYTES: u64 = 64 << 20;
@@ -48,15 +48,8 @@ pub struct Options {
     #[arg(long, value_name = "ID", default_value_t = 1, help_heading = "Input")]
     pub first_id: u64,
 
-    /// Keep only the first, in the order of the input, of documents whose fingerprints differ in
-    /// at most this many bits; also drop those so close to one in the database
-    #[arg(
-        long,
-        value_name = "RADIUS",
-        value_parser = clap::value_parser!(u32).range(0..=64),
-        help_heading = "Duplicates"
-    )]
-    pub unique: Option<u32>,
+    #[command(flatten)]
+    pub unique: UniqueOptions,
 
     /// Write each document dropped by --unique to this file as a line of JSON; `-` is standard
     /// output
@@ -168,6 +161,7 @@ Examples:
   simdb-load news.simdb news.jsonl.gz
   simdb-load news.simdb more.csv --id nr --text body --on-error skip --rejects bad.jsonl
   simdb-load quotes.simdb quotes.jsonl --keep-texts --unique 3 --show-duplicates
+  simdb-load quotes.simdb quotes.jsonl --unique similar --duplicates dropped.jsonl
   simdb-load posts.simdb posts.jsonl --time posted --retention 2d
   zcat big.jsonl.gz | simdb-load big.simdb - --memory 8GiB --json
 ";
@@ -188,10 +182,11 @@ Summary (--json): read = inserted + duplicates + present + rejected
   rejected              records left out by --on-error skip
   present               documents that were there already, id and fingerprint alike
   unreliable            documents read whose text says too little: too short, or one phrase over
-                        and over; they are stored, and never a match or a duplicate
+                        and over; no radius reaches them, and --unique similar drops their equals
   seconds, documents_per_second, file_bytes
 
-Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, text
+Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, text, and with
+                        --unique similar edit_similarity (null for very long texts) and jaccard
 Lines of --rejects:     file, line, byte, id, reason
   Both files appear, or replace those of their names, when the load has succeeded.
   line counts from 1; raw inputs have the offset of the record in byte instead; what is not

@@ -9,6 +9,7 @@ use super::ledger::Counts;
 use super::options::Options;
 use crate::console::table::{Align, Table};
 use crate::console::{Output, grouped, note, size};
+use crate::options::Rule;
 
 /// The line of JSON. `read` = `inserted` + `duplicates` + `present` + `rejected`.
 #[derive(Serialize)]
@@ -51,7 +52,7 @@ pub fn print(
     if options.json {
         return output.json(&summary);
     }
-    for line in table(options, &summary).lines() {
+    for line in table(options, options.unique.rule()?, &summary).lines() {
         if options.streams_to_stdout() {
             note(line);
         } else {
@@ -61,15 +62,20 @@ pub fn print(
     Ok(())
 }
 
-fn table(options: &Options, summary: &Summary) -> Table {
+fn table(options: &Options, rule: Option<Rule>, summary: &Summary) -> Table {
     let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
     let mut count = |name: &str, number: u64, remark: &str| {
         table.row([name.to_owned(), grouped(number), remark.to_owned()]);
     };
     count("read", summary.read, "");
     count("inserted", summary.inserted, "");
-    if let Some(radius) = options.unique {
-        let remark = format!("dropped: within radius {radius} of a document that is kept");
+    let why_dropped = rule.map(|rule| match rule {
+        Rule::Within(radius) => {
+            format!("dropped: within radius {radius} of a document that is kept")
+        }
+        Rule::Similar(_) => "dropped: like the text of a document that is kept".to_owned(),
+    });
+    if let Some(remark) = why_dropped {
         count("duplicates", summary.duplicates, &remark);
     }
     if summary.rejected > 0 {
@@ -90,7 +96,7 @@ fn table(options: &Options, summary: &Summary) -> Table {
         count(
             "unreliable",
             summary.unreliable,
-            "say too little to match anything",
+            "say too little: no fingerprint is near theirs",
         );
     }
     table.row([

@@ -16,21 +16,28 @@ use super::duplicates::{Duplicate, Duplicates};
 use super::options::Options;
 use super::pipeline::Entry;
 use super::{Load, Target, builder_of, half_of};
+use crate::console::duplicate::DuplicateOf;
 use crate::console::files::{folder_of, persist_new};
 use crate::console::interrupt::interrupted;
+use crate::formats::Reject;
+use crate::options::Rule;
 
 /// The most documents applied at a time; an interruption waits for no more.
 const APPLY_DOCUMENTS: usize = 1 << 18;
 
+/// What a document with bands takes beside its text while it is applied: its keys, those by which
+/// others of the same batch find it, and their changes in the table.
+const SIMILAR_BYTES: usize = 8 << 10;
+
 /// What temporary folders are called, so that whoever finds one after a power cut knows.
 const TEMPORARY_PREFIX: &str = ".simdb-load-";
 
-/// Loads what comes out of the pipeline, unless it lies within the radius of what is there.
-pub fn load(target: Target, options: &Options, radius: u32, load: &mut Load) -> Result<Duplicates> {
+/// Loads what comes out of the pipeline, unless it is a duplicate of what is there.
+pub fn load(target: Target, options: &Options, rule: Rule, load: &mut Load) -> Result<Duplicates> {
     let mut duplicates = Duplicates::new(options)?;
     let outcome = match target {
-        Target::Existing(database) => apply_all(&database, options, radius, load, &mut duplicates),
-        Target::New(settings) => create(&settings, options, radius, load, &mut duplicates),
+        Target::Existing(database) => apply_all(&database, options, rule, load, &mut duplicates),
+        Target::New(settings) => create(&settings, options, rule, load, &mut duplicates),
     };
     outcome?;
     duplicates.finish()?;
@@ -41,7 +48,7 @@ pub fn load(target: Target, options: &Options, radius: u32, load: &mut Load) -> 
 fn create(
     settings: &Settings,
     options: &Options,
-    radius: u32,
+    rule: Rule,
     load: &mut Load,
     duplicates: &mut Duplicates,
 ) -> Result<()> {
@@ -60,7 +67,7 @@ fn create(
     let database = builder_of(&growing, options.memory)
         .create(&path)
         .map_err(|error| not_created(error.into(), target))?;
-    apply_all(&database, options, radius, load, duplicates)
+    apply_all(&database, options, rule, load, duplicates)
         .map_err(|error| not_created(error, target))?;
     if settings.frozen {
         return freeze(&database, settings, options, load);
@@ -128,7 +135,7 @@ fn not_created(error: anyhow::Error, target: &Path) -> anyhow::Error {
 fn apply_all(
     database: &Database,
     options: &Options,
-    radius: u32,
+    rule: Rule,
     load: &mut Load,
     duplicates: &mut Duplicates,
 ) -> Result<()> {
@@ -141,7 +148,17 @@ fn apply_all(
             load.ledger.counts.read += 1;
             match entry {
                 Entry::Reject(reject) => load.ledger.reject(batch.input, &reject)?,
-                Entry::Document(number, mut document) => {
+                Entry::Document(number, document) => {
+                    let id = document.id;
+                    let mut document = match rule.refuse_without_text(document) {
+                        Ok(document) => document,
+                        Err(reason) => {
+                            let id = Some(id);
+                            load.ledger
+                                .reject(batch.input, &Reject { number, id, reason })?;
+                            continue;
+                        }
+                    };
                     load.ledger.counts.unreliable += u64::from(!document.reliable);
                     let text = duplicates.text_of(&mut document, keep_texts);
                     waiting.push(
@@ -152,7 +169,7 @@ fn apply_all(
                             fingerprint: document.fingerprint,
                             text,
                         },
-                        Change::InsertUnique { document, radius },
+                        rule.change(document),
                     );
                 }
             }
@@ -189,6 +206,9 @@ impl Waiting {
     fn push(&mut self, arrived: Arrived, change: Change) {
         let kept = match &change {
             Change::InsertUnique { document, .. } => document.text.as_ref().map_or(0, String::len),
+            Change::InsertUnlessSimilar { document, .. } => {
+                document.text.as_ref().map_or(0, String::len) + SIMILAR_BYTES
+            }
             _ => 0,
         };
         let shown = arrived.text.as_ref().map_or(0, String::len);
@@ -223,20 +243,19 @@ impl Waiting {
                     load.ledger.counts.present += 1;
                 }
                 Outcome::Exists { stored } => load.ledger.conflict(input, number, id, stored)?,
-                Outcome::Duplicate(nearest) => {
-                    load.ledger.counts.duplicates += 1;
-                    duplicates.push(
-                        Duplicate {
+                outcome => match DuplicateOf::in_outcome(&outcome) {
+                    Some(of) => {
+                        load.ledger.counts.duplicates += 1;
+                        let duplicate = Duplicate {
                             id,
                             fingerprint,
-                            nearest,
+                            of,
                             text,
-                        },
-                        &load.ledger.inputs[input],
-                        number,
-                    )?;
-                }
-                _ => load.ledger.counts.inserted += 1,
+                        };
+                        duplicates.push(duplicate, &load.ledger.inputs[input], number)?;
+                    }
+                    None => load.ledger.counts.inserted += 1,
+                },
             }
         }
         Ok(())

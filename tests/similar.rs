@@ -1,0 +1,766 @@
+//! Texts that are like each other find each other, however they came and wherever they are kept,
+//! and no others do.
+
+use std::sync::Barrier;
+use std::time::{Duration, UNIX_EPOCH};
+
+use common::{SplitMix, assert_sound, builder, copy_open, folder};
+use simdb::measure::{Normaliser, edit_similarity, shingle_jaccard};
+use simdb::{
+    Change, Database, DocId, Document, Error, Fingerprint, Insertion, Likeness, Outcome,
+    Resemblance, Retention, Similar, TextFingerprint,
+};
+
+mod common;
+
+const WORDS: [&str; 64] = [
+    "river", "stone", "window", "market", "yellow", "seven", "captain", "harbour", "letter",
+    "bread", "winter", "silver", "garden", "thunder", "paper", "bridge", "copper", "morning",
+    "engine", "valley", "candle", "doctor", "island", "orange", "ticket", "forest", "hammer",
+    "summer", "lantern", "village", "pepper", "station", "violin", "shadow", "button", "carpet",
+    "desert", "feather", "glacier", "helmet", "insect", "jungle", "kettle", "ladder", "mirror",
+    "needle", "oyster", "pillow", "quarry", "ribbon", "saddle", "temple", "uncle", "velvet",
+    "walnut", "zipper", "anchor", "basket", "cotton", "dragon", "ember", "falcon", "guitar",
+    "hazel",
+];
+const HAN: &str = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结为霜金生丽水玉出昆冈剑号巨阙珠称夜光果珍李柰菜重芥姜海咸河淡鳞潜羽翔龙师火帝鸟官人皇";
+
+/// A text of so many words, or twice as many Han characters.
+fn text(sequence: &mut SplitMix, words: u64) -> String {
+    if sequence.below(3) == 0 {
+        let han: Vec<char> = HAN.chars().collect();
+        let one = |_| han[sequence.below(han.len() as u64) as usize];
+        return (0..2 * words).map(one).collect();
+    }
+    let word = |_| {
+        let word = WORDS[sequence.below(WORDS.len() as u64) as usize];
+        format!("{word}{}", sequence.below(10))
+    };
+    (0..words).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The text with a share of its characters replaced, at seeded places.
+fn edited(sequence: &mut SplitMix, text: &str, per_mille: u64) -> String {
+    let others: Vec<char> = "xyzqkw天海玉金龙鸟".chars().collect();
+    let edit = |c| match sequence.below(1000) < per_mille {
+        true => others[sequence.below(others.len() as u64) as usize],
+        false => c,
+    };
+    text.chars().map(edit).collect()
+}
+
+/// The shingles of characters that bands are made of, for texts of this test: threes of letters
+/// and pairs of Han.
+fn characters_in_common(normaliser: &Normaliser, a: &str, b: &str) -> f64 {
+    let shingles = |text: &str| {
+        let letters: Vec<char> = normaliser.letters(text).chars().collect();
+        let is_han = |c: &char| *c >= '\u{1100}';
+        let length = if letters.len() >= 100 { 5 } else { 3 };
+        let runs = letters.chunk_by(|a, b| is_han(a) == is_han(b));
+        let cut = runs.flat_map(|run| {
+            let length = if is_han(&run[0]) { 2 } else { length };
+            run.windows(length.min(run.len())).map(<[char]>::to_vec)
+        });
+        cut.collect::<std::collections::BTreeSet<_>>()
+    };
+    let (a, b) = (shingles(a), shingles(b));
+    let both = a.intersection(&b).count();
+    both as f64 / (a.len() + b.len() - both).max(1) as f64
+}
+
+fn similar(database: &Database, text: &str) -> Vec<Similar> {
+    database.similar_text(text).unwrap()
+}
+
+fn ids(found: &[Similar]) -> Vec<u64> {
+    found.iter().map(|found| found.id.0).collect()
+}
+
+/// A change that stores a text unless one is there that is like it.
+fn unless_similar(database: &Database, id: u64, text: &str) -> Change {
+    Change::InsertUnlessSimilar {
+        document: database.document(DocId(id), text).unwrap(),
+        likeness: Likeness::default(),
+    }
+}
+
+fn inserts<'t>(
+    database: &Database,
+    texts: impl IntoIterator<Item = (u64, &'t String)>,
+) -> Vec<Change> {
+    let insert =
+        |(id, text): (u64, &String)| Change::Insert(database.document(DocId(id), text).unwrap());
+    texts.into_iter().map(insert).collect()
+}
+
+fn new_database(folder: &tempfile::TempDir) -> Database {
+    let path = folder.path().join("docs.simdb");
+    builder().similar(true).create(path).unwrap()
+}
+
+// ---- what is found ----
+
+#[test]
+fn what_shares_half_is_found_and_all_that_is_found_is_like_the_query() {
+    let folder = folder();
+    let database = new_database(&folder);
+    let mut sequence = SplitMix(1);
+    let texts: Vec<String> = (0..3_000)
+        .map(|_| {
+            let words = 6 + sequence.below(30);
+            text(&mut sequence, words)
+        })
+        .collect();
+    for part in inserts(&database, (0..).zip(&texts)).chunks(1_000) {
+        database.apply(part.to_vec()).unwrap();
+    }
+    let (normaliser, likeness) = (Normaliser::new(), Likeness::default());
+    let snapshot = database.snapshot().unwrap();
+    let (mut planted, mut found_again, mut others) = (0, 0, 0);
+    for (id, text) in (0..).zip(&texts) {
+        let per_mille = 10 + sequence.below(140);
+        let query = edited(&mut sequence, text, per_mille);
+        let found = snapshot
+            .similar(&database.text_query(&query).unwrap())
+            .unwrap();
+        let resemblance = Resemblance::of(&normaliser, &query, text);
+        if resemblance.is_enough(&likeness)
+            && characters_in_common(&normaliser, &query, text) >= 0.5
+        {
+            planted += 1;
+            found_again += usize::from(ids(&found).contains(&id));
+        }
+        for found in &found {
+            let stored = &texts[found.id.0 as usize];
+            let measured = Resemblance::of(&normaliser, &query, stored);
+            assert!(measured.is_enough(&likeness), "{query} / {stored}");
+            assert_eq!(found.resemblance.jaccard, measured.jaccard);
+            assert_eq!(found.resemblance.same_wording, measured.same_wording);
+            let known = found.resemblance.edit_similarity;
+            assert!(known.is_none() || known == measured.edit_similarity);
+            others += usize::from(found.id.0 != id);
+        }
+        assert!(found.is_sorted_by(|a, b| {
+            let key = |found: &Similar| {
+                let resemblance = found.resemblance;
+                (!resemblance.same_wording, -resemblance.score(), found.id)
+            };
+            key(a) <= key(b)
+        }));
+    }
+    assert!(planted > 1_000, "{planted}");
+    assert!(
+        found_again * 100 >= planted * 98,
+        "{found_again} of {planted}"
+    );
+    // Texts of seeded words are not like each other.
+    assert!(others < 30, "{others}");
+}
+
+#[test]
+fn the_same_wording_is_always_found_and_first() {
+    let folder = folder();
+    let database = new_database(&folder);
+    let mut sequence = SplitMix(2);
+    let mut texts: Vec<String> = (0..300)
+        .map(|_| {
+            let words = 1 + sequence.below(20);
+            text(&mut sequence, words)
+        })
+        .collect();
+    let near: Vec<String> = texts
+        .iter()
+        .map(|text| edited(&mut sequence, text, 60))
+        .collect();
+    // The edited ones have the smaller ids.
+    texts.extend(["好", "13800138000", "👍", "。", ""].map(str::to_owned));
+    let numbered = (0..).zip(&near).chain((1_000..).zip(&texts));
+    database.apply(inserts(&database, numbered)).unwrap();
+    for (id, text) in (1_000..).zip(&texts) {
+        for query in [text.clone(), text.to_uppercase()] {
+            let found = similar(&database, &query);
+            assert!(found[0].resemblance.same_wording, "{query}");
+            let of_same: Vec<u64> = found
+                .iter()
+                .filter(|found| found.resemblance.same_wording)
+                .map(|found| found.id.0)
+                .collect();
+            assert!(of_same.contains(&id), "{query}");
+        }
+        let dressed = format!("«{}»!", text.replace(' ', ",  "));
+        if text.chars().any(char::is_alphanumeric) {
+            let found = similar(&database, &dressed);
+            assert!(found[0].resemblance.same_wording, "{dressed}");
+        }
+    }
+}
+
+// ---- texts that say too little ----
+
+/// Texts that say too little, no two alike even without their case and punctuation.
+fn saying_too_little() -> Vec<(&'static str, Vec<String>)> {
+    let many = |one: &dyn Fn(u64) -> String| (0..500).map(one).collect();
+    vec![
+        (
+            "one word",
+            many(&|i| format!("Internationalisierung{}", to_letters(i))),
+        ),
+        ("digits", many(&|i| format!("{}", 13_800_138_000 + i))),
+        (
+            "dates",
+            many(&|i| format!("2026-{:02}-{:02} 10:{:02}", i % 12, i % 28, i / 12)),
+        ),
+        ("punctuation", many(&|i| "!?".repeat(i as usize + 1))),
+        ("emoji", many(&|i| "👍🎉".repeat(i as usize + 1))),
+        (
+            "a word repeated",
+            (1..100)
+                .map(|i| vec!["hello"; i].join(" "))
+                .chain((1..80).map(|i| "哈".repeat(i)))
+                .filter(|text| text.len() <= 240)
+                .collect(),
+        ),
+        (
+            "empty",
+            vec![String::new(), " ".to_owned(), "\t\n".to_owned()],
+        ),
+    ]
+}
+
+fn to_letters(number: u64) -> String {
+    let letter = |i: u32| char::from(b'a' + (number / 26_u64.pow(i) % 26) as u8);
+    (0..2).map(letter).collect()
+}
+
+#[test]
+fn texts_that_say_too_little_are_like_their_equals_only() {
+    for (kind, texts) in saying_too_little() {
+        let folder = folder();
+        let database = new_database(&folder);
+        let numbered = (0..).zip(&texts);
+        let changes: Vec<Change> = numbered
+            .map(|(id, text)| unless_similar(&database, id, text))
+            .collect();
+        let half = changes.len() / 2;
+        for part in [&changes[..half], &changes[half..]] {
+            for outcome in database.apply(part.to_vec()).unwrap() {
+                assert_eq!(outcome, Outcome::Inserted, "{kind}");
+            }
+        }
+        assert_eq!(database.len().unwrap(), texts.len() as u64, "{kind}");
+        // Their equals are found, in the tail and in the tables.
+        for place in 0..2 {
+            for (id, text) in (0..).zip(&texts).step_by(7) {
+                let again = database
+                    .insert_unless_similar(DocId(1_000_000), text)
+                    .unwrap();
+                let Insertion::Similar(like) = again else {
+                    panic!("{kind} {place}: {text:?} is not found")
+                };
+                assert_eq!(like.id.0, id, "{kind}");
+                assert!(like.resemblance.same_wording);
+                assert_eq!(similar(&database, text).len(), 1, "{kind}: {text:?}");
+            }
+            database.merge().unwrap();
+        }
+    }
+}
+
+#[test]
+fn texts_that_say_too_little_are_no_duplicates_at_radius_3_either() {
+    for (kind, texts) in saying_too_little() {
+        let folder = folder();
+        let database = new_database(&folder);
+        let mut kept = 0;
+        for (id, text) in (0..).zip(texts.iter().step_by(5)) {
+            let inserted = database.insert_unique_text(DocId(id), text, 3).unwrap();
+            // A number or a word may say enough for a fingerprint, and then its equals alone are near.
+            if let Insertion::Duplicate(of) = inserted {
+                panic!("{kind}: {text:?} is called a duplicate of {of:?}");
+            }
+            kept += 1;
+        }
+        assert_eq!(database.len().unwrap(), kept);
+    }
+}
+
+// ---- many at the same moment ----
+
+#[test]
+fn of_texts_that_are_alike_one_is_kept_however_many_threads_bring_them_at_once() {
+    const THREADS: u64 = 16;
+    const ROUNDS: u64 = 1_000;
+    let folder = folder();
+    let database = new_database(&folder);
+    let mut sequence = SplitMix(4);
+    // The texts of a round are alike, each with each: every one is the first with one word more.
+    let rounds: Vec<Vec<String>> = (0..ROUNDS)
+        .map(|_| {
+            let first = text(&mut sequence, 14);
+            let brought = |thread: u64| format!("{first} {}", WORDS[thread as usize]);
+            (0..THREADS).map(brought).collect()
+        })
+        .collect();
+    let barrier = Barrier::new(THREADS as usize);
+    let kept: Vec<Vec<bool>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let (rounds, barrier, database) = (&rounds, &barrier, &database);
+                scope.spawn(move || {
+                    let insert = |(round, texts): (u64, &Vec<String>)| {
+                        barrier.wait();
+                        let id = DocId(round * THREADS + thread);
+                        let text = &texts[thread as usize];
+                        match database.insert_unless_similar(id, text).unwrap() {
+                            Insertion::Inserted => true,
+                            Insertion::Similar(like) => {
+                                assert_eq!(like.id.0 / THREADS, round);
+                                false
+                            }
+                            other => panic!("{other:?}"),
+                        }
+                    };
+                    (0..).zip(rounds).map(insert).collect()
+                })
+            })
+            .collect();
+        let joined = threads.into_iter().map(|thread| thread.join().unwrap());
+        joined.collect()
+    });
+    for round in 0..ROUNDS as usize {
+        let count = kept.iter().filter(|kept| kept[round]).count();
+        assert_eq!(count, 1, "round {round}");
+    }
+    assert_eq!(database.len().unwrap(), ROUNDS);
+
+    let path = database.path().to_path_buf();
+    drop(database);
+    let mut database = builder().open(path).unwrap();
+    assert_sound(&mut database);
+    for (round, texts) in (0..).zip(&rounds).step_by(10) {
+        for text in texts.iter().step_by(5) {
+            let found = similar(&database, text);
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].id.0 / THREADS, round);
+        }
+    }
+}
+
+// ---- batches ----
+
+const FERRY: &str = "The ferry to the islands was cancelled this morning due to heavy fog.";
+const FERRIES: &str = "The ferries to the islands were cancelled this morning because of fog.";
+const CAT: &str = "Three grey cats sat on the warm stove and would not be moved by anyone.";
+
+/// The id of the document that a change was refused for.
+fn of(outcome: &Outcome) -> Option<u64> {
+    match outcome {
+        Outcome::Similar(like) => Some(like.id.0),
+        _ => None,
+    }
+}
+
+#[test]
+fn changes_of_one_batch_see_those_before_them() {
+    for bands in [true, false] {
+        let folder = folder();
+        let path = folder.path().join("docs.simdb");
+        let database = builder()
+            .keep_texts(true)
+            .similar(bands)
+            .create(path)
+            .unwrap();
+        // Without bands only light edits are found.
+        let ferries = match bands {
+            true => FERRIES.to_owned(),
+            false => FERRY.replace("this morning", "this  MORNING,"),
+        };
+        let change = |id, text: &str| unless_similar(&database, id, text);
+        let put = |id, text: &str| Change::Upsert(database.document(DocId(id), text).unwrap());
+
+        let outcomes = database
+            .apply([change(1, FERRY), change(2, &ferries), change(3, CAT)])
+            .unwrap();
+        assert_eq!(outcomes[0], Outcome::Inserted, "{bands}");
+        assert_eq!(of(&outcomes[1]), Some(1));
+        assert_eq!(outcomes[2], Outcome::Inserted);
+
+        // What was removed, and what has another text by now, forbids nothing.
+        let outcomes = database
+            .apply([
+                Change::Remove(DocId(1)),
+                change(2, &ferries),
+                put(3, FERRY),
+                change(4, CAT),
+                change(5, &ferries),
+            ])
+            .unwrap();
+        assert!(matches!(outcomes[0], Outcome::Removed { .. }));
+        assert_eq!(outcomes[1], Outcome::Inserted);
+        assert!(matches!(outcomes[2], Outcome::Replaced { .. }));
+        assert_eq!(outcomes[3], Outcome::Inserted);
+        assert_eq!(of(&outcomes[4]), Some(2));
+
+        // Removed and put back in the same batch.
+        let outcomes = database
+            .apply([
+                Change::Remove(DocId(2)),
+                Change::Remove(DocId(3)),
+                Change::Remove(DocId(4)),
+                change(6, CAT),
+                put(4, CAT),
+                Change::Remove(DocId(6)),
+                change(7, CAT),
+            ])
+            .unwrap();
+        assert_eq!(outcomes[3], Outcome::Inserted);
+        assert_eq!(of(&outcomes[6]), Some(4));
+    }
+}
+
+#[test]
+fn two_texts_under_one_id_are_each_decided_by_its_own() {
+    let folder = folder();
+    let database = new_database(&folder);
+    database.insert_text(DocId(1), FERRY).unwrap();
+    let change = |id, text: &str| unless_similar(&database, id, text);
+    let outcomes = database
+        .apply([change(2, CAT), change(2, FERRIES), change(3, FERRIES)])
+        .unwrap();
+    assert_eq!(outcomes[0], Outcome::Inserted);
+    assert!(matches!(outcomes[1], Outcome::Exists { .. }));
+    assert_eq!(of(&outcomes[2]), Some(1));
+
+    // The first is refused because of its id, and the second is looked for all the same.
+    let other = "A quiet train crossed the long bridge while nobody in town looked up.";
+    let outcomes = database
+        .apply([
+            change(1, other),
+            Change::Remove(DocId(1)),
+            change(1, CAT),
+            change(1, FERRIES),
+        ])
+        .unwrap();
+    assert!(matches!(outcomes[0], Outcome::Exists { .. }));
+    assert_eq!(of(&outcomes[2]), Some(2));
+    assert_eq!(outcomes[3], Outcome::Inserted);
+}
+
+#[test]
+fn of_many_that_are_like_a_text_all_must_go_before_it_is_stored() {
+    let folder = folder();
+    let database = new_database(&folder);
+    let texts: Vec<String> = (0..40).map(|i| format!("{FERRY} {}", WORDS[i])).collect();
+    database
+        .apply(inserts(&database, (1..).zip(&texts)))
+        .unwrap();
+    let removals = |range: std::ops::RangeInclusive<u64>| {
+        range
+            .map(|id| Change::Remove(DocId(id)))
+            .collect::<Vec<_>>()
+    };
+    let mut changes = removals(1..=39);
+    changes.push(unless_similar(&database, 100, FERRY));
+    changes.push(Change::Remove(DocId(40)));
+    changes.push(unless_similar(&database, 101, FERRY));
+    let outcomes = database.apply(changes).unwrap();
+    assert_eq!(of(&outcomes[39]), Some(40));
+    assert_eq!(outcomes[41], Outcome::Inserted);
+}
+
+#[test]
+fn documents_with_one_fingerprint_and_other_texts_do_not_hide_each_other() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().keep_texts(true).create(path).unwrap();
+    let change = |id, text: &str| Change::InsertUnlessSimilar {
+        document: Document {
+            text: Some(text.to_owned()),
+            ..Document::new(DocId(id), Fingerprint::from_bits(77))
+        },
+        likeness: Likeness::default(),
+    };
+    let changes = [change(1, CAT), change(2, FERRY), change(3, FERRIES)];
+    let outcomes = database.apply(changes).unwrap();
+    assert_eq!(outcomes[1], Outcome::Inserted);
+    assert_eq!(of(&outcomes[2]), Some(2));
+}
+
+#[test]
+fn an_expired_document_forbids_nothing_and_a_living_one_does() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder()
+        .similar(true)
+        .retention(Retention {
+            window: Some(Duration::from_secs(100)),
+            sliding: false,
+            by_clock: false,
+        })
+        .create(path)
+        .unwrap();
+    let arriving = |id, text: &str, seconds| Change::InsertUnlessSimilar {
+        document: Document {
+            arrival: Some((UNIX_EPOCH + Duration::from_secs(seconds)).into()),
+            ..database.document(DocId(id), text).unwrap()
+        },
+        likeness: Likeness::default(),
+    };
+    for place in 0..2 {
+        let (from, id) = (10_000 + 1_000 * place, 10 * place);
+        let outcomes = database.apply([arriving(id + 1, FERRY, from)]).unwrap();
+        assert_eq!(outcomes, [Outcome::Inserted]);
+        if place == 1 {
+            database.merge().unwrap();
+        }
+        let outcomes = database
+            .apply([
+                arriving(id + 2, FERRIES, from + 50),
+                // From here on the first is expired.
+                arriving(id + 3, CAT, from + 150),
+                arriving(id + 4, FERRIES, from + 150),
+                arriving(id + 5, FERRY, from + 160),
+            ])
+            .unwrap();
+        assert_eq!(of(&outcomes[0]), Some(id + 1));
+        assert_eq!(outcomes[1], Outcome::Inserted);
+        assert_eq!(outcomes[2], Outcome::Inserted);
+        assert_eq!(of(&outcomes[3]), Some(id + 4));
+        // A document of the same batch expires as well.
+        let outcomes = database
+            .apply([
+                arriving(id + 6, FERRIES, from + 400),
+                arriving(id + 7, CAT, from + 600),
+                arriving(id + 8, FERRY, from + 600),
+            ])
+            .unwrap();
+        assert_eq!(outcomes, [Outcome::Inserted; 3]);
+    }
+}
+
+#[test]
+fn transactions_of_any_size_decide_as_batches_do() {
+    let folder = folder();
+    let mut sequence = SplitMix(5);
+    let mut texts: Vec<String> = Vec::new();
+    for _ in 0..3_000 {
+        let edit = texts.is_empty() || sequence.below(3) > 0;
+        let brought = match edit {
+            true => text(&mut sequence, 9),
+            false => {
+                let place = sequence.below(texts.len() as u64) as usize;
+                let earlier = texts[place].clone();
+                edited(&mut sequence, &earlier, 40)
+            }
+        };
+        texts.push(brought);
+    }
+    let decided = |name: &str, decide: &dyn Fn(&Database, Vec<Change>) -> Vec<Outcome>| {
+        let path = folder.path().join(name);
+        let database = builder().similar(true).create(path).unwrap();
+        let numbered = (0..).zip(&texts);
+        let changes = numbered.map(|(id, text)| unless_similar(&database, id, text));
+        let outcomes = decide(&database, changes.collect());
+        (outcomes, database.len().unwrap())
+    };
+    let at_once = decided("once.simdb", &|database, changes| {
+        database.apply(changes).unwrap()
+    });
+    let parts = decided("parts.simdb", &|database, changes| {
+        let apply = |part: &[Change]| database.apply(part.to_vec()).unwrap();
+        changes.chunks(70).flat_map(apply).collect()
+    });
+    let small = decided("small.simdb", &|database, changes| {
+        let mut transaction = database.begin().unwrap();
+        let mut apply = |part: &[Change]| transaction.apply(part.to_vec()).unwrap();
+        let outcomes = changes.chunks(700).flat_map(&mut apply).collect();
+        transaction.commit().unwrap();
+        outcomes
+    });
+    // Beyond 65,536 documents a transaction goes on in the tables.
+    let large = decided("large.simdb", &|database, changes| {
+        let mut transaction = database.begin().unwrap();
+        for from in [0_u64, 40_000] {
+            let removals = (from..from + 40_000).map(|id| Change::Remove(DocId(1 << 40 | id)));
+            transaction.apply(removals).unwrap();
+        }
+        let mut apply = |part: &[Change]| transaction.apply(part.to_vec()).unwrap();
+        let outcomes = changes.chunks(700).flat_map(&mut apply).collect();
+        transaction.commit().unwrap();
+        outcomes
+    });
+    let refused = at_once.0.iter().filter(|outcome| of(outcome).is_some());
+    assert!(refused.count() > 500);
+    for other in [&parts, &small, &large] {
+        assert_eq!(other.1, at_once.1);
+        for (place, (one, other)) in at_once.0.iter().zip(&other.0).enumerate() {
+            assert_eq!(one, other, "{place}: {}", texts[place]);
+        }
+    }
+}
+
+// ---- texts that the caller keeps, and errors ----
+
+#[test]
+fn texts_that_the_caller_keeps_are_compared() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().create(path).unwrap();
+    let texts = [FERRY, CAT];
+    for (id, text) in (0..).zip(texts) {
+        database.insert_text(DocId(id), text).unwrap();
+    }
+    let snapshot = database.snapshot().unwrap();
+    let dressed = FERRY.to_uppercase();
+    let query = database.text_query(&dressed).unwrap();
+    let found = snapshot
+        .similar_by(&query, |id| {
+            texts.get(id.0 as usize).map(|t| (*t).to_owned())
+        })
+        .unwrap();
+    assert_eq!(ids(&found), [0]);
+    assert_eq!(found[0].distance, Some(0));
+    assert!(snapshot.similar_by(&query, |_| None).unwrap().is_empty());
+    let other = |_| Some(CAT.to_owned());
+    assert!(snapshot.similar_by(&query, other).unwrap().is_empty());
+
+    assert!(matches!(
+        snapshot.similar(&query),
+        Err(Error::KeepsNoTexts { .. })
+    ));
+    assert!(matches!(
+        database.insert_unless_similar(DocId(5), FERRY),
+        Err(Error::KeepsNoTexts { .. })
+    ));
+    assert_eq!(database.len().unwrap(), 2);
+}
+
+#[test]
+fn a_document_without_a_text_cannot_be_compared() {
+    let folder = folder();
+    let database = new_database(&folder);
+    let change = Change::InsertUnlessSimilar {
+        document: Document::new(DocId(3), Fingerprint::from_bits(3)),
+        likeness: Likeness::default(),
+    };
+    assert!(matches!(
+        database.apply([change.clone()]),
+        Err(Error::TextMissing { id: 3 })
+    ));
+    let mut transaction = database.begin().unwrap();
+    assert!(matches!(
+        transaction.apply([change]),
+        Err(Error::TextMissing { id: 3 })
+    ));
+    drop(transaction);
+    assert!(database.is_empty().unwrap());
+}
+
+#[test]
+fn a_query_is_limited_by_likeness_and_radius_and_takes_a_fingerprint_made_elsewhere() {
+    let folder = folder();
+    let database = new_database(&folder);
+    database.insert_text(DocId(1), FERRY).unwrap();
+    let query = database.text_query(FERRIES).unwrap();
+    let snapshot = database.snapshot().unwrap();
+    let ask = |query| ids(&snapshot.similar(&query).unwrap());
+    let edit_similarity = edit_similarity(
+        &Normaliser::new().letters(FERRIES),
+        &Normaliser::new().letters(FERRY),
+    );
+    let jaccard = shingle_jaccard(FERRIES, FERRY, 3.try_into().unwrap());
+    assert!(jaccard < 0.55 && edit_similarity < 0.99);
+    let strict = Likeness {
+        edit_similarity: 0.99,
+        jaccard: 0.55,
+    };
+    assert_eq!(ask(query.clone()), [1]);
+    assert!(ask(query.clone().likeness(strict)).is_empty());
+    assert!(ask(query.clone().without_bands().radius(3)).is_empty());
+    assert_eq!(ask(query.clone().without_bands().radius(64)), [1]);
+
+    let stored = database.get(DocId(1)).unwrap().unwrap();
+    let made = TextFingerprint {
+        fingerprint: stored.fingerprint,
+        reliable: true,
+    };
+    let query = query.with_fingerprint(made).without_bands().radius(0);
+    assert_eq!(query.fingerprint(), Some(made));
+    let found = snapshot.similar(&query).unwrap();
+    assert_eq!(found[0].distance, Some(0));
+}
+
+// ---- boilerplate, tail and tables, crashes ----
+
+#[test]
+fn boilerplate_that_thousands_share_does_not_hide_the_near_duplicate() {
+    let folder = folder();
+    let database = new_database(&folder);
+    let mut sequence = SplitMix(6);
+    let boilerplate = "All rights reserved; read more about our terms and cookies below";
+    let texts: Vec<String> = (0..5_000)
+        .map(|_| format!("{} {boilerplate}", text(&mut sequence, 9)))
+        .collect();
+    for part in inserts(&database, (0..).zip(&texts)).chunks(2_500) {
+        database.apply(part.to_vec()).unwrap();
+    }
+    database.merge().unwrap();
+    let (mut asked, mut found_again) = (0, 0);
+    // Those with large ids are beyond what is looked at in a band that all share.
+    for (id, text) in (0..).zip(&texts).skip(4_000).step_by(25) {
+        let query = edited(&mut sequence, text, 40);
+        asked += 1;
+        found_again += usize::from(ids(&similar(&database, &query)).contains(&id));
+    }
+    assert_eq!(found_again, asked);
+}
+
+#[test]
+fn answers_depend_on_nothing_but_the_documents() {
+    let folder = folder();
+    let mut sequence = SplitMix(7);
+    let texts: Vec<String> = (0..400).map(|_| text(&mut sequence, 10)).collect();
+    let near: Vec<String> = texts
+        .iter()
+        .map(|text| edited(&mut sequence, text, 50))
+        .collect();
+    let queries: Vec<String> = texts
+        .iter()
+        .map(|text| edited(&mut sequence, text, 30))
+        .collect();
+    let answers = |database: &Database| -> Vec<Vec<Similar>> {
+        queries
+            .iter()
+            .map(|query| similar(database, query))
+            .collect()
+    };
+
+    let mut database = new_database(&folder);
+    database
+        .apply(inserts(&database, (0..).zip(&texts)))
+        .unwrap();
+    database.merge().unwrap();
+    database
+        .apply(inserts(&database, (1_000..).zip(&near)))
+        .unwrap();
+    // Some of the tables are removed or replaced in the tail.
+    let mut changes: Vec<Change> = (0..40).map(|i| Change::Remove(DocId(i * 10))).collect();
+    for id in (5..400).step_by(10) {
+        let document = database.document(DocId(id), &near[id as usize]).unwrap();
+        changes.push(Change::Upsert(document));
+    }
+    database.apply(changes).unwrap();
+
+    let split = answers(&database);
+    assert!(split.iter().filter(|found| found.len() >= 2).count() > 200);
+    let copy = folder.path().join("crashed.simdb");
+    copy_open(database.path(), &copy);
+    assert_eq!(answers(&builder().open(copy).unwrap()), split);
+    database.merge().unwrap();
+    assert_eq!(answers(&database), split);
+    assert_sound(&mut database);
+    let path = database.path().to_path_buf();
+    drop(database);
+    assert_eq!(answers(&builder().open(&path).unwrap()), split);
+    assert_eq!(answers(&builder().open_read_only(&path).unwrap()), split);
+}

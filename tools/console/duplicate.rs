@@ -1,0 +1,135 @@
+//! What a document is a duplicate of, and how like it that is.
+
+use serde::Serialize;
+use simdb::{DocId, Match, Outcome, Resemblance, Similar};
+
+/// What the texts of two documents have in common, as lines of JSON say it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Alike {
+    /// Nothing for very long texts.
+    pub edit_similarity: Option<f64>,
+    pub jaccard: f64,
+}
+
+impl From<Resemblance> for Alike {
+    fn from(resemblance: Resemblance) -> Self {
+        Self {
+            edit_similarity: resemblance.edit_similarity,
+            jaccard: resemblance.jaccard,
+        }
+    }
+}
+
+impl std::fmt::Display for Alike {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let edit_similarity = self.edit_similarity.map_or("-".to_owned(), share);
+        let jaccard = share(self.jaccard);
+        write!(
+            f,
+            "edit similarity {edit_similarity}, Jaccard index {jaccard}"
+        )
+    }
+}
+
+/// What a document is a duplicate of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DuplicateOf {
+    pub id: DocId,
+    /// Nothing if the recipe makes no fingerprints of texts.
+    pub distance: Option<u32>,
+    /// What the texts have in common, if they were compared.
+    pub alike: Option<Alike>,
+}
+
+impl DuplicateOf {
+    /// What forbade a change, if that was another document.
+    pub fn in_outcome(outcome: &Outcome) -> Option<Self> {
+        match *outcome {
+            Outcome::Duplicate(Match { id, distance, .. }) => Some(Self {
+                id,
+                distance: Some(distance),
+                alike: None,
+            }),
+            Outcome::Similar(Similar {
+                id,
+                distance,
+                resemblance,
+                ..
+            }) => Some(Self {
+                id,
+                distance,
+                alike: Some(resemblance.into()),
+            }),
+            _ => None,
+        }
+    }
+
+    /// How unlike it the document is, in millionths of all: by the texts if they were compared.
+    pub fn unlikeness(&self) -> u32 {
+        const MOST: f64 = 1e6;
+        let share = match self.alike {
+            Some(alike) => 1.0 - alike.edit_similarity.unwrap_or(0.0).max(alike.jaccard),
+            None => f64::from(self.distance.unwrap_or(0)) / 64.0,
+        };
+        (share * MOST) as u32
+    }
+}
+
+impl std::fmt::Display for DuplicateOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.distance {
+            Some(1) => write!(f, "1 bit apart")?,
+            Some(distance) => write!(f, "{distance} bits apart")?,
+            None => write!(f, "alike")?,
+        }
+        match &self.alike {
+            Some(alike) => write!(f, ", {alike}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A share as people read it: `0.72`. Nothing but the whole is 1.00.
+pub fn share(share: f64) -> String {
+    let hundredths = (share * 100.0).round().min(100.0);
+    match share < 1.0 {
+        true => format!("{:.2}", hundredths.min(99.0) / 100.0),
+        false => "1.00".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_is_shown_as_such() {
+        assert_eq!(share(1.0), "1.00");
+        assert_eq!(share(0.9999), "0.99");
+        assert_eq!(share(0.655), "0.66");
+        assert_eq!(share(0.0), "0.00");
+    }
+
+    #[test]
+    fn the_texts_tell_how_unlike_a_document_is_if_they_were_compared() {
+        let of = |distance, alike| DuplicateOf {
+            id: DocId(1),
+            distance: Some(distance),
+            alike,
+        };
+        let alike = |edit_similarity, jaccard| {
+            Some(Alike {
+                edit_similarity,
+                jaccard,
+            })
+        };
+        assert!(of(3, None).unlikeness() > of(2, None).unlikeness());
+        let edited = of(2, alike(Some(0.7), 0.1));
+        assert!(edited.unlikeness() > of(20, alike(Some(0.1), 0.8)).unlikeness());
+        assert_eq!(
+            edited.to_string(),
+            "2 bits apart, edit similarity 0.70, Jaccard index 0.10"
+        );
+        assert_eq!(of(1, None).to_string(), "1 bit apart");
+    }
+}
