@@ -26,6 +26,7 @@ pub enum QueryFormat {
 }
 
 /// What is asked for.
+#[derive(Debug)]
 pub enum Asked {
     /// A text.
     Text(String),
