@@ -51,9 +51,9 @@ fn edited(sequence: &mut SplitMix, text: &str, per_mille: u64) -> String {
 
 /// The shingles of characters that bands are made of, for texts of this test: threes of letters
 /// and pairs of Han.
-fn characters_in_common(a: &str, b: &str) -> f64 {
+fn characters_in_common(normaliser: &Normaliser, a: &str, b: &str) -> f64 {
     let shingles = |text: &str| {
-        let letters: Vec<char> = Normaliser::new().letters(text).chars().collect();
+        let letters: Vec<char> = normaliser.letters(text).chars().collect();
         let is_han = |c: &char| *c >= '\u{1100}';
         let length = if letters.len() >= 100 { 5 } else { 3 };
         let runs = letters.chunk_by(|a, b| is_han(a) == is_han(b));
@@ -124,7 +124,9 @@ fn what_shares_half_is_found_and_all_that_is_found_is_like_the_query() {
             .similar(&database.text_query(&query).unwrap())
             .unwrap();
         let resemblance = Resemblance::of(&normaliser, &query, text);
-        if resemblance.is_enough(&likeness) && characters_in_common(&query, text) >= 0.5 {
+        if resemblance.is_enough(&likeness)
+            && characters_in_common(&normaliser, &query, text) >= 0.5
+        {
             planted += 1;
             found_again += usize::from(ids(&found).contains(&id));
         }
