@@ -16,6 +16,7 @@ mod doctor;
 mod doctor_findings;
 mod explain;
 mod explain_features;
+mod explain_print;
 mod explain_report;
 mod export;
 mod get;
