@@ -10,7 +10,8 @@ use simdb::{
 };
 
 use super::explain_features::{Comparison, compare};
-use super::explain_report::{ExplainLine, print};
+use super::explain_print::print;
+use super::explain_report::ExplainLine;
 use super::likeness::LikenessOptions;
 use super::open_to_read;
 use super::text_input::{read_file, read_stdin};

@@ -18,6 +18,7 @@ mod doctor_report;
 mod doctor_tables;
 mod explain;
 mod explain_features;
+mod explain_print;
 mod explain_report;
 mod export;
 mod get;
