@@ -18,7 +18,7 @@ use serde_json::Value;
 use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
 /// The most bytes a text may have, in UTF-8.
-pub const MAX_TEXT_BYTES: usize = 64 << 20;
+pub const MAX_TEXT_BYTES: usize = 128 << 20;
 
 /// The most bytes a line or a record of CSV may have: a text of the largest size still fits
 /// when every second character of it is escaped.

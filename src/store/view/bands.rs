@@ -10,7 +10,7 @@ use crate::store::index::Index;
 const LEAST_PIECE: usize = 64;
 const MOST_PIECE: usize = 4096;
 
-/// So many times as many documents as are wanted are looked at: of a key that a million expired
+/// So many times as many documents as are wanted are looked at, a piece at least: of a key that a million expired
 /// documents have, which nobody has removed yet, not all are.
 const LOOKED_AT: usize = 16;
 
@@ -54,7 +54,7 @@ impl<T: Index> View<T> {
         let mut documents = self.tail.in_band(key, wanted, is_current);
         let from_tail = documents.len();
         let mut from = Some(DocId(0));
-        let mut rest = wanted.saturating_mul(LOOKED_AT);
+        let mut rest = wanted.saturating_mul(LOOKED_AT).max(MOST_PIECE);
         while let Some(first) = from
             && documents.len() - from_tail < wanted
             && rest > 0
