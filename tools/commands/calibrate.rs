@@ -15,10 +15,9 @@ use super::calibrate_picture::picture;
 use super::calibrate_plant::plant;
 use super::calibrate_report::print;
 use super::calibrate_score::{ClassScore, Unlisted, scores};
-use super::likeness::{LikenessOptions, share};
 use crate::console::files::temporary_beside;
 use crate::console::{Answer, Output, counted};
-use crate::options::{OnError, RecipeOptions};
+use crate::options::{LikenessOptions, OnError, RecipeOptions};
 
 /// Says which radius suits your texts, by pairs of them that you have labelled
 ///
@@ -218,4 +217,12 @@ fn write(path: &Path, content: &str) -> Result<()> {
         Ok(())
     };
     written().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Reads a share, from 0 to 1. For clap.
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(format!("{text:?} is not a number from 0 to 1")),
+    }
 }

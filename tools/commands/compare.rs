@@ -1,15 +1,14 @@
 //! `simdb-cli compare`: every measure of how alike two texts are, side by side.
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use simdb::measure::{self, BitVector, Normaliser, Vector, Words};
 use simdb::{Error, Fingerprinter, Recipe};
 
-use super::text_input::{read_file, read_stdin};
+use super::text_input::two_texts;
 use crate::console::table::{Align, Table};
 use crate::console::{Answer, Output, grouped};
 use crate::options::RecipeOptions;
@@ -91,7 +90,7 @@ struct Bits {
 impl Compare {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let recipe = self.recipe.recipe()?.unwrap_or_else(Recipe::ngram);
-        let [one, other] = self.texts()?;
+        let [one, other] = two_texts(&self.one, &self.other, self.files)?;
         let comparison = compare(&Fingerprinter::new(recipe), [&one, &other])?;
         if self.json {
             output.json(&comparison)?;
@@ -101,21 +100,6 @@ impl Compare {
             }
         }
         Ok(Answer::Yes)
-    }
-
-    fn texts(&self) -> Result<[String; 2]> {
-        let Self { one, other, .. } = self;
-        if !self.files {
-            return Ok([one.clone(), other.clone()]);
-        }
-        if one == "-" && other == "-" {
-            bail!("standard input holds one text; name a file for the other");
-        }
-        let read = |name: &str| match name {
-            "-" => read_stdin(),
-            name => read_file(Path::new(name)),
-        };
-        Ok([read(one)?, read(other)?])
     }
 }
 

@@ -1,6 +1,6 @@
 //! `simdb-cli explain`: why two texts are, or are not, near-duplicates.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
@@ -12,12 +12,11 @@ use simdb::{
 use super::explain_features::{Comparison, compare};
 use super::explain_print::print;
 use super::explain_report::ExplainLine;
-use super::likeness::LikenessOptions;
 use super::open_to_read;
-use super::text_input::{read_file, read_stdin};
+use super::text_input::two_texts;
 use crate::console::{Answer, Output};
 use crate::formats::id_of_digits;
-use crate::options::RecipeOptions;
+use crate::options::{LikenessOptions, RecipeOptions};
 
 /// Says why two texts are near-duplicates, or why not
 ///
@@ -174,19 +173,8 @@ impl Explain {
     }
 
     fn texts(&self) -> Result<[String; 2]> {
-        let one = &self.one;
         let other = self.other.as_deref().unwrap_or_default();
-        if !self.files {
-            return Ok([one.clone(), other.to_owned()]);
-        }
-        if one == "-" && other == "-" {
-            bail!("standard input holds one text; name a file for the other");
-        }
-        let read = |name: &str| match name {
-            "-" => read_stdin(),
-            name => read_file(Path::new(name)),
-        };
-        Ok([read(one)?, read(other)?])
+        two_texts(&self.one, other, self.files)
     }
 
     fn stored(&self, database: &Database, snapshot: &Snapshot) -> Result<[Side; 2]> {

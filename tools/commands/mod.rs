@@ -24,7 +24,6 @@ mod export;
 mod get;
 mod hash;
 mod insert;
-mod likeness;
 mod prune;
 mod query;
 mod query_batch;

@@ -23,7 +23,7 @@ use crate::options::{LikenessOptions, RecipeOptions};
 /// With --similar, documents are found whose texts are like that of the query, however many bits
 /// their fingerprints differ in: those that share a part with it, or are near, are compared with it
 /// by --edit-similarity and --jaccard, either of which is enough. With --verify only documents
-/// within the radius are compared, of very many the nearest 4,096. Both need a database that keeps
+/// within the radius are compared, of very many the nearest 1,024. Both need a database that keeps
 /// texts, and a query that is a text, a document with a text, or a file of lines with "text". The
 /// most alike come first, those with the same wording before all others.
 ///

@@ -19,6 +19,22 @@ pub fn read_file(path: &Path) -> Result<String> {
     read(file, &path.display().to_string())
 }
 
+/// Two texts as they stand on a command line, or, of files, those in the files of these names; - is
+/// standard input, which holds one.
+pub fn two_texts(one: &str, other: &str, are_files: bool) -> Result<[String; 2]> {
+    if !are_files {
+        return Ok([one.to_owned(), other.to_owned()]);
+    }
+    if one == "-" && other == "-" {
+        bail!("standard input holds one text; name a file for the other");
+    }
+    let read = |name: &str| match name {
+        "-" => read_stdin(),
+        name => read_file(Path::new(name)),
+    };
+    Ok([read(one)?, read(other)?])
+}
+
 fn read(from: impl Read, name: &str) -> Result<String> {
     let mut bytes = Vec::new();
     from.take(MAX_TEXT_BYTES as u64 + 1)
