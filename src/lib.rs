@@ -30,8 +30,9 @@
 //! # What it is not
 //!
 //! A match is a claim about bits, not about meaning. At radius 3 of 64 bits it says: the same
-//! text with cosmetic changes. Texts that were really edited, and short ones, lie farther apart;
-//! ask with a larger radius and look at the texts that come back.
+//! text with cosmetic changes. Texts that were really edited, and short ones, lie farther apart: a
+//! database made for it ([`Builder::similar`]) finds those by what they have in common, and decides
+//! by their texts ([`Snapshot::similar`], [`Likeness`]).
 //!
 //! # Where to start
 //!
