@@ -119,6 +119,16 @@ pub(crate) struct Counted<P> {
     pub(crate) total: u64,
 }
 
+impl<P> Counted<P> {
+    /// Nothing was counted.
+    pub(crate) const NONE: Self = Self {
+        hashes: Vec::new(),
+        counts: Vec::new(),
+        places: Vec::new(),
+        total: 0,
+    };
+}
+
 /// Fewer distinct shingles than this say nothing.
 pub(crate) const LEAST_SHINGLES: usize = 5;
 

@@ -18,7 +18,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::weighed::{Weighed, first_tally};
 use super::{SIMHASH, Script, normaliser};
-use crate::feature::{Doubt, LEAST_SHINGLES, LogWeights, REPETITIVE, WEIGHT_UNIT, Weights};
+use crate::feature::{
+    Counted, Doubt, LEAST_SHINGLES, LogWeights, REPETITIVE, WEIGHT_UNIT, Weights,
+};
 use crate::text::{
     CJK_SHINGLE, Normaliser, cjk_characters, cjk_shingles, count_other_characters, has_letter,
     other_shingles, says_something,
@@ -70,25 +72,26 @@ pub(super) fn weigh<P: Clone>(
     let long_share = long_share(others);
     let hashed = |range: Range<usize>| (xxh3_64(&bytes[range.clone()]), place_of(range));
 
-    let mut pairs = first_tally(characters - others);
-    cjk_shingles(&normalised, |range| pairs.add(hashed(range)));
-    let mut single = first_tally(characters - others);
-    cjk_characters(&normalised, |range| single.add(hashed(range)));
-    let mut short = first_tally(others);
-    if long_share < WEIGHT_UNIT {
-        other_shingles::<SHORT_SHINGLE>(&normalised, |range| short.add(hashed(range)));
+    // Most texts have one or two of the four kinds, and short ones show what a tally costs.
+    let [mut pairs, mut single, mut short, mut long] = [const { Counted::NONE }; 4];
+    if characters > others {
+        let mut tally = first_tally(characters - others);
+        cjk_shingles(&normalised, |range| tally.add(hashed(range)));
+        pairs = tally.finish();
+        let mut tally = first_tally(characters - others);
+        cjk_characters(&normalised, |range| tally.add(hashed(range)));
+        single = tally.finish();
     }
-    let mut long = first_tally(others);
-    if long_share > 0 {
-        other_shingles::<LONG_SHINGLE>(&normalised, |range| long.add(hashed(range)));
+    if others > 0 && long_share < WEIGHT_UNIT {
+        let mut tally = first_tally(others);
+        other_shingles::<SHORT_SHINGLE>(&normalised, |range| tally.add(hashed(range)));
+        short = tally.finish();
     }
-
-    let (pairs, single, short, long) = (
-        pairs.finish(),
-        single.finish(),
-        short.finish(),
-        long.finish(),
-    );
+    if others > 0 && long_share > 0 {
+        let mut tally = first_tally(others);
+        other_shingles::<LONG_SHINGLE>(&normalised, |range| tally.add(hashed(range)));
+        long = tally.finish();
+    }
     // Long ones say what short ones say, and characters what their pairs say.
     let runs = if long_share < WEIGHT_UNIT {
         &short
