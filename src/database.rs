@@ -26,7 +26,7 @@ pub struct Settings {
     /// Whether texts are kept, compressed, beside their fingerprints.
     pub keep_texts: bool,
     /// Whether the database is made to find similar texts: then it keeps texts, and for each its
-    /// *bands*, some forty numbers of which texts that are alike share some, 640 bytes and more.
+    /// *bands*, some forty numbers of which texts that are alike share some, 660 to 860 bytes.
     pub similar: bool,
     /// Whether arrival times are kept, and how long documents stay.
     pub retention: Option<Retention>,

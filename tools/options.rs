@@ -108,7 +108,7 @@ pub struct NewDatabase {
     #[arg(long, help_heading = "New database")]
     pub keep_texts: bool,
 
-    /// Keep what it takes to find similar texts, some 1,000 bytes for each, and the texts
+    /// Keep what it takes to find similar texts, 660 to 860 bytes for each, and the texts
     #[arg(long, help_heading = "New database")]
     pub similar: bool,
 

@@ -9,8 +9,8 @@
 //! A change is the id of the document, a byte of flags, and then what they announce, in this
 //! order: what was stored and what shall be stored, each a fingerprint and perhaps an arrival;
 //! the length of a text in four bytes, and the text as it is; how many band keys it has in four
-//! bytes, and eight for each. The keys stand here although the text says them: to make them again
-//! takes ten times as long as to read them.
+//! bytes, and eight for each. The keys stand here although the text says them: to make them takes tens
+//! of microseconds a text, and whoever opens a database after a crash would wait for that.
 //!
 //! | bit | the flag |
 //! |---|---|
