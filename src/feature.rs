@@ -157,12 +157,20 @@ pub(crate) struct Tally<P> {
 /// How many hashed tokens wait to be counted.
 const MOST_PENDING: usize = 128;
 
+/// The room a tally has at first, at most.
+const MOST_FIRST_ROOM: usize = 1 << 14;
+
 /// How many slots there are for each token that is expected.
 const SLOTS_PER_TOKEN: usize = 4;
 
 impl<P: Clone> Tally<P> {
+    /// A tally for so many distinct tokens at most. It grows with those there are, not with the text.
+    pub(crate) fn for_at_most(distinct: usize) -> Self {
+        Self::with_room(distinct.min(MOST_FIRST_ROOM))
+    }
+
     /// A tally with room for so many distinct tokens before it grows.
-    pub(crate) fn with_room(distinct: usize) -> Self {
+    fn with_room(distinct: usize) -> Self {
         Self {
             slots: vec![0; (distinct * SLOTS_PER_TOKEN).next_power_of_two().max(16)],
             counted: Counted {

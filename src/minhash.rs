@@ -23,7 +23,7 @@ use crate::recipe::folding_normaliser;
 use crate::text::{CJK_SHINGLE, Normaliser, says_something, shingles};
 
 /// How many bands a text has.
-pub(crate) const BANDS: usize = 40;
+const BANDS: usize = 40;
 
 /// How many minima make a band.
 const ROWS: usize = 3;
@@ -37,9 +37,12 @@ const LONG_SHINGLE: usize = 5;
 /// Normalised, a text of fewer characters is short.
 const LONG_CHARACTERS: usize = 100;
 
-/// The shorter of two texts that are alike is at least half as long as the other, as a rule: a third of
-/// it may be cut off, and two thirds of the longer one's phrases must be in both.
-const LEAST_TENTHS: usize = 5;
+/// The longer of two texts that are alike is at most so many times as long as the other, as a rule: a
+/// third of it may be cut off, and two thirds of the longer one's phrases must be in both.
+const MOST_TIMES: usize = 2;
+
+/// What the hash functions of the minima multiply with in the end.
+const LAST_FACTOR: u32 = 0x2c1b_3c6d;
 
 /// The seed of the hash of a whole text, and of one without a letter or digit: that of the bands is
 /// 0, and nothing is ever equal by chance.
@@ -73,7 +76,7 @@ impl Banding {
             "minhash v1: {}; {BANDS} bands of {ROWS}; shingles of {CJK_SHINGLE} in runs of CJK, \
              {SHORT_SHINGLE} in other runs of texts below {LONG_CHARACTERS} characters, \
              {LONG_SHINGLE} in those of others, in parts of {PART_BYTES} bytes, by the upper half of xxh3_64 seed 0; minima of \
-             h ^ h >> 15 times 739982445, where h is that times the lower half of xxh3_64 of the \
+             h ^ h >> 15 times {LAST_FACTOR}, where h is that times the lower half of xxh3_64 of the \
              row, made odd; key xxh3_64 of the minima and the band; key of the wording xxh3_64 \
              seed {WORDING_SEED}, seed {RAW_SEED} without letters; no bands without two different \
              words and a letter, or below {LEAST_SHINGLES} distinct",
@@ -85,37 +88,41 @@ impl Banding {
     ///
     /// A text that says too little has only the first.
     pub(crate) fn keys(&self, text: &str) -> Vec<u64> {
-        self.keys_of(text, |characters| {
+        let normalised = self.normaliser.letters(text);
+        self.keys_of(text, &normalised, |characters| {
             let is_long = characters >= LONG_CHARACTERS;
             (!is_long, is_long)
         })
     }
 
     /// The keys under which to look for texts that are like this one, the first of them that of its
-    /// whole wording.
-    pub(crate) fn keys_to_ask(&self, text: &str) -> Vec<u64> {
-        self.keys_of(text, |characters| {
-            let shortest = characters * LEAST_TENTHS / 10;
-            let longest = characters * 10 / LEAST_TENTHS;
+    /// whole wording. `normalised` is the text as the [`normaliser`](Self::normaliser) has its letters.
+    pub(crate) fn keys_to_ask(&self, text: &str, normalised: &str) -> Vec<u64> {
+        self.keys_of(text, normalised, |characters| {
+            let (shortest, longest) = (characters / MOST_TIMES, characters * MOST_TIMES);
             (shortest < LONG_CHARACTERS, longest >= LONG_CHARACTERS)
         })
     }
 
     /// `kinds` says of a number of characters whether the bands of short texts are wanted, and
     /// those of long ones.
-    fn keys_of(&self, text: &str, kinds: impl Fn(usize) -> (bool, bool)) -> Vec<u64> {
-        let normalised = self.normaliser.letters(text);
-        let mut keys = vec![wording_key(text, &normalised)];
-        if !says_something(&self.normaliser, text, &normalised) {
+    fn keys_of(
+        &self,
+        text: &str,
+        normalised: &str,
+        kinds: impl Fn(usize) -> (bool, bool),
+    ) -> Vec<u64> {
+        let mut keys = vec![wording_key(text, normalised)];
+        if !says_something(&self.normaliser, text, normalised) {
             return keys;
         }
         let (short, long) = kinds(normalised.chars().count());
         let mut bands = Vec::new();
         if short {
-            self.push_bands(&normalised, 0, &mut bands);
+            self.push_bands(normalised, 0, &mut bands);
         }
         if long {
-            self.push_bands(&normalised, LONG_CHARACTERS, &mut bands);
+            self.push_bands(normalised, LONG_CHARACTERS, &mut bands);
         }
         // Texts of CJK alone have the same bands either way.
         bands.sort_unstable();
@@ -148,7 +155,7 @@ impl Banding {
 }
 
 /// The key of a whole wording. Texts without a letter or digit are told apart by all they have.
-pub(crate) fn wording_key(text: &str, normalised: &str) -> u64 {
+fn wording_key(text: &str, normalised: &str) -> u64 {
     match normalised {
         "" => xxh3_64_with_seed(text.as_bytes(), RAW_SEED),
         normalised => xxh3_64_with_seed(normalised.as_bytes(), WORDING_SEED),
@@ -182,7 +189,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 /// cut.
 pub(crate) fn distinct_shingles(normalised: &str, characters: usize) -> Vec<u64> {
     let bytes = normalised.as_bytes();
-    let mut tally = Tally::with_room(bytes.len().min(MOST_FIRST_ROOM));
+    let mut tally = Tally::for_at_most(bytes.len());
     let add = |range: Range<usize>| tally.add((xxh3_64(&bytes[range]), ()));
     if characters < LONG_CHARACTERS {
         shingles::<SHORT_SHINGLE>(normalised, add);
@@ -191,9 +198,6 @@ pub(crate) fn distinct_shingles(normalised: &str, characters: usize) -> Vec<u64>
     }
     tally.finish().hashes
 }
-
-/// The room a tally has at first, at most.
-const MOST_FIRST_ROOM: usize = 1 << 14;
 
 /// Lowers each minimum to the smallest value that its hash function has for any of the hashes.
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
@@ -211,12 +215,16 @@ fn lower(minima: &mut [u32; BANDS * ROWS], factors: &[u32; BANDS * ROWS], hashes
 #[inline(always)]
 fn mixed(hash: u32, factor: u32) -> u32 {
     let mixed = hash.wrapping_mul(factor);
-    (mixed ^ mixed >> 15).wrapping_mul(0x2c1b_3c6d)
+    (mixed ^ mixed >> 15).wrapping_mul(LAST_FACTOR)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn asked_for(banding: &Banding, text: &str) -> Vec<u64> {
+        banding.keys_to_ask(text, &banding.normaliser.letters(text))
+    }
 
     fn shared(a: &[u64], b: &[u64]) -> usize {
         a.iter().filter(|key| b.contains(key)).count()
@@ -237,11 +245,11 @@ mod tests {
         ] {
             let kept = banding.keys(text);
             assert_eq!(kept.len(), 1 + BANDS);
-            let asked = banding.keys_to_ask(edited);
+            let asked = asked_for(&banding, edited);
             assert!(shared(&kept, &asked) >= 3, "{}", shared(&kept, &asked));
             assert_ne!(kept[0], asked[0]);
-            let unrelated =
-                banding.keys_to_ask("美国51区雇员称内部有9架飞碟 a completely different text");
+            let unrelated = "美国51区雇员称内部有9架飞碟 a completely different text";
+            let unrelated = asked_for(&banding, unrelated);
             assert_eq!(shared(&kept, &unrelated), 0);
         }
     }
@@ -275,7 +283,7 @@ mod tests {
             "13800138000, 13900139000",
         ] {
             assert_eq!(banding.keys(text).len(), 1, "{text}");
-            assert_eq!(banding.keys(text), banding.keys_to_ask(text), "{text}");
+            assert_eq!(banding.keys(text), asked_for(&banding, text), "{text}");
         }
     }
 
@@ -299,7 +307,7 @@ mod tests {
         for length in 10..25 {
             let kept = banding.keys(&text(length));
             for other in [length * 8 / 10, length * 12 / 10] {
-                let asked = banding.keys_to_ask(&text(other));
+                let asked = asked_for(&banding, &text(other));
                 assert!(shared(&kept, &asked) > 0, "{length} {other}");
             }
         }

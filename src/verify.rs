@@ -127,6 +127,11 @@ impl Wording {
         Self::with_letters(normaliser, text, normaliser.letters(text))
     }
 
+    /// The letters and digits of the text, normalised.
+    pub(crate) fn letters(&self) -> &str {
+        &self.letters
+    }
+
     fn with_letters(normaliser: &Normaliser, text: &str, letters: String) -> Self {
         let characters = letters.chars().count();
         let mut shingles = distinct_shingles(&letters, characters);

@@ -54,9 +54,10 @@ pub struct TextQuery {
 impl TextQuery {
     pub(crate) fn new(bands: &BandMaker, text: &str, fingerprint: Option<TextFingerprint>) -> Self {
         let banding = bands.banding();
+        let wording = Wording::new(banding.normaliser(), text);
         Self {
-            wording: Wording::new(banding.normaliser(), text),
-            keys: banding.keys_to_ask(text),
+            keys: banding.keys_to_ask(text, wording.letters()),
+            wording,
             bands: bands.clone(),
             fingerprint,
             likeness: Likeness::default(),

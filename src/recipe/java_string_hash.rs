@@ -2,8 +2,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighed::{Weighed, first_tally};
-use crate::feature::{Counted, Doubt, Weights, string_hash};
+use super::weighed::Weighed;
+use crate::feature::{Tally, string_hash};
 
 /// Where tokens end: white space as `java.util.StringTokenizer` has it.
 const SEPARATORS: [char; 5] = [' ', '\t', '\n', '\r', '\u{c}'];
@@ -23,7 +23,7 @@ pub(super) fn description() -> String {
 
 /// The features of a text, each with where it first occurs.
 pub(super) fn weigh(text: &str) -> Weighed {
-    let mut tally = first_tally(text.len() / 4);
+    let mut tally = Tally::for_at_most(text.len() / 4);
     let mut start = 0;
     for token in text.split(SEPARATORS) {
         let end = start + token.len();
@@ -34,22 +34,6 @@ pub(super) fn weigh(text: &str) -> Weighed {
         // Each separator is one byte.
         start = end + 1;
     }
-    let Counted {
-        counts,
-        places,
-        total,
-        ..
-    } = tally.finish();
-    let weights = Weights::of(counts.iter().map(|&count| count as i64));
-    Weighed {
-        hashes: places
-            .iter()
-            .map(|place| string_hash(&text[place.clone()]) as u64)
-            .collect(),
-        doubt: Doubt::of_counts(places.len(), total, LEAST_TOKENS, &[])
-            .or_else(|| Doubt::of_weights(&weights)),
-        weights,
-        places,
-        normalised: text.to_owned(),
-    }
+    let hash = |token: &str| string_hash(token) as u64;
+    Weighed::by_counts(text.to_owned(), tally.finish(), hash, LEAST_TOKENS, &[])
 }

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighed::{Weighed, first_tally};
+use super::weighed::Weighed;
 use super::word_files::WordFiles;
 use super::{SIMHASH, Script, normaliser};
-use crate::feature::{Counted, Doubt, Idf, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS, Weights};
+use crate::feature::{Counted, Doubt, Idf, STOP_WORDS, Tally, UNKNOWN_WORD, WORD_WEIGHTS, Weights};
 use crate::text::{MOST_PIECE_BYTES, Normaliser, Words};
 
 /// How many keywords of a text are kept.
@@ -73,7 +73,7 @@ impl Jieba {
     ) -> Weighed<P> {
         let normalised = normaliser.sentences(text);
         let bytes = normalised.as_bytes();
-        let mut tally = first_tally(normalised.len() / BYTES_PER_WORD);
+        let mut tally = Tally::for_at_most(normalised.len() / BYTES_PER_WORD);
         self.words.for_each(&normalised, |range| {
             tally.add((xxh3_64(&bytes[range.clone()]), range))
         });

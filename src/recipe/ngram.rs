@@ -16,10 +16,10 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighed::{Weighed, first_tally};
+use super::weighed::Weighed;
 use super::{SIMHASH, Script, normaliser};
 use crate::feature::{
-    Counted, Doubt, LEAST_SHINGLES, LogWeights, REPETITIVE, WEIGHT_UNIT, Weights,
+    Counted, Doubt, LEAST_SHINGLES, LogWeights, REPETITIVE, Tally, WEIGHT_UNIT, Weights,
 };
 use crate::text::{
     CJK_SHINGLE, Normaliser, cjk_characters, cjk_shingles, count_other_characters, has_letter,
@@ -75,20 +75,20 @@ pub(super) fn weigh<P: Clone>(
     // Most texts have one or two of the four kinds, and short ones show what a tally costs.
     let [mut pairs, mut single, mut short, mut long] = [const { Counted::NONE }; 4];
     if characters > others {
-        let mut tally = first_tally(characters - others);
+        let mut tally = Tally::for_at_most(characters - others);
         cjk_shingles(&normalised, |range| tally.add(hashed(range)));
         pairs = tally.finish();
-        let mut tally = first_tally(characters - others);
+        let mut tally = Tally::for_at_most(characters - others);
         cjk_characters(&normalised, |range| tally.add(hashed(range)));
         single = tally.finish();
     }
     if others > 0 && long_share < WEIGHT_UNIT {
-        let mut tally = first_tally(others);
+        let mut tally = Tally::for_at_most(others);
         other_shingles::<SHORT_SHINGLE>(&normalised, |range| tally.add(hashed(range)));
         short = tally.finish();
     }
     if others > 0 && long_share > 0 {
-        let mut tally = first_tally(others);
+        let mut tally = Tally::for_at_most(others);
         other_shingles::<LONG_SHINGLE>(&normalised, |range| tally.add(hashed(range)));
         long = tally.finish();
     }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use md5::{Digest, Md5};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighed::{Weighed, first_tally};
-use crate::feature::{Counted, Doubt, Weights};
+use super::weighed::Weighed;
+use crate::feature::Tally;
 use crate::text::{CharacterClass, LOWER, Lower, is_word_character};
 
 /// How many characters make a window.
@@ -84,31 +84,13 @@ impl PythonSimhash {
         let normalised = self.normalise(text);
         let bytes = normalised.as_bytes();
         // MD5 takes some hundred nanoseconds, so a window is hashed by it only once.
-        let mut tally = first_tally(normalised.len());
+        let mut tally = Tally::for_at_most(normalised.len());
         for_each_window(&normalised, |range| {
             tally.add((xxh3_64(&bytes[range.clone()]), range));
         });
-        let Counted {
-            counts,
-            places,
-            total,
-            ..
-        } = tally.finish();
-
-        let weights = Weights::of(counts.iter().map(|&count| count as i64));
-        let distinct = places.len();
-        let doubt = Doubt::of_counts(distinct, total, LEAST_WINDOWS, &REPETITIVE)
-            .or_else(|| Doubt::of_weights(&weights));
-        let hashes = places
-            .iter()
-            .map(|place| hash(&bytes[place.clone()]) as u64);
-        Weighed {
-            hashes: hashes.collect(),
-            weights,
-            places,
-            doubt,
-            normalised,
-        }
+        let counted = tally.finish();
+        let hash = |window: &str| hash(window.as_bytes()) as u64;
+        Weighed::by_counts(normalised, counted, hash, LEAST_WINDOWS, &REPETITIVE)
     }
 }
 

@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use crate::feature::{Doubt, Tally, Weights};
-
-/// The room a tally has at first, at most. It grows with the distinct tokens, not with the text.
-const MOST_FIRST_ROOM: usize = 1 << 14;
+use crate::feature::{Counted, Doubt, Weights};
 
 /// The features of a text, as ranges of its normalised form.
 pub(super) struct Weighed<P = Range<usize>> {
@@ -17,7 +14,32 @@ pub(super) struct Weighed<P = Range<usize>> {
     pub(super) doubt: Option<Doubt>,
 }
 
-/// A tally for a text with so many distinct tokens at most.
-pub(super) fn first_tally<P: Clone>(most_distinct: usize) -> Tally<P> {
-    Tally::with_room(most_distinct.min(MOST_FIRST_ROOM))
+impl Weighed {
+    /// Features that weigh as much as they occur often, each hashed by `hash`.
+    ///
+    /// They are in doubt if they are fewer than `least`, or repeat themselves as `repetitive` says.
+    pub(super) fn by_counts(
+        normalised: String,
+        counted: Counted<Range<usize>>,
+        hash: impl Fn(&str) -> u64,
+        least: usize,
+        repetitive: &[(usize, u64)],
+    ) -> Self {
+        let Counted {
+            counts,
+            places,
+            total,
+            ..
+        } = counted;
+        let weights = Weights::of(counts.iter().map(|&count| count as i64));
+        let hashes = places.iter().map(|place| hash(&normalised[place.clone()]));
+        Self {
+            hashes: hashes.collect(),
+            doubt: Doubt::of_counts(places.len(), total, least, repetitive)
+                .or_else(|| Doubt::of_weights(&weights)),
+            weights,
+            places,
+            normalised,
+        }
+    }
 }
