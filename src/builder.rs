@@ -1,13 +1,15 @@
 //! [`Builder`]: how a database is created or opened.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::minhash::Banding;
 use crate::recipe::Recipe;
 use crate::retention::Retention;
-use crate::store::{Header, Store};
+use crate::store::disk::Disk;
+use crate::store::{self, Header, Place, Store};
 
 /// How a database is to be created or opened.
 ///
@@ -35,6 +37,7 @@ pub struct Builder {
     similar: bool,
     retention: Option<Retention>,
     frozen: bool,
+    disk: Option<Arc<dyn Disk>>,
 }
 
 /// Memory for what was read unless another size is asked for.
@@ -101,6 +104,22 @@ impl Builder {
         self
     }
 
+    /// Where the file is, if not on the file system of the operating system.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use simdb::{Database, SystemDisk};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let on = Database::builder().disk(Arc::new(SystemDisk));
+    /// on.create(folder.path().join("docs.simdb"))?;
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn disk(mut self, disk: Arc<dyn Disk>) -> Self {
+        self.disk = Some(disk);
+        self
+    }
+
     /// Creates an empty database. The file appears under its name only when it is whole and
     /// durable.
     ///
@@ -109,7 +128,8 @@ impl Builder {
     /// [`Error::Storage`] if the folder does not take a file; [`Error::FrozenEmpty`],
     /// [`Error::RetentionWindow`].
     pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
-        let store = Store::create(path.as_ref(), self.header()?, self.cache())?;
+        let place = self.place(path);
+        let store = Store::create(&place, self.header()?, self.cache())?;
         Database::over(store, self.recipe.as_ref())
     }
 
@@ -124,7 +144,7 @@ impl Builder {
     /// # Cost
     /// About a millisecond, after a crash too.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
-        let store = Store::open(path.as_ref(), self.cache())?;
+        let store = Store::open(&self.place(path), self.cache())?;
         Database::over(store, self.recipe.as_ref())
     }
 
@@ -144,14 +164,33 @@ impl Builder {
     }
 
     /// Opens a database for reading only. Any number of processes can do so at a time, while
-    /// none has it open for writing.
+    /// none has it open for writing. Nothing is written, so that the file may be on a medium that
+    /// cannot be written; of one that a crash left, what it would be mended to is read.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open); [`Error::NotClosed`] for a file that was not closed cleanly:
-    /// opening it for writing once mends it.
+    /// Those of [`open`](Self::open).
     pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<Database> {
-        let store = Store::open_read_only(path.as_ref(), self.cache())?;
+        let store = Store::open_read_only(&self.place(path), self.cache())?;
         Database::over(store, self.recipe.as_ref())
+    }
+
+    /// Rewrites the file at `path`, which nobody may have open, without the room that removals and
+    /// old pages left in it, and returns the bytes it had and has. Some room for inserts is left
+    /// in every chunk, so a file that was filled to the brim may grow. Until the new file is whole
+    /// and durable the old one stays as it is.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), and [`Error::Io`] if there is no room beside it.
+    pub fn vacuum(self, path: impl AsRef<Path>) -> Result<(u64, u64)> {
+        store::copy::vacuum(&self.place(path))
+    }
+
+    /// The file of that name, on the disk that is asked for.
+    pub(crate) fn place(&self, path: impl AsRef<Path>) -> Place {
+        match &self.disk {
+            Some(disk) => Place::new(path.as_ref(), disk),
+            None => Place::of_system(path.as_ref()),
+        }
     }
 
     pub(crate) fn header(&self) -> Result<Header> {
@@ -200,5 +239,13 @@ impl Database {
     /// Those of [`Builder::open_read_only`].
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
         Self::builder().open_read_only(path)
+    }
+
+    /// Rewrites the file at `path` without the room that is free in it: see [`Builder::vacuum`].
+    ///
+    /// # Errors
+    /// Those of [`Builder::vacuum`].
+    pub fn vacuum(path: impl AsRef<Path>) -> Result<(u64, u64)> {
+        Self::builder().vacuum(path)
     }
 }

@@ -66,7 +66,7 @@ impl Builder {
         memory_bytes: u64,
     ) -> Result<BulkLoad<'static>> {
         Ok(BulkLoad {
-            load: Load::create(path.as_ref(), &self.header()?, memory_bytes)?,
+            load: Load::create(&self.place(path), &self.header()?, memory_bytes)?,
             database: PhantomData,
         })
     }

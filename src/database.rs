@@ -601,17 +601,6 @@ impl Database {
     pub fn backup(&self, path: impl AsRef<Path>) -> Result<()> {
         store::copy::backup(&self.store, path.as_ref())
     }
-
-    /// Rewrites the file at `path`, which nobody may have open, without the room that removals and
-    /// old pages left in it, and returns the bytes it had and has. Some room for inserts is left
-    /// in every chunk, so a file that was filled to the brim may grow. Until the new file is whole
-    /// and durable the old one stays as it is.
-    ///
-    /// # Errors
-    /// Those of [`open`](Self::open), and [`Error::Io`] if there is no room beside it.
-    pub fn vacuum(path: impl AsRef<Path>) -> Result<(u64, u64)> {
-        store::copy::vacuum(path.as_ref())
-    }
 }
 
 impl Drop for Database {

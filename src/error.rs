@@ -197,16 +197,6 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// A database that was not closed cleanly was to be opened for reading only.
-    #[error(
-        "{} was not closed cleanly; open it for writing once, which mends it",
-        path.display()
-    )]
-    NotClosed {
-        /// The file.
-        path: PathBuf,
-    },
-
     /// The file is to be checked while a snapshot of it is held.
     #[error("a snapshot of {} is held; drop it and try again", path.display())]
     SnapshotHeld {

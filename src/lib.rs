@@ -86,6 +86,7 @@ pub use snapshot::Snapshot;
 pub use store::diagnosis::{
     Bin, BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, QueryLoad,
 };
+pub use store::disk::{Disk, DiskFile, FileInfo, SystemDisk};
 pub use store::stats::{Stats, TableStats};
 pub use ticket::Ticket;
 pub use transaction::Transaction;

@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use common::engine::with_engine;
 use common::{Model, SplitMix, assert_holds, assert_sound, builder, document, folder};
-use redb::{ReadableTable, TableDefinition};
+use redb::{ReadableDatabase, ReadableTable, TableDefinition};
 use simdb::{Builder, Change, Database, DocId, Document, Error, Retention, Timestamp};
 
 mod common;
@@ -286,11 +287,12 @@ fn backup_and_vacuum_keep_times_and_settings() {
 const META: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("meta");
 
 fn identity_of(path: &Path) -> Vec<u8> {
-    let database = redb::Database::open(path).unwrap();
-    let transaction = redb::ReadableDatabase::begin_read(&database).unwrap();
-    let meta = transaction.open_table(META).unwrap();
-    let identity = meta.get("identity").unwrap().unwrap();
-    identity.value().to_vec()
+    with_engine(path, |database| {
+        let transaction = database.begin_read().unwrap();
+        let meta = transaction.open_table(META).unwrap();
+        let identity = meta.get("identity").unwrap().unwrap();
+        identity.value().to_vec()
+    })
 }
 
 const PAIRS: [TableDefinition<'static, u128, &[u8]>; 2] = [
@@ -300,21 +302,21 @@ const PAIRS: [TableDefinition<'static, u128, &[u8]>; 2] = [
 
 /// Puts the table of one database in the place of that of another.
 fn replace_table(path: &Path, other: &Path, table: TableDefinition<'static, u128, &'static [u8]>) {
-    let (target, source) = (
-        redb::Database::open(path).unwrap(),
-        redb::Database::open(other).unwrap(),
-    );
-    let reading = redb::ReadableDatabase::begin_read(&source).unwrap();
-    let writing = target.begin_write().unwrap();
-    writing.delete_table(table).unwrap();
-    {
-        let mut target = writing.open_table(table).unwrap();
-        for row in reading.open_table(table).unwrap().iter().unwrap() {
-            let (fence, chunk) = row.unwrap();
-            target.insert(fence.value(), chunk.value()).unwrap();
-        }
-    }
-    writing.commit().unwrap();
+    with_engine(other, |source| {
+        with_engine(path, |target| {
+            let reading = source.begin_read().unwrap();
+            let writing = target.begin_write().unwrap();
+            writing.delete_table(table).unwrap();
+            {
+                let mut target = writing.open_table(table).unwrap();
+                for row in reading.open_table(table).unwrap().iter().unwrap() {
+                    let (fence, chunk) = row.unwrap();
+                    target.insert(fence.value(), chunk.value()).unwrap();
+                }
+            }
+            writing.commit().unwrap();
+        });
+    });
 }
 
 #[test]

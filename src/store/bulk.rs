@@ -12,6 +12,7 @@ use std::time::SystemTime;
 
 use super::Store;
 use super::bands::BandMaker;
+use super::fault::Place;
 use super::folder::folder_of;
 use super::index::Index;
 use super::new_file::NewFile;
@@ -75,9 +76,10 @@ enum Incoming {
 
 impl Load {
     /// A load into a new file.
-    pub(crate) fn create(path: &Path, header: &Header, memory_bytes: u64) -> Result<Self> {
+    pub(crate) fn create(place: &Place, header: &Header, memory_bytes: u64) -> Result<Self> {
         let memory = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
-        let file = NewFile::create(path, header, CACHE_BYTES.min(memory / 8), None)?;
+        let path = place.path();
+        let file = NewFile::create(place, header, CACHE_BYTES.min(memory / 8), None)?;
         let mut load = Self::of(path, memory, header.keeps(), file.bands());
         load.incoming = Some(if header.keep_texts {
             // The file is needed for the texts.

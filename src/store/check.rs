@@ -40,7 +40,7 @@ pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result
     }
     match Arc::get_mut(&mut store.handle) {
         None => return Err(Error::SnapshotHeld { path: path() }),
-        Some(Handle::ReadOnly(_)) => return Err(Error::ReadOnly { path: path() }),
+        Some(Handle::ReadOnly(..)) => return Err(Error::ReadOnly { path: path() }),
         Some(Handle::Writable(database)) => {
             let place = &store.place;
             let integrity = place.guarded(|| match database.check_integrity() {

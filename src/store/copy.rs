@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use redb::ReadableTable;
-
 use super::Store;
+use super::fault::Place;
 use super::new_file::NewFile;
 use super::read::ReadView;
 use super::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE};
 use super::texts;
 use crate::document::DocId;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The engine's cache while a copy is made.
 const CACHE_BYTES: usize = 160 << 20;
@@ -21,14 +20,10 @@ const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
 /// Writes the database as of now to a new file at `path`.
 pub(crate) fn backup(store: &Store, path: &Path) -> Result<()> {
     // A copy of what is private is private.
-    let permissions = std::fs::metadata(store.path())
-        .map_err(|source| Error::Io {
-            action: "read the permissions of",
-            path: store.path().to_path_buf(),
-            source,
-        })?
-        .permissions();
-    let file = NewFile::create(path, store.header(), CACHE_BYTES, Some(permissions))?;
+    let info = store.place.info("read the permissions of")?;
+    let target = store.place.in_the_making(path);
+    let permissions = info.permissions.as_ref();
+    let file = NewFile::create(&target, store.header(), CACHE_BYTES, permissions)?;
     let view = store.read()?;
     copy(&view.tables, &file)?;
     for edits in view.edits_in_tail() {
@@ -40,29 +35,25 @@ pub(crate) fn backup(store: &Store, path: &Path) -> Result<()> {
     file.place()
 }
 
-/// Rewrites the file at `path`; returns the bytes it had and has.
-pub(crate) fn vacuum(path: &Path) -> Result<(u64, u64)> {
-    let io = |action| {
-        move |source| Error::Io {
-            action,
-            path: path.to_path_buf(),
-            source,
-        }
-    };
+/// Rewrites the file at a place; returns the bytes it had and has.
+pub(crate) fn vacuum(place: &Place) -> Result<(u64, u64)> {
     // Open until the end, so that nobody else can write meanwhile.
-    let store = Store::open(path, CACHE_BYTES)?;
+    let store = Store::open(place, CACHE_BYTES)?;
     store.close()?;
     // A link stays what it is, and the file it names is replaced.
-    let target = path.canonicalize().map_err(io("find"))?;
-    let old = std::fs::metadata(&target).map_err(io("read the size of"))?;
-    let permissions = Some(old.permissions());
+    let target = place.disk().resolve(place.path());
+    let target = place.in_the_making(&target.map_err(place.io("find"))?);
+    let old = target.info("read the size of")?;
+    let permissions = old.permissions.as_ref();
     // It stays the same database; what its journal held, the file holds.
     let journal = store.journal_mark()?;
     let file = NewFile::create_beside(&target, store.header(), CACHE_BYTES, permissions, journal)?;
     copy(&store.read()?.tables, &file)?;
-    file.set_permissions(old.permissions())?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions)?;
+    }
     let new_bytes = file.replace()?;
-    Ok((old.len(), new_bytes))
+    Ok((old.len_bytes, new_bytes))
 }
 
 /// Copies every table, proving each chunk and each text as it goes.
@@ -97,7 +88,7 @@ fn copy_texts(view: &ReadView, file: &NewFile) -> Result<()> {
     let Some(source) = &view.tables.texts else {
         return Ok(());
     };
-    let mut rows = source.iter().map_err(|cause| view.place.reading(cause))?;
+    let mut rows = texts::rows(source, &view.place)?;
     loop {
         let mut transaction = file.write()?;
         let mut bytes_written = 0;
@@ -105,7 +96,7 @@ fn copy_texts(view: &ReadView, file: &NewFile) -> Result<()> {
         {
             let mut target = transaction.texts_to_change()?;
             for row in rows.by_ref() {
-                let (id, sealed) = row.map_err(|cause| view.place.reading(cause))?;
+                let (id, sealed) = row?;
                 texts::decode(DocId(id.value()), sealed.value(), &view.place)?;
                 target
                     .insert(id.value(), sealed.value())

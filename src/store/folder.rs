@@ -1,8 +1,8 @@
 //! The folder that a file is in.
 
-use std::fs::File;
 use std::path::Path;
 
+use super::disk::Disk;
 use crate::error::{Error, Result};
 
 /// The folder a file is in.
@@ -14,16 +14,11 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 }
 
 /// Makes a name durable: without this a crash may undo the rename.
-pub(crate) fn sync_folder(path: &Path) -> Result<()> {
-    let syncing = |source| Error::Io {
-        action: "make durable the folder of",
-        path: path.to_path_buf(),
-        source,
-    };
-    if cfg!(unix) {
-        File::open(folder_of(path))
-            .and_then(|folder| folder.sync_all())
-            .map_err(syncing)?;
-    }
-    Ok(())
+pub(crate) fn sync_folder(disk: &dyn Disk, path: &Path) -> Result<()> {
+    disk.sync_folder(folder_of(path))
+        .map_err(|source| Error::Io {
+            action: "make durable the folder of",
+            path: path.to_path_buf(),
+            source,
+        })
 }

@@ -20,16 +20,16 @@ mod frame;
 mod payload;
 mod reader;
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, ErrorKind, IntoInnerError, Seek, SeekFrom, Write};
+use std::io::{BufWriter, ErrorKind, IntoInnerError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::chunk::checksum_on;
+use super::disk::DiskFile;
 use super::edit::{Counts, DocumentEdit};
 use super::fault::Place;
 use super::folder::sync_folder;
 use crate::error::{Error, Result};
-use file::{begin, create_like, open_existing, refuse_unless_older, write_zeros};
+use file::{Summed, begin, create_like, open_existing, refuse_unless_older, write_zeros};
 use frame::{FIRST_RECORD, HEADER_BYTES, RecordHeader};
 use reader::{Extent, Owner, Reader};
 
@@ -47,7 +47,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// The journal file of one generation, to which records are appended.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    file: File,
+    file: Arc<dyn DiskFile>,
     identity: Identity,
     records: u64,
     /// Where the next record begins.
@@ -97,10 +97,10 @@ impl Journal {
     /// a full disk left of one that was not begun, or that of a database that had the name before.
     pub(crate) fn begin(database: &Path, identity: Identity, place: &Place) -> Result<Self> {
         Self::create(database, identity, place).or_else(|_| {
-            Self::remove(database, identity.generation)?;
+            Self::remove(database, identity.generation, place)?;
             let created = Self::create(database, identity, place);
             if created.is_err() {
-                Self::remove(database, identity.generation)?;
+                Self::remove(database, identity.generation, place)?;
             }
             created
         })
@@ -110,22 +110,22 @@ impl Journal {
     /// the same database. What is of any other kind is refused.
     fn create(database: &Path, identity: Identity, place: &Place) -> Result<Self> {
         let path = Self::path(database, identity.generation);
-        let file = match open_existing(&path, OpenOptions::new().read(true).write(true))? {
+        let file = match open_existing(&path, place, true)? {
             Some(file) => {
-                refuse_unless_older(&file, &path, identity, place)?;
+                refuse_unless_older(&*file, &path, identity, place)?;
                 Ok(file)
             }
-            None => create_like(database, &path),
+            None => create_like(database, &path, place),
         };
         let (file, length) = file
-            .and_then(|file| begin(&file, identity).map(|length| (file, length)))
+            .and_then(|file| begin(&*file, identity).map(|length| (file, length)))
             .map_err(|source| Error::Io {
                 action: "create",
                 path: path.clone(),
                 source,
             })?;
         // Also where the file was found: whoever created it may have come no further.
-        sync_folder(&path)?;
+        sync_folder(place.disk(), &path)?;
         let extent = Extent {
             records: 0,
             end: FIRST_RECORD,
@@ -144,14 +144,12 @@ impl Journal {
         place: &Place,
         visitor: &mut Visitor<'_>,
     ) -> Result<Found<Self>> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true);
-        let (file, extent, length) = match read(database, identity, place, &options, visitor)? {
+        let (file, extent, length) = match read(database, identity, place, true, visitor)? {
             Found::Sought(found) => found,
             Found::Other(identity) => return Ok(Found::Other(identity)),
             Found::Missing => return Ok(Found::Missing),
         };
-        file.sync_data().map_err(|source| Error::Io {
+        file.sync().map_err(|source| Error::Io {
             action: "make durable",
             path: Self::path(database, identity.generation),
             source,
@@ -168,9 +166,7 @@ impl Journal {
         place: &Place,
         visitor: &mut Visitor<'_>,
     ) -> Result<Found<()>> {
-        let mut options = OpenOptions::new();
-        options.read(true);
-        Ok(match read(database, identity, place, &options, visitor)? {
+        Ok(match read(database, identity, place, false, visitor)? {
             Found::Sought(_) => Found::Sought(()),
             Found::Other(identity) => Found::Other(identity),
             Found::Missing => Found::Missing,
@@ -178,19 +174,25 @@ impl Journal {
     }
 
     /// Removes the file for the journal of a generation, whatever is in it, if there is one.
-    pub(crate) fn remove(database: &Path, generation: u64) -> Result<()> {
+    pub(crate) fn remove(database: &Path, generation: u64, place: &Place) -> Result<()> {
         let path = Self::path(database, generation);
-        match std::fs::remove_file(&path) {
+        match place.disk().remove(&path) {
             Err(source) if source.kind() != ErrorKind::NotFound => Err(Error::Io {
                 action: "remove",
                 path,
                 source,
             }),
-            _ => sync_folder(&path),
+            _ => sync_folder(place.disk(), &path),
         }
     }
 
-    fn at(file: File, identity: Identity, extent: Extent, length: u64, place: &Place) -> Self {
+    fn at(
+        file: Arc<dyn DiskFile>,
+        identity: Identity,
+        extent: Extent,
+        length: u64,
+        place: &Place,
+    ) -> Self {
         Self {
             file,
             identity,
@@ -224,7 +226,8 @@ impl Journal {
             edits: edits.len() as u32,
         };
         let next = header.next(self.end);
-        self.grow_to(next).map_err(|cause| self.refusal(cause))?;
+        self.grow_to(next + HEADER_BYTES as u64)
+            .map_err(|cause| self.refusal(cause))?;
         if let Err(cause) = self.write(&mut header, edits, counts) {
             self.give_up();
             return Err(Error::CommitUnknown {
@@ -234,6 +237,9 @@ impl Journal {
         }
         self.records += 1;
         self.end = next;
+        // If this fails, damage to the record just written will pass for a crash.
+        let end = RecordHeader::end(self.records);
+        let _ = self.file.write_at(next, &end.encode(self.identity));
         Ok(())
     }
 
@@ -255,15 +261,14 @@ impl Journal {
         edits: &[DocumentEdit],
         counts: Counts,
     ) -> std::io::Result<()> {
-        let mut file = &self.file;
-        file.seek(SeekFrom::Start(self.end + HEADER_BYTES as u64))?;
-        let summed = Summed { file, crc: 0 };
+        let summed = Summed::from(&*self.file, self.end + HEADER_BYTES as u64);
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, summed);
         payload::encode(&mut out, edits, counts)?;
-        header.payload_crc = out.into_inner().map_err(IntoInnerError::into_error)?.crc;
-        file.seek(SeekFrom::Start(self.end))?;
-        file.write_all(&header.encode(self.identity))?;
-        file.sync_data()
+        let summed = out.into_inner().map_err(IntoInnerError::into_error)?;
+        header.payload_crc = summed.crc();
+        self.file
+            .write_at(self.end, &header.encode(self.identity))?;
+        self.file.sync()
     }
 
     /// Refuses all later records. One after this would pass for damage if this is not on the disk.
@@ -272,17 +277,14 @@ impl Journal {
         // Whoever opens the database after a failed sync would read the record out of memory and
         // take it for durable, although no sync will write it any more. If this fails too, there
         // is nothing left to do.
-        let mut file = &self.file;
-        let _ = file
-            .seek(SeekFrom::Start(self.end))
-            .and_then(|_| file.write_all(&[0; HEADER_BYTES]));
+        let _ = self.file.write_at(self.end, &[0; HEADER_BYTES]);
     }
 
     /// Makes the file long enough. A disk that is full is noticed here, where it does no harm.
     fn grow_to(&mut self, end: u64) -> std::io::Result<()> {
         if end > self.length {
             let more = self.length.clamp(LEAST_GROWTH_BYTES, MOST_GROWTH_BYTES);
-            write_zeros(&self.file, self.length, end + more)?;
+            write_zeros(&*self.file, self.length, end + more)?;
             self.length = end + more;
         }
         Ok(())
@@ -303,14 +305,14 @@ fn read(
     database: &Path,
     identity: Identity,
     place: &Place,
-    options: &OpenOptions,
+    to_write: bool,
     visitor: &mut Visitor<'_>,
-) -> Result<Found<(File, Extent, u64)>> {
+) -> Result<Found<(Arc<dyn DiskFile>, Extent, u64)>> {
     let path = Journal::path(database, identity.generation);
-    let Some(file) = open_existing(&path, options)? else {
+    let Some(file) = open_existing(&path, place, to_write)? else {
         return Ok(Found::Missing);
     };
-    let mut reader = Reader::new(&file, &path, place)?;
+    let mut reader = Reader::new(&*file, &path, place)?;
     match reader.owner()? {
         Owner::Known(found) if found == identity => {
             let extent = reader.replay(identity, visitor)?;
@@ -322,25 +324,6 @@ fn read(
             reader.refuse_records(identity)?;
             Ok(Found::Missing)
         }
-    }
-}
-
-/// A file, and the crc32 of what is written to it.
-struct Summed<'f> {
-    file: &'f File,
-    crc: u32,
-}
-
-impl Write for Summed<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let count = self.file.write(bytes)?;
-        let written = bytes.get(..count).unwrap_or(bytes);
-        self.crc = checksum_on(self.crc, written);
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod check;
 mod chunk;
 pub(crate) mod copy;
 pub(crate) mod diagnosis;
+pub(crate) mod disk;
 mod edit;
 mod fault;
 mod folder;
@@ -17,6 +18,7 @@ mod merge;
 mod new_file;
 mod online;
 mod packed;
+mod page_file;
 mod pen;
 mod postings;
 mod read;
@@ -40,9 +42,10 @@ use redb::ReadableDatabase;
 
 use crate::error::{Error, Result};
 pub(crate) use bands::BandMaker;
-use fault::Place;
+pub(crate) use fault::Place;
 use new_file::NewFile;
 use online::Online;
+use page_file::{Overlay, PageFile};
 use runs::RunCache;
 use schema::JournalMark;
 use workers::Workers;
@@ -77,67 +80,86 @@ const RUNS_SHARE: usize = 2;
 
 pub(crate) enum Handle {
     Writable(redb::Database),
-    ReadOnly(redb::ReadOnlyDatabase),
+    /// What the engine writes is kept in memory.
+    ReadOnly(redb::Database, Overlay),
 }
 
 impl std::fmt::Debug for Handle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Writable(_) => "Writable",
-            Self::ReadOnly(_) => "ReadOnly",
+            Self::ReadOnly(..) => "ReadOnly",
         })
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Self::ReadOnly(_, file) = self {
+            file.close_soon();
+        }
     }
 }
 
 impl Store {
     /// Creates an empty database. It appears under its name only when it is whole and durable.
-    pub(crate) fn create(path: &Path, header: Header, cache_bytes: usize) -> Result<Self> {
+    pub(crate) fn create(place: &Place, header: Header, cache_bytes: usize) -> Result<Self> {
         if header.frozen {
-            let path = path.to_path_buf();
+            let path = place.path().to_path_buf();
             return Err(Error::FrozenEmpty { path });
         }
-        NewFile::create(path, &header, cache_bytes, None)?.place()?;
-        Self::open(path, cache_bytes)
+        NewFile::create(place, &header, cache_bytes, None)?.place()?;
+        Self::open(place, cache_bytes)
     }
 
     /// Opens a database for reading and writing. After a crash this mends the file, in about a
     /// millisecond, since every commit leaves behind what that takes.
-    pub(crate) fn open(path: &Path, cache_bytes: usize) -> Result<Self> {
-        Self::open_with(path, cache_bytes, |place, page_bytes| {
-            let database = redb::Database::builder()
-                .set_cache_size(page_bytes)
-                .open(path)
+    pub(crate) fn open(place: &Place, cache_bytes: usize) -> Result<Self> {
+        Self::open_with(place, cache_bytes, true, |pages, builder| {
+            let database = builder
+                .create_with_backend(pages)
                 .map_err(|cause| place.opening(cause))?;
             Ok(Handle::Writable(database))
         })
     }
 
-    /// Opens a database for reading only, beside others who do the same.
-    pub(crate) fn open_read_only(path: &Path, cache_bytes: usize) -> Result<Self> {
-        Self::open_with(path, cache_bytes, |place, page_bytes| {
-            let database = redb::Database::builder()
-                .set_cache_size(page_bytes)
-                .open_read_only(path)
+    /// Opens a database for reading only, beside others who do the same. Nothing is written, also
+    /// where there is something to mend.
+    pub(crate) fn open_read_only(place: &Place, cache_bytes: usize) -> Result<Self> {
+        Self::open_with(place, cache_bytes, false, |pages, builder| {
+            let file = Overlay::over(pages).map_err(place.io("open"))?;
+            let database = builder
+                .create_with_backend(file.clone())
                 .map_err(|cause| place.opening(cause))?;
-            Ok(Handle::ReadOnly(database))
+            Ok(Handle::ReadOnly(database, file))
         })
     }
 
     /// Opens the file that has the name, and not one that lost it to a vacuum in the meantime.
     fn open_with(
-        path: &Path,
+        place: &Place,
         cache_bytes: usize,
-        open: impl Fn(&Place, usize) -> Result<Handle>,
+        to_write: bool,
+        open: impl Fn(PageFile, &redb::Builder) -> Result<Handle>,
     ) -> Result<Self> {
-        let place = Place::new(path);
         let run_bytes = cache_bytes / RUNS_SHARE;
+        let mut builder = redb::Database::builder();
+        builder.set_cache_size(cache_bytes - run_bytes);
         loop {
-            let before = identity(&place)?;
+            let before = identity(place)?;
             let store = place.guarded(|| {
-                let handle = open(&place, cache_bytes - run_bytes)?;
+                let disk = place.disk();
+                let file = disk.open(place.path(), to_write);
+                let file = file.map_err(place.io("open"))?;
+                // Before anything is read, which somebody may be writing.
+                if !file.try_lock(to_write).map_err(place.io("lock"))? {
+                    let path = place.path().to_path_buf();
+                    return Err(Error::Locked { path });
+                }
+                let handle = open(PageFile::open(file, place)?, &builder)?;
                 Self::with_handle(handle, RunCache::new(run_bytes as u64), place.clone())
             })?;
-            if identity(&place)? == before {
+            if identity(place)? == before {
                 return Ok(store);
             }
         }
@@ -209,7 +231,7 @@ impl Store {
             Arc::clone(&self.handle),
             Arc::clone(&self.runs),
             Arc::clone(&self.workers),
-            &self.place,
+            &self.place.only_read(),
             self.header.keeps(),
         )?;
         view.tables.whole = whole;
@@ -247,7 +269,7 @@ impl Store {
             return Err(Error::Frozen { path: path() });
         }
         match &*self.handle {
-            Handle::ReadOnly(_) => Err(Error::ReadOnly { path: path() }),
+            Handle::ReadOnly(..) => Err(Error::ReadOnly { path: path() }),
             Handle::Writable(_) => Ok(()),
         }
     }
@@ -257,7 +279,7 @@ impl Handle {
     fn begin_read(&self) -> std::result::Result<redb::ReadTransaction, redb::TransactionError> {
         match self {
             Self::Writable(database) => database.begin_read(),
-            Self::ReadOnly(database) => database.begin_read(),
+            Self::ReadOnly(database, _) => database.begin_read(),
         }
     }
 }
@@ -276,30 +298,16 @@ fn band_maker(header: &Header, place: &Place) -> Result<BandMaker> {
     }
 }
 
-/// Which file has the name now. Refuses an empty file, which redb would take for a new database,
-/// and a folder, which it would report as a failed read.
-fn identity(place: &Place) -> Result<impl PartialEq + use<>> {
+/// Which file has the name now. Refuses an empty file, and a folder, which would be reported as a
+/// failed read.
+fn identity(place: &Place) -> Result<(u64, u64)> {
     let path = place.path().to_path_buf();
-    match std::fs::metadata(&path) {
-        Ok(metadata) if metadata.is_file() && metadata.len() > 0 => {
-            #[cfg(unix)]
-            let identity = {
-                use std::os::unix::fs::MetadataExt;
-                (metadata.dev(), metadata.ino())
-            };
-            // Elsewhere a file that is open cannot be replaced.
-            #[cfg(not(unix))]
-            let identity = ();
-            Ok(identity)
-        }
+    match place.disk().info(&path) {
+        Ok(info) if info.is_file && info.len_bytes > 0 => Ok(info.identity),
         Ok(_) => Err(Error::NotADatabase { path, source: None }),
         Err(source) if source.kind() == std::io::ErrorKind::NotFound => {
             Err(Error::NotFound { path })
         }
-        Err(source) => Err(Error::Io {
-            action: "open",
-            path,
-            source,
-        }),
+        Err(source) => Err(place.io("open")(source)),
     }
 }

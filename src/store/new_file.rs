@@ -1,26 +1,27 @@
 //! A database file in the making, which appears under its name only when it is whole.
 
 mod length;
+mod temporary;
 mod write_behind;
 
-use std::fs::{File, Permissions};
+use std::fs::Permissions;
 use std::panic::resume_unwind;
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use redb::{ReadableDatabase, StorageBackend};
-use tempfile::{NamedTempFile, TempPath};
 
 use super::bands::BandMaker;
 use super::chunk::{Entry, PAGE_BYTES};
 use super::fault::Place;
-use super::folder::{folder_of, sync_folder};
+use super::folder::sync_folder;
 use super::packed::{Fill, chunks_of};
+use super::page_file::{Overlay, PageFile};
 use super::schema::{self, Counters, Header, JournalMark};
 use super::tables::{ReadTables, TableOf, WriteTables};
 use super::write::WriteTransaction;
 use crate::error::{Error, Result};
 use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
+use temporary::Temporary;
 use write_behind::WriteBehind;
 
 /// The share of the engine's cache that chunks may fill between two commits. A transaction that
@@ -43,12 +44,11 @@ const LOOK_BYTES: usize = 1 << 20;
 /// short, which is why no database is ever created under its own name.
 pub(crate) struct NewFile {
     database: redb::Database,
-    temporary: TempPath,
-    file: File,
-    disk: WriteBehind,
-    target: PathBuf,
+    temporary: Temporary,
+    file: WriteBehind,
     header: Header,
     cache_bytes: usize,
+    /// The target: errors name the file that the caller asked for.
     place: Place,
 }
 
@@ -56,14 +56,14 @@ impl NewFile {
     /// Creates an empty database that will be placed at `target`, where nothing may be yet. The
     /// file gets no more permissions than those given, from the start.
     pub(crate) fn create(
-        target: &Path,
+        target: &Place,
         header: &Header,
         cache_bytes: usize,
-        permissions: Option<Permissions>,
+        permissions: Option<&Permissions>,
     ) -> Result<Self> {
-        if target.symlink_metadata().is_ok() {
+        if target.disk().link_info(target.path()).is_ok() {
             return Err(Error::AlreadyExists {
-                path: target.to_path_buf(),
+                path: target.path().to_path_buf(),
             });
         }
         let of_no_journal = (schema::new_identity(), JournalMark::default());
@@ -73,36 +73,23 @@ impl NewFile {
     /// Like [`create`](Self::create), for a target that may be there and be replaced, and whose
     /// identity and journal mark are known.
     pub(crate) fn create_beside(
-        target: &Path,
+        target: &Place,
         header: &Header,
         cache_bytes: usize,
-        permissions: Option<Permissions>,
+        permissions: Option<&Permissions>,
         journal: (u64, JournalMark),
     ) -> Result<Self> {
-        let creating = |source| Error::Io {
-            action: "create",
-            path: target.to_path_buf(),
-            source,
-        };
-        let (file, temporary) = new_named(folder_of(target), permissions)
-            .map_err(creating)?
-            .into_parts();
-        // Errors name the file the caller asked for.
-        let place = Place::in_the_making(target);
-        let disk = file
-            .try_clone()
-            .and_then(WriteBehind::new)
-            .map_err(creating)?;
+        let place = target.in_the_making(target.path());
+        let (file, temporary) = Temporary::create(&place, permissions)?;
+        let file = WriteBehind::new(file).map_err(place.io("create"))?;
         let database = redb::Database::builder()
             .set_cache_size(cache_bytes)
-            .create_with_backend(disk.clone())
+            .create_with_backend(file.clone())
             .map_err(|cause| place.opening(cause))?;
         let mut new = Self {
             database,
             temporary,
             file,
-            disk,
-            target: target.to_path_buf(),
             header: header.clone(),
             cache_bytes,
             place,
@@ -175,13 +162,9 @@ impl NewFile {
     /// never exceeds half a region, some 50 MiB of it.
     fn begin_at_length(&self) -> Result<redb::WriteTransaction> {
         let mut transaction = self.begin()?;
-        let length = self.disk.len().map_err(|source| Error::Io {
-            action: "read the size of",
-            path: self.target.clone(),
-            source,
-        })?;
+        let length = self.file.len().map_err(self.place.io("read the size of"))?;
         // The cache bounds what this transaction will write, and what is not written yet.
-        if may_shrink(length, self.disk.end(), self.cache_bytes as u64) {
+        if may_shrink(length, self.file.end(), self.cache_bytes as u64) {
             transaction
                 .set_durability(redb::Durability::None)
                 .map_err(|cause| self.place.writing(cause))?;
@@ -254,52 +237,36 @@ impl NewFile {
 
     /// Makes the file durable and gives it its name, unless another file has taken that.
     pub(crate) fn place(self) -> Result<()> {
-        let (temporary, target) = self.close()?;
+        let (temporary, place) = self.close()?;
+        let path = place.path();
         temporary
-            .persist_noclobber(&target)
-            .map_err(|failed| match failed.error.kind() {
+            .persist_new(path)
+            .map_err(|source| match source.kind() {
                 std::io::ErrorKind::AlreadyExists => Error::AlreadyExists {
-                    path: target.clone(),
+                    path: path.to_path_buf(),
                 },
-                _ => Error::Io {
-                    action: "create",
-                    path: target.clone(),
-                    source: failed.error,
-                },
+                _ => place.io("create")(source),
             })?;
-        sync_folder(&target)
+        sync_folder(place.disk(), path)
     }
 
     /// Gives the file the permissions of the one it will replace.
-    pub(crate) fn set_permissions(&self, permissions: Permissions) -> Result<()> {
-        self.file
-            .set_permissions(permissions)
-            .map_err(|source| Error::Io {
-                action: "set the permissions of",
-                path: self.target.clone(),
-                source,
-            })
+    pub(crate) fn set_permissions(&self, permissions: &Permissions) -> Result<()> {
+        let disk = self.place.disk();
+        disk.set_permissions(self.temporary.path(), permissions)
+            .map_err(self.place.io("set the permissions of"))
     }
 
     /// Makes the file durable and puts it in the place of the one that has the name now. Returns
     /// its length.
     pub(crate) fn replace(self) -> Result<u64> {
-        let (temporary, target) = self.close()?;
-        let failed = |action| {
-            let path = target.clone();
-            move |source| Error::Io {
-                action,
-                path,
-                source,
-            }
-        };
-        let length = std::fs::metadata(&temporary)
-            .map_err(failed("read the size of"))?
-            .len();
+        let (temporary, place) = self.close()?;
+        let info = place.disk().info(temporary.path());
+        let length = info.map_err(place.io("read the size of"))?.len_bytes;
         temporary
-            .persist(&target)
-            .map_err(|error| failed("replace")(error.error))?;
-        sync_folder(&target)?;
+            .persist(place.path())
+            .map_err(place.io("replace"))?;
+        sync_folder(place.disk(), place.path())?;
         Ok(length)
     }
 
@@ -307,33 +274,32 @@ impl NewFile {
     ///
     /// redb keeps silent about what goes wrong while it closes a file. So all that is in it is made
     /// durable before, and looked at after.
-    fn close(self) -> Result<(TempPath, PathBuf)> {
+    fn close(self) -> Result<(Temporary, Place)> {
         self.commit(self.begin()?)?;
         let expected = self.counters()?;
         let Self {
             database,
             temporary,
-            disk,
-            target,
+            file,
             place,
             ..
         } = self;
         // Not here, where a panic may be on its way: then redb would leave the file as it is.
         std::thread::scope(|scope| scope.spawn(|| drop(database)).join())
             .unwrap_or_else(|panic| resume_unwind(panic));
-        disk.finish().map_err(|source| Error::Io {
-            action: "make durable",
-            path: target.clone(),
-            source,
-        })?;
-        let closed = redb::Database::builder()
+        file.finish().map_err(place.io("make durable"))?;
+        let closed = temporary.open().map_err(place.io("open"))?;
+        let closed = PageFile::open(closed, &place)?;
+        let closed = Overlay::over(closed).map_err(place.io("open"))?;
+        let database = redb::Database::builder()
             .set_cache_size(LOOK_BYTES)
-            .open_read_only(&temporary)
+            .create_with_backend(closed.clone())
             .map_err(|cause| place.opening(cause))?;
-        if counters_of(&closed, &place)? != expected {
+        closed.close_soon();
+        if counters_of(&database, &place)? != expected {
             return Err(place.corrupt("what was written is not what is read back"));
         }
-        Ok((temporary, target))
+        Ok((temporary, place))
     }
 
     fn counters(&self) -> Result<Counters> {
@@ -365,18 +331,4 @@ fn send<E: Entry>(
             return Ok(());
         }
     }
-}
-
-/// A temporary file with the mode that any new file of the user gets, or these permissions. Its
-/// name does not hold the target's, which may be as long as a name can be.
-fn new_named(folder: &Path, permissions: Option<Permissions>) -> std::io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".simdb-").suffix(".new");
-    if let Some(permissions) = permissions {
-        builder.permissions(permissions);
-    } else {
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
 }

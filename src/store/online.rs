@@ -265,7 +265,7 @@ impl Store {
 
     fn begin_on_tables(&self) -> Result<WriteTransaction> {
         match &*self.handle {
-            Handle::ReadOnly(_) => self.refuse_changes().and(Err(self.has_failed())),
+            Handle::ReadOnly(..) => self.refuse_changes().and(Err(self.has_failed())),
             Handle::Writable(database) => {
                 let (runs, bands) = (Arc::clone(&self.runs), self.bands().cloned());
                 WriteTransaction::begin(database, &self.place, self.header.keeps(), bands, runs)

@@ -76,15 +76,18 @@ impl<T> Packed<T> {
 impl<T: ReadableTableMetadata> Packed<T> {
     /// How many chunks there are.
     pub(crate) fn chunks(&self) -> Result<u64> {
-        self.table.len().map_err(|cause| self.place.reading(cause))
+        let len = || self.table.len().map_err(|cause| self.place.reading(cause));
+        self.place.reading_only(len)
     }
 
     /// Bytes of all pages of the table.
     pub(crate) fn bytes(&self) -> Result<u64> {
-        let stats = self
-            .table
-            .stats()
-            .map_err(|cause| self.place.reading(cause))?;
+        let stats = || {
+            self.table
+                .stats()
+                .map_err(|cause| self.place.reading(cause))
+        };
+        let stats = self.place.reading_only(stats)?;
         Ok(stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes())
     }
 }
@@ -93,6 +96,19 @@ impl<T> Packed<T> {
     /// Visits, in order, every chunk that may hold an entry of `from..=to`. A chunk may hold
     /// others besides.
     pub(crate) fn visit<E: Entry>(
+        &self,
+        from: E,
+        to: E,
+        visitor: impl FnMut(E, Chunk<'_, E>) -> Result<Step<E>>,
+    ) -> Result<()>
+    where
+        T: ReadableTable<E, &'static [u8]>,
+    {
+        let visit = || self.visit_chunks(from, to, visitor);
+        self.place.reading_only(visit)
+    }
+
+    fn visit_chunks<E: Entry>(
         &self,
         from: E,
         to: E,
@@ -168,27 +184,29 @@ impl<T> Packed<T> {
     where
         T: ReadableTable<E, &'static [u8]>,
     {
-        let mut chunks = self
-            .table
-            .iter()
-            .map_err(|cause| self.place.reading(cause))?
-            .peekable();
+        let begin = || self.table.iter().map_err(|cause| self.place.reading(cause));
+        let mut chunks = self.place.reading_only(begin)?.peekable();
         let mut failed = false;
         let mut last = None;
-        let pages = std::iter::from_fn(move || {
-            let chunk = chunks.next().filter(|_| !failed)?;
+        let mut next = move || {
+            let Some(chunk) = chunks.next() else {
+                return Ok(None);
+            };
             let upper = chunks
                 .peek()
                 .and_then(|next| next.as_ref().ok())
                 .map(|(fence, _)| fence.value());
-            let page =
-                chunk
-                    .map_err(|cause| self.place.reading(cause))
-                    .and_then(|(fence, bytes)| {
-                        self.proved(fence.value(), bytes.value(), upper, &mut last)
-                    });
-            failed = page.is_err();
-            Some(page)
+            let (fence, bytes) = chunk.map_err(|cause| self.place.reading(cause))?;
+            self.proved(fence.value(), bytes.value(), upper, &mut last)
+                .map(Some)
+        };
+        let pages = std::iter::from_fn(move || {
+            if failed {
+                return None;
+            }
+            let page = self.place.reading_only(&mut next).transpose();
+            failed = page.as_ref().is_some_and(Result::is_err);
+            page
         });
         Ok(pages.flat_map(|page| match page {
             Ok(entries) => entries.into_iter().map(Ok).collect::<Vec<_>>(),

@@ -39,6 +39,17 @@ impl ReadView {
         place: &Place,
         keeps: Keeps,
     ) -> Result<Self> {
+        place.reading_only(|| Self::opened(transaction, handle, runs, workers, place, keeps))
+    }
+
+    fn opened(
+        transaction: redb::ReadTransaction,
+        handle: Arc<Handle>,
+        runs: Arc<RunCache>,
+        workers: Arc<Workers>,
+        place: &Place,
+        keeps: Keeps,
+    ) -> Result<Self> {
         let reading = |cause: redb::TableError| place.reading(cause);
         let meta = transaction.open_table(schema::META).map_err(reading)?;
         let texts = keeps
@@ -113,8 +124,8 @@ impl ReadView {
         let Some(table) = &self.tables.texts else {
             return Ok(false);
         };
-        let found = table.get(id.0).map_err(|cause| self.place.reading(cause))?;
-        Ok(found.is_some())
+        let get = || table.get(id.0).map_err(|cause| self.place.reading(cause));
+        Ok(self.place.reading_only(get)?.is_some())
     }
 }
 

@@ -10,7 +10,7 @@
 //! | `times` | packed pairs | document id, arrival time in ms: the same, if times are kept |
 //! | `bands` | packed pairs | band key, document id: each distinct key of each text in `texts`, if the file is made for similar texts |
 //! | `texts` | plain | document id → sealed, compressed text |
-//! | `meta` | plain | name → sealed value: format version, recipe, settings, description of the bands, counters, identity, journal mark |
+//! | `meta` | plain | name → sealed value: recipe, settings, description of the bands, counters, identity, journal mark |
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
@@ -22,11 +22,8 @@ use super::edit::Counts;
 use super::fault::Place;
 use super::packed::Kind;
 use crate::document::Timestamp;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::retention::Retention;
-
-/// The version of the file format that this library reads and writes.
-pub(crate) const FORMAT_VERSION: u32 = 3;
 
 pub(crate) const FINGERPRINTS: Kind = Kind {
     name: "fingerprints",
@@ -70,7 +67,6 @@ pub(crate) const BANDS: Kind = Kind {
 pub(crate) const TEXTS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("texts");
 pub(crate) const META: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("meta");
 
-const FORMAT_KEY: &str = "format";
 const RECIPE_KEY: &str = "recipe";
 const SETTINGS_KEY: &str = "settings";
 const BANDS_KEY: &str = "bands";
@@ -178,7 +174,6 @@ pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, place: &Place) 
         + u8::from(header.bands.is_some()) * KEEP_BANDS_FLAG;
     let mut settings = vec![flags];
     settings.extend(retention.window_ms()?.to_le_bytes());
-    put(meta, FORMAT_KEY, &FORMAT_VERSION.to_le_bytes(), place)?;
     put(meta, RECIPE_KEY, header.recipe.as_bytes(), place)?;
     if let Some(bands) = &header.bands {
         put(meta, BANDS_KEY, bands.as_bytes(), place)?;
@@ -186,23 +181,11 @@ pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, place: &Place) 
     put(meta, SETTINGS_KEY, &settings, place)
 }
 
-/// Reads what is fixed, the format version first: a newer format may store anything else.
+/// Reads what is fixed.
 pub(crate) fn read_header(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
     place: &Place,
 ) -> Result<Header> {
-    let format = value(meta, FORMAT_KEY, place)?;
-    let format: [u8; 4] = format
-        .try_into()
-        .map_err(|_| place.corrupt("the format version has not four bytes"))?;
-    let found = u32::from_le_bytes(format);
-    if found != FORMAT_VERSION {
-        return Err(Error::FormatVersion {
-            path: place.path().to_path_buf(),
-            found,
-            supported: FORMAT_VERSION,
-        });
-    }
     let recipe = String::from_utf8(value(meta, RECIPE_KEY, place)?)
         .map_err(|_| place.corrupt("the recipe is not UTF-8"))?;
     let settings = value(meta, SETTINGS_KEY, place)?;

@@ -9,7 +9,7 @@ use super::packed::Packed;
 use super::view::View;
 use crate::block::{self, BLOCKS};
 use crate::document::{DocId, Timestamp};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Counts and sizes of a database, as [`Snapshot::stats`](crate::Snapshot::stats) gives them.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,14 +63,7 @@ const KEYS: usize = 1 << block::BLOCK_BITS;
 pub(crate) fn stats(view: &View) -> Result<Stats> {
     let totals = Totals::of(view)?;
     let tables = &view.tables.tables;
-    let path = tables.place.path();
-    let file_bytes = std::fs::metadata(path)
-        .map_err(|source| Error::Io {
-            action: "read the size of",
-            path: path.to_path_buf(),
-            source,
-        })?
-        .len();
+    let file_bytes = tables.place.info("read the size of")?.len_bytes;
     let mut found = vec![count(&tables.fingerprints, |_: u128| {})?];
     let mut keys: [Vec<u64>; BLOCKS] = std::array::from_fn(|_| vec![0; KEYS]);
     let [keys0, rotated_keys @ ..] = &mut keys;

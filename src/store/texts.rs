@@ -89,10 +89,43 @@ pub(crate) fn get(
     id: DocId,
     place: &Place,
 ) -> Result<Option<String>> {
-    let bytes = table.get(id.0).map_err(|cause| place.reading(cause))?;
-    bytes
+    let get = || table.get(id.0).map_err(|cause| place.reading(cause));
+    place
+        .reading_only(get)?
         .map(|bytes| decode(id, bytes.value(), place))
         .transpose()
+}
+
+/// A text as it is stored.
+pub(crate) type Row = (
+    redb::AccessGuard<'static, u64>,
+    redb::AccessGuard<'static, &'static [u8]>,
+);
+
+/// All stored texts in the order of their documents. The iterator ends after an error.
+pub(crate) fn rows(
+    table: &redb::ReadOnlyTable<u64, &'static [u8]>,
+    place: &Place,
+) -> Result<impl Iterator<Item = Result<Row>>> {
+    let begin = || {
+        let all = table.range::<u64>(..);
+        all.map_err(|cause| place.reading(cause))
+    };
+    let mut rows = place.reading_only(begin)?;
+    let place = place.clone();
+    let mut failed = false;
+    Ok(std::iter::from_fn(move || {
+        if failed {
+            return None;
+        }
+        let next = || {
+            let row = rows.next().transpose();
+            row.map_err(|cause| place.reading(cause))
+        };
+        let row = place.reading_only(next).transpose();
+        failed = row.as_ref().is_some_and(Result::is_err);
+        row
+    }))
 }
 
 #[cfg(test)]
@@ -101,7 +134,7 @@ mod tests {
 
     #[test]
     fn texts_come_back_short_and_long() {
-        let place = Place::new(std::path::Path::new("texts.simdb"));
+        let place = Place::of_system(std::path::Path::new("texts.simdb"));
         let mut encoder = Encoder::default();
         for text in ["", "短", &"the cat sat on the mat. ".repeat(500)] {
             let bytes = encoder.encode(DocId(1), text).unwrap();

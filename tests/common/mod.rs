@@ -13,6 +13,7 @@ use std::sync::Once;
 use simdb::{Builder, Change, Database, DocId, Document, Fingerprint, Match, Outcome, Snapshot};
 
 pub mod children;
+pub mod engine;
 
 /// The sequence of splitmix64 from a seed.
 pub struct SplitMix(pub u64);

@@ -46,7 +46,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use simdb::{Builder, Database, Error};
+use simdb::{Builder, Database};
 
 use crate::console::{Answer, Output, note};
 use crate::options::RecipeOptions;
@@ -144,30 +144,12 @@ fn not_stored(id: u64) -> Answer {
     Answer::No
 }
 
-/// Opens a database for reading, so that several can do so at once. A file that was not closed
-/// cleanly must be repaired first, which only a writer can; then it is opened as one.
+/// Opens a database for reading, so that several can do so at once.
 fn open_to_read(path: &Path, recipe: &RecipeOptions) -> Result<Database> {
     open_to_read_by(path, &recipe.builder()?)
 }
 
 /// The same with a builder of the caller's.
 fn open_to_read_by(path: &Path, builder: &Builder) -> Result<Database> {
-    let refused = match builder.clone().open_read_only(path) {
-        Ok(database) => return Ok(database),
-        Err(refused) => refused,
-    };
-    match refused {
-        Error::NotClosed { .. } | Error::Corrupt { .. } => match builder.clone().open(path) {
-            Ok(database) => {
-                note(format_args!(
-                    "{} was not closed cleanly; it has been repaired",
-                    path.display()
-                ));
-                Ok(database)
-            }
-            // The first error says more than that of the attempt to mend it.
-            Err(_) => Err(refused.into()),
-        },
-        _ => Err(refused.into()),
-    }
+    Ok(builder.clone().open_read_only(path)?)
 }

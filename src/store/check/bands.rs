@@ -2,7 +2,6 @@
 //! bands of all of them and no others.
 
 use rayon::prelude::*;
-use redb::ReadableTable;
 
 use super::{NAMED, Sum, Walk, noted};
 use crate::document::DocId;
@@ -42,8 +41,10 @@ impl<O: FnMut(u64, u64)> Walk<O> {
         };
         let (mut count, mut bands, mut whole) = (0, Sum::default(), true);
         let mut batch = Batch::default();
-        for row in table.iter().map_err(|cause| view.place.reading(cause))? {
-            let (id, sealed) = row.map_err(|cause| view.place.reading(cause))?;
+        for row in texts::rows(table, &view.place)? {
+            let Some((id, sealed)) = noted(row, &mut self.damage)? else {
+                return Ok(None);
+            };
             let id = DocId(id.value());
             let text = texts::decode(id, sealed.value(), &view.place);
             match (noted(text, &mut self.damage)?, maker) {
@@ -124,8 +125,8 @@ impl<O: FnMut(u64, u64)> Walk<O> {
             return Ok(());
         };
         let before = self.damage.len();
-        for row in table.iter().map_err(|cause| view.place.reading(cause))? {
-            let (id, sealed) = row.map_err(|cause| view.place.reading(cause))?;
+        for row in texts::rows(table, &view.place)? {
+            let (id, sealed) = row?;
             let id = DocId(id.value());
             let text = texts::decode(id, sealed.value(), &view.place)?;
             for key in maker.keys(&text) {

@@ -1,12 +1,15 @@
 //! The file a journal is in: opened, begun, made longer.
 
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::fs::Permissions;
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
+use std::sync::Arc;
 
-use super::frame::{FileHeader, HEADER_BYTES, Identity};
+use super::frame::{FileHeader, Identity};
 use super::reader::{Owner, Reader};
 use crate::error::{Error, Result};
+use crate::store::chunk::checksum_on;
+use crate::store::disk::DiskFile;
 use crate::store::fault::Place;
 
 /// The length of a new file.
@@ -16,51 +19,56 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// Opens the file that has the name, if there is one. What a link of that name leads to is
 /// refused: whoever may write to the folder could have any file overwritten.
-pub(super) fn open_existing(path: &Path, options: &OpenOptions) -> Result<Option<File>> {
+pub(super) fn open_existing(
+    path: &Path,
+    place: &Place,
+    to_write: bool,
+) -> Result<Option<Arc<dyn DiskFile>>> {
     let opening = |source| Error::Io {
         action: "open",
         path: path.to_path_buf(),
         source,
     };
-    let named = match path.symlink_metadata() {
+    let named = match place.disk().link_info(path) {
         Ok(named) => named,
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(opening(cause)),
     };
-    if !named.is_file() {
-        return Err(opening(std::io::Error::other("it is not a plain file")));
+    if !named.is_file {
+        return Err(opening(io::Error::other("it is not a plain file")));
     }
-    let file = options.open(path).map_err(opening)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let opened = file.metadata().map_err(opening)?;
-        if (opened.dev(), opened.ino()) != (named.dev(), named.ino()) {
-            return Err(opening(std::io::Error::other("another file took its name")));
-        }
+    let file = place.disk().open(path, to_write).map_err(opening)?;
+    if file.info().map_err(opening)?.identity != named.identity {
+        return Err(opening(io::Error::other("another file took its name")));
     }
     Ok(Some(file))
 }
 
 /// Creates a file with no more permissions than the database has: what is private there is in its
 /// journal too. A link of that name is not followed.
-pub(super) fn create_like(database: &Path, path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true);
+pub(super) fn create_like(
+    database: &Path,
+    path: &Path,
+    place: &Place,
+) -> io::Result<Arc<dyn DiskFile>> {
+    let permissions = match place.disk().info(database) {
+        Ok(info) => info.permissions,
+        Err(_) => private(),
+    };
+    place.disk().create(path, permissions.as_ref())
+}
+
+/// Permissions of a file that nobody but its owner may read.
+fn private() -> Option<Permissions> {
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-        let private = 0o600;
-        options.mode(std::fs::metadata(database).map_or(private, |found| found.mode() & 0o666));
-    }
+    return Some(std::os::unix::fs::PermissionsExt::from_mode(0o600));
     #[cfg(not(unix))]
-    let _ = database;
-    options.open(path)
+    None
 }
 
 /// Refuses a file that a new generation must not overwrite.
 pub(super) fn refuse_unless_older(
-    file: &File,
+    file: &dyn DiskFile,
     path: &Path,
     new: Identity,
     place: &Place,
@@ -83,25 +91,61 @@ pub(super) fn refuse_unless_older(
     }
 }
 
-/// Writes the header of a file, and zeros where the file is too short; returns its length.
-pub(super) fn begin(mut file: &File, identity: Identity) -> std::io::Result<u64> {
-    let found = file.metadata()?.len();
-    file.seek(SeekFrom::Start(0))?;
-    file.write_all(&FileHeader::encode(identity))?;
+/// Writes zeros where a file is too short, and when these are durable its header, so that a file
+/// with a header that is shorter was cut; returns its length.
+pub(super) fn begin(file: &dyn DiskFile, identity: Identity) -> io::Result<u64> {
+    let found = file.info()?.len_bytes;
     let length = found.max(LEAST_BYTES);
-    write_zeros(file, found.max(HEADER_BYTES as u64), length)?;
-    file.sync_all()?;
+    if found < length {
+        write_zeros(file, found, length)?;
+        file.sync()?;
+    }
+    file.write_at(0, &FileHeader::encode(identity))?;
+    file.sync()?;
     Ok(length)
 }
 
 /// Writes zeros from one position in a file to another.
-pub(super) fn write_zeros(mut file: &File, from: u64, to: u64) -> std::io::Result<()> {
-    file.seek(SeekFrom::Start(from))?;
-    let mut left = to.saturating_sub(from);
-    while left > 0 {
-        let count = left.min(ZEROS.len() as u64);
-        file.write_all(ZEROS.get(..count as usize).unwrap_or(&ZEROS))?;
-        left -= count;
+pub(super) fn write_zeros(file: &dyn DiskFile, from: u64, to: u64) -> io::Result<()> {
+    let mut from = from;
+    while from < to {
+        let count = (to - from).min(ZEROS.len() as u64);
+        file.write_at(from, ZEROS.get(..count as usize).unwrap_or(&ZEROS))?;
+        from += count;
     }
     Ok(())
+}
+
+/// What is written to a file one after the other, and its crc32.
+pub(super) struct Summed<'f> {
+    file: &'f dyn DiskFile,
+    position: u64,
+    crc: u32,
+}
+
+impl<'f> Summed<'f> {
+    pub(super) fn from(file: &'f dyn DiskFile, position: u64) -> Self {
+        Self {
+            file,
+            position,
+            crc: 0,
+        }
+    }
+
+    pub(super) fn crc(&self) -> u32 {
+        self.crc
+    }
+}
+
+impl Write for Summed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_at(self.position, bytes)?;
+        self.position += bytes.len() as u64;
+        self.crc = checksum_on(self.crc, bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -21,6 +21,10 @@
 //! | 24..28 | bytes of the payload, which follows the header |
 //! | 28..32 | how many changes are in it |
 //!
+//! Behind the last record is a header without a payload, of the record that will be there. It is
+//! written when the record before it is durable, so it tells one that was damaged since from one
+//! that was never finished; and it need not be durable itself.
+//!
 //! All integers are little-endian. Each header begins at a multiple of 64 bytes. What is between
 //! the end of a payload and the next header means nothing.
 //!
@@ -119,6 +123,21 @@ pub(super) struct RecordHeader {
 }
 
 impl RecordHeader {
+    /// What stands behind so many records, where the next one will be.
+    pub(super) fn end(sequence: u64) -> Self {
+        Self {
+            sequence,
+            payload_bytes: 0,
+            payload_crc: 0,
+            edits: 0,
+        }
+    }
+
+    /// Whether there is no record yet. Every payload has at least the totals in it.
+    pub(super) fn is_end(&self) -> bool {
+        self.payload_bytes == 0
+    }
+
     pub(super) fn encode(&self, identity: Identity) -> Vec<u8> {
         let covered = [
             &self.payload_crc.to_le_bytes()[..],

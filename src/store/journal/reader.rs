@@ -1,20 +1,20 @@
 //! Reads a journal file from its beginning to the end of what was acknowledged.
 
-use std::fs::File;
-use std::io::{BufReader, Read};
 use std::path::Path;
 
+use super::file::LEAST_BYTES;
 use super::frame::{
     ALIGNMENT_BYTES, FIRST_RECORD, FORMAT_VERSION, FileHeader, HEADER_BYTES, Identity, RecordHeader,
 };
 use super::payload;
 use crate::error::{Error, Result};
 use crate::store::chunk::checksum_on;
+use crate::store::disk::DiskFile;
 use crate::store::edit::{Counts, DocumentEdit};
 use crate::store::fault::Place;
 
-/// Bytes that are read at a time.
-const BUFFER_BYTES: usize = 256 << 10;
+/// Bytes that are read at a time, where it is not more that is asked for.
+const BUFFER_BYTES: u64 = 256 << 10;
 
 /// What takes the changes of one commit after the other.
 pub(crate) type Visitor<'v> = dyn FnMut(Vec<DocumentEdit>, Counts) -> Result<()> + 'v;
@@ -37,22 +37,24 @@ pub(super) enum Owner {
 
 /// A journal file that is read. No more of it is in memory at once than the largest record.
 pub(super) struct Reader<'f> {
-    file: BufReader<&'f File>,
+    file: &'f dyn DiskFile,
     length: u64,
-    /// Where in the file the next byte is read.
-    position: u64,
+    /// What was read last, and where in the file it begins.
+    buffer: Vec<u8>,
+    buffer_begin: u64,
     path: &'f Path,
     place: &'f Place,
 }
 
 impl<'f> Reader<'f> {
     /// A file that was just opened, of the database at `place`.
-    pub(super) fn new(file: &'f File, path: &'f Path, place: &'f Place) -> Result<Self> {
-        let metadata = file.metadata().map_err(|cause| reading(path, cause))?;
+    pub(super) fn new(file: &'f dyn DiskFile, path: &'f Path, place: &'f Place) -> Result<Self> {
+        let info = file.info().map_err(|cause| reading(path, cause))?;
         Ok(Self {
-            file: BufReader::with_capacity(BUFFER_BYTES, file),
-            length: metadata.len(),
-            position: 0,
+            file,
+            length: info.len_bytes,
+            buffer: Vec::new(),
+            buffer_begin: 0,
             path,
             place,
         })
@@ -82,7 +84,7 @@ impl<'f> Reader<'f> {
     ///
     /// The first place where no sound record is that could be the next one is the end: a record
     /// that was cut short by a crash was never acknowledged. But each record is durable before
-    /// the next one is begun. So if there is a later one, it is damage that made this one
+    /// there is anything behind it. So if there is, it is damage that made this one
     /// unreadable, and what follows cannot be applied without it.
     pub(super) fn replay(
         &mut self,
@@ -96,6 +98,7 @@ impl<'f> Reader<'f> {
         let mut payload = Vec::new();
         while let Some(header) = self.record_at(extent.end, identity)?
             && header.sequence == extent.records
+            && !header.is_end()
             && self.read_payload(header, extent.end, &mut payload)?
         {
             let number = extent.records;
@@ -111,6 +114,9 @@ impl<'f> Reader<'f> {
             return Err(self.corrupt(&format!(
                 "has lost record {number}, which is before record {later}"
             )));
+        }
+        if self.length < LEAST_BYTES {
+            return Err(self.corrupt("was cut"));
         }
         Ok(extent)
     }
@@ -155,7 +161,7 @@ impl<'f> Reader<'f> {
         }
         // It fits into the file, so a length is not allocated only because it was read.
         payload.resize(header.payload_bytes as usize, 0);
-        self.read(payload)?;
+        self.read(start + HEADER_BYTES as u64, payload)?;
         Ok(checksum_on(0, payload) == header.payload_crc)
     }
 
@@ -165,20 +171,25 @@ impl<'f> Reader<'f> {
         if start + bytes.len() as u64 > self.length {
             return Ok(None);
         }
-        // Keeps what is buffered, where a plain seek would read it again.
-        self.file
-            .seek_relative(start as i64 - self.position as i64)
-            .map_err(|cause| reading(self.path, cause))?;
-        self.position = start;
-        self.read(&mut bytes)?;
+        self.read(start, &mut bytes)?;
         Ok(Some(bytes))
     }
 
-    fn read(&mut self, bytes: &mut [u8]) -> Result<()> {
-        self.file
-            .read_exact(bytes)
-            .map_err(|cause| reading(self.path, cause))?;
-        self.position += bytes.len() as u64;
+    /// Reads what is in the file, and some of what follows.
+    fn read(&mut self, start: u64, bytes: &mut [u8]) -> Result<()> {
+        let count = bytes.len() as u64;
+        let buffer_end = self.buffer_begin + self.buffer.len() as u64;
+        if start < self.buffer_begin || start + count > buffer_end {
+            let buffered = count.max(BUFFER_BYTES).min(self.length - start);
+            self.buffer.resize(buffered as usize, 0);
+            self.buffer_begin = start;
+            if let Err(cause) = self.file.read_at(start, &mut self.buffer) {
+                self.buffer.clear();
+                return Err(reading(self.path, cause));
+            }
+        }
+        let from = (start - self.buffer_begin) as usize;
+        bytes.copy_from_slice(&self.buffer[from..from + bytes.len()]);
         Ok(())
     }
 

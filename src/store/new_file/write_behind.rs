@@ -1,6 +1,5 @@
 //! A file in the making, made durable behind its writer's back.
 
-use std::fs::File;
 use std::io;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +7,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
+
+use crate::store::disk::DiskFile;
+use crate::store::page_file::PageFile;
 
 /// Bytes written before the next sync is ordered.
 const SYNCED_BYTES: u64 = 32 << 20;
@@ -22,8 +23,7 @@ const WAITING_SYNCS: usize = 4;
 /// work from the start. All clones are the same file.
 #[derive(Clone, Debug)]
 pub(super) struct WriteBehind {
-    backend: Arc<FileBackend>,
-    file: Arc<File>,
+    pages: PageFile,
     syncs: Arc<Mutex<Syncs>>,
     /// Bytes written since a sync was ordered.
     unsynced_bytes: Arc<AtomicU64>,
@@ -40,17 +40,14 @@ struct Syncs {
 
 impl WriteBehind {
     /// Starts the thread, which ends with the last clone.
-    pub(super) fn new(file: File) -> io::Result<Self> {
-        let backend = FileBackend::new(file.try_clone()?).map_err(io::Error::other)?;
-        let file = Arc::new(file);
-        let synced = Arc::clone(&file);
+    pub(super) fn new(file: Arc<dyn DiskFile>) -> io::Result<Self> {
+        let pages = PageFile::create(Arc::clone(&file))?;
         let (sender, receiver) = sync_channel(WAITING_SYNCS);
         let thread = std::thread::Builder::new()
             .name("simdb-sync".into())
-            .spawn(move || sync_when_told(&synced, &receiver))?;
+            .spawn(move || sync_when_told(&*file, &receiver))?;
         Ok(Self {
-            backend: Arc::new(backend),
-            file,
+            pages,
             syncs: Arc::new(Mutex::new(Syncs {
                 orders: Some((sender, thread)),
                 failure: None,
@@ -70,7 +67,7 @@ impl WriteBehind {
         syncs.join();
         match syncs.failure.take() {
             Some(failure) => Err(failure),
-            None => self.file.sync_all(),
+            None => self.pages.sync(),
         }
     }
 
@@ -134,9 +131,9 @@ impl Drop for Syncs {
     }
 }
 
-fn sync_when_told(file: &File, orders: &Receiver<()>) -> io::Result<()> {
+fn sync_when_told(file: &dyn DiskFile, orders: &Receiver<()>) -> io::Result<()> {
     for () in orders {
-        file.sync_data()?;
+        file.sync()?;
     }
     Ok(())
 }
@@ -151,15 +148,15 @@ fn twin_of(error: &io::Error) -> io::Error {
 
 impl StorageBackend for WriteBehind {
     fn len(&self) -> io::Result<u64> {
-        self.noting(self.backend.len())
+        self.noting(self.pages.len())
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.noting(self.backend.read(offset, out))
+        self.noting(self.pages.read(offset, out))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.noting(self.backend.set_len(len))?;
+        self.noting(self.pages.set_len(len))?;
         self.end.fetch_min(len, Ordering::Relaxed);
         Ok(())
     }
@@ -170,7 +167,7 @@ impl StorageBackend for WriteBehind {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let length = data.len() as u64;
-        self.noting(self.backend.write(offset, data))?;
+        self.noting(self.pages.write(offset, data))?;
         self.end.fetch_max(offset + length, Ordering::Relaxed);
         let unsynced = self.unsynced_bytes.fetch_add(length, Ordering::Relaxed) + length;
         if unsynced < SYNCED_BYTES {
@@ -181,11 +178,11 @@ impl StorageBackend for WriteBehind {
     }
 
     fn close(&self) -> io::Result<()> {
-        self.noting(self.backend.close())
+        self.noting(self.pages.close())
     }
 
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.backend.try_lock_range(start, end)
+        self.pages.try_lock_range(start, end)
     }
 
     fn try_lock_shared_range(
@@ -193,38 +190,71 @@ impl StorageBackend for WriteBehind {
         start: Bound<u64>,
         end: Bound<u64>,
     ) -> Result<bool, BackendError> {
-        self.backend.try_lock_shared_range(start, end)
-    }
-
-    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.backend.lock_range(start, end)
-    }
-
-    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.backend.lock_shared_range(start, end)
+        self.pages.try_lock_shared_range(start, end)
     }
 
     fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.backend.unlock_range(start, end)
-    }
-
-    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.backend.query_lock_range(start, end)
+        self.pages.unlock_range(start, end)
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::disk::FileInfo;
 
-    fn device(path: &str) -> WriteBehind {
-        WriteBehind::new(File::options().write(true).open(path).unwrap()).unwrap()
+    /// Takes bytes until it is full, and never makes them durable.
+    #[derive(Debug)]
+    struct Device {
+        room_bytes: u64,
+    }
+
+    impl DiskFile for Device {
+        fn info(&self) -> io::Result<FileInfo> {
+            Ok(FileInfo {
+                is_file: true,
+                len_bytes: 0,
+                identity: (0, 0),
+                permissions: None,
+            })
+        }
+
+        fn read_at(&self, _offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+            bytes.fill(0);
+            Ok(())
+        }
+
+        fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+            match offset + bytes.len() as u64 > self.room_bytes {
+                true => Err(io::ErrorKind::StorageFull.into()),
+                false => Ok(()),
+            }
+        }
+
+        fn set_len(&self, _len_bytes: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        fn try_lock(&self, _alone: bool) -> io::Result<bool> {
+            Ok(true)
+        }
+
+        fn unlock(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn device(room_bytes: u64) -> WriteBehind {
+        WriteBehind::new(Arc::new(Device { room_bytes })).unwrap()
     }
 
     #[test]
     fn a_sync_that_fails_is_told_by_a_later_write_and_at_the_end() {
-        // It takes every byte and cannot be synced.
-        let file = device("/dev/null");
+        let file = device(u64::MAX);
         let bytes = vec![0; 1 << 20];
         let mut writes = 0;
         while file.write(0, &bytes).is_ok() {
@@ -238,8 +268,8 @@ mod tests {
 
     #[test]
     fn a_write_that_fails_is_told_at_the_end_again() {
-        let file = device("/dev/full");
-        let failed = file.write(0, &[1]).unwrap_err();
+        let file = device(1 << 20);
+        let failed = file.write(1 << 20, &[1; 4096]).unwrap_err();
         assert_eq!(failed.kind(), io::ErrorKind::StorageFull);
         assert_eq!(
             file.finish().unwrap_err().kind(),

@@ -18,7 +18,7 @@ use crate::retention::Retention;
 use crate::store::bands::BandMaker;
 use crate::store::bulk::Load;
 use crate::store::merge::merge;
-use crate::store::{DocumentEdit, Header, State, Store, TextEdit, check, copy};
+use crate::store::{DocumentEdit, Header, Place, State, Store, TextEdit, check, copy};
 
 const CACHE_BYTES: usize = 16 << 20;
 const MEMORY_BYTES: u64 = 16 << 20;
@@ -110,7 +110,14 @@ impl Twin {
         let path = folder.path().join("store");
         let maker = BandMaker::default();
         Self {
-            store: Some(Store::create(&path, header(retention, false), CACHE_BYTES).unwrap()),
+            store: Some(
+                Store::create(
+                    &Place::of_system(&path),
+                    header(retention, false),
+                    CACHE_BYTES,
+                )
+                .unwrap(),
+            ),
             path,
             stored: Stored::new(),
             keys: (0..TEXTS).map(|number| maker.keys(&text(number))).collect(),
@@ -126,7 +133,7 @@ impl Twin {
 
     fn reopen(&mut self) {
         self.store = None;
-        self.store = Some(Store::open(&self.path, CACHE_BYTES).unwrap());
+        self.store = Some(Store::open(&Place::of_system(&self.path), CACHE_BYTES).unwrap());
     }
 
     /// What a document is like that arrives now.
@@ -242,14 +249,14 @@ impl Twin {
             Step::Backup => {
                 let path = self.folder.path().join("backup");
                 copy::backup(self.store(), &path).unwrap();
-                let backup = Store::open(&path, CACHE_BYTES).unwrap();
+                let backup = Store::open(&Place::of_system(&path), CACHE_BYTES).unwrap();
                 self.assert_answers_of(&backup);
                 assert_sound(backup);
                 std::fs::remove_file(&path).unwrap();
             }
             Step::Vacuum => {
                 self.store = None;
-                copy::vacuum(&self.path).unwrap();
+                copy::vacuum(&Place::of_system(&self.path)).unwrap();
                 self.reopen();
             }
         }
@@ -395,7 +402,11 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
         let mut twin = Twin::new(None);
         twin.store = None;
         twin.path = twin.folder.path().join("loaded");
-        let mut load = Load::create(&twin.path, &header(None, frozen), MEMORY_BYTES)?;
+        let mut load = Load::create(
+            &Place::of_system(&twin.path),
+            &header(None, frozen),
+            MEMORY_BYTES,
+        )?;
         let mut strange = BTreeSet::new();
         for n in 0..COUNT {
             // Every id twice, the second time with another text.
@@ -410,7 +421,7 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
         }
         assert!(strange.len() > 100);
         load.finish(|_| ControlFlow::Continue(()))?;
-        let store = Store::open(&twin.path, CACHE_BYTES)?;
+        let store = Store::open(&Place::of_system(&twin.path), CACHE_BYTES)?;
         twin.assert_answers_of(&store);
         let stats = crate::store::stats::stats(&store.read()?)?;
         let bands = stats
@@ -424,7 +435,7 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
         if frozen {
             assert!(bands.fill > 0.99, "{}", bands.fill);
             drop(store);
-            let mut store = Store::open(&twin.path, CACHE_BYTES)?;
+            let mut store = Store::open(&Place::of_system(&twin.path), CACHE_BYTES)?;
             assert_eq!(check::check(&mut store, |_, _| {})?, [""; 0]);
         } else {
             assert_sound(store);
@@ -441,7 +452,7 @@ fn a_file_whose_bands_were_made_otherwise_is_refused() {
         bands: Some("another way".to_owned()),
         ..header(None, false)
     };
-    let refused = Store::create(&path, other, CACHE_BYTES);
+    let refused = Store::create(&Place::of_system(&path), other, CACHE_BYTES);
     let Err(Error::BandsMismatch { stored, known, .. }) = refused else {
         panic!("{refused:?}");
     };

@@ -110,7 +110,7 @@ impl Store {
         if std::mem::take(&mut tails.has_files) {
             let last = tails.generation;
             for generation in [last.saturating_sub(1), last] {
-                Journal::remove(&self.online.file, generation)?;
+                Journal::remove(&self.online.file, generation, &self.place)?;
             }
         }
         Ok(())
@@ -126,7 +126,7 @@ mod tests {
     use crate::document::DocId;
     use crate::error::Error;
     use crate::fingerprint::Fingerprint;
-    use crate::store::{DocumentEdit, Header, State, TextEdit, check};
+    use crate::store::{DocumentEdit, Header, Place, State, TextEdit, check};
 
     type Stored = BTreeMap<u64, u64>;
 
@@ -194,7 +194,7 @@ mod tests {
                 frozen: false,
                 retention: None,
             };
-            let store = Store::create(&path, header, 16 << 20).unwrap();
+            let store = Store::create(&Place::of_system(&path), header, 16 << 20).unwrap();
             let mut stored = Stored::new();
             commit(
                 &store,
@@ -223,7 +223,7 @@ mod tests {
             let is_last = left.get() != u32::MAX;
             drop(store);
 
-            let mut store = Store::open(&path, 16 << 20).unwrap();
+            let mut store = Store::open(&Place::of_system(&path), 16 << 20).unwrap();
             assert_holds(&store, &stored);
             let removed = (100..130).chain(50..60).map(|id| (id, None));
             let back = (130..160).map(|id| (id, Some(fingerprint(id))));

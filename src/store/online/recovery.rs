@@ -23,11 +23,8 @@ impl Online {
         workers: &Workers,
         for_writing: bool,
     ) -> Result<Self> {
-        let file = place.path().canonicalize().map_err(|source| Error::Io {
-            action: "find",
-            path: place.path().to_path_buf(),
-            source,
-        })?;
+        let file = place.disk().resolve(place.path());
+        let file = file.map_err(place.io("find"))?;
         let mut tails = Tails {
             generation: mark.merged_generation,
             ..Tails::default()
@@ -35,13 +32,14 @@ impl Online {
         let mut ink = Ink::default();
         let merged = mark.merged_generation;
         for generation in merged.saturating_add(1)..=merged.saturating_add(2) {
-            if !mark.open {
-                break;
-            }
             let sought = Identity {
                 database: identity,
                 generation,
             };
+            if !mark.open {
+                refuse_if_in_use(&file, sought, place)?;
+                break;
+            }
             match read_journal(&file, sought, place, for_writing)? {
                 Found::Sought(found) => {
                     let tail = Arc::new(Tail::new());
@@ -99,6 +97,24 @@ impl Online {
             identity,
             file,
         })
+    }
+}
+
+/// Refuses the next journal of a file that says there is none, if there are commits in it. It is
+/// begun before the file is marked, but nothing is written to it before that: so it is the file
+/// that is not what it was.
+fn refuse_if_in_use(file: &Path, next: Identity, place: &Place) -> Result<()> {
+    let mut refuse = |_, _| {
+        let path = Journal::path(file, next.generation);
+        Err(place.corrupt(format!(
+            "it says that it was closed, but its journal {} holds commits",
+            path.display()
+        )))
+    };
+    match Journal::read(file, next, place, &mut refuse) {
+        Err(damage @ Error::Corrupt { .. }) => Err(damage),
+        // What is no journal, or another's, is in nobody's way before there is something to write.
+        _ => Ok(()),
     }
 }
 

@@ -374,7 +374,7 @@ mod tests {
             changes.sort_by_key(|(entry, _)| *entry);
             changes.dedup_by_key(|(entry, _)| *entry);
             let transaction = self.database.begin_write().unwrap();
-            let place = Place::new(Path::new("memory"));
+            let place = Place::of_system(Path::new("memory"));
             let table = transaction.open_table(KIND.definition::<E>()).unwrap();
             let tally = Packed::new(table, KIND, place)
                 .apply(changes.iter().copied().map(Ok))
@@ -393,7 +393,7 @@ mod tests {
         /// The fill of the table, after comparing what it holds.
         fn compare(&self) -> f64 {
             let transaction = self.database.begin_read().unwrap();
-            let place = Place::new(Path::new("memory"));
+            let place = Place::of_system(Path::new("memory"));
             let table = transaction.open_table(KIND.definition::<E>()).unwrap();
             let packed = Packed::new(table, KIND, place);
             let entries: Vec<E> = packed.entries().unwrap().map(Result::unwrap).collect();
@@ -501,7 +501,7 @@ mod tests {
             while chunks.peek().is_some() {
                 let transaction = twin.database.begin_write().unwrap();
                 let table = transaction.open_table(KIND.definition::<u64>()).unwrap();
-                Packed::new(table, KIND, Place::new(Path::new("memory")))
+                Packed::new(table, KIND, Place::of_system(Path::new("memory")))
                     .append(chunks.by_ref().take(7))
                     .unwrap();
                 transaction.commit().unwrap();

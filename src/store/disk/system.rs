@@ -1,0 +1,172 @@
+//! The file system of the operating system.
+
+use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tempfile::TempPath;
+
+use super::{Disk, DiskFile, FileInfo};
+
+/// The file system of the operating system: what databases are on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SystemDisk;
+
+impl Disk for SystemDisk {
+    fn open(&self, path: &Path, to_write: bool) -> io::Result<Arc<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(to_write);
+        Ok(Arc::new(SystemFile(options.open(path)?)))
+    }
+
+    fn create(
+        &self,
+        path: &Path,
+        permissions: Option<&Permissions>,
+    ) -> io::Result<Arc<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        #[cfg(unix)]
+        if let Some(permissions) = permissions {
+            use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+            options.mode(permissions.mode() & 0o666);
+        }
+        #[cfg(not(unix))]
+        let _ = permissions;
+        Ok(Arc::new(SystemFile(options.open(path)?)))
+    }
+
+    fn info(&self, path: &Path) -> io::Result<FileInfo> {
+        std::fs::metadata(path).map(|metadata| info_of(&metadata))
+    }
+
+    fn link_info(&self, path: &Path) -> io::Result<FileInfo> {
+        std::fs::symlink_metadata(path).map(|metadata| info_of(&metadata))
+    }
+
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        path.canonicalize()
+    }
+
+    fn replace(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let named = TempPath::try_from_path(from)?;
+        named.persist_noclobber(to).map_err(|failed| {
+            // Whoever has made the file decides what becomes of it.
+            let error = failed.error;
+            let _ = failed.path.keep();
+            error
+        })
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn set_permissions(&self, path: &Path, permissions: &Permissions) -> io::Result<()> {
+        std::fs::set_permissions(path, permissions.clone())
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        // Elsewhere a folder cannot be opened like a file.
+        if cfg!(unix) {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+/// A file of the operating system.
+#[derive(Debug)]
+struct SystemFile(File);
+
+impl DiskFile for SystemFile {
+    fn info(&self) -> io::Result<FileInfo> {
+        self.0.metadata().map(|metadata| info_of(&metadata))
+    }
+
+    #[cfg(unix)]
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        std::os::unix::fs::FileExt::read_exact_at(&self.0, bytes, offset)
+    }
+
+    #[cfg(windows)]
+    fn read_at(&self, mut offset: u64, mut bytes: &mut [u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let count = std::os::windows::fs::FileExt::seek_read(&self.0, bytes, offset)?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            offset += count as u64;
+            bytes = &mut bytes[count..];
+        }
+        Ok(())
+    }
+
+    #[cfg(unix)]
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        std::os::unix::fs::FileExt::write_all_at(&self.0, bytes, offset)
+    }
+
+    #[cfg(windows)]
+    fn write_at(&self, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let count = std::os::windows::fs::FileExt::seek_write(&self.0, bytes, offset)?;
+            if count == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            offset += count as u64;
+            bytes = &bytes[count..];
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, len_bytes: u64) -> io::Result<()> {
+        self.0.set_len(len_bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn try_lock(&self, alone: bool) -> io::Result<bool> {
+        let locked = match alone {
+            true => self.0.try_lock(),
+            false => self.0.try_lock_shared(),
+        };
+        match locked {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            // A file system without locks: who uses one looks after that.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                Ok(true)
+            }
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        self.0.unlock()
+    }
+}
+
+fn info_of(metadata: &Metadata) -> FileInfo {
+    #[cfg(unix)]
+    let identity = {
+        use std::os::unix::fs::MetadataExt;
+        (metadata.dev(), metadata.ino())
+    };
+    // Elsewhere a file that is open cannot be replaced.
+    #[cfg(not(unix))]
+    let identity = (0, 0);
+    FileInfo {
+        is_file: metadata.is_file(),
+        len_bytes: metadata.len(),
+        identity,
+        permissions: Some(metadata.permissions()),
+    }
+}

@@ -1,0 +1,182 @@
+//! The file as the storage engine sees it: pages, each of which is read only with its checksum.
+//!
+//! | where in the file | what |
+//! |---|---|
+//! | first page | what kind of file this is: see [`frontpage`] |
+//! | then, again and again: one page | checksums of the pages that follow, see [`checksums`] |
+//! | and 1024 pages | pages of the storage engine, in their order |
+//!
+//! The engine compares the checksums that it has of its own only when it repairs a file or is told
+//! to prove it. Without these here, a bit that flips in one of its inner pages sends a query to
+//! the wrong chunks, all of which are sound.
+//!
+//! A page and its checksum are written apart, and a crash may keep one and lose the other. That
+//! does no harm: the engine never writes over a page that the last durable commit needs, and what
+//! a commit wrote is all there when it is durable. Only its first page is written in place; that
+//! has no checksum here, and [`engine_header`] proves it by what it must say.
+
+mod checksums;
+mod engine_header;
+mod frontpage;
+mod overlay;
+mod places;
+
+use std::io;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use redb::{BackendError, StorageBackend};
+
+use super::chunk::PAGE_BYTES;
+use super::disk::DiskFile;
+use super::fault::{Damage, Place, raised};
+use crate::error::Result;
+use checksums::Checksums;
+pub(crate) use overlay::Overlay;
+use places::{PAGE, engine_bytes, file_bytes, pieces};
+
+/// An open file of pages. All clones are the same file.
+#[derive(Clone, Debug)]
+pub(crate) struct PageFile {
+    file: Arc<dyn DiskFile>,
+    checksums: Arc<Checksums>,
+}
+
+impl PageFile {
+    /// Begins a file that is empty.
+    pub(super) fn create(file: Arc<dyn DiskFile>) -> io::Result<Self> {
+        file.set_len(file_bytes(0))?;
+        file.write_at(0, &frontpage::encode())?;
+        Ok(Self::over(file))
+    }
+
+    /// A file that is there.
+    pub(super) fn open(file: Arc<dyn DiskFile>, place: &Place) -> Result<Self> {
+        let opening = |cause: io::Error| place.reading(redb::StorageError::Io(cause));
+        let info = file.info().map_err(opening)?;
+        let mut first = vec![0; PAGE_BYTES.min(info.len_bytes as usize)];
+        file.read_at(0, &mut first).map_err(opening)?;
+        frontpage::prove(&first, place)?;
+        let opened = Self::over(file);
+        let mut header = [0; engine_header::BYTES];
+        opened
+            .read_pieces(0, &mut header)
+            .map_err(|cause| opening(ended(cause)))?;
+        engine_header::prove(&header, engine_bytes(info.len_bytes))
+            .map_err(|what| place.corrupt(what))?;
+        Ok(opened)
+    }
+
+    fn over(file: Arc<dyn DiskFile>) -> Self {
+        Self {
+            checksums: Arc::new(Checksums::of(Arc::clone(&file))),
+            file,
+        }
+    }
+
+    /// Makes durable everything that was written.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.checksums.write()?;
+        self.file.sync()
+    }
+
+    fn read_pieces(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let mut rest = out;
+        for (place, count) in pieces(offset, rest.len()) {
+            let (piece, others) = rest.split_at_mut(count);
+            self.file.read_at(place, piece)?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    fn read_proved(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.read_pieces(offset, out).map_err(ended)?;
+        for (number, page) in (offset / PAGE..).zip(out.chunks(PAGE_BYTES)) {
+            if number > 0 && !self.checksums.fits(number, page)? {
+                let offset = places::of_page(number);
+                let what = format!("the page at byte {offset} does not fit its checksum");
+                return Err(Damage(what).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file that ends too early was cut.
+fn ended(cause: io::Error) -> io::Error {
+    match cause.kind() {
+        io::ErrorKind::UnexpectedEof => Damage("the file was cut".to_owned()).into(),
+        _ => cause,
+    }
+}
+
+impl StorageBackend for PageFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(engine_bytes(self.file.info()?.len_bytes))
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.read_proved(offset, out).map_err(raised)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(file_bytes(len))?;
+        self.checksums.cut(len / PAGE)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.sync()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        for (number, page) in (offset / PAGE..).zip(data.chunks(PAGE_BYTES)) {
+            if number > 0 {
+                self.checksums.note(number, page)?;
+            }
+        }
+        let mut rest = data;
+        for (place, count) in pieces(offset, rest.len()) {
+            let (piece, others) = rest.split_at(count);
+            self.file.write_at(place, piece)?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    fn close(&self) -> io::Result<()> {
+        let written = self.checksums.write();
+        self.file.unlock()?;
+        written
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        lock_all(start, end, || self.file.try_lock(true))
+    }
+
+    fn try_lock_shared_range(
+        &self,
+        start: Bound<u64>,
+        end: Bound<u64>,
+    ) -> Result<bool, BackendError> {
+        lock_all(start, end, || self.file.try_lock(false))
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        lock_all(start, end, || self.file.unlock())
+    }
+}
+
+/// The whole file is locked, or nothing of it.
+fn lock_all<T>(
+    start: Bound<u64>,
+    end: Bound<u64>,
+    lock: impl FnOnce() -> io::Result<T>,
+) -> Result<T, BackendError> {
+    match (start, end) {
+        (Bound::Unbounded | Bound::Included(0), Bound::Unbounded) => {
+            lock().map_err(BackendError::from)
+        }
+        _ => Err(BackendError::Unsupported),
+    }
+}
