@@ -573,12 +573,12 @@ impl Database {
     /// bounds of every chunk, that the tables hold the same documents, and the counters. Returns
     /// a sentence for each damage found: none if the file is sound.
     ///
-    /// `observer` is told how many of how many steps are done. The storage engine mends what it can
-    /// of its own damage, so copy a damaged file before you check it.
+    /// `observer` is told how many of how many steps are done. A database that is open for reading
+    /// only is not asked for the storage engine's own checks, and if it was not closed nothing is
+    /// said of whether the tables hold the same.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the file could not be read, [`Error::ReadOnly`] if the database was
-    /// opened for reading only, [`Error::SnapshotHeld`].
+    /// [`Error::Storage`] if the file could not be read, [`Error::SnapshotHeld`].
     ///
     /// # Cost
     /// Reads the whole file, about three times.

@@ -9,11 +9,13 @@
 mod bands;
 mod times;
 
+use std::fmt::LowerHex;
 use std::sync::Arc;
 
 use redb::ReadableTable;
 
 use super::chunk::{Entry, pair};
+use super::gaps::{Gap, Number, Part};
 use super::packed::Packed;
 use super::read::ReadView;
 use super::schema::Counters;
@@ -29,36 +31,42 @@ const NAMED: usize = 10;
 const ENTRIES_PER_REPORT: u64 = 64 << 10;
 
 /// All damage found, a sentence each.
-pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
-    let mut damage = Vec::new();
-    let path = || store.place.path().to_path_buf();
+pub(crate) fn check(store: &mut Store, mut observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
+    let is_alone = Arc::get_mut(&mut store.handle).is_some();
+    if !is_alone && !store.is_read_only() {
+        let path = store.place.path().to_path_buf();
+        return Err(Error::SnapshotHeld { path });
+    }
     // What was read before is perhaps not what the file will hold.
     store.runs.clear();
-    if noted(store.close(), &mut damage)?.is_none() {
-        // What a merge left half done says nothing of the tables.
-        return Ok(damage);
-    }
-    match Arc::get_mut(&mut store.handle) {
-        None => return Err(Error::SnapshotHeld { path: path() }),
-        Some(Handle::ReadOnly(..)) => return Err(Error::ReadOnly { path: path() }),
-        Some(Handle::Writable(database)) => {
-            let place = &store.place;
-            let integrity = place.guarded(|| match database.check_integrity() {
-                Err(redb::DatabaseError::Storage(cause)) => Err(place.reading(cause)),
-                other => other.map_err(|cause| place.opening(cause)),
-            });
-            match noted(integrity, &mut damage)? {
-                Some(true) => {}
-                Some(false) => damage
-                    .push("the storage engine found damage in its pages and mended it".to_owned()),
-                None => return Ok(damage),
-            }
+    if !store.read()?.is_merged() {
+        // To merge is to write, and damage ends that. What can be read, is read before.
+        let damage = walk(store, &mut observer)?;
+        if !damage.is_empty() || store.is_read_only() {
+            return Ok(damage);
         }
     }
-    let view = store.place.guarded(|| store.read().map(|view| view.tables));
+    let mut damage = Vec::new();
+    if noted(store.close(), &mut damage)?.is_none() {
+        return Ok(damage);
+    }
+    damage.extend(walk(store, &mut observer)?);
+    if damage.is_empty() {
+        engine_check(store, &mut damage)?;
+    }
+    Ok(damage)
+}
+
+/// Walks all tables. Where not everything is merged into them, nothing is said of whether they hold
+/// the same.
+fn walk(store: &Store, observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
+    let mut damage = Vec::new();
+    let view = store.place.guarded(|| store.read());
     let Some(view) = noted(view, &mut damage)? else {
         return Ok(damage);
     };
+    let is_merged = view.is_merged();
+    let view = view.tables;
     let Counters {
         documents,
         distinct_fingerprints,
@@ -74,6 +82,7 @@ pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result
     let mut walk = Walk {
         damage,
         observer,
+        is_merged,
         done: 0,
         total: (documents.saturating_mul(2))
             .saturating_add(distinct_fingerprints.saturating_mul(3))
@@ -89,6 +98,27 @@ pub(crate) fn check(store: &mut Store, observer: impl FnMut(u64, u64)) -> Result
         walk.bands(&view, bands, maker, from_texts)?;
     }
     Ok(walk.damage)
+}
+
+/// Has the storage engine prove its pages, and which of them are free.
+fn engine_check(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
+    let path = store.place.path().to_path_buf();
+    let Some(handle) = Arc::get_mut(&mut store.handle) else {
+        return Err(Error::SnapshotHeld { path });
+    };
+    let Handle::Writable(database) = handle else {
+        // It would mend what it finds.
+        return Ok(());
+    };
+    let place = &store.place;
+    let integrity = place.guarded(|| match database.check_integrity() {
+        Err(redb::DatabaseError::Storage(cause)) => Err(place.reading(cause)),
+        other => other.map_err(|cause| place.opening(cause)),
+    });
+    if noted(integrity, damage)? == Some(false) {
+        damage.push("the storage engine found damage in its pages and mended it".to_owned());
+    }
+    Ok(())
 }
 
 /// Turns damage into a sentence, and leaves other errors as they are.
@@ -158,6 +188,8 @@ impl Documents {
 struct Walk<O> {
     damage: Vec<String>,
     observer: O,
+    /// The tables hold everything, so they must hold the same.
+    is_merged: bool,
     done: u64,
     total: u64,
 }
@@ -188,7 +220,7 @@ impl<O: FnMut(u64, u64)> Walk<O> {
         }
         let mut times = TimesFound::default();
         whole &= self.times(view, &mut times)?;
-        if !whole {
+        if !whole || !self.is_merged {
             // What a table lacks says nothing while parts of it cannot be read.
             return Ok(());
         }
@@ -231,6 +263,10 @@ impl<O: FnMut(u64, u64)> Walk<O> {
     /// could be read.
     fn documents(&mut self, view: &ReadView, found: &mut Documents) -> Result<bool> {
         let keeps_times = view.tables.times.is_some();
+        if !self.walk(&view.tables.unreliable, |_: u64| Ok(()))? {
+            self.walk(&view.tables.fingerprints, |_: u128| Ok(()))?;
+            return Ok(false);
+        }
         let mut unreliable = view.tables.unreliable.entries()?.peekable();
         let whole = self.walk(&view.tables.fingerprints, |entry: u128| {
             let (id, fingerprint) = (entry.first(), entry.second());
@@ -248,27 +284,45 @@ impl<O: FnMut(u64, u64)> Walk<O> {
             Ok(())
         })?;
         for stray in unreliable {
-            let Some(id) = noted(stray, &mut self.damage)? else {
-                return Ok(false);
-            };
-            found.stray(id);
+            found.stray(stray?);
         }
         Ok(whole)
     }
 
     /// Calls `each` with every entry of a table; whether all of it could be read.
-    fn walk<E: Entry, T: ReadableTable<E, &'static [u8]>>(
+    fn walk<E: Entry + Number, T: ReadableTable<E, &'static [u8]>>(
         &mut self,
         table: &Packed<T>,
         mut each: impl FnMut(E) -> Result<()>,
     ) -> Result<bool> {
-        for entry in table.entries()? {
-            if noted(entry.and_then(&mut each), &mut self.damage)?.is_none() {
-                return Ok(false);
+        let mut whole = true;
+        for part in table.parts() {
+            match part? {
+                Part::Read(entries) => {
+                    for entry in entries {
+                        each(entry)?;
+                        self.step();
+                    }
+                }
+                Part::Gap(gap) => {
+                    whole = false;
+                    self.gap(table.kind().name, &gap);
+                }
             }
-            self.step();
         }
-        Ok(true)
+        Ok(whole)
+    }
+
+    /// Says what of a table cannot be read.
+    fn gap<K: LowerHex>(&mut self, table: &str, gap: &Gap<K>) {
+        let Gap { from, to, why } = gap;
+        let to = match to {
+            Some(to) => format!("{to:#x}"),
+            None => "its end".to_owned(),
+        };
+        self.damage.push(format!(
+            "table {table} cannot be read from {from:#x} to {to}: {why}"
+        ));
     }
 
     fn step(&mut self) {

@@ -12,6 +12,7 @@ pub(crate) mod disk;
 mod edit;
 mod fault;
 mod folder;
+mod gaps;
 mod index;
 mod journal;
 mod merge;
@@ -260,6 +261,10 @@ impl Store {
             Some(bands) => bands.keyed(text),
             None => KeyedText::new(text, Vec::new()),
         }
+    }
+
+    fn is_read_only(&self) -> bool {
+        matches!(*self.handle, Handle::ReadOnly(..))
     }
 
     /// An error where nothing can be changed.

@@ -5,6 +5,7 @@
 //! chunk. This file reads; [`apply`] holds the one write path.
 
 mod apply;
+mod parts;
 
 use std::ops::Bound;
 

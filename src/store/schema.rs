@@ -186,9 +186,17 @@ pub(crate) fn read_header(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
     place: &Place,
 ) -> Result<Header> {
-    let recipe = String::from_utf8(value(meta, RECIPE_KEY, place)?)
+    header_of(|key| value(meta, key, place), place)
+}
+
+/// What is fixed, out of values of table meta, which are got by their names.
+pub(crate) fn header_of(
+    value: impl Fn(&'static str) -> Result<Vec<u8>>,
+    place: &Place,
+) -> Result<Header> {
+    let recipe = String::from_utf8(value(RECIPE_KEY)?)
         .map_err(|_| place.corrupt("the recipe is not UTF-8"))?;
-    let settings = value(meta, SETTINGS_KEY, place)?;
+    let settings = value(SETTINGS_KEY)?;
     let (flags, window_ms) = flag_and_word(&settings)
         .ok_or_else(|| place.corrupt("the settings have not nine bytes"))?;
     if flags & !FLAGS != 0 {
@@ -209,7 +217,7 @@ pub(crate) fn read_header(
             return Err(place.corrupt("the settings keep bands of texts, which are not kept"));
         }
         true => Some(
-            String::from_utf8(value(meta, BANDS_KEY, place)?)
+            String::from_utf8(value(BANDS_KEY)?)
                 .map_err(|_| place.corrupt("the description of the bands is not UTF-8"))?,
         ),
         false => None,
@@ -293,8 +301,15 @@ pub(crate) fn read_identity(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
     place: &Place,
 ) -> Result<u64> {
-    let identity = value(meta, IDENTITY_KEY, place)?;
-    let identity: [u8; 8] = identity
+    identity_of(|key| value(meta, key, place), place)
+}
+
+/// Which database this is, out of values of table meta, which are got by their names.
+pub(crate) fn identity_of(
+    value: impl Fn(&'static str) -> Result<Vec<u8>>,
+    place: &Place,
+) -> Result<u64> {
+    let identity: [u8; 8] = value(IDENTITY_KEY)?
         .try_into()
         .map_err(|_| place.corrupt("the identity has not eight bytes"))?;
     Ok(u64::from_le_bytes(identity))

@@ -4,6 +4,7 @@ use redb::ReadableTable;
 
 use super::chunk::{seal, unseal};
 use super::fault::Place;
+use super::gaps::{Gap, Part, after, end_of_gap, read_or_why};
 use crate::document::DocId;
 use crate::error::{Error, Result};
 
@@ -101,6 +102,66 @@ pub(crate) type Row = (
     redb::AccessGuard<'static, u64>,
     redb::AccessGuard<'static, &'static [u8]>,
 );
+
+/// Every stored text in order, as it is stored, and the gaps between. Ends; never fails but for
+/// other reasons than damage.
+pub(crate) fn parts(
+    table: &redb::ReadOnlyTable<u64, &'static [u8]>,
+    place: &Place,
+) -> impl Iterator<Item = Result<Part<u64, (DocId, Vec<u8>)>>> {
+    let rows_from = move |from: u64| {
+        place.reading_only(|| {
+            let rows = table.range(from..);
+            rows.map_err(|cause| place.reading(cause))
+        })
+    };
+    let can_read = move |from: u64| {
+        place
+            .reading_only(|| {
+                let first = rows_from(from)?.next().transpose();
+                first.map_err(|cause| place.reading(cause))
+            })
+            .is_ok()
+    };
+    let mut from = Some(0);
+    let mut rows = None;
+    let mut next = move || {
+        let Some(first) = from else {
+            return Ok(None);
+        };
+        let read = place.reading_only(|| {
+            let rows = match &mut rows {
+                Some(rows) => rows,
+                none => none.insert(rows_from(first)?),
+            };
+            let row = rows.next().transpose();
+            row.map_err(|cause| place.reading(cause))
+        });
+        match read_or_why(read)? {
+            Ok(None) => {
+                from = None;
+                Ok(None)
+            }
+            Ok(Some((id, sealed))) => {
+                from = after(id.value());
+                Ok(Some(Part::Read((
+                    DocId(id.value()),
+                    sealed.value().to_vec(),
+                ))))
+            }
+            Err(why) => {
+                rows = None;
+                from = end_of_gap(first, can_read);
+                Ok(Some(Part::Gap(Gap {
+                    from: first,
+                    to: from,
+                    why,
+                })))
+            }
+        }
+    };
+    std::iter::from_fn(move || next().transpose())
+}
 
 /// All stored texts in the order of their documents. The iterator ends after an error.
 pub(crate) fn rows(

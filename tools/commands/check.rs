@@ -13,8 +13,9 @@ use crate::options::RecipeOptions;
 
 /// Proves a database sound: every checksum, the order, and that all tables agree
 ///
-/// Reads the whole file, and needs it alone. The exit code is 1 if there is damage. --json prints
-/// {"ok":true,"documents":...} or {"ok":false,"damage":["...", ...]}.
+/// Reads the whole file, and needs it alone. The exit code is 1 if there is damage; what is left
+/// can be saved with `simdb-cli salvage`. --json prints {"ok":true,"documents":...} or
+/// {"ok":false,"damage":["...", ...]}.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -81,7 +82,14 @@ impl Check {
 
     /// How many documents the database holds, if it is sound.
     fn check(&self, builder: Builder) -> Result<u64, Unsound> {
-        let mut database = builder.open(&self.database)?;
+        let mut database = match builder.clone().open(&self.database) {
+            // Damaged or where nobody can write: it can be read as far as it can be read.
+            Err(refused @ (Error::Corrupt { .. } | Error::Io { .. })) => {
+                let opened = builder.open_read_only(&self.database);
+                opened.map_err(|_| refused)?
+            }
+            opened => opened?,
+        };
         let bar = self.progress.work();
         bar.set_prefix("checking");
         let damage = database.check(|done, total| {

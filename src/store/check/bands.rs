@@ -8,6 +8,7 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::store::bands::BandMaker;
 use crate::store::chunk::{Entry, pair};
+use crate::store::gaps::{Part, read_or_why};
 use crate::store::index::Index;
 use crate::store::packed::Packed;
 use crate::store::read::ReadView;
@@ -41,12 +42,16 @@ impl<O: FnMut(u64, u64)> Walk<O> {
         };
         let (mut count, mut bands, mut whole) = (0, Sum::default(), true);
         let mut batch = Batch::default();
-        for row in texts::rows(table, &view.place)? {
-            let Some((id, sealed)) = noted(row, &mut self.damage)? else {
-                return Ok(None);
+        for part in texts::parts(table, &view.place) {
+            let (id, sealed) = match part? {
+                Part::Read(row) => row,
+                Part::Gap(gap) => {
+                    whole = false;
+                    self.gap("texts", &gap);
+                    continue;
+                }
             };
-            let id = DocId(id.value());
-            let text = texts::decode(id, sealed.value(), &view.place);
+            let text = texts::decode(id, &sealed, &view.place);
             match (noted(text, &mut self.damage)?, maker) {
                 (Some(text), Some(maker)) => {
                     batch.push(id, text);
@@ -62,7 +67,8 @@ impl<O: FnMut(u64, u64)> Walk<O> {
                 .tables
                 .fingerprints
                 .first_in(pair(id.0, 0), pair(id.0, u64::MAX));
-            if let Some(None) = noted(entry, &mut self.damage)? {
+            // What cannot be read was told already.
+            if let (Ok(Ok(None)), true) = (read_or_why(entry), self.is_merged) {
                 self.damage.push(format!(
                     "table texts holds document {id}, table fingerprints does not"
                 ));
@@ -70,7 +76,7 @@ impl<O: FnMut(u64, u64)> Walk<O> {
             count += 1;
             self.step();
         }
-        if count != view.counters.texts {
+        if whole && self.is_merged && count != view.counters.texts {
             let counted = view.counters.texts;
             self.damage.push(format!(
                 "the counters say {counted} texts; table texts holds {count}"
@@ -95,7 +101,7 @@ impl<O: FnMut(u64, u64)> Walk<O> {
             found.add(entry);
             Ok(())
         })?;
-        let Some(expected) = from_texts.filter(|_| whole) else {
+        let Some(expected) = from_texts.filter(|_| whole && self.is_merged) else {
             // What it lacks says nothing while parts of it, or of the texts, cannot be read.
             return Ok(());
         };

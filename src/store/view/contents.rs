@@ -132,6 +132,11 @@ impl View {
         self.tail.net_edits()
     }
 
+    /// Whether the tables hold everything.
+    pub(in crate::store) fn is_merged(&self) -> bool {
+        self.tail.is_empty()
+    }
+
     /// Changes that the tables do not hold yet.
     pub(crate) fn changes_in_tail(&self) -> u64 {
         self.tail.len()
