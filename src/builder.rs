@@ -1,14 +1,16 @@
 //! [`Builder`]: how a database is created or opened.
 
+use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crate::database::Database;
+use crate::database::{Database, recipe_of};
 use crate::error::{Error, Result};
 use crate::minhash::Banding;
-use crate::recipe::Recipe;
+use crate::recipe::{Fingerprinter, Recipe};
 use crate::retention::Retention;
 use crate::store::disk::Disk;
+use crate::store::salvage::{Damaged, Salvage};
 use crate::store::{self, Header, Place, Store};
 
 /// How a database is to be created or opened.
@@ -176,13 +178,98 @@ impl Builder {
 
     /// Rewrites the file at `path`, which nobody may have open, without the room that removals and
     /// old pages left in it, and returns the bytes it had and has. Some room for inserts is left
-    /// in every chunk, so a file that was filled to the brim may grow. Until the new file is whole
-    /// and durable the old one stays as it is.
+    /// in every chunk, so a file that was filled to the brim may grow. Until the new file is whole,
+    /// durable, read back and proved the old one stays as it is.
     ///
     /// # Errors
     /// Those of [`open`](Self::open), and [`Error::Io`] if there is no room beside it.
     pub fn vacuum(self, path: impl AsRef<Path>) -> Result<(u64, u64)> {
-        store::copy::vacuum(&self.place(path))
+        self.vacuum_observed(path, |_done, _total| ControlFlow::Continue(()))
+    }
+
+    /// The same; `observer` is told now and then how many of how many steps are done, and if it
+    /// breaks, the file stays as it is.
+    ///
+    /// # Errors
+    /// Those of [`vacuum`](Self::vacuum), and [`Error::Interrupted`].
+    pub fn vacuum_observed(
+        self,
+        path: impl AsRef<Path>,
+        mut observer: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<(u64, u64)> {
+        store::copy::vacuum(&self.place(path), &mut observer)
+    }
+
+    /// Writes what can be read of the damaged database at `damaged` to a new one at `target`, which
+    /// appears under its name when it is whole and durable. Nothing is written to the damaged file.
+    ///
+    /// Most things are in a file twice, so single damaged pages often lose nothing. Where the file
+    /// cannot even be opened, its pages are looked at one by one; then documents that were changed
+    /// or removed shortly before may come back. What the file keeps is read from it; where that
+    /// too is lost, this builder says it, and must name the recipe.
+    ///
+    /// `observer` is told now and then how many documents are read; if it breaks, nothing is
+    /// written. Sorting stays within `memory_bytes`, at least 16 MiB, and about as much again.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Locked`], [`Error::FormatVersion`], those of
+    /// [`create`](Self::create) for the new file, [`Error::RecipeMismatch`] and
+    /// [`Error::RecipeFiles`]; [`Error::Corrupt`] if the recipe is lost and not named here;
+    /// [`Error::Interrupted`].
+    ///
+    /// # Cost
+    /// Reads the file once or twice, and a bulk load.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use simdb::{Database, DocId};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let (path, saved) = (folder.path().join("docs.simdb"), folder.path().join("saved.simdb"));
+    /// let db = Database::builder().keep_texts(true).create(&path)?;
+    /// db.insert_text(DocId(1), "The quick brown fox jumps over the lazy dog")?;
+    /// db.close()?;
+    /// // A disk that fails.
+    /// let mut bytes = std::fs::read(&path).unwrap();
+    /// bytes[10_000..30_000].fill(0);
+    /// std::fs::write(&path, bytes).unwrap();
+    /// assert!(Database::open(&path).is_err());
+    ///
+    /// let go_on = |_documents| ControlFlow::Continue(());
+    /// let found = Database::builder().salvage(&path, &saved, 64 << 20, go_on);
+    /// match found {
+    ///     Ok(found) => assert_eq!(Database::open(&saved)?.len()?, found.documents),
+    ///     Err(error) => println!("{error}"),
+    /// }
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn salvage(
+        self,
+        damaged: impl AsRef<Path>,
+        target: impl AsRef<Path>,
+        memory_bytes: u64,
+        observer: impl FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Salvage> {
+        let place = self.place(damaged);
+        let found = Damaged::open(&place)?;
+        let header = match (&found.header, &self.recipe) {
+            (Some(header), _) => header.clone(),
+            (None, Some(_)) => self.header()?,
+            (None, None) => {
+                return Err(place.corrupt(
+                    "what its recipe was cannot be read; name the recipe, and what it kept",
+                ));
+            }
+        };
+        let recipe = recipe_of(&header.recipe, self.recipe.as_ref(), place.path())?;
+        let fingerprinter = OnceLock::new();
+        let fingerprint = |text: &str| {
+            let fingerprinter = fingerprinter.get_or_init(|| Fingerprinter::new(recipe.clone()));
+            let made = fingerprinter.fingerprint(text).ok()?;
+            Some((made.fingerprint, made.reliable))
+        };
+        let target = place.beside(target.as_ref());
+        found.salvage(&target, &header, memory_bytes, fingerprint, observer)
     }
 
     /// The file of that name, on the disk that is asked for.

@@ -1,5 +1,6 @@
 //! [`Database`], [`Settings`]: what a user holds. Joins the floors below and decides nothing itself.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -84,33 +85,7 @@ impl Database {
             frozen,
             retention,
         } = store.header();
-        let mismatch = |asked: String| Error::RecipeMismatch {
-            path: store.path().to_path_buf(),
-            stored: stored.clone(),
-            asked,
-        };
-        let recipe = match asked {
-            Some(asked) if asked.description() == *stored => asked.clone(),
-            Some(asked) => return Err(mismatch(asked.description())),
-            None => match Recipe::described(stored) {
-                Described::Recipe(recipe) => recipe,
-                Described::NeedsFiles { recipe, needed } => {
-                    return Err(Error::RecipeFiles {
-                        path: store.path().to_path_buf(),
-                        recipe: recipe.to_string(),
-                        needed,
-                    });
-                }
-                Described::Unknown => {
-                    let known: Vec<String> =
-                        Recipe::all().iter().map(Recipe::description).collect();
-                    return Err(mismatch(format!(
-                        "any this simdb knows ({})",
-                        known.join("; ")
-                    )));
-                }
-            },
-        };
+        let recipe = recipe_of(stored, asked, store.path())?;
         let settings = Settings {
             recipe,
             keep_texts: *keep_texts,
@@ -592,14 +567,30 @@ impl Database {
     }
 
     /// Writes a copy of the database as of now to `path`, while reading and writing go on. The
-    /// copy appears under its name only when it is whole and durable. It gets no more permissions
-    /// than the database has.
+    /// copy appears under its name only when it is whole, durable, read back and proved. It gets no
+    /// more permissions than the database has. To restore it is to copy the file.
+    ///
+    /// While it is written, pages that merges replace stay in the file, which so may grow by what
+    /// is merged meanwhile; they are used again afterwards.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] if there is anything at `path`; [`Error::Io`], [`Error::Storage`];
     /// [`Error::Corrupt`] if a damaged page was met: a backup never holds one.
     pub fn backup(&self, path: impl AsRef<Path>) -> Result<()> {
-        store::copy::backup(&self.store, path.as_ref())
+        self.backup_observed(path, |_done, _total| ControlFlow::Continue(()))
+    }
+
+    /// The same; `observer` is told now and then how many of how many steps are done, and if it
+    /// breaks, there is no copy.
+    ///
+    /// # Errors
+    /// Those of [`backup`](Self::backup), and [`Error::Interrupted`].
+    pub fn backup_observed(
+        &self,
+        path: impl AsRef<Path>,
+        mut observer: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<()> {
+        store::copy::backup(&self.store, path.as_ref(), &mut observer)
     }
 }
 
@@ -609,6 +600,34 @@ impl Drop for Database {
             // Nobody can be told; the journal keeps what could not be merged.
             self.store.close().unwrap_or_default();
         }
+    }
+}
+
+/// The recipe of a file, which must be the one asked for if one is.
+pub(crate) fn recipe_of(stored: &str, asked: Option<&Recipe>, path: &Path) -> Result<Recipe> {
+    let mismatch = |asked: String| Error::RecipeMismatch {
+        path: path.to_path_buf(),
+        stored: stored.to_owned(),
+        asked,
+    };
+    match asked {
+        Some(asked) if asked.description() == stored => Ok(asked.clone()),
+        Some(asked) => Err(mismatch(asked.description())),
+        None => match Recipe::described(stored) {
+            Described::Recipe(recipe) => Ok(recipe),
+            Described::NeedsFiles { recipe, needed } => Err(Error::RecipeFiles {
+                path: path.to_path_buf(),
+                recipe: recipe.to_string(),
+                needed,
+            }),
+            Described::Unknown => {
+                let known: Vec<String> = Recipe::all().iter().map(Recipe::description).collect();
+                Err(mismatch(format!(
+                    "any this simdb knows ({})",
+                    known.join("; ")
+                )))
+            }
+        },
     }
 }
 

@@ -87,6 +87,7 @@ pub use store::diagnosis::{
     Bin, BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, QueryLoad,
 };
 pub use store::disk::{Disk, DiskFile, FileInfo, SystemDisk};
+pub use store::salvage::Salvage;
 pub use store::stats::{Stats, TableStats};
 pub use ticket::Ticket;
 pub use transaction::Transaction;

@@ -59,7 +59,7 @@ pub(crate) fn check(store: &mut Store, mut observer: impl FnMut(u64, u64)) -> Re
 
 /// Walks all tables. Where not everything is merged into them, nothing is said of whether they hold
 /// the same.
-fn walk(store: &Store, observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
+pub(crate) fn walk(store: &Store, observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
     let mut damage = Vec::new();
     let view = store.place.guarded(|| store.read());
     let Some(view) = noted(view, &mut damage)? else {
@@ -67,29 +67,13 @@ fn walk(store: &Store, observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
     };
     let is_merged = view.is_merged();
     let view = view.tables;
-    let Counters {
-        documents,
-        distinct_fingerprints,
-        unreliable,
-        texts,
-        ..
-    } = view.counters;
-    let bands = noted(bands::expected(&view), &mut damage)?.unwrap_or(0);
-    let times = match view.tables.times {
-        Some(_) => documents.saturating_mul(2),
-        None => 0,
-    };
+    let total = noted(steps(&view), &mut damage)?.unwrap_or(0);
     let mut walk = Walk {
         damage,
         observer,
         is_merged,
         done: 0,
-        total: (documents.saturating_mul(2))
-            .saturating_add(distinct_fingerprints.saturating_mul(3))
-            .saturating_add(texts)
-            .saturating_add(times)
-            .saturating_add(bands)
-            .saturating_sub(unreliable),
+        total,
     };
     walk.tables(&view)?;
     let maker = store.bands();
@@ -98,6 +82,27 @@ fn walk(store: &Store, observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
         walk.bands(&view, bands, maker, from_texts)?;
     }
     Ok(walk.damage)
+}
+
+/// About how many steps a walk of everything has.
+pub(crate) fn steps(view: &ReadView) -> Result<u64> {
+    let Counters {
+        documents,
+        distinct_fingerprints,
+        unreliable,
+        texts,
+        ..
+    } = view.counters;
+    let times = match view.tables.times {
+        Some(_) => documents.saturating_mul(2),
+        None => 0,
+    };
+    Ok((documents.saturating_mul(2))
+        .saturating_add(distinct_fingerprints.saturating_mul(3))
+        .saturating_add(texts)
+        .saturating_add(times)
+        .saturating_add(bands::expected(view)?)
+        .saturating_sub(unreliable))
 }
 
 /// Has the storage engine prove its pages, and which of them are free.

@@ -1,15 +1,16 @@
 //! Copies of a whole database: a backup beside the live file, a vacuum in its place.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::Store;
 use super::fault::Place;
-use super::new_file::NewFile;
+use super::new_file::{NewFile, WholeFile};
 use super::read::ReadView;
 use super::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE};
 use super::texts;
+use super::{Store, check};
 use crate::document::DocId;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The engine's cache while a copy is made.
 const CACHE_BYTES: usize = 160 << 20;
@@ -17,74 +18,154 @@ const CACHE_BYTES: usize = 160 << 20;
 /// Bytes of texts written between two commits.
 const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
 
+/// Hears how many of how many steps are done, and may end the work.
+pub(crate) type Observer<'o> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'o;
+
+/// Entries between two calls of the observer.
+const ENTRIES_PER_REPORT: u64 = 64 << 10;
+
 /// Writes the database as of now to a new file at `path`.
-pub(crate) fn backup(store: &Store, path: &Path) -> Result<()> {
+pub(crate) fn backup(store: &Store, path: &Path, observer: &mut Observer<'_>) -> Result<()> {
     // A copy of what is private is private.
     let info = store.place.info("read the permissions of")?;
-    let target = store.place.in_the_making(path);
+    let target = store.place.beside(path);
     let permissions = info.permissions.as_ref();
     let file = NewFile::create(&target, store.header(), CACHE_BYTES, permissions)?;
     let view = store.read()?;
-    copy(&view.tables, &file)?;
+    let mut steps = Steps::of(&view.tables, observer, &target)?;
+    copy(&view.tables, &file, &mut steps)?;
     for edits in view.edits_in_tail() {
         let mut transaction = file.write()?;
         transaction.apply(edits)?;
         transaction.see_arrival(view.counts().latest_arrival);
         transaction.commit()?;
     }
-    file.place()
+    // What was there is not needed any more.
+    drop(view);
+    let whole = file.finish()?;
+    prove(&whole, steps)?;
+    whole.place()
 }
 
 /// Rewrites the file at a place; returns the bytes it had and has.
-pub(crate) fn vacuum(place: &Place) -> Result<(u64, u64)> {
+pub(crate) fn vacuum(place: &Place, observer: &mut Observer<'_>) -> Result<(u64, u64)> {
     // Open until the end, so that nobody else can write meanwhile.
     let store = Store::open(place, CACHE_BYTES)?;
     store.close()?;
     // A link stays what it is, and the file it names is replaced.
     let target = place.disk().resolve(place.path());
-    let target = place.in_the_making(&target.map_err(place.io("find"))?);
+    let target = place.beside(&target.map_err(place.io("find"))?);
     let old = target.info("read the size of")?;
     let permissions = old.permissions.as_ref();
     // It stays the same database; what its journal held, the file holds.
     let journal = store.journal_mark()?;
     let file = NewFile::create_beside(&target, store.header(), CACHE_BYTES, permissions, journal)?;
-    copy(&store.read()?.tables, &file)?;
+    let view = store.read()?.tables;
+    let mut steps = Steps::of(&view, observer, &target)?;
+    copy(&view, &file, &mut steps)?;
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
     }
-    let new_bytes = file.replace()?;
+    let whole = file.finish()?;
+    prove(&whole, steps)?;
+    let new_bytes = whole.replace()?;
     Ok((old.len_bytes, new_bytes))
 }
 
-/// Copies every table, proving each chunk and each text as it goes.
-fn copy(view: &ReadView, file: &NewFile) -> Result<()> {
-    let tables = &view.tables;
-    file.append(
-        |tables| &mut tables.fingerprints,
-        tables.fingerprints.entries()?,
-    )?;
-    file.append(|tables| &mut tables.block0, tables.block0.entries()?)?;
-    for (source, target) in tables.rotated.iter().zip(ROTATED_TABLES) {
-        file.append(target, source.entries()?)?;
+/// Proves a copy before it gets its name.
+fn prove(copy: &WholeFile, mut steps: Steps<'_, '_>) -> Result<()> {
+    let copied = Store::open_read_only(&copy.at(), CACHE_BYTES)?;
+    let mut interrupted = Ok(());
+    let damage = check::walk(&copied, |done, total| {
+        if interrupted.is_ok() {
+            interrupted = steps.proved(done, total);
+        }
+    })?;
+    interrupted?;
+    match damage.first() {
+        None => Ok(()),
+        Some(what) => Err(steps.target.corrupt(format!(
+            "what was written to the copy is not what is read back: {what}"
+        ))),
     }
-    file.append(
-        |tables| &mut tables.unreliable,
-        tables.unreliable.entries()?,
-    )?;
+}
+
+/// How far a copy is: one half is to write it, the other to prove it.
+struct Steps<'s, 'o> {
+    observer: &'s mut Observer<'o>,
+    target: &'s Place,
+    done: u64,
+    total: u64,
+}
+
+impl<'s, 'o> Steps<'s, 'o> {
+    fn of(view: &ReadView, observer: &'s mut Observer<'o>, target: &'s Place) -> Result<Self> {
+        Ok(Self {
+            observer,
+            target,
+            done: 0,
+            total: check::steps(view)?,
+        })
+    }
+
+    /// One more entry is written.
+    fn step(&mut self) -> Result<()> {
+        self.done += 1;
+        match self.done.is_multiple_of(ENTRIES_PER_REPORT) {
+            true => self.report(self.done.min(self.total)),
+            false => Ok(()),
+        }
+    }
+
+    fn proved(&mut self, done: u64, total: u64) -> Result<()> {
+        let part = u128::from(self.total) * u128::from(done) / u128::from(total.max(1));
+        self.report(self.total + part as u64)
+    }
+
+    fn report(&mut self, done: u64) -> Result<()> {
+        match (self.observer)(done, self.total * 2) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::Interrupted {
+                path: self.target.path().to_path_buf(),
+            }),
+        }
+    }
+
+    /// Entries on their way, each a step.
+    fn each<E>(
+        &mut self,
+        entries: impl Iterator<Item = Result<E>>,
+    ) -> impl Iterator<Item = Result<E>> {
+        entries.map(|entry| self.step().and(entry))
+    }
+}
+
+/// Copies every table, proving each chunk and each text as it goes.
+fn copy(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Result<()> {
+    let tables = &view.tables;
+    let fingerprints = steps.each(tables.fingerprints.entries()?);
+    file.append(|tables| &mut tables.fingerprints, fingerprints)?;
+    let block0 = steps.each(tables.block0.entries()?);
+    file.append(|tables| &mut tables.block0, block0)?;
+    for (source, target) in tables.rotated.iter().zip(ROTATED_TABLES) {
+        file.append(target, steps.each(source.entries()?))?;
+    }
+    let unreliable = tables.unreliable.entries()?;
+    file.append(|tables| &mut tables.unreliable, unreliable)?;
     if let Some(kept) = &tables.times {
-        file.append(ARRIVALS_TABLE, kept.arrivals.entries()?)?;
-        file.append(TIMES_TABLE, kept.times.entries()?)?;
+        file.append(ARRIVALS_TABLE, steps.each(kept.arrivals.entries()?))?;
+        file.append(TIMES_TABLE, steps.each(kept.times.entries()?))?;
     }
     if let Some(bands) = &tables.bands {
-        file.append(BANDS_TABLE, bands.entries()?)?;
+        file.append(BANDS_TABLE, steps.each(bands.entries()?))?;
     }
-    copy_texts(view, file)?;
+    copy_texts(view, file, steps)?;
     let mut transaction = file.write()?;
     *transaction.counters() = view.counters;
     transaction.commit()
 }
 
-fn copy_texts(view: &ReadView, file: &NewFile) -> Result<()> {
+fn copy_texts(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Result<()> {
     let Some(source) = &view.tables.texts else {
         return Ok(());
     };
@@ -102,6 +183,7 @@ fn copy_texts(view: &ReadView, file: &NewFile) -> Result<()> {
                     .insert(id.value(), sealed.value())
                     .map_err(|cause| file.place_in_errors().writing(cause))?;
                 bytes_written += sealed.value().len();
+                steps.step()?;
                 if bytes_written > TEXT_BYTES_PER_COMMIT {
                     more = true;
                     break;

@@ -72,6 +72,11 @@ impl Place {
         }
     }
 
+    /// Another file on the same disk.
+    pub(crate) fn beside(&self, path: &Path) -> Self {
+        Self::new(path, &self.disk)
+    }
+
     /// The same file, as a transaction that only reads sees it.
     pub(crate) fn only_read(&self) -> Self {
         Self {

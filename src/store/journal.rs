@@ -173,6 +173,22 @@ impl Journal {
         })
     }
 
+    /// Whose journal is in the file that generations of this number, odd or even, have.
+    pub(crate) fn owner_of(
+        database: &Path,
+        number: u64,
+        place: &Place,
+    ) -> Result<Option<Identity>> {
+        let path = Self::path(database, number);
+        let Some(file) = open_existing(&path, place, false)? else {
+            return Ok(None);
+        };
+        Ok(match Reader::new(&*file, &path, place)?.owner()? {
+            Owner::Known(identity) => Some(identity),
+            Owner::Unknown => None,
+        })
+    }
+
     /// Removes the file for the journal of a generation, whatever is in it, if there is one.
     pub(crate) fn remove(database: &Path, generation: u64, place: &Place) -> Result<()> {
         let path = Self::path(database, generation);

@@ -24,6 +24,7 @@ mod pen;
 mod postings;
 mod read;
 mod runs;
+pub(crate) mod salvage;
 mod schema;
 mod sort;
 pub(crate) mod stats;

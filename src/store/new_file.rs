@@ -237,17 +237,7 @@ impl NewFile {
 
     /// Makes the file durable and gives it its name, unless another file has taken that.
     pub(crate) fn place(self) -> Result<()> {
-        let (temporary, place) = self.close()?;
-        let path = place.path();
-        temporary
-            .persist_new(path)
-            .map_err(|source| match source.kind() {
-                std::io::ErrorKind::AlreadyExists => Error::AlreadyExists {
-                    path: path.to_path_buf(),
-                },
-                _ => place.io("create")(source),
-            })?;
-        sync_folder(place.disk(), path)
+        self.finish()?.place()
     }
 
     /// Gives the file the permissions of the one it will replace.
@@ -257,24 +247,11 @@ impl NewFile {
             .map_err(self.place.io("set the permissions of"))
     }
 
-    /// Makes the file durable and puts it in the place of the one that has the name now. Returns
-    /// its length.
-    pub(crate) fn replace(self) -> Result<u64> {
-        let (temporary, place) = self.close()?;
-        let info = place.disk().info(temporary.path());
-        let length = info.map_err(place.io("read the size of"))?.len_bytes;
-        temporary
-            .persist(place.path())
-            .map_err(place.io("replace"))?;
-        sync_folder(place.disk(), place.path())?;
-        Ok(length)
-    }
-
     /// Closes the database, which cuts off what is free at its end, and makes the file durable.
     ///
     /// redb keeps silent about what goes wrong while it closes a file. So all that is in it is made
     /// durable before, and looked at after.
-    fn close(self) -> Result<(Temporary, Place)> {
+    pub(crate) fn finish(self) -> Result<WholeFile> {
         self.commit(self.begin()?)?;
         let expected = self.counters()?;
         let Self {
@@ -299,11 +276,52 @@ impl NewFile {
         if counters_of(&database, &place)? != expected {
             return Err(place.corrupt("what was written is not what is read back"));
         }
-        Ok((temporary, place))
+        Ok(WholeFile { temporary, place })
     }
 
     fn counters(&self) -> Result<Counters> {
         counters_of(&self.database, &self.place)
+    }
+}
+
+/// A new file that is whole and durable, and has no name yet. Dropped, it is removed.
+pub(crate) struct WholeFile {
+    temporary: Temporary,
+    /// The target.
+    place: Place,
+}
+
+impl WholeFile {
+    /// Where it can be looked at.
+    pub(crate) fn at(&self) -> Place {
+        self.place.beside(self.temporary.path())
+    }
+
+    /// Gives the file its name, unless another file has taken that.
+    pub(crate) fn place(self) -> Result<()> {
+        let Self { temporary, place } = self;
+        let path = place.path();
+        temporary
+            .persist_new(path)
+            .map_err(|source| match source.kind() {
+                std::io::ErrorKind::AlreadyExists => Error::AlreadyExists {
+                    path: path.to_path_buf(),
+                },
+                _ => place.io("create")(source),
+            })?;
+        sync_folder(place.disk(), path)
+    }
+
+    /// Puts the file in the place of the one that has the name now. Returns its length.
+    pub(crate) fn replace(self) -> Result<u64> {
+        let Self { temporary, place } = self;
+        let info = place.disk().info(temporary.path());
+        let length = info.map_err(place.io("read the size of"))?.len_bytes;
+        temporary
+            .persist(place.path())
+            .map_err(place.io("replace"))?;
+        sync_folder(place.disk(), place.path())?;
+        Ok(length)
     }
 }
 

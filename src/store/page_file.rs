@@ -67,6 +67,27 @@ impl PageFile {
         Ok(opened)
     }
 
+    /// A file of which nothing is proved, to look at its pages one by one.
+    pub(crate) fn over_damaged(file: Arc<dyn DiskFile>) -> Self {
+        Self::over(file)
+    }
+
+    /// How many pages there are.
+    pub(crate) fn pages(&self) -> io::Result<u64> {
+        Ok(engine_bytes(self.file.info()?.len_bytes) / PAGE)
+    }
+
+    /// Reads a page, whether it is damaged or not; whether it fits its checksum.
+    pub(crate) fn look_at(&self, number: u64, page: &mut [u8]) -> io::Result<bool> {
+        self.read_pieces(number * PAGE, page)?;
+        self.checksums.fits(number, page)
+    }
+
+    /// Reads so many bytes, `from` so many behind the beginning of a page.
+    pub(crate) fn look_into(&self, number: u64, from: usize, bytes: &mut [u8]) -> io::Result<()> {
+        self.read_pieces(number * PAGE + from as u64, bytes)
+    }
+
     fn over(file: Arc<dyn DiskFile>) -> Self {
         Self {
             checksums: Arc::new(Checksums::of(Arc::clone(&file))),

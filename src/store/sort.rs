@@ -224,6 +224,18 @@ impl<R: Record> Sorted<R> {
     }
 }
 
+impl<R: Record> IntoIterator for Sorted<R> {
+    type Item = Result<R>;
+    type IntoIter = Box<dyn Iterator<Item = Result<R>>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        match self {
+            Self::Memory(records) => Box::new(records.into_iter().map(Ok)),
+            Self::Merge(merge) => Box::new(merge),
+        }
+    }
+}
+
 /// Sorted runs, merged as they are read.
 pub(crate) struct Merge<R> {
     runs: Vec<BufReader<File>>,

@@ -7,12 +7,15 @@ use clap::Args;
 use serde::Serialize;
 
 use super::open_to_read;
+use crate::console::interrupt::Interrupt;
+use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted, size};
 use crate::options::RecipeOptions;
 
 /// Copies a database, consistently
 ///
-/// The copy appears under its name when it is whole; a file that is there is not overwritten.
+/// The copy appears under its name when it is whole, read back and proved; a file that is there is
+/// not overwritten. To restore it, copy the file.
 /// --json prints documents and file_bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -31,6 +34,10 @@ pub struct Backup {
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
+
+    /// Whether to show progress on standard error
+    #[arg(long, value_enum, default_value_t)]
+    progress: Progress,
 }
 
 #[derive(Serialize)]
@@ -42,7 +49,16 @@ struct BackupLine {
 impl Backup {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let database = open_to_read(&self.database, &self.recipe)?;
-        database.backup(&self.to)?;
+        let interrupt = Interrupt::listen()?;
+        let bar = self.progress.work();
+        bar.set_prefix("copying");
+        let copied = database.backup_observed(&self.to, |done, total| {
+            bar.set_length(total);
+            bar.set_position(done);
+            interrupt.flow()
+        });
+        bar.finish_and_clear();
+        copied?;
         let to = self.to.display();
         let line = BackupLine {
             documents: database.len()?,

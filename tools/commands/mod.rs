@@ -34,6 +34,7 @@ mod recipe;
 mod recipe_cases;
 mod recipe_test;
 mod remove;
+mod salvage;
 mod stats;
 mod text_input;
 mod vacuum;
@@ -87,6 +88,7 @@ enum Verb {
     Watch(watch::Watch),
     Check(check::Check),
     Doctor(doctor::Doctor),
+    Salvage(salvage::Salvage),
     Backup(backup::Backup),
     Vacuum(vacuum::Vacuum),
     Export(export::Export),
@@ -112,6 +114,7 @@ impl Cli {
             Verb::Watch(watch) => watch.run(output),
             Verb::Check(check) => check.run(output),
             Verb::Doctor(doctor) => doctor.run(output),
+            Verb::Salvage(salvage) => salvage.run(output),
             Verb::Backup(backup) => backup.run(output),
             Verb::Vacuum(vacuum) => vacuum.run(output),
             Verb::Export(export) => export.run(output),

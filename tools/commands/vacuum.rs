@@ -7,12 +7,14 @@ use clap::Args;
 use serde::Serialize;
 use simdb::Database;
 
+use crate::console::interrupt::Interrupt;
+use crate::console::progress::Progress;
 use crate::console::{Answer, Output, size};
 
 /// Rewrites a database to its smallest size
 ///
-/// The new file is written beside the old one, which it replaces when it is whole, so there must
-/// be room for both. --json prints before_bytes and after_bytes.
+/// The new file is written beside the old one, which it replaces when it is whole, read back and
+/// proved, so there must be room for both. --json prints before_bytes and after_bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,6 +26,10 @@ pub struct Vacuum {
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
+
+    /// Whether to show progress on standard error
+    #[arg(long, value_enum, default_value_t)]
+    progress: Progress,
 }
 
 #[derive(Serialize)]
@@ -34,7 +40,16 @@ struct VacuumLine {
 
 impl Vacuum {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let (before_bytes, after_bytes) = Database::vacuum(&self.database)?;
+        let interrupt = Interrupt::listen()?;
+        let bar = self.progress.work();
+        bar.set_prefix("rewriting");
+        let rewritten = Database::builder().vacuum_observed(&self.database, |done, total| {
+            bar.set_length(total);
+            bar.set_position(done);
+            interrupt.flow()
+        });
+        bar.finish_and_clear();
+        let (before_bytes, after_bytes) = rewritten?;
         if self.json {
             output.json(&VacuumLine {
                 before_bytes,

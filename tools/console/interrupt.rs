@@ -1,6 +1,7 @@
 //! Ctrl-C and termination signals, where a tool must not end on the spot: where it would leave
 //! temporary files behind, or answers unsaid.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,6 +47,14 @@ impl Interrupt {
     /// Whether the tool is to stop.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// What an observer answers.
+    pub fn flow(&self) -> ControlFlow<()> {
+        match self.is_set() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     }
 
     /// An error if the tool is to stop.

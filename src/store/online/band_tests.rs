@@ -248,7 +248,8 @@ impl Twin {
             Step::Bulk(documents) => self.bulk_load(documents),
             Step::Backup => {
                 let path = self.folder.path().join("backup");
-                copy::backup(self.store(), &path).unwrap();
+                let mut go_on = |_, _| ControlFlow::Continue(());
+                copy::backup(self.store(), &path, &mut go_on).unwrap();
                 let backup = Store::open(&Place::of_system(&path), CACHE_BYTES).unwrap();
                 self.assert_answers_of(&backup);
                 assert_sound(backup);
@@ -256,7 +257,8 @@ impl Twin {
             }
             Step::Vacuum => {
                 self.store = None;
-                copy::vacuum(&Place::of_system(&self.path)).unwrap();
+                let mut go_on = |_, _| ControlFlow::Continue(());
+                copy::vacuum(&Place::of_system(&self.path), &mut go_on).unwrap();
                 self.reopen();
             }
         }

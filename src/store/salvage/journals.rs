@@ -1,0 +1,98 @@
+//! What the journals of a damaged database hold.
+
+use std::collections::BTreeMap;
+
+use super::open::{Damaged, said};
+use crate::store::edit::{DocumentEdit, State, TextEdit};
+use crate::store::journal::{Found, Identity, Journal};
+
+/// What the last changes of a document come to.
+pub(super) struct Late {
+    /// Nothing if it was removed.
+    pub(super) state: Option<State>,
+    pub(super) text: TextEdit,
+    /// The text it had before, where it keeps that.
+    pub(super) kept: Option<String>,
+}
+
+impl Damaged {
+    /// The documents that were changed last, by their ids. Of a journal that is damaged, what comes
+    /// before the damage.
+    pub(super) fn late_changes(&mut self) -> BTreeMap<u64, Late> {
+        let mut late = BTreeMap::new();
+        let file = match self.place.disk().resolve(self.place.path()) {
+            Ok(file) => file,
+            Err(error) => {
+                self.damage
+                    .push(format!("its journals cannot be found: {error}"));
+                return late;
+            }
+        };
+        for generation in self.generations(&file) {
+            let sought = match self.identity {
+                Some(database) => Identity {
+                    database,
+                    generation,
+                },
+                None => continue,
+            };
+            let mut take = |edits: Vec<DocumentEdit>, _| {
+                edits.into_iter().for_each(|edit| note(&mut late, edit));
+                Ok(())
+            };
+            match Journal::read(&file, sought, &self.place, &mut take) {
+                Ok(Found::Sought(())) => {}
+                Ok(Found::Missing | Found::Other(_)) => {
+                    let path = Journal::path(&file, generation);
+                    self.damage
+                        .push(format!("the journal {} is missing", path.display()));
+                }
+                Err(error) => self.damage.push(said(&error)),
+            }
+        }
+        late
+    }
+
+    /// The generations to be read, in order. Where the file does not say which they are, all there
+    /// are: what was merged already comes to the same.
+    fn generations(&mut self, file: &std::path::Path) -> Vec<u64> {
+        let mut found = Vec::new();
+        for number in [1, 2] {
+            match Journal::owner_of(file, number, &self.place) {
+                Ok(Some(owner)) if self.identity.is_none_or(|own| own == owner.database) => {
+                    self.identity = Some(owner.database);
+                    found.push(owner.generation);
+                }
+                Ok(_) => {}
+                Err(error) => self.damage.push(said(&error)),
+            }
+        }
+        if let Some(mark) = self.mark {
+            found.retain(|generation| *generation > mark.merged_generation);
+            if mark.open && !found.contains(&(mark.merged_generation + 1)) {
+                found.push(mark.merged_generation + 1);
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+fn note(late: &mut BTreeMap<u64, Late>, edit: DocumentEdit) {
+    let DocumentEdit {
+        id, after, text, ..
+    } = edit;
+    match late.get_mut(&id.0) {
+        Some(known) => {
+            known.state = after;
+            if text != TextEdit::Keep {
+                known.text = text;
+            }
+        }
+        None => {
+            let state = after;
+            let kept = None;
+            late.insert(id.0, Late { state, text, kept });
+        }
+    }
+}

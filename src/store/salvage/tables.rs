@@ -1,0 +1,203 @@
+//! A damaged file whose tables can be opened: what each says, with gaps.
+
+use super::open::{Opened, Table};
+use super::streams::{InStep, Parts, Said, Streams, first_of_each};
+use crate::error::Result;
+use crate::store::chunk::{Entry, swapped};
+use crate::store::fault::Place;
+use crate::store::folder::folder_of;
+use crate::store::gaps::{Gap, Part};
+use crate::store::packed::{Kind, Packed};
+use crate::store::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TEXTS, TIMES, UNRELIABLE};
+use crate::store::sort::{Sorted, Sorter, Workplace};
+use crate::store::texts;
+
+/// The tables that can be opened.
+pub(super) struct SalvageTables {
+    fingerprints: Option<Packed<Table<u128>>>,
+    block0: Option<Packed<Table<u128>>>,
+    unreliable: Option<Packed<Table<u64>>>,
+    times: Option<Packed<Table<u128>>>,
+    arrivals: Option<Packed<Table<u128>>>,
+    texts: Option<Table<u64>>,
+    keeps: Keeps,
+    place: Place,
+}
+
+impl SalvageTables {
+    pub(super) fn open(
+        opened: &Opened,
+        keeps: Keeps,
+        place: &Place,
+        damage: &mut Vec<String>,
+    ) -> Self {
+        let mut noted = |name: &str, error: crate::error::Error| {
+            let why = super::open::said(&error);
+            damage.push(format!("table {name} cannot be opened: {why}"));
+        };
+        let mut pairs = |kind: Kind, is_kept: bool| {
+            let table = is_kept.then(|| opened.packed::<u128>(kind, place))?;
+            table.map_err(|error| noted(kind.name, error)).ok()
+        };
+        let fingerprints = pairs(FINGERPRINTS, true);
+        let block0 = pairs(BLOCK0, true);
+        let times = pairs(TIMES, keeps.arrivals);
+        let arrivals = pairs(ARRIVALS, keeps.arrivals);
+        let unreliable = opened.packed::<u64>(UNRELIABLE, place);
+        let unreliable = unreliable
+            .map_err(|error| noted(UNRELIABLE.name, error))
+            .ok();
+        let texts = keeps.texts.then(|| opened.table(TEXTS, place));
+        let texts = texts.and_then(|table| table.map_err(|error| noted("texts", error)).ok());
+        Self {
+            fingerprints,
+            block0,
+            unreliable,
+            times,
+            arrivals,
+            texts,
+            keeps,
+            place: place.clone(),
+        }
+    }
+
+    /// What the tables say, in the order of ids. What the twin of a table has to say where that has
+    /// gaps is sorted first, in so much memory.
+    pub(super) fn streams(&self, memory_bytes: usize) -> Result<Streams<'_>> {
+        let workplace = Workplace::new(folder_of(self.place.path()));
+        let twin = |table, twin| {
+            let sorter = Sorter::new(memory_bytes / 2, &workplace);
+            in_gaps(table, twin, sorter)
+        };
+        let fingerprints = twin(self.fingerprints.as_ref(), self.block0.as_ref())?;
+        let times = match self.keeps.arrivals {
+            true => twin(self.times.as_ref(), self.arrivals.as_ref())?,
+            false => Sorted::Memory(Vec::new()),
+        };
+        Ok(Streams {
+            fingerprints: pairs(FINGERPRINTS, self.fingerprints.as_ref()),
+            other_fingerprints: InStep::over(BLOCK0.name, first_of_each(fingerprints.into_iter())),
+            unreliable: self.unreliable(),
+            times: match self.keeps.arrivals {
+                true => pairs(TIMES, self.times.as_ref()),
+                false => InStep::nothing(),
+            },
+            other_times: InStep::over(ARRIVALS.name, first_of_each(times.into_iter())),
+            texts: self.texts(),
+            is_in_block0: Box::new(|entry| {
+                let found = self.block0.as_ref()?.first_in(entry, entry);
+                Some(found.ok()?.is_some())
+            }),
+            keeps_arrivals: self.keeps.arrivals,
+        })
+    }
+
+    fn unreliable(&self) -> InStep<'_, ()> {
+        let name = UNRELIABLE.name;
+        let Some(table) = &self.unreliable else {
+            return InStep::over(name, all_lost(name));
+        };
+        let rows = table
+            .parts()
+            .flat_map(|part| -> Vec<Result<Part<u64, (u64, ())>>> {
+                match part {
+                    Ok(Part::Read(ids)) => {
+                        let rows = ids.into_iter().map(|id| Ok(Part::Read((id, ()))));
+                        rows.collect()
+                    }
+                    Ok(Part::Gap(gap)) => vec![Ok(Part::Gap(gap))],
+                    Err(error) => vec![Err(error)],
+                }
+            });
+        InStep::over(name, Box::new(rows))
+    }
+
+    fn texts(&self) -> InStep<'_, Vec<u8>> {
+        let parts: Parts<'_, Vec<u8>> = match &self.texts {
+            Some(table) => Box::new(texts::parts(table, &self.place).map(|part| {
+                Ok(match part? {
+                    Part::Read((id, sealed)) => Part::Read((id.0, sealed)),
+                    Part::Gap(gap) => Part::Gap(gap),
+                })
+            })),
+            None if self.keeps.texts => all_lost("texts"),
+            None => return InStep::nothing(),
+        };
+        InStep::over("texts", parts)
+    }
+}
+
+/// A table of pairs that begin with an id.
+fn pairs(kind: Kind, table: Option<&Packed<Table<u128>>>) -> InStep<'_, Said> {
+    let Some(table) = table else {
+        return InStep::over(kind.name, all_lost(kind.name));
+    };
+    let rows = table
+        .parts()
+        .flat_map(|part| -> Vec<Result<Part<u64, (u64, Said)>>> {
+            match part {
+                Ok(Part::Read(rows)) => {
+                    let row = |row: u128| Ok(Part::Read((row.first(), (row.second(), false))));
+                    rows.into_iter().map(row).collect()
+                }
+                Ok(Part::Gap(gap)) => vec![Ok(Part::Gap(of_ids(gap)))],
+                Err(error) => vec![Err(error)],
+            }
+        });
+    InStep::over(kind.name, Box::new(rows))
+}
+
+fn of_ids(gap: Gap<u128>) -> Gap<u64> {
+    Gap {
+        from: gap.from.first(),
+        to: gap.to.map(Entry::first),
+        why: gap.why,
+    }
+}
+
+/// A table of which nothing can be read. Why was said when it was opened.
+fn all_lost<'s, V: 's>(name: &str) -> Parts<'s, V> {
+    let gap = Gap {
+        from: 0,
+        to: None,
+        why: format!("nothing of {name} can be read"),
+    };
+    Box::new(std::iter::once(Ok(Part::Gap(gap))))
+}
+
+/// What the twin of a table, in which each pair stands the other way round, has of the ids in its
+/// gaps.
+fn in_gaps(
+    table: Option<&Packed<Table<u128>>>,
+    twin: Option<&Packed<Table<u128>>>,
+    mut sorter: Sorter<u128>,
+) -> Result<Sorted<u128>> {
+    let mut gaps = Vec::new();
+    match table {
+        None => gaps.push((0, None)),
+        Some(table) => {
+            for part in table.parts::<u128>() {
+                if let Part::Gap(gap) = part? {
+                    gaps.push((gap.from.first(), gap.to.map(Entry::first)));
+                }
+            }
+        }
+    }
+    let is_lost = |id: u64| {
+        // Those that begin at the id or before; of these the last reaches furthest.
+        let before = gaps.partition_point(|(from, _)| *from <= id);
+        let last = before.checked_sub(1).and_then(|last| gaps.get(last));
+        last.is_some_and(|(_, to)| to.is_none_or(|to| id < to))
+    };
+    let twin = twin.filter(|_| !gaps.is_empty());
+    for part in twin.into_iter().flat_map(|twin| twin.parts::<u128>()) {
+        if let Part::Read(entries) = part? {
+            for entry in entries.into_iter().map(swapped) {
+                if is_lost(entry.first()) {
+                    sorter.push(entry)?;
+                }
+            }
+        }
+    }
+    sorter.sorted()
+}

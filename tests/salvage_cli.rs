@@ -1,0 +1,43 @@
+//! `simdb-cli salvage`, and what `simdb-cli check` says of the same file.
+
+#[path = "common/tools.rs"]
+mod tools;
+
+use tools::Folder;
+
+const PAGE_BYTES: usize = 4096;
+
+#[test]
+fn the_tool_lists_what_it_could_not_read() {
+    let folder = Folder::new();
+    let path = folder.file("docs.simdb");
+    let lines: String = (0..4_000)
+        .map(|id| {
+            format!(
+                "{{\"id\":{id},\"text\":\"document {id} says {}\"}}\n",
+                id * 7_919
+            )
+        })
+        .collect();
+    folder.write("docs.jsonl", lines);
+    let loaded = folder.load(&["docs.simdb", "docs.jsonl", "--keep-texts", "--json"]);
+    assert_eq!(loaded.code, 0, "{loaded:?}");
+    let ran = folder.cli(&["salvage", "docs.simdb", "copy.simdb", "--json"]);
+    assert_eq!(
+        (ran.code, ran.json()[0]["documents"].as_u64()),
+        (0, Some(4_000))
+    );
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 4 / PAGE_BYTES * PAGE_BYTES;
+    bytes[middle..middle + 3 * PAGE_BYTES].fill(0xff);
+    std::fs::write(&path, &bytes).unwrap();
+    let ran = folder.cli(&["salvage", "docs.simdb", "saved.simdb"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stdout.contains("damaged  "), "{ran:?}");
+    let checked = folder.cli(&["check", "saved.simdb"]);
+    assert_eq!(checked.code, 0, "{checked:?}");
+    let checked = folder.cli(&["check", "docs.simdb", "--json"]);
+    assert_eq!(checked.code, 1, "{checked:?}");
+    let damage = checked.json()[0]["damage"].as_array().unwrap().len();
+    assert!(damage > 0, "{checked:?}");
+}
