@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use common::children::{child_task, kills, report, reports, spawn};
+use common::children::{child_task, kills, lives, report, reports, spawn};
 use common::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, copy_open, document, documents,
     folder, journal, names_in,
@@ -299,12 +299,18 @@ fn child_writes_from_many_threads_until_it_is_killed() {
 
 #[test]
 fn what_many_threads_were_told_is_durable_survives_a_kill() {
+    for (seed, kills) in lives(25) {
+        kill_what_writes_from_many_threads(404 + seed, kills);
+    }
+}
+
+fn kill_what_writes_from_many_threads(seed: u64, kills: u64) {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
-    let mut sequence = SplitMix(404);
+    let mut sequence = SplitMix(seed);
     let mut model = Model::of([], true);
     let mut total = 0;
-    for process in 1..=kills(25) {
+    for process in 1..=kills {
         let mut child = spawn(
             "child_writes_from_many_threads_until_it_is_killed",
             &path,
@@ -358,7 +364,7 @@ fn what_many_threads_were_told_is_durable_survives_a_kill() {
             let _ = std::fs::remove_file(journal(&copy, number));
         }
     }
-    assert!(total > 200, "only {total} batches were acknowledged");
+    assert!(total > 8 * kills, "only {total} batches were acknowledged");
 }
 
 /// Changes of one large batch: few of them make a tail that is merged.

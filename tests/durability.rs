@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::children::{child_task, kills, report, reports, spawn};
+use common::children::{child_task, kills, lives, report, reports, spawn};
 use common::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, copy_open, document, documents,
     folder, journal, names_in,
@@ -284,16 +284,22 @@ fn child_applies_batches_until_it_is_killed() {
 
 #[test]
 fn every_acknowledged_batch_survives_a_kill_and_the_one_in_flight_is_whole_or_absent() {
+    for (seed, kills) in lives(24) {
+        kill_what_applies_batches(2024 + seed, kills);
+    }
+}
+
+fn kill_what_applies_batches(seed: u64, kills: u64) {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
-    let mut sequence = SplitMix(2024);
+    let mut sequence = SplitMix(seed);
     let mut model = Model {
         keeps_texts: true,
         ..Model::default()
     };
     let mut next = 1;
     let (mut in_flight_whole, mut in_flight_absent) = (0, 0);
-    for _ in 0..kills(24) {
+    for _ in 0..kills {
         let mut child = spawn("child_applies_batches_until_it_is_killed", &path, next);
         let mut acknowledged = reports(&mut child);
         let mut last = None;
@@ -339,7 +345,7 @@ fn every_acknowledged_batch_survives_a_kill_and_the_one_in_flight_is_whole_or_ab
         assert_sound(&mut database);
     }
     assert!(
-        next > 24,
+        next >= kills,
         "the processes were killed before they did anything"
     );
     assert!(in_flight_absent > 0, "{in_flight_whole} whole");

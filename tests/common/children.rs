@@ -55,3 +55,9 @@ pub fn reports(child: &mut Child) -> impl Iterator<Item = u64> + use<> {
 pub fn kills(default: u64) -> u64 {
     std::env::var("SIMDB_TEST_KILLS").map_or(default, |kills| kills.parse().unwrap())
 }
+
+/// The same, in parts of `usual` kills, each for a database of its own, with a seed for each part.
+pub fn lives(usual: u64) -> impl Iterator<Item = (u64, u64)> {
+    let all = kills(usual);
+    (0..all.div_ceil(usual)).map(move |life| (life, usual.min(all - life * usual)))
+}
