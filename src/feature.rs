@@ -5,12 +5,14 @@ mod exact_idf;
 mod idf;
 mod lookup3;
 mod string_hash;
+mod tally;
 
 pub use doubt::Doubt;
 pub(crate) use exact_idf::{CPPJIEBA_STOP_WORDS, EXACT_WEIGHTS, ExactIdf};
 pub(crate) use idf::{Idf, MOST_IDF, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS};
 pub(crate) use lookup3::hashlittle2;
 pub(crate) use string_hash::string_hash;
+pub(crate) use tally::{Counted, Tally};
 
 /// What a weight of 1 is in fixed point: weights are integers, so that sums are exact and the
 /// order in which they are added never matters.
@@ -107,28 +109,6 @@ impl Weights {
     }
 }
 
-/// The distinct tokens of a text, in the order in which they first occur.
-#[derive(Debug)]
-pub(crate) struct Counted<P> {
-    pub(crate) hashes: Vec<u64>,
-    /// How often each occurs.
-    pub(crate) counts: Vec<u64>,
-    /// Where each occurs first, if that was asked for.
-    pub(crate) places: Vec<P>,
-    /// How many tokens were counted, repetitions included.
-    pub(crate) total: u64,
-}
-
-impl<P> Counted<P> {
-    /// Nothing was counted.
-    pub(crate) const NONE: Self = Self {
-        hashes: Vec::new(),
-        counts: Vec::new(),
-        places: Vec::new(),
-        total: 0,
-    };
-}
-
 /// Fewer distinct shingles than this say nothing.
 pub(crate) const LEAST_SHINGLES: usize = 5;
 
@@ -136,114 +116,6 @@ pub(crate) const LEAST_SHINGLES: usize = 5;
 /// on average say nothing: a phrase over and over, or a long text over few characters, such as a
 /// table of digits, where any two texts have nearly all shingles in common.
 pub(crate) const REPETITIVE: [(usize, u64); 3] = [(32, 2), (100, 4), (5000, 8)];
-
-/// Counts tokens by their hash.
-///
-/// Tokens are told apart by the 64 bits of their hash alone. That two tokens of one text share
-/// them is as good as impossible by chance, and made on purpose it only merges the two.
-///
-/// An open-addressing table of indices: the hash is there already, and a standard map would hash
-/// it again, with a random seed.
-pub(crate) struct Tally<P> {
-    /// An index into what is counted plus 1, or 0 for an empty slot. Its length is a power of two
-    /// and at least twice the number of distinct tokens.
-    slots: Vec<u32>,
-    counted: Counted<P>,
-    /// Hashed, not yet counted: a look-up is a guess for the processor's branch predictor, and
-    /// a wrong one would throw away the hashing of what follows.
-    pending: Vec<(u64, P)>,
-}
-
-/// How many hashed tokens wait to be counted.
-const MOST_PENDING: usize = 128;
-
-/// The room a tally has at first, at most.
-const MOST_FIRST_ROOM: usize = 1 << 14;
-
-/// How many slots there are for each token that is expected.
-const SLOTS_PER_TOKEN: usize = 4;
-
-impl<P: Clone> Tally<P> {
-    /// A tally for so many distinct tokens at most. It grows with those there are, not with the text.
-    pub(crate) fn for_at_most(distinct: usize) -> Self {
-        Self::with_room(distinct.min(MOST_FIRST_ROOM))
-    }
-
-    /// A tally with room for so many distinct tokens before it grows.
-    fn with_room(distinct: usize) -> Self {
-        Self {
-            slots: vec![0; (distinct * SLOTS_PER_TOKEN).next_power_of_two().max(16)],
-            counted: Counted {
-                hashes: Vec::with_capacity(distinct),
-                counts: Vec::with_capacity(distinct),
-                places: Vec::with_capacity(distinct),
-                total: 0,
-            },
-            pending: Vec::with_capacity(MOST_PENDING),
-        }
-    }
-
-    /// Counts one occurrence of the token with this hash at this place.
-    #[inline]
-    pub(crate) fn add(&mut self, (hash, place): (u64, P)) {
-        if self.pending.len() == MOST_PENDING {
-            self.count_pending();
-        }
-        self.pending.push((hash, place));
-    }
-
-    fn count_pending(&mut self) {
-        let most_distinct = self.counted.hashes.len() + self.pending.len();
-        if most_distinct * 2 > self.slots.len() {
-            self.grow(most_distinct);
-        }
-        self.counted.total += self.pending.len() as u64;
-        let Counted {
-            hashes,
-            counts,
-            places,
-            ..
-        } = &mut self.counted;
-        let slots = &mut self.slots[..];
-        let mask = slots.len() - 1;
-        for (hash, place) in self.pending.drain(..) {
-            let mut slot = hash as usize & mask;
-            loop {
-                let Some(index) = (slots[slot] as usize).checked_sub(1) else {
-                    hashes.push(hash);
-                    counts.push(1);
-                    places.push(place);
-                    slots[slot] = hashes.len() as u32;
-                    break;
-                };
-                if hashes[index] == hash {
-                    counts[index] += 1;
-                    break;
-                }
-                slot = (slot + 1) & mask;
-            }
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self, most_distinct: usize) {
-        let mask = (most_distinct * SLOTS_PER_TOKEN).next_power_of_two() - 1;
-        self.slots = vec![0; mask + 1];
-        for (index, &hash) in self.counted.hashes.iter().enumerate() {
-            let mut slot = hash as usize & mask;
-            while self.slots[slot] != 0 {
-                slot = (slot + 1) & mask;
-            }
-            self.slots[slot] = index as u32 + 1;
-        }
-    }
-
-    /// The distinct tokens.
-    pub(crate) fn finish(mut self) -> Counted<P> {
-        self.count_pending();
-        self.counted
-    }
-}
 
 /// The weight 1 + ln tf of a shingle that occurs tf times, without knowledge of other documents.
 pub(crate) struct LogWeights {
@@ -298,47 +170,7 @@ fn log_weight(count: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::Range;
-
-    use xxhash_rust::xxh3::xxh3_64;
-
     use super::*;
-
-    fn tally(text: &str, room: usize) -> Counted<Range<usize>> {
-        let mut tally = Tally::with_room(room);
-        let mut start = 0;
-        for word in text.split_inclusive(' ') {
-            tally.add((xxh3_64(word.as_bytes()), start..start + word.len()));
-            start += word.len();
-        }
-        tally.finish()
-    }
-
-    #[test]
-    fn tokens_are_counted_in_the_order_they_first_occur() {
-        let text = "b a b c a b ";
-        let counted = tally(text, 0);
-        let read: Vec<_> = counted.places.iter().map(|c| &text[c.clone()]).collect();
-        assert_eq!(read, ["b ", "a ", "c "]);
-        assert_eq!(
-            counted.hashes,
-            ["b ", "a ", "c "].map(|word| xxh3_64(word.as_bytes()))
-        );
-        assert_eq!(counted.counts, [3, 2, 1]);
-        assert_eq!(counted.total, 6);
-    }
-
-    #[test]
-    fn a_growing_tally_forgets_nothing() {
-        let text: String = (0..5000).map(|i| format!("{} ", i % 1777)).collect();
-        let small = tally(&text, 0);
-        let large = tally(&text, 10_000);
-        assert_eq!(small.hashes.len(), 1777);
-        assert_eq!(small.counts.iter().sum::<u64>(), 5000);
-        assert_eq!(small.hashes, large.hashes);
-        assert_eq!(small.counts, large.counts);
-        assert_eq!(small.places, large.places);
-    }
 
     #[test]
     fn weights_are_the_same_for_ever() {
