@@ -1,5 +1,7 @@
 //! [`Idf`]: how much a word says, by how few documents have it.
 
+use std::collections::BTreeMap;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::WEIGHT_UNIT;
@@ -26,6 +28,10 @@ const MOST_TEXT_BYTES: usize = 4 << 20;
 /// Never fewer, since a slot keeps all of a hash but the bits that choose it.
 const LEAST_SLOTS: usize = 1 << 19;
 
+/// How many slots are looked at for a word. Of ours, half as many as there are slots, some fifteen
+/// need more.
+const MOST_PROBES: usize = 64;
+
 /// The largest frequency that a slot can hold.
 pub(crate) const MOST_IDF: f64 = 63.0;
 
@@ -37,8 +43,14 @@ const TAG_MASK: u64 = u64::MAX << u16::BITS;
 /// A slot holds the upper 48 bits of the hash and 16 bits of weight, so a look-up of a word
 /// that is not there touches one cache line as a rule. The lower bits of the hash, 19 at least, are
 /// where the search for it starts; together they are the whole hash.
+///
+/// Words that are given may be such that they all want the same slots, as may those of a text be
+/// (see [`Tally`](super::Tally)): those that find no free slot among the first [`MOST_PROBES`] are
+/// kept in a map of their own.
 pub(crate) struct Idf {
     slots: Box<[u64]>,
+    /// The weights of the words whose slots were all taken, by their hashes.
+    crowded: BTreeMap<u64, u16>,
     /// The weight of a word that is not there.
     unknown: u16,
 }
@@ -53,6 +65,7 @@ impl Idf {
         let slots = slots + stop_words.map_or(0, |words| 2 * words.len());
         let mut idf = Self {
             slots: vec![u64::MAX; slots.next_power_of_two().max(LEAST_SLOTS)].into_boxed_slice(),
+            crowded: BTreeMap::new(),
             unknown: UNKNOWN_WORD,
         };
         match stop_words {
@@ -93,39 +106,47 @@ impl Idf {
         let weight = if first_slot & TAG_MASK == hash & TAG_MASK {
             first_slot as u16
         } else {
-            self.find(hash)
-                .map_or(self.unknown, |slot| self.slots[slot] as u16)
+            self.find(hash).unwrap_or(self.unknown)
         };
         (weight != STOP_WORD).then_some(i64::from(weight))
     }
 
     /// Keeps the weight that was inserted first, so stop words come before the table.
     fn insert(&mut self, word: &str, weight: u16) {
-        let hash = xxh3_64(word.as_bytes());
-        let mask = self.slots.len() - 1;
-        if self.find(hash).is_none() {
-            let mut slot = hash as usize & mask;
-            while self.slots[slot] != u64::MAX {
-                slot = (slot + 1) & mask;
-            }
-            self.slots[slot] = hash & TAG_MASK | u64::from(weight);
+        self.insert_hash(xxh3_64(word.as_bytes()), weight);
+    }
+
+    fn insert_hash(&mut self, hash: u64, weight: u16) {
+        if self.find(hash).is_some() {
+            return;
+        }
+        match self.wanted(hash).find(|&slot| self.slots[slot] == u64::MAX) {
+            Some(slot) => self.slots[slot] = hash & TAG_MASK | u64::from(weight),
+            None => drop(self.crowded.insert(hash, weight)),
         }
     }
 
+    /// The weight of the word with this hash, if it is there.
     #[inline]
-    fn find(&self, hash: u64) -> Option<usize> {
-        let mask = self.slots.len() - 1;
-        let mut slot = hash as usize & mask;
-        loop {
+    fn find(&self, hash: u64) -> Option<u16> {
+        for slot in self.wanted(hash) {
             let held = self.slots[slot];
             if held == u64::MAX {
                 return None;
             }
             if held & TAG_MASK == hash & TAG_MASK {
-                return Some(slot);
+                return Some(held as u16);
             }
-            slot = (slot + 1) & mask;
         }
+        self.crowded.get(&hash).copied()
+    }
+
+    /// The slots in which the word with this hash may be, in the order in which it takes them.
+    #[inline]
+    fn wanted(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
+        let mask = self.slots.len() - 1;
+        let first = hash as usize & mask;
+        (first..first + MOST_PROBES).map(move |slot| slot & mask)
     }
 }
 
@@ -239,6 +260,28 @@ mod tests {
             Some(3584),
             "the third of four in order"
         );
+    }
+
+    #[test]
+    fn words_that_want_the_same_slots_are_all_found() {
+        let mut idf = Idf::new(Some(&[]), Some(&[]));
+        let hash = |n: u64| n << 32 | 7;
+        for n in 1..2000 {
+            idf.insert_hash(hash(n), n as u16);
+        }
+        assert_eq!(idf.crowded.len(), 1999 - MOST_PROBES);
+        for n in 1..2000 {
+            assert_eq!(idf.weight(hash(n), idf.first_slot(hash(n))), Some(n as i64));
+        }
+        let missing = hash(2000);
+        let weight = idf.weight(missing, idf.first_slot(missing));
+        assert_eq!(weight, Some(i64::from(UNKNOWN_WORD)));
+    }
+
+    #[test]
+    fn few_words_of_our_table_are_crowded() {
+        let crowded = Idf::new(None, None).crowded.len();
+        assert!(crowded < 1000, "{crowded}");
     }
 
     #[test]

@@ -13,6 +13,17 @@ use crate::text::DictionaryWord;
 /// The most bytes of a file.
 const MOST_BYTES: usize = 64 << 20;
 
+/// The most bytes of a word to cut texts by. Each place of a text is compared with all words that
+/// may start there, and with words that are the starts of one another that is as many as the longest
+/// has letters.
+const MOST_WORD_BYTES: usize = 1 << 10;
+
+/// More fields than any line should have; the others are not looked at.
+const MOST_FIELDS: usize = 4;
+
+/// How many characters of what is wrong with a line are said.
+const MOST_SAID: usize = 200;
+
 /// The files given to a recipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct WordFiles {
@@ -44,7 +55,7 @@ impl WordFiles {
     /// Reads a dictionary: on each line a word, and perhaps how often it was seen, and a tag.
     pub(super) fn set_dictionary(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         self.dictionary = Some(Given::read(name, bytes, |line| {
-            let fields: Vec<_> = fields(line).collect();
+            let fields: Vec<_> = fields(line).take(MOST_FIELDS).collect();
             let (word, count) = match fields[..] {
                 [] => return Ok(None),
                 [word] => (word, None),
@@ -55,6 +66,9 @@ impl WordFiles {
                 [word, count] | [word, count, _] => (word, Some(count)),
                 _ => return Err("a word, a count and a tag are expected, not more".to_owned()),
             };
+            if word.len() > MOST_WORD_BYTES {
+                return Err(format!("the word has more than {MOST_WORD_BYTES} bytes"));
+            }
             let count = count.map(|count| match count.parse() {
                 Ok(count) if count > 0 => Ok(count),
                 _ => Err(format!("{count:?} is not a count from 1 to {}", u32::MAX)),
@@ -67,7 +81,7 @@ impl WordFiles {
     /// Reads idf values: on each line a word and its value.
     pub(super) fn set_idf(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         self.idf = Some(Given::read(name, bytes, |line| {
-            let fields: Vec<_> = fields(line).collect();
+            let fields: Vec<_> = fields(line).take(MOST_FIELDS).collect();
             let (word, value) = match fields[..] {
                 [] => return Ok(None),
                 [word, value] => (word, value),
@@ -150,7 +164,10 @@ impl<T> Given<T> {
             match entry(line) {
                 Ok(Some(entry)) => entries.push(entry),
                 Ok(None) => {}
-                Err(what) => return Err(wrong(index + 1, what)),
+                Err(what) => {
+                    let said = what.chars().take(MOST_SAID).collect();
+                    return Err(wrong(index + 1, said));
+                }
             }
         }
         if entries.is_empty() {
@@ -235,9 +252,14 @@ mod tests {
             (b"a x n", "\"x\" is not a count"),
             (b"a\nb\n\xff", "line 3: it is not UTF-8"),
             (b"\n \n", "there is no word in it"),
+            (
+                &b"a".repeat(1025),
+                "line 1: the word has more than 1024 bytes",
+            ),
+            (&b"a ".repeat(1_000_000), "line 1: a word, a count"),
         ] {
             let error = files.set_dictionary("f", bytes).unwrap_err().to_string();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(said) && error.len() < 400, "{error}");
         }
         for bytes in [&b"a"[..], b"a b", b"a 0", b"a 64", b"a nan", b"a 1 2"] {
             let error = files.set_idf("f", bytes).unwrap_err().to_string();
