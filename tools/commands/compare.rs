@@ -8,6 +8,7 @@ use serde::Serialize;
 use simdb::measure::{self, BitVector, Normaliser, Vector, Words};
 use simdb::{Error, Fingerprinter, Recipe};
 
+use super::STRICT_RADIUS;
 use super::text_input::two_texts;
 use crate::console::table::{Align, Table};
 use crate::console::{Answer, Output, grouped};
@@ -59,9 +60,6 @@ const LONGEST_SENTENCES: usize = 3;
 /// Texts whose lengths have a greater product have no edit similarity here: it would take some ten
 /// seconds or more.
 const MOST_COMPARED_CHARACTERS: usize = 100_000_000_000;
-
-/// The radius at which near-duplicates are usually looked for.
-const USUAL_RADIUS: u32 = 3;
 
 #[derive(Serialize)]
 struct Comparison {
@@ -256,9 +254,9 @@ impl Comparison {
 }
 
 fn at_radius(distance: u32) -> String {
-    if distance <= USUAL_RADIUS {
-        format!("found at the usual radius of {USUAL_RADIUS}")
+    if distance <= STRICT_RADIUS {
+        format!("found at the usual radius of {STRICT_RADIUS}")
     } else {
-        format!("found from radius {distance} on, not at the usual {USUAL_RADIUS}")
+        format!("found from radius {distance} on, not at the usual {STRICT_RADIUS}")
     }
 }

@@ -5,13 +5,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use simdb::measure::Normaliser;
-use simdb::{
-    Database, DocId, Document, Doubt, Fingerprint, Fingerprinter, Recipe, Resemblance, Snapshot,
-};
+use simdb::{Database, Document, Fingerprinter, Recipe, Resemblance, Snapshot};
 
-use super::explain_features::{Comparison, compare};
+use super::explain_features::compare;
 use super::explain_print::print;
-use super::explain_report::ExplainLine;
+use super::explain_report::{ExplainLine, Explanation, Side};
 use super::open_to_read;
 use super::text_input::two_texts;
 use crate::console::{Answer, Output};
@@ -78,35 +76,6 @@ pub struct Explain {
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
-}
-
-/// The radius at which near-duplicates are usually looked for.
-pub(super) const STRICT_RADIUS: u32 = 3;
-
-/// One of the two that are compared.
-pub(super) struct Side {
-    /// Its id, if it is stored.
-    pub id: Option<DocId>,
-    /// Its text, if that is known.
-    pub text: Option<String>,
-    /// Its fingerprint.
-    pub fingerprint: Fingerprint,
-    /// Whether that means anything.
-    pub reliable: bool,
-    /// Why it does not, as far as that can be told.
-    pub doubt: Option<Doubt>,
-    /// Whether the features of the text make the fingerprint: one may have been stored with
-    /// another.
-    pub is_made_of_text: bool,
-}
-
-/// Everything that is said of two texts.
-pub(super) struct Explanation<'e> {
-    pub recipe: &'static str,
-    pub sides: &'e [Side; 2],
-    pub comparison: Option<Comparison>,
-    pub resemblance: Option<Resemblance>,
-    pub likeness: simdb::Likeness,
 }
 
 impl Explain {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::explain::STRICT_RADIUS;
+use super::STRICT_RADIUS;
 use super::explain_report::{Decision, ExplainLine, FeatureLine, NAMES};
 use crate::console::Output;
 use crate::console::table::{Align, Table, columns, one_line};

@@ -1,9 +1,9 @@
 //! What `simdb-cli explain` says, in the shape of its JSON.
 
 use serde::Serialize;
-use simdb::{Doubt, Likeness, Resemblance};
+use simdb::{DocId, Doubt, Fingerprint, Likeness, Resemblance};
 
-use super::explain::{Explanation, STRICT_RADIUS, Side};
+use super::STRICT_RADIUS;
 use super::explain_features::{BITS, Comparison, Shared};
 use crate::console::counted;
 
@@ -19,6 +19,32 @@ const MOST_PULLING: usize = 3;
 
 /// The names of the two in the report.
 pub(super) const NAMES: [&str; 2] = ["A", "B"];
+
+/// One of the two that are compared.
+pub(super) struct Side {
+    /// Its id, if it is stored.
+    pub id: Option<DocId>,
+    /// Its text, if that is known.
+    pub text: Option<String>,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+    /// Whether that means anything.
+    pub reliable: bool,
+    /// Why it does not, as far as that can be told.
+    pub doubt: Option<Doubt>,
+    /// Whether the features of the text make the fingerprint: one may have been stored with
+    /// another.
+    pub is_made_of_text: bool,
+}
+
+/// Everything that is said of two texts.
+pub(super) struct Explanation<'e> {
+    pub recipe: &'static str,
+    pub sides: &'e [Side; 2],
+    pub comparison: Option<Comparison>,
+    pub resemblance: Option<Resemblance>,
+    pub likeness: Likeness,
+}
 
 #[derive(Serialize)]
 pub(super) struct ExplainLine {
@@ -229,7 +255,7 @@ fn bit_line(bit: usize, comparison: &Comparison) -> BitLine {
     }
 }
 
-/// What a query at radius 3 says.
+/// What a query at the usual radius says.
 fn strict(distance: u32, sides: &[Side; 2]) -> Decision {
     let unreliable: Vec<_> = (0..2).filter(|&side| !sides[side].reliable).collect();
     let is_near = distance <= STRICT_RADIUS;

@@ -123,6 +123,9 @@ impl Cli {
     }
 }
 
+/// The radius at which near-duplicates are usually looked for.
+const STRICT_RADIUS: u32 = 3;
+
 /// Why a text may have a fingerprint that means nothing.
 const SAYS_TOO_LITTLE: &str =
     "the text says too little: it is too short, or one phrase over and over";

@@ -1,13 +1,11 @@
 //! `simdb-cli recipe`: which recipes there are, and whether one gives the fingerprints it should.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use simdb::Recipe;
 
-use super::recipe_test;
+use super::recipe_test::Test;
 use crate::console::table::{Align, Table};
 use crate::console::{Answer, Output};
 use crate::options::RecipeOptions;
@@ -57,39 +55,6 @@ struct Show {
     json: bool,
 }
 
-/// Compares a recipe with fingerprints that the software it equals made of the same texts
-///
-/// The file has one case a line, in JSON. Known are those of python-simhash (mode, input,
-/// simhash64, simhash128), java-string-hash (text, simhash64, simhash128, token_hash64,
-/// token_hash128) and cppjieba (text, cut, hash, keywords_N, simhash_N).
-///
-/// How many cases agree is printed for each part, then the first differences. For cppjieba, words
-/// may be cut otherwise than by the original; that is reported, but decides only with --strict. The
-/// exit code is 0 if all agree, 1 if some differ, 2 if the file cannot be read.
-///
-/// --json prints a line with recipe, agrees, parts (part, agree, cases, decides) and differences
-/// (line, part, expected, found).
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  simdb-cli recipe test python-simhash vectors.jsonl
-  simdb-cli recipe test cppjieba vectors.jsonl --strict --json")]
-pub struct Test {
-    /// The name of the recipe
-    pub name: String,
-
-    /// The cases
-    pub file: PathBuf,
-
-    /// Let words that are cut otherwise, and what follows from that, decide the exit code too
-    #[arg(long)]
-    pub strict: bool,
-
-    /// Print one line of JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
 #[derive(Serialize)]
 struct RecipeLine {
     name: &'static str,
@@ -104,7 +69,7 @@ impl RecipeVerb {
         match &self.verb {
             Verb::List(list) => list.run(output),
             Verb::Show(show) => show.run(output),
-            Verb::Test(test) => recipe_test::run(test, output),
+            Verb::Test(test) => test.run(output),
         }
     }
 }

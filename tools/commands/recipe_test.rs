@@ -1,15 +1,49 @@
 //! `simdb-cli recipe test`: the fingerprints of a recipe beside those of the software it equals.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 use serde::Serialize;
 use simdb::{Fingerprinter, Recipe};
 
-use super::recipe::Test;
 use super::recipe_cases::{Case, cases};
 use crate::console::table::{Align, Table};
 use crate::console::{Answer, Output, note};
+
+/// Compares a recipe with fingerprints that the software it equals made of the same texts
+///
+/// The file has one case a line, in JSON. Known are those of python-simhash (mode, input,
+/// simhash64, simhash128), java-string-hash (text, simhash64, simhash128, token_hash64,
+/// token_hash128) and cppjieba (text, cut, hash, keywords_N, simhash_N).
+///
+/// How many cases agree is printed for each part, then the first differences. For cppjieba, words
+/// may be cut otherwise than by the original; that is reported, but decides only with --strict. The
+/// exit code is 0 if all agree, 1 if some differ, 2 if the file cannot be read.
+///
+/// --json prints a line with recipe, agrees, parts (part, agree, cases, decides) and differences
+/// (line, part, expected, found).
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simdb-cli recipe test python-simhash vectors.jsonl
+  simdb-cli recipe test cppjieba vectors.jsonl --strict --json")]
+pub(super) struct Test {
+    /// The name of the recipe
+    name: String,
+
+    /// The cases; .gz and .zst are read through, - is standard input
+    file: PathBuf,
+
+    /// Let words that are cut otherwise, and what follows from that, decide the exit code too
+    #[arg(long)]
+    strict: bool,
+
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
 
 /// Differences that are shown, of each part.
 const SHOWN: usize = 3;
@@ -48,44 +82,47 @@ struct ReportLine<'r> {
     differences: &'r [Difference],
 }
 
-/// Compares, and prints what came of it.
-pub(super) fn run(test: &Test, output: &mut Output) -> Result<Answer> {
-    let recipe = Recipe::by_name(&test.name)?;
-    let compare = match recipe.name() {
-        "python-simhash" => compare_python,
-        "java-string-hash" => compare_java,
-        "cppjieba" => compare_cppjieba,
-        name => bail!(
-            "no other software makes fingerprints by the recipe {name}; known are cases of \
+impl Test {
+    /// Compares, and prints what came of it.
+    pub(super) fn run(&self, output: &mut Output) -> Result<Answer> {
+        let recipe = Recipe::by_name(&self.name)?;
+        let compare = match recipe.name() {
+            "python-simhash" => compare_python,
+            "java-string-hash" => compare_java,
+            "cppjieba" => compare_cppjieba,
+            name => bail!(
+                "no other software makes fingerprints by the recipe {name}; known are cases of \
              python-simhash, java-string-hash and cppjieba"
-        ),
-    };
-    let cases = cases(&test.file)?;
-    let mut report = Report::default();
-    compare(&cases, &mut report).with_context(|| format!("cannot read {}", test.file.display()))?;
-    if test.strict {
-        report.parts.iter_mut().for_each(|part| part.decides = true);
+            ),
+        };
+        let cases = cases(&self.file)?;
+        let mut report = Report::default();
+        compare(&cases, &mut report)
+            .with_context(|| format!("cannot read {}", self.file.display()))?;
+        if self.strict {
+            report.parts.iter_mut().for_each(|part| part.decides = true);
+        }
+        let mut deciding = report.parts.iter().filter(|part| part.decides);
+        let agrees = deciding.all(|part| part.agree == part.cases);
+        if self.json {
+            output.json(&ReportLine {
+                recipe: recipe.name(),
+                agrees,
+                parts: &report.parts,
+                differences: &report.differences,
+            })?;
+        } else {
+            print(&report, output)?;
+        }
+        if report
+            .parts
+            .iter()
+            .any(|part| !part.decides && part.agree < part.cases)
+        {
+            note("(*) words that are cut otherwise than by the original; --strict counts them");
+        }
+        Ok(if agrees { Answer::Yes } else { Answer::No })
     }
-    let mut deciding = report.parts.iter().filter(|part| part.decides);
-    let agrees = deciding.all(|part| part.agree == part.cases);
-    if test.json {
-        output.json(&ReportLine {
-            recipe: recipe.name(),
-            agrees,
-            parts: &report.parts,
-            differences: &report.differences,
-        })?;
-    } else {
-        print(&report, output)?;
-    }
-    if report
-        .parts
-        .iter()
-        .any(|part| !part.decides && part.agree < part.cases)
-    {
-        note("(*) words that are cut otherwise than by the original; --strict counts them");
-    }
-    Ok(if agrees { Answer::Yes } else { Answer::No })
 }
 
 fn print(report: &Report, output: &mut Output) -> Result<()> {
