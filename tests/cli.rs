@@ -493,12 +493,22 @@ fn hash_explains_itself() {
     assert!(!features.is_empty());
     let weights: Vec<_> = features
         .iter()
-        .map(|feature| feature["weight"].as_i64().expect("a weight"))
+        .map(|feature| feature["weight"].as_f64().expect("a weight"))
         .collect();
     assert!(weights.is_sorted_by(|a, b| a >= b), "{weights:?}");
+    // `the` is there three times: 1 + ln 3 to the nearest 1/1024, as `explain` has it.
+    assert_eq!(weights[0], 2149.0 / 1024.0);
+    assert_eq!(weights.last(), Some(&1.0));
+    let explained = folder
+        .cli(&["explain", text, text, "--json"])
+        .ends(0)
+        .one_json();
+    let heaviest = &explained["features"]["both"]["heaviest"];
+    assert_eq!(heaviest[0]["a"], features[0]["weight"]);
     assert!(features.iter().all(|feature| feature["token"].is_string()));
     let human = folder.cli(&["hash", text, "--explain"]).ends(0).stdout;
     assert_eq!(human.lines().count(), 1 + features.len());
+    assert!(human.contains("2.099  "), "{human}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
-use serde_json::{Number, Value};
+use serde_json::Value;
 use simdb::{Feature, Fingerprinter, Recipe};
 
 use super::SAYS_TOO_LITTLE;
@@ -16,9 +16,9 @@ use crate::options::RecipeOptions;
 
 /// Shows the fingerprint of a text, and with --explain its features
 ///
-/// --explain prints the columns weight, hash and token, heaviest first, after the fingerprint. By
-/// ngram and jieba weights are integers of a fixed scale, of which only their relation counts; by
-/// cppjieba tf x idf, by the others how often a token occurs.
+/// --explain prints the columns weight, hash and token, heaviest first, after the fingerprint.
+/// Weights are those of `explain`: by ngram 1 + ln tf or a share of it, by jieba and cppjieba
+/// tf x idf, by the others how often a token occurs.
 /// --json prints fingerprint, reliable and recipe, and with --explain the features.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -66,7 +66,7 @@ struct HashLine {
 #[derive(Serialize)]
 struct FeatureLine {
     token: String,
-    weight: Number,
+    weight: f64,
     hash: String,
 }
 
@@ -106,9 +106,6 @@ impl Hash {
             false => None,
         };
         let recipe = fingerprinter.recipe().name();
-        // What is a multiple of 1/1024 is shown as an integer.
-        let is_ours = recipe.starts_with("ngram") || recipe.starts_with("jieba");
-        let scale = if is_ours { 1024.0 } else { 1.0 };
         Ok(HashLine {
             fingerprint: match self.bits.as_str() {
                 "128" => fingerprinter.fingerprint128(text)?.to_string(),
@@ -116,12 +113,7 @@ impl Hash {
             },
             reliable: made.reliable,
             recipe,
-            features: features.map(|features| {
-                features
-                    .into_iter()
-                    .map(|f| feature_line(f, scale))
-                    .collect()
-            }),
+            features: features.map(|features| features.into_iter().map(feature_line).collect()),
         })
     }
 
@@ -197,15 +189,10 @@ fn feature_of(line: &str) -> Result<(Token, f64)> {
     }
 }
 
-fn feature_line(feature: Feature, scale: f64) -> FeatureLine {
-    let weight = feature.weight * scale;
-    let fraction = || Number::from_f64(weight).unwrap_or(Number::from(0));
+fn feature_line(feature: Feature) -> FeatureLine {
     FeatureLine {
         token: feature.token,
-        weight: match weight.fract() == 0.0 {
-            true => Number::from(weight as u64),
-            false => fraction(),
-        },
+        weight: feature.weight,
         hash: format!("{:016x}", feature.hash),
     }
 }
@@ -220,7 +207,9 @@ fn print(line: &HashLine, output: &mut Output) -> Result<()> {
     if let Some(features) = &line.features {
         let mut table = Table::new(&[Align::Right, Align::Left, Align::Left]);
         for feature in features {
-            table.row([&feature.weight.to_string(), &feature.hash, &feature.token]);
+            // All that differs between multiples of 1/1024.
+            let weight = format!("{:.3}", feature.weight);
+            table.row([&weight, &feature.hash, &feature.token]);
         }
         for row in table.lines() {
             output.line(row)?;
