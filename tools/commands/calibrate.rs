@@ -15,7 +15,7 @@ use super::calibrate_picture::picture;
 use super::calibrate_plant::plant;
 use super::calibrate_report::print;
 use super::calibrate_score::{ClassScore, Unlisted, scores};
-use crate::console::files::temporary_beside;
+use crate::console::output_file::{Content, OutputFile, is_stdout, target_of};
 use crate::console::{Answer, Output, counted};
 use crate::options::{LikenessOptions, OnError, RecipeOptions};
 
@@ -136,6 +136,9 @@ impl Calibrate {
         if !recipe.takes_texts() {
             bail!("the recipe {recipe} makes no fingerprints of texts; name another");
         }
+        if let Some(path) = &self.svg {
+            check_picture(path)?;
+        }
         let (corpus, left_out) = self.corpus(&recipe)?;
         let measured = measure(&corpus, &recipe, self.likeness.likeness())?;
         let (scores, unlisted) = scores(&corpus, &measured, self.precision);
@@ -208,15 +211,24 @@ impl Calibrate {
     }
 }
 
-/// Writes a file under its name when it is whole.
-fn write(path: &Path, content: &str) -> Result<()> {
-    let written = || -> std::io::Result<()> {
-        let mut file = temporary_beside(path)?;
-        file.write_all(content.as_bytes())?;
-        file.persist(path).map_err(|refused| refused.error)?;
-        Ok(())
-    };
-    written().with_context(|| format!("cannot write {}", path.display()))
+/// Whether the picture can be written is known before anything is read.
+fn check_picture(path: &Path) -> Result<()> {
+    if is_stdout(path) {
+        bail!("the report goes to standard output; name a file for the picture");
+    }
+    target_of(path, Content::Svg)
+        .map(drop)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes a picture under its name when it is whole.
+fn write(path: &Path, picture: &str) -> Result<()> {
+    OutputFile::create(path, Content::Svg)
+        .and_then(|mut file| {
+            file.write_all(picture.as_bytes())?;
+            file.finish()
+        })
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Reads a share, from 0 to 1. For clap.

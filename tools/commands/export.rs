@@ -11,6 +11,7 @@ use super::get::DocumentLine;
 use super::open_to_read;
 use crate::console::files::{persist_new, temporary_beside};
 use crate::console::interrupt::Interrupt;
+use crate::console::output_file::{Destination, destination, open_stream};
 use crate::console::{Answer, Output, counted, note};
 use crate::options::RecipeOptions;
 
@@ -38,7 +39,8 @@ pub struct Export {
     #[arg(long, value_enum, default_value_t)]
     format: ExportFormat,
 
-    /// Write to this new file, which appears when it is whole [default: standard output]
+    /// Write to this new file, which appears when it is whole, or to a pipe [default: standard
+    /// output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -59,14 +61,27 @@ impl Export {
         let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
         let settings = database.settings();
-        match &self.output {
-            Some(path) => self.to_file(path, &snapshot, settings)?,
-            None if self.format == ExportFormat::Raw && std::io::stdout().is_terminal() => {
-                bail!("raw bytes would garble the terminal; redirect them, or use -o FILE")
+        match self.output.as_deref().map(|path| (path, destination(path))) {
+            Some((path, Destination::File)) => self.to_file(path, &snapshot, settings)?,
+            Some((path, Destination::Stream)) => self.to_stream(path, &snapshot, settings)?,
+            Some((_, Destination::Stdout)) | None => {
+                if self.format == ExportFormat::Raw && std::io::stdout().is_terminal() {
+                    bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
+                }
+                self.write(&snapshot, settings, &mut |bytes| output.bytes(bytes))?;
             }
-            None => self.write(&snapshot, settings, &mut |bytes| output.bytes(bytes))?,
         }
         Ok(Answer::Yes)
+    }
+
+    /// Writes to what is there and cannot be replaced, such as a named pipe.
+    fn to_stream(&self, path: &Path, snapshot: &Snapshot, settings: &Settings) -> Result<()> {
+        let cannot = || format!("cannot write {}", path.display());
+        let mut stream = open_stream(path).with_context(cannot)?;
+        self.write(snapshot, settings, &mut |bytes| {
+            stream.write_all(bytes).with_context(cannot)
+        })?;
+        stream.flush().with_context(cannot)
     }
 
     /// Writes to a file that is not there yet, and is not until it is whole.

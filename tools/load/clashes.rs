@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 
 use super::ledger::Input;
 use super::options::Options;
-use super::report;
 use crate::console::files::Identity;
+use crate::console::output_file::{Content, Destination, destination, target_of};
 
 /// Refuses reports that cannot be, or would replace the database, an input, or one another.
 /// Nothing is opened for that.
@@ -28,15 +28,15 @@ pub fn check(options: &Options, inputs: &[Input]) -> Result<()> {
         let Some(path) = report.as_deref() else {
             continue;
         };
-        let target =
-            report::target_of(path).with_context(|| format!("cannot create {}", path.display()))?;
-        if target.is_none() {
+        if destination(path) != Destination::File {
             continue;
         }
         let identity = Identity::of(path);
         if let Some((_, what)) = taken.iter().find(|(taken, _)| taken.is(&identity)) {
             bail!("{option} {} is {what}; name another file", path.display());
         }
+        target_of(path, Content::JsonLines)
+            .with_context(|| format!("cannot create {}", path.display()))?;
         taken.push((identity, "the file of --rejects"));
     }
     Ok(())

@@ -66,7 +66,7 @@ impl Duplicates {
                 .map(ReportFile::create)
                 .transpose()?,
             count: 0,
-            shown_most: options.show_duplicates.unwrap_or(0),
+            shown_most: options.show_duplicates.unwrap_or(0) as usize,
             shown: BTreeMap::new(),
         })
     }

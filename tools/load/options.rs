@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Parser;
 
-use super::report::is_stdout;
+use crate::console::output_file::is_stdout;
 use crate::console::parse_size;
 use crate::console::progress::Progress;
 use crate::formats::Format;
@@ -13,6 +13,9 @@ use crate::options::{FieldNames, NewDatabase, OnError, UniqueOptions};
 
 /// The least memory a load is given.
 pub const LEAST_MEMORY_BYTES: u64 = 64 << 20;
+
+/// The most duplicates that are held to be shown.
+const MOST_SHOWN: i64 = 10_000;
 
 /// Loads documents into a near-duplicate database, all of them or none.
 ///
@@ -62,12 +65,13 @@ pub struct Options {
     pub duplicates: Option<PathBuf>,
 
     /// Show documents dropped by --unique beside those they duplicate, the least alike first, at
-    /// most this many [default: 20]
+    /// most this many, up to 10000 [default: 20]
     ///
     /// The text of the one that is kept is known if the database keeps texts.
     #[arg(
         long,
         value_name = "COUNT",
+        value_parser = clap::value_parser!(u32).range(0..=MOST_SHOWN),
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "20",
@@ -75,7 +79,7 @@ pub struct Options {
         conflicts_with = "json",
         help_heading = "Duplicates"
     )]
-    pub show_duplicates: Option<usize>,
+    pub show_duplicates: Option<u32>,
 
     /// What to do about a bad record, or an id that is taken by another fingerprint
     #[arg(long, value_enum, default_value_t = OnError::Abort, help_heading = "Errors")]
