@@ -70,20 +70,35 @@ pub fn columns() -> usize {
         .map_or(DEFAULT_COLUMNS, |(width, _)| usize::from(width.0))
 }
 
+/// How many characters a line holds for each of its columns: accents take none, and a text may
+/// have millions of them on one letter.
+const CHARACTERS_PER_COLUMN: usize = 4;
+
 /// A text on one line and at most `columns` wide: white space and control characters become
 /// single blanks, and what does not fit becomes an ellipsis.
+///
+/// Of marks without a width so many are shown that a line has no more than four characters for
+/// each column.
 pub fn one_line(text: &str, columns: usize) -> String {
+    let most_characters = columns.saturating_mul(CHARACTERS_PER_COLUMN);
     let mut line = String::new();
-    let mut used = 0;
+    let (mut used, mut characters) = (0, 0);
     let mut blank = false;
+    // How long the line is where the ellipsis would have to stand.
+    let mut cut = None;
     for c in text.trim().chars() {
-        if c.is_whitespace() || c.is_control() {
+        if is_unshown(c) {
             blank = true;
             continue;
         }
         let width = c.width().unwrap_or(0) + usize::from(blank);
+        characters += 1 + usize::from(blank);
         // One column is kept for the ellipsis.
-        if used + width >= columns && !fits(text, columns) {
+        if used + width >= columns && cut.is_none() {
+            cut = Some(line.len());
+        }
+        if used + width > columns || characters > most_characters {
+            line.truncate(cut.unwrap_or(line.len()));
             line.push('…');
             return line;
         }
@@ -97,21 +112,11 @@ pub fn one_line(text: &str, columns: usize) -> String {
     line
 }
 
-/// Whether a text fits without an ellipsis. Looks at no more of it than could fit.
-fn fits(text: &str, columns: usize) -> bool {
-    let mut used = 0;
-    let mut blank = false;
-    for c in text.trim().chars() {
-        if c.is_whitespace() || c.is_control() {
-            blank = true;
-            continue;
-        }
-        used += c.width().unwrap_or(0) + usize::from(std::mem::take(&mut blank));
-        if used > columns {
-            return false;
-        }
-    }
-    true
+/// White space, and what would do something to a terminal: move its cursor, or turn what follows
+/// around.
+fn is_unshown(c: char) -> bool {
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_whitespace() || c.is_control() || turns
 }
 
 #[cfg(test)]
@@ -134,6 +139,24 @@ mod tests {
         assert_eq!(one_line("abcdefghijk", 10), "abcdefghi…");
         assert_eq!(one_line("一二三四五六", 10), "一二三四…");
         assert_eq!(one_line("a\u{1b}[31mred", 20), "a [31mred");
+        assert_eq!(one_line("a\u{202e}b", 20), "a b");
         assert_eq!(one_line("", 10), "");
+    }
+
+    #[test]
+    fn a_line_is_short_however_little_its_characters_take() {
+        let accents = "\u{301}".repeat(1_000_000);
+        for text in [
+            format!("a{accents}"),
+            format!("abcdefghij{accents}"),
+            format!("abcdefghi{accents}j"),
+            format!("{}{accents}", " ".repeat(1_000_000)),
+        ] {
+            let line = one_line(&text, 10);
+            assert!(line.chars().count() <= 4 * 10 + 1);
+            assert!(line.width() <= 10 && line.ends_with('…'), "{line}");
+        }
+        // An accent or two are no reason to cut.
+        assert_eq!(one_line("abcdefghij\u{301}", 10), "abcdefghij\u{301}");
     }
 }
