@@ -165,13 +165,12 @@ impl Printer<'_> {
 
     fn flush(&mut self) -> Result<()> {
         self.waiting_matches = 0;
-        let searcher = self.searcher;
         let waiting = std::mem::take(&mut self.waiting);
         self.print_all(waiting, |(query, matches)| {
             Ok(Found {
                 fingerprint: query.fingerprint,
                 reliable: query.reliable,
-                matches: searcher.with_texts(matches)?,
+                matches,
             })
         })
     }
@@ -194,7 +193,7 @@ impl Printer<'_> {
         find: impl Fn(Q) -> Result<Found> + Sync,
     ) -> Result<()> {
         let (searcher, first) = (self.searcher, self.printed);
-        let answers: Vec<Result<(Found, Vec<String>)>> = queries
+        let answers: Vec<Result<(Found, Option<Vec<String>>)>> = queries
             .into_par_iter()
             .enumerate()
             .map(|(place, query)| {
@@ -205,8 +204,13 @@ impl Printer<'_> {
             .collect();
         for answer in answers {
             let (found, lines) = answer?;
-            for line in lines {
-                self.output.line(line)?;
+            match lines {
+                Some(lines) => {
+                    for line in lines {
+                        self.output.line(line)?;
+                    }
+                }
+                None => searcher.print(self.printed, &found, self.output)?,
             }
             self.printed += 1;
             self.unreliable += u64::from(!found.reliable);

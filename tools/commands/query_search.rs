@@ -12,7 +12,7 @@ use crate::console::{Answer, Output, note};
 pub(super) struct Found {
     pub(super) fingerprint: Fingerprint,
     pub(super) reliable: bool,
-    pub(super) matches: Vec<(Match, Option<String>)>,
+    pub(super) matches: Vec<Match>,
 }
 
 #[derive(Serialize)]
@@ -30,6 +30,10 @@ struct MatchLine<'f> {
     distance: u32,
     text: Option<&'f str>,
 }
+
+/// Of an answer with more matches than this so many are given their texts and printed at a time: a
+/// query may match every document there is, and their texts need not fit into memory.
+const MATCHES_AT_ONCE: usize = 256;
 
 /// Asks one snapshot.
 pub(super) struct Searcher<'q> {
@@ -59,9 +63,7 @@ impl Searcher<'_> {
             note(format_args!("{SAYS_TOO_LITTLE}; it has no matches"));
         }
         let found = self.search(fingerprint, reliable, itself)?;
-        for line in self.lines(0, &found)? {
-            output.line(line)?;
-        }
+        self.print(0, &found, output)?;
         Ok(if found.matches.is_empty() {
             Answer::No
         } else {
@@ -88,35 +90,66 @@ impl Searcher<'_> {
         Ok(Found {
             fingerprint,
             reliable,
-            matches: self.with_texts(matches)?,
+            matches,
         })
     }
 
-    /// Each match with its text, if the database keeps texts.
-    pub(super) fn with_texts(&self, matches: Vec<Match>) -> Result<Vec<(Match, Option<String>)>> {
-        let keeps_texts = self.database.settings().keep_texts;
-        let with_text = |found: Match| {
-            let document = if keeps_texts {
-                self.snapshot.get(found.id)?
-            } else {
-                None
-            };
-            Ok((found, document.and_then(|document| document.text)))
-        };
-        matches.into_iter().map(with_text).collect()
+    /// Prints what was found for the query with this number, a part at a time if that is much.
+    pub(super) fn print(&self, number: u64, found: &Found, output: &mut Output) -> Result<()> {
+        if let Some(lines) = self.lines(number, found)? {
+            return lines.iter().try_for_each(|line| output.line(line));
+        }
+        let parts = found.matches.chunks(MATCHES_AT_ONCE);
+        if !self.json {
+            for part in parts {
+                for line in self.table(number, part)? {
+                    output.line(line)?;
+                }
+            }
+            return Ok(());
+        }
+        let empty = self.json(number, found, &[])?;
+        let (start, end) = empty.split_at(empty.len() - "]}".len());
+        output.bytes(start.as_bytes())?;
+        for (place, part) in parts.enumerate() {
+            let texts = self.texts(part)?;
+            let matches: Vec<_> = part.iter().zip(&texts).map(match_line).collect();
+            let list = serde_json::to_string(&matches)?;
+            let inner = list.trim_start_matches('[').trim_end_matches(']');
+            if place > 0 {
+                output.bytes(b",")?;
+            }
+            output.bytes(inner.as_bytes())?;
+        }
+        output.line(end)
     }
 
-    /// The lines that say what was found for the query with this number.
-    pub(super) fn lines(&self, number: u64, found: &Found) -> Result<Vec<String>> {
-        if self.json {
-            let line = serde_json::to_string(&FoundLine {
-                query: number,
-                fingerprint: found.fingerprint.to_string(),
-                reliable: found.reliable,
-                matches: found.matches.iter().map(match_line).collect(),
-            })?;
-            return Ok(vec![line]);
+    /// The lines that say what was found for the query with this number; nothing if that is so much
+    /// that it should be [printed](Self::print) a part at a time.
+    pub(super) fn lines(&self, number: u64, found: &Found) -> Result<Option<Vec<String>>> {
+        let matches = &found.matches;
+        if matches.len() > MATCHES_AT_ONCE {
+            return Ok(None);
         }
+        Ok(Some(match self.json {
+            true => vec![self.json(number, found, matches)?],
+            false => self.table(number, matches)?,
+        }))
+    }
+
+    /// A line of JSON about a query and these matches of it.
+    fn json(&self, number: u64, found: &Found, matches: &[Match]) -> Result<String> {
+        let texts = self.texts(matches)?;
+        Ok(serde_json::to_string(&FoundLine {
+            query: number,
+            fingerprint: found.fingerprint.to_string(),
+            reliable: found.reliable,
+            matches: matches.iter().zip(&texts).map(match_line).collect(),
+        })?)
+    }
+
+    /// The rows of a table about some matches of a query.
+    fn table(&self, number: u64, matches: &[Match]) -> Result<Vec<String>> {
         let mut table = Table::new(&[
             Align::Right,
             Align::Right,
@@ -124,14 +157,14 @@ impl Searcher<'_> {
             Align::Left,
             Align::Left,
         ]);
-        let keeps_texts = self.database.settings().keep_texts;
-        for (found, text) in &found.matches {
+        for found in matches {
             let mut cells = vec![
                 found.distance.to_string(),
                 found.id.to_string(),
                 found.fingerprint.to_string(),
             ];
-            if keeps_texts {
+            if self.keeps_texts() {
+                let text = self.text(found)?;
                 let text = text.as_deref().map(|text| one_line(text, text_columns()));
                 cells.push(text.unwrap_or_else(|| "-".to_owned()));
             }
@@ -142,9 +175,27 @@ impl Searcher<'_> {
         }
         Ok(table.lines().collect())
     }
+
+    fn keeps_texts(&self) -> bool {
+        self.database.settings().keep_texts
+    }
+
+    /// The text of each match.
+    fn texts(&self, matches: &[Match]) -> Result<Vec<Option<String>>> {
+        matches.iter().map(|found| self.text(found)).collect()
+    }
+
+    /// The text of a match, if the database keeps texts.
+    fn text(&self, found: &Match) -> Result<Option<String>> {
+        if !self.keeps_texts() {
+            return Ok(None);
+        }
+        let document = self.snapshot.get(found.id)?;
+        Ok(document.and_then(|document| document.text))
+    }
 }
 
-fn match_line((found, text): &(Match, Option<String>)) -> MatchLine<'_> {
+fn match_line<'m>((found, text): (&Match, &'m Option<String>)) -> MatchLine<'m> {
     MatchLine {
         id: found.id.0,
         fingerprint: found.fingerprint.to_string(),
