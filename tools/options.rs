@@ -11,8 +11,8 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use simdb::{Builder, Recipe, Retention, Settings};
 
-use crate::console::{duration, parse_duration};
-use crate::formats::Fields;
+use crate::console::{duration, parse_duration, parse_size};
+use crate::formats::{Fields, MAX_TEXT_BYTES};
 
 pub use recipe::RecipeOptions;
 #[allow(unused_imports, reason = "each tool uses what it needs")]
@@ -51,6 +51,28 @@ pub struct FieldNames {
     /// for it (--retention or --arrivals).
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub time: Option<String>,
+
+    /// The longest text that is read, at most 128MiB
+    ///
+    /// One that is longer is a bad record, as is a line of more than twice as many bytes and 1MiB. The
+    /// fingerprint of a text may take some 25 times its size in memory while it is made, 3GB for the
+    /// longest. Where texts come from strangers, a lower limit bounds that.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = parse_text_size,
+        default_value = "128MiB",
+        help_heading = "Input"
+    )]
+    pub max_text: usize,
+}
+
+/// Reads how long a text may be. For clap.
+fn parse_text_size(text: &str) -> Result<usize, String> {
+    match usize::try_from(parse_size(text)?) {
+        Ok(size @ 1..=MAX_TEXT_BYTES) => Ok(size),
+        _ => Err("at least 1 and at most 128MiB can be read".to_owned()),
+    }
 }
 
 impl FieldNames {
@@ -65,6 +87,7 @@ impl FieldNames {
             text,
             fingerprint: self.fingerprint.clone(),
             time: self.time.clone(),
+            max_text_bytes: self.max_text,
         };
         let names = [
             Some(&fields.id),

@@ -6,9 +6,10 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
+use super::json_object::object;
 use crate::console::{counted, note};
 use crate::formats::input::{Line, LineReader, Source};
-use crate::formats::{MAX_LINE_BYTES, id_of, line_too_long, text_of, utf8};
+use crate::formats::{MAX_LINE_BYTES, MAX_TEXT_BYTES, id_of, line_too_long, text_of, utf8};
 use crate::options::OnError;
 
 /// Classes by length: the least number of characters, and the name.
@@ -203,7 +204,7 @@ impl Reading<'_> {
             let bytes = match line {
                 Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
                 Line::Whole(bytes) => Ok(bytes),
-                Line::TooLong => Err(line_too_long()),
+                Line::TooLong => Err(line_too_long(MAX_LINE_BYTES)),
             };
             let fields = bytes.and_then(utf8).and_then(object);
             match fields.and_then(|fields| take(&fields)) {
@@ -250,14 +251,6 @@ impl Corpus {
     }
 }
 
-fn object(line: &str) -> Result<Map<String, Value>, String> {
-    match serde_json::from_str(line) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err("it is not a JSON object".to_owned()),
-        Err(error) => Err(format!("malformed JSON at column {}", error.column())),
-    }
-}
-
 fn field<'f>(fields: &'f Map<String, Value>, name: &str) -> Result<&'f Value, String> {
     let value = fields.get(name);
     value.ok_or_else(|| format!("there is no field {name:?}"))
@@ -269,7 +262,7 @@ fn of_field(name: &str, reason: &str) -> String {
 
 fn text(fields: &Map<String, Value>, name: &str) -> Result<String, String> {
     match field(fields, name)? {
-        Value::String(text) => text_of(text.clone()),
+        Value::String(text) => text_of(text.clone(), MAX_TEXT_BYTES),
         Value::Number(_) => Err(of_field(
             name,
             "a text is expected; ids need --docs, the file of the documents",

@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use simdb::{Builder, Error};
 
+use crate::console::files::refuse_special;
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted};
 use crate::options::RecipeOptions;
@@ -51,6 +52,7 @@ struct DamageLine<'d> {
 
 impl Check {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
+        refuse_special(&self.database)?;
         match self.check(self.recipe.builder()?) {
             Ok(documents) if self.json => {
                 output.json(&SoundLine {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use simdb::{Change, DocId, Document, Fingerprint, Outcome};
 
 use crate::console::duplicate::{Alike, DuplicateOf};
+use crate::console::files::refuse_special;
 use crate::console::{Answer, Output};
 use crate::options::{RecipeOptions, UniqueOptions};
 
@@ -76,6 +77,7 @@ struct InsertLine {
 impl Insert {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let rule = self.unique.rule()?;
+        refuse_special(&self.database)?;
         let database = self.recipe.builder()?.open(&self.database)?;
         if let Some(rule) = &rule {
             if rule.needs_texts() && self.what.text.is_none() {

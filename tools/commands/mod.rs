@@ -24,6 +24,7 @@ mod export;
 mod get;
 mod hash;
 mod insert;
+mod json_object;
 mod prune;
 mod query;
 mod query_batch;
@@ -49,6 +50,7 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use simdb::{Builder, Database};
 
+use crate::console::files::refuse_special;
 use crate::console::{Answer, Output, note};
 use crate::options::RecipeOptions;
 
@@ -157,5 +159,6 @@ fn open_to_read(path: &Path, recipe: &RecipeOptions) -> Result<Database> {
 
 /// The same with a builder of the caller's.
 fn open_to_read_by(path: &Path, builder: &Builder) -> Result<Database> {
+    refuse_special(path)?;
     Ok(builder.clone().open_read_only(path)?)
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use simdb::{Database, Error, Snapshot, Timestamp};
 
 use super::open_to_read;
+use crate::console::files::refuse_special;
 use crate::console::{Answer, Output, counted, parse_duration};
 use crate::formats::time::time_of_text;
 use crate::options::RecipeOptions;
@@ -75,6 +76,7 @@ impl Prune {
         let (before, older) = if self.dry_run {
             self.count(&open_to_read(&self.database, &self.recipe)?)?
         } else {
+            refuse_special(&self.database)?;
             let database = self.recipe.builder()?.open(&self.database)?;
             let pruned = self.prune(&database)?;
             database.close()?;

@@ -8,7 +8,9 @@ use clap::ValueEnum;
 use simdb::Fingerprint;
 
 use crate::formats::input::{Line, LineReader, Opened, Source, extension_of};
-use crate::formats::{Content, Fields, MAX_LINE_BYTES, jsonl, line_too_long, raw, utf8};
+use crate::formats::{
+    Content, Fields, MAX_LINE_BYTES, MAX_TEXT_BYTES, jsonl, line_too_long, raw, utf8,
+};
 
 /// The most text that is read at a time.
 const TEXT_BYTES: usize = 4 << 20;
@@ -120,7 +122,7 @@ fn next_line(name: &str, lines: &mut LineReader, is_text: bool) -> Result<Option
         let bytes = match line {
             Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
             Line::Whole(bytes) => Ok(bytes),
-            Line::TooLong => Err(line_too_long()),
+            Line::TooLong => Err(line_too_long(MAX_LINE_BYTES)),
         };
         return match bytes.and_then(utf8).and_then(|line| parse(line, is_text)) {
             Ok(asked) => Ok(Some(asked)),
@@ -138,6 +140,7 @@ fn parse(line: &str, is_text: bool) -> Result<Asked, String> {
         text: Some("text".to_owned()),
         fingerprint: Some("fingerprint".to_owned()),
         time: None,
+        max_text_bytes: MAX_TEXT_BYTES,
     };
     let parts = jsonl::parse(line, &fields)?;
     if is_text && parts.text.is_none() {

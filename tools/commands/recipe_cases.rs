@@ -1,13 +1,13 @@
 //! Cases of `simdb-cli recipe test`: a line of JSON each, read field by field.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use serde_json::{Map, Value};
 
-use crate::formats::{MAX_TEXT_BYTES, line_too_long};
+use super::json_object::object;
+use crate::formats::input::{Line, LineReader, Source};
+use crate::formats::{MAX_LINE_BYTES, line_too_long, utf8};
 
 /// A case: a text or features, and what other software made of it.
 pub(super) struct Case {
@@ -16,28 +16,22 @@ pub(super) struct Case {
     fields: Map<String, Value>,
 }
 
-/// All cases of a file, at least one.
+/// All cases of a file, at least one; .gz and .zst are read through, `-` is standard input.
 pub(super) fn cases(path: &Path) -> Result<Vec<Case>> {
-    let name = path.display();
-    let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-    let mut input = BufReader::new(file);
+    let input = Source::new(path)?.open(&Default::default())?;
+    let name = input.name.clone();
+    let mut lines = LineReader::new(input, MAX_LINE_BYTES)?;
     let mut cases = Vec::new();
-    for line in 1.. {
-        let at = || format!("cannot read {name}:{line}");
-        let mut bytes = Vec::new();
-        let most = MAX_TEXT_BYTES as u64 + 1;
-        let read = input.by_ref().take(most).read_until(b'\n', &mut bytes);
-        if read.with_context(at)? == 0 {
-            break;
+    while let Some((line, content)) = lines.next()? {
+        let bytes = match content {
+            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
+            Line::Whole(bytes) => Ok(bytes),
+            Line::TooLong => Err(line_too_long(MAX_LINE_BYTES)),
+        };
+        match bytes.and_then(utf8).and_then(object) {
+            Ok(fields) => cases.push(Case { line, fields }),
+            Err(reason) => bail!("cannot read {name}:{line}: {reason}"),
         }
-        if bytes.len() as u64 == most {
-            return Err(anyhow!(line_too_long())).with_context(at);
-        }
-        if bytes.trim_ascii().is_empty() {
-            continue;
-        }
-        let fields = serde_json::from_slice(&bytes).with_context(at)?;
-        cases.push(Case { line, fields });
     }
     if cases.is_empty() {
         bail!("cannot read {name}: there is no case in it");

@@ -6,6 +6,7 @@ use serde::Serialize;
 use simdb::{Change, DocId, Outcome};
 
 use super::{Documents, not_stored};
+use crate::console::files::refuse_special;
 use crate::console::{Answer, Output};
 
 /// Removes documents by their ids, in one transaction
@@ -40,6 +41,7 @@ impl Remove {
             ids,
             recipe,
         } = &self.documents;
+        refuse_special(database)?;
         let database = recipe.builder()?.open(database)?;
         let changes = ids.iter().map(|&id| Change::Remove(DocId(id)));
         let outcomes = database.apply(changes)?;

@@ -6,14 +6,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use crate::formats::input::BOM;
 use crate::formats::{MAX_TEXT_BYTES, utf8};
 
-/// The text on standard input, without the line feed that an editor or `echo` put at its end.
+/// The text on standard input, without the line feed that an editor or `echo` put at its end, and
+/// without a byte order mark at its start.
 pub fn read_stdin() -> Result<String> {
     read(std::io::stdin().lock(), "<stdin>")
 }
 
-/// The text in a file, without the line feed at its end.
+/// The text in a file, without the same.
 pub fn read_file(path: &Path) -> Result<String> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     read(file, &path.display().to_string())
@@ -47,6 +49,7 @@ fn read(from: impl Read, name: &str) -> Result<String> {
         Ok(text) => text,
         Err(reason) => bail!("cannot read {name}: {reason}"),
     };
+    let text = text.strip_prefix(BOM).unwrap_or(text);
     let text = text.strip_suffix('\n').unwrap_or(text);
     Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }

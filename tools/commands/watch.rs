@@ -20,6 +20,7 @@ use simdb::{Database, Error};
 use super::watch_answers::{Answers, Tally};
 use super::watch_documents::{Documents, Ids};
 use super::watch_lines::{self, Event, Room};
+use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
 use crate::console::{Answer, Output, OutputClosed, counted, grouped, note};
 use crate::options::{FieldNames, NewDatabase, OnError, Rule, UniqueOptions, with_settings};
@@ -109,6 +110,7 @@ impl Watch {
         if let Some(rule) = &rule {
             rule.refuse_textless(&self.fields)?;
         }
+        let max_line_bytes = fields.max_line_bytes();
         let database = self.open(rule)?;
         // A database that takes no changes says so before anything comes.
         database.flush()?;
@@ -130,7 +132,7 @@ impl Watch {
             on_error: self.on_error,
             tally: Tally::default(),
         };
-        watch_lines::start(Arc::clone(&room), events_in)?;
+        watch_lines::start(Arc::clone(&room), events_in, max_line_bytes)?;
         let (groups_in, groups) = channel();
         let (submitted, answered) = std::thread::scope(|scope| {
             let interrupt = &interrupt;
@@ -173,6 +175,7 @@ impl Watch {
         if let Some(recipe) = self.new.recipe()? {
             builder = builder.recipe(recipe);
         }
+        refuse_special(path)?;
         match builder.open(path) {
             Ok(database) => {
                 self.new.refuse_other(path, database.settings())?;

@@ -7,7 +7,7 @@ use std::thread;
 use anyhow::{Context, Error, Result};
 
 use crate::formats::input::{self, LineReader, Source};
-use crate::formats::{MAX_LINE_BYTES, line_too_long};
+use crate::formats::line_too_long;
 
 /// What may be on its way at a time, between the input and its answer.
 const MOST_LINES: usize = 8192;
@@ -81,9 +81,9 @@ impl Line {
 
 /// Starts reading. The thread is not joined: one that waits for standard input must not keep the
 /// tool from ending.
-pub(super) fn start(room: Arc<Room>, events: Sender<Event>) -> Result<()> {
+pub(super) fn start(room: Arc<Room>, events: Sender<Event>, max_line_bytes: usize) -> Result<()> {
     let read = move || {
-        let last = match read_all(&room, &events) {
+        let last = match read_all(&room, &events, max_line_bytes) {
             Ok(()) => Event::End,
             Err(error) => Event::Failed(error),
         };
@@ -98,13 +98,13 @@ pub(super) fn start(room: Arc<Room>, events: Sender<Event>) -> Result<()> {
 }
 
 /// Sends every line. Ends early when nobody listens.
-fn read_all(room: &Room, events: &Sender<Event>) -> Result<()> {
-    let mut lines = LineReader::new(Source::stdin().open(&Arc::default())?, MAX_LINE_BYTES)?;
+fn read_all(room: &Room, events: &Sender<Event>, max_line_bytes: usize) -> Result<()> {
+    let mut lines = LineReader::new(Source::stdin().open(&Arc::default())?, max_line_bytes)?;
     while let Some((number, line)) = lines.next()? {
         let bytes = match line {
             input::Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
             input::Line::Whole(bytes) => Ok(bytes.to_vec()),
-            input::Line::TooLong => Err(line_too_long()),
+            input::Line::TooLong => Err(line_too_long(max_line_bytes)),
         };
         let line = Line { number, bytes };
         room.take(line.len_bytes());

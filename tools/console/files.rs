@@ -15,6 +15,19 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
+/// Refuses the path of a database that leads to a pipe or a device: to open a pipe would wait for
+/// ever.
+pub fn refuse_special(path: &Path) -> anyhow::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => anyhow::bail!(
+            "cannot open {}: it is a device or a pipe, not a file",
+            path.display()
+        ),
+        // Whatever else is wrong will be said when it is opened.
+        _ => Ok(()),
+    }
+}
+
 /// A new file beside a name, `.NAME.XXXX.new`, that gets the name when it is persisted and is
 /// removed otherwise.
 pub fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {

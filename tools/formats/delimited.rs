@@ -1,5 +1,6 @@
 //! Comma- and tab-separated values under a line of column names.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -8,8 +9,8 @@ use csv::{ByteRecord, Reader, ReaderBuilder, Terminator};
 use super::input::Opened;
 use super::time::time_of_text;
 use super::{
-    Content, Fields, Item, MAX_LINE_BYTES, RELIABLE_FIELD, Records, fingerprint_of, id_of_digits,
-    text_of, utf8,
+    Content, EXCERPT_CHARACTERS, Fields, Item, RELIABLE_FIELD, Records, excerpt, fingerprint_of,
+    id_of_digits, text_of, utf8,
 };
 
 /// Reads CSV or TSV. Blank lines are skipped.
@@ -37,6 +38,7 @@ struct Columns {
     fingerprint: Option<Column>,
     reliable: Option<Column>,
     time: Option<Column>,
+    max_text_bytes: usize,
 }
 
 impl Delimited {
@@ -66,7 +68,8 @@ impl Delimited {
             .has_headers(false)
             .from_reader(Rationed {
                 input: input.reader,
-                left_bytes: MAX_LINE_BYTES,
+                left_bytes: fields.max_line_bytes(),
+                ration_bytes: fields.max_line_bytes(),
                 last: b'\n',
                 given_bytes: 0,
                 end_bytes: None,
@@ -98,10 +101,11 @@ impl Delimited {
         };
         let required = |wanted: &str| {
             optional(wanted)?.ok_or_else(|| {
-                let there: Vec<_> = header.iter().map(String::from_utf8_lossy).collect();
+                let there = header.iter().take(COLUMNS_SHOWN + 1);
+                let there: Vec<_> = there.map(String::from_utf8_lossy).collect();
                 anyhow!(
                     "{name}:1: there is no column {wanted:?}; the columns are {}",
-                    there.join(", ")
+                    names(&there)
                 )
             })
         };
@@ -114,6 +118,7 @@ impl Delimited {
                 None => None,
             },
             time: fields.time.as_deref().map(required).transpose()?,
+            max_text_bytes: fields.max_text_bytes,
         };
         Ok(Self {
             name,
@@ -126,10 +131,20 @@ impl Delimited {
     }
 }
 
+impl Delimited {
+    /// The memory of one giant is not kept for the many that follow it.
+    fn forget_giant(&mut self) {
+        if self.record.as_slice().len() > KEPT_BYTES || self.record.len() > KEPT_BYTES {
+            self.record = ByteRecord::new();
+        }
+    }
+}
+
 impl Records for Delimited {
     fn next(&mut self) -> Result<Option<Item>> {
         loop {
-            self.reader.get_mut().left_bytes = MAX_LINE_BYTES;
+            self.reader.get_mut().renew();
+            self.forget_giant();
             let more = self
                 .reader
                 .read_byte_record(&mut self.record)
@@ -172,6 +187,31 @@ impl Records for Delimited {
     }
 }
 
+/// How many columns are named where one is missing.
+const COLUMNS_SHOWN: usize = 20;
+
+/// The names of columns, as far as a message can bear them.
+fn names(columns: &[Cow<'_, str>]) -> String {
+    let shown = columns.iter().take(COLUMNS_SHOWN);
+    let mut names: Vec<_> = shown.map(|name| excerpt(&plain(name))).collect();
+    if columns.len() > COLUMNS_SHOWN {
+        names.push("…".to_owned());
+    }
+    names.join(", ")
+}
+
+/// A name without what would move the cursor of a terminal.
+fn plain(name: &str) -> String {
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    name.chars()
+        .take(2 * EXCERPT_CHARACTERS)
+        .map(shown)
+        .collect()
+}
+
+/// The room that is kept for the record after a giant.
+const KEPT_BYTES: usize = 1 << 18;
+
 /// What is wrong with a record that swallowed the rest of its file.
 const NEVER_CLOSED: &str = "a quotation mark is opened and never closed";
 
@@ -208,7 +248,10 @@ impl Columns {
     fn content(&self, record: &ByteRecord) -> Result<Content, String> {
         let text = match &self.text {
             None => None,
-            Some(column) => Some(text_of(column.value(record)?.to_owned())?),
+            Some(column) => Some(text_of(
+                column.value(record)?.to_owned(),
+                self.max_text_bytes,
+            )?),
         };
         let fingerprint = match &self.fingerprint {
             None => None,
@@ -263,6 +306,7 @@ impl Column {
 struct Rationed {
     input: Box<dyn BufRead + Send>,
     left_bytes: usize,
+    ration_bytes: usize,
     /// The byte given out last.
     last: u8,
     given_bytes: u64,
@@ -271,14 +315,21 @@ struct Rationed {
     end_bytes: Option<u64>,
 }
 
+impl Rationed {
+    fn renew(&mut self) {
+        self.left_bytes = self.ration_bytes;
+    }
+}
+
 impl Read for Rationed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left_bytes == 0 {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 format!(
-                    "the next record is longer than {MAX_LINE_BYTES} bytes; \
-                     is there a quotation mark that is never closed?"
+                    "the next record is longer than {} bytes; \
+                     is there a quotation mark that is never closed?",
+                    self.ration_bytes
                 ),
             ));
         }
@@ -307,6 +358,7 @@ impl Read for Rationed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::MAX_TEXT_BYTES;
 
     fn fields(text: Option<&str>, fingerprint: Option<&str>) -> Fields {
         Fields {
@@ -314,6 +366,7 @@ mod tests {
             text: text.map(str::to_owned),
             fingerprint: fingerprint.map(str::to_owned),
             time: None,
+            max_text_bytes: MAX_TEXT_BYTES,
         }
     }
 

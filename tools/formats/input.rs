@@ -15,7 +15,7 @@ const BUFFER_BYTES: usize = 1 << 18;
 const STDIN_ARGUMENT: &str = "-";
 
 /// A byte order mark, which some editors put before UTF-8.
-const BOM: &[u8] = "\u{feff}".as_bytes();
+pub const BOM: char = '\u{feff}';
 
 /// An input that is named, known to be there, and not open yet.
 #[derive(Clone, Debug)]
@@ -155,8 +155,10 @@ impl Opened {
             .reader
             .fill_buf()
             .with_context(|| format!("cannot read {}", self.name))?;
-        if start.starts_with(BOM) {
-            self.reader.consume(BOM.len());
+        let mut bom = [0; 4];
+        let bom = BOM.encode_utf8(&mut bom).as_bytes();
+        if start.starts_with(bom) {
+            self.reader.consume(bom.len());
         }
         Ok(())
     }

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::input::{Line, LineReader, Opened};
 use super::time::time_of;
 use super::{
-    Content, Fields, Item, MAX_LINE_BYTES, RELIABLE_FIELD, Records, fingerprint_of, id_of,
-    line_too_long, text_of, utf8,
+    Content, Fields, Item, RELIABLE_FIELD, Records, fingerprint_of, id_of, line_too_long, text_of,
+    utf8,
 };
 
 /// Reads JSON Lines.
@@ -23,7 +23,7 @@ impl JsonLines {
     /// Reads the named fields of every object; others are ignored.
     pub fn new(input: Opened, fields: Fields) -> Result<Self> {
         Ok(Self {
-            lines: LineReader::new(input, MAX_LINE_BYTES)?,
+            lines: LineReader::new(input, fields.max_line_bytes())?,
             fields,
         })
     }
@@ -35,7 +35,7 @@ impl Records for JsonLines {
             let bytes = match line {
                 Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
                 Line::Whole(bytes) => Ok(bytes),
-                Line::TooLong => Err(line_too_long()),
+                Line::TooLong => Err(line_too_long(self.fields.max_line_bytes())),
             };
             let parts = bytes
                 .and_then(utf8)
@@ -86,7 +86,7 @@ impl Parts {
     pub fn content(self, fields: &Fields, text_required: bool) -> Result<Content, String> {
         let text = match (&fields.text, self.text) {
             (None, _) => None,
-            (Some(_), Some(Value::String(text))) => Some(text_of(text)?),
+            (Some(_), Some(Value::String(text))) => Some(text_of(text, fields.max_text_bytes)?),
             (Some(_), None | Some(Value::Null)) if !text_required => None,
             (Some(name), None) => return Err(format!("there is no field {name:?}")),
             (Some(name), Some(other)) => return Err(not_a_string(name, &other)),
@@ -145,17 +145,22 @@ pub fn parse(line: &str, fields: &Fields) -> Result<Parts, String> {
     parts
         .and_then(|parts| json.end().map(|()| parts))
         .map_err(|error| {
-            let place = format!(" at line {} column {}", error.line(), error.column());
-            let message = error.to_string();
-            let message = message.strip_suffix(&place).unwrap_or(&message);
             if line.trim_start().starts_with('[') {
                 return NOT_AN_ARRAY.to_owned();
             }
-            match error.classify() {
-                serde_json::error::Category::Data => message.to_owned(),
-                _ => format!("malformed JSON at column {}: {message}", error.column()),
-            }
+            what_is_wrong(&error)
         })
+}
+
+/// The message of an error about one line, without the place that it names.
+pub fn what_is_wrong(error: &serde_json::Error) -> String {
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let message = error.to_string();
+    let message = message.strip_suffix(&place).unwrap_or(&message);
+    match error.classify() {
+        serde_json::error::Category::Data => message.to_owned(),
+        _ => format!("malformed JSON at column {}: {message}", error.column()),
+    }
 }
 
 /// What to do about a file that is one array, or a line that is one.
@@ -255,7 +260,7 @@ impl Visitor<'_> for KeyOf<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::Record;
+    use crate::formats::{MAX_TEXT_BYTES, Record};
     use simdb::{DocId, Fingerprint};
 
     fn texts() -> Fields {
@@ -264,6 +269,7 @@ mod tests {
             text: Some("text".to_owned()),
             fingerprint: None,
             time: None,
+            max_text_bytes: MAX_TEXT_BYTES,
         }
     }
 
@@ -273,6 +279,7 @@ mod tests {
             text: None,
             fingerprint: Some("fp".to_owned()),
             time: None,
+            max_text_bytes: MAX_TEXT_BYTES,
         }
     }
 

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use simdb::DocId;
 
 use super::input::{Line, LineReader, Opened};
-use super::{Content, Item, MAX_TEXT_BYTES, Records, line_too_long, utf8};
+use super::{Content, Item, Records, line_too_long, utf8};
 
 /// Reads plain lines. A blank line is no document, but it is counted.
 pub struct Lines {
@@ -13,15 +13,17 @@ pub struct Lines {
     first_id: u64,
     /// How many lines were read.
     read: u64,
+    max_text_bytes: usize,
 }
 
 impl Lines {
     /// Reads lines whose ids count up from `first_id`.
-    pub fn new(input: Opened, first_id: u64) -> Result<Self> {
+    pub fn new(input: Opened, first_id: u64, max_text_bytes: usize) -> Result<Self> {
         Ok(Self {
-            lines: LineReader::new(input, MAX_TEXT_BYTES)?,
+            lines: LineReader::new(input, max_text_bytes)?,
             first_id,
             read: 0,
+            max_text_bytes,
         })
     }
 }
@@ -37,7 +39,7 @@ impl Records for Lines {
                 );
             };
             let text = match line {
-                Line::TooLong => Err(line_too_long()),
+                Line::TooLong => Err(line_too_long(self.max_text_bytes)),
                 Line::Whole(bytes) => utf8(bytes),
             };
             if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
@@ -66,7 +68,7 @@ mod tests {
     #[test]
     fn the_id_of_a_line_is_its_number_whatever_lies_before_it() {
         let input = Opened::of_bytes("test", b"one\n\n \r\nfour\r\n\xff\nsix");
-        let mut lines = Lines::new(input, 101).unwrap();
+        let mut lines = Lines::new(input, 101, 100).unwrap();
         let mut read = Vec::new();
         while let Some(item) = lines.next().unwrap() {
             read.push(match item {
@@ -89,7 +91,7 @@ mod tests {
     #[test]
     fn ids_do_not_wrap_around() {
         let input = Opened::of_bytes("test", b"last\nbeyond\n");
-        let mut lines = Lines::new(input, u64::MAX).unwrap();
+        let mut lines = Lines::new(input, u64::MAX, 100).unwrap();
         assert!(lines.next().unwrap().is_some());
         assert!(lines.next().is_err());
     }

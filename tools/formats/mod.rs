@@ -17,7 +17,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
-/// The most bytes a text may have, in UTF-8.
+/// The most bytes a text may have, in UTF-8; `--max-text` can only lower it.
 pub const MAX_TEXT_BYTES: usize = 128 << 20;
 
 /// The most bytes a line or a record of CSV may have: a text of the largest size still fits
@@ -84,7 +84,20 @@ pub struct Fields {
     pub fingerprint: Option<String>,
     /// When it arrived, if that is not now.
     pub time: Option<String>,
+    /// The most bytes its text may have.
+    pub max_text_bytes: usize,
 }
+
+impl Fields {
+    /// The most bytes a line may have: room for all of a text, escaped, and for other fields.
+    pub fn max_line_bytes(&self) -> usize {
+        let room = self.max_text_bytes.saturating_mul(2);
+        room.saturating_add(OTHER_FIELDS_BYTES).min(MAX_LINE_BYTES)
+    }
+}
+
+/// How much of a line its other fields may take, however short texts are.
+const OTHER_FIELDS_BYTES: usize = 1 << 20;
 
 /// The field beside a fingerprint that says whether it means anything; without it, it does.
 pub const RELIABLE_FIELD: &str = "reliable";
@@ -199,7 +212,7 @@ pub fn reader(
         Format::Jsonl => Box::new(jsonl::JsonLines::new(input, fields.clone())?),
         Format::Csv => Box::new(delimited::Delimited::csv(input, fields)?),
         Format::Tsv => Box::new(delimited::Delimited::tsv(input, fields)?),
-        Format::Lines => Box::new(lines::Lines::new(input, first_id)?),
+        Format::Lines => Box::new(lines::Lines::new(input, first_id, fields.max_text_bytes)?),
         Format::Raw => Box::new(raw::Raw::new(input)),
     })
 }
@@ -251,14 +264,16 @@ pub fn fingerprint_of(digits: &str) -> Result<Fingerprint, String> {
     })
 }
 
-/// A text, unless it is longer than a document may be.
-pub fn text_of(text: String) -> Result<String, String> {
-    match text.len() {
-        0..=MAX_TEXT_BYTES => Ok(text),
-        len => Err(format!(
-            "the text has {len} bytes; at most {MAX_TEXT_BYTES} are read"
-        )),
+/// A text, unless it is longer than a text may be.
+pub fn text_of(text: String, max_text_bytes: usize) -> Result<String, String> {
+    let len = text.len();
+    if len <= max_text_bytes {
+        return Ok(text);
     }
+    Err(format!(
+        "the text has {len} bytes; at most {max_text_bytes} are read{}",
+        raised(max_text_bytes < MAX_TEXT_BYTES)
+    ))
 }
 
 /// A line as text.
@@ -267,15 +282,28 @@ pub fn utf8(bytes: &[u8]) -> Result<&str, String> {
         .map_err(|error| format!("invalid UTF-8 after {} bytes of it", error.valid_up_to()))
 }
 
-/// Why a line that exceeds the limit is no record.
-pub fn line_too_long() -> String {
-    format!("the line is longer than {MAX_LINE_BYTES} bytes")
+/// Why a line that exceeds a limit is no record.
+pub fn line_too_long(max_line_bytes: usize) -> String {
+    format!(
+        "the line is longer than {max_line_bytes} bytes{}",
+        raised(max_line_bytes < MAX_TEXT_BYTES)
+    )
 }
 
+/// What to do about a limit that somebody has lowered.
+fn raised(is_lowered: bool) -> &'static str {
+    match is_lowered {
+        true => "; a larger --max-text allows more",
+        false => "",
+    }
+}
+
+/// How much of a bad value is shown.
+const EXCERPT_CHARACTERS: usize = 60;
+
 /// As much of a bad value as a message can bear.
-fn excerpt(value: &str) -> String {
-    const SHOWN: usize = 60;
-    match value.char_indices().nth(SHOWN) {
+pub fn excerpt(value: &str) -> String {
+    match value.char_indices().nth(EXCERPT_CHARACTERS) {
         None => value.to_owned(),
         Some((end, _)) => format!("{}…", &value[..end]),
     }

@@ -28,7 +28,7 @@ use simdb::{Builder, Database, Fingerprinter, Settings};
 use self::ledger::{Input, Ledger};
 use self::options::Options;
 use self::pipeline::{PIPELINE_BYTES, Pipeline, Plan};
-use crate::console::files::folder_of;
+use crate::console::files::{folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output};
@@ -171,6 +171,7 @@ enum Target {
 impl Target {
     fn open(options: &Options, rule: Option<Rule>) -> Result<Self> {
         let path = &options.database;
+        refuse_special(path)?;
         if !path
             .try_exists()
             .with_context(|| format!("cannot look for {}", path.display()))?

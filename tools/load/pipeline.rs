@@ -34,7 +34,9 @@ const BATCH_BYTES: usize = 4 << 20;
 const BATCHES_WAITING: usize = 2;
 
 /// What the pipeline holds at most, in ordinary records: six batches, with as much again for
-/// what their records weigh apart from their texts. A single text may add [`MAX_TEXT_BYTES`].
+/// what their records weigh apart from their texts. Each batch may also hold one long text, of
+/// [`MAX_TEXT_BYTES`] unless `--max-text` says less; one of them at a time is made a fingerprint, which
+/// may take some 25 times as much.
 pub const PIPELINE_BYTES: u64 = 12 * BATCH_BYTES as u64;
 
 /// Nothing stored is larger than what is read.

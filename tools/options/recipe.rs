@@ -1,5 +1,7 @@
 //! The part of a command line that says which recipe: its name, and what is given to it.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -86,6 +88,13 @@ impl RecipeOptions {
     }
 }
 
+/// More than a file of words may have: what is longer is refused by its first part.
+const MORE_BYTES_THAN_WORDS: u64 = (64 << 20) + 1;
+
 fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MORE_BYTES_THAN_WORDS).read_to_end(&mut bytes))
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(bytes)
 }
