@@ -1,0 +1,139 @@
+//! How much longer than an ordinary text of as many bytes does a text take that was made to be
+//! slow?
+//!
+//! Run with `cargo bench --bench hostile -- [MEGABYTES]`, 1 by default. Each row is a kind of text,
+//! each column something that is done to it: the fingerprint by each recipe, its normal forms, what
+//! a query for similar texts makes of it (`wording`), its tokens, its words and sentences. A cell is
+//! the time for each byte, as a multiple of what the slower of two ordinary texts, Chinese and
+//! English, takes there, or of 40 ns if that is more: about what a fingerprint takes, beside which a
+//! normal form of an ordinary text takes none. No cell may be beyond 20, and the bench fails if one
+//! is.
+
+mod common;
+#[path = "../tests/common/hostile.rs"]
+mod hostile;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use simdb::measure::{self, Normaliser, Words};
+use simdb::{Fingerprinter, Recipe, Resemblance};
+
+use common::arguments::Usage;
+use common::table::{Table, number};
+use hostile::{HOSTILE, Kind, ORDINARY};
+
+/// What no hostile text may take, of the time of an ordinary one.
+const MOST_TIMES: f64 = 20.0;
+
+/// What takes less for each byte is as good as nothing.
+const LEAST_SECONDS: f64 = 40e-9;
+
+/// Turns of each, of which the best counts.
+const TURNS: usize = 3;
+
+/// Something that is done to a text.
+type Work = Box<dyn Fn(&str)>;
+
+fn main() {
+    let usage = Usage {
+        line: "cargo bench --bench hostile -- [MEGABYTES]",
+        flags: &[],
+        options: &[],
+    };
+    let megabytes = usage.arguments().size(1) as usize;
+    let works = works();
+    let names: Vec<_> = works.iter().map(|(name, _)| name.as_str()).collect();
+    let table = Table::new(&format!("{megabytes} MB of each"), &names);
+    let seconds = |kind: &Kind| -> Vec<f64> {
+        let text = kind.text(megabytes * 1_000_000);
+        let per_byte = |work: &Work| best_seconds(work, &text) / text.len() as f64;
+        works.iter().map(|(_, work)| per_byte(work)).collect()
+    };
+    let ordinary = ORDINARY.each_ref().map(|kind| {
+        let seconds = seconds(kind);
+        let shown: Vec<_> = seconds
+            .iter()
+            .map(|s| format!("{} ns", number(s * 1e9)))
+            .collect();
+        table.row(kind.name, &shown);
+        seconds
+    });
+    let mut worst = 0.0_f64;
+    for kind in &HOSTILE {
+        let times: Vec<_> = seconds(kind)
+            .into_iter()
+            .enumerate()
+            .map(|(at, seconds)| {
+                let usual = ordinary[0][at].max(ordinary[1][at]);
+                seconds / usual.max(LEAST_SECONDS)
+            })
+            .collect();
+        worst = times.iter().copied().fold(worst, f64::max);
+        let shown: Vec<_> = times.iter().map(|times| number(*times)).collect();
+        table.row(kind.name, &shown);
+    }
+    assert!(
+        worst <= MOST_TIMES,
+        "a text took {worst:.1} times as long as an ordinary one"
+    );
+}
+
+/// All that is done to texts.
+fn works() -> Vec<(String, Work)> {
+    let recipes = Recipe::all().into_iter().filter(Recipe::takes_texts);
+    let mut works: Vec<(String, Work)> = recipes
+        .map(|recipe| {
+            let fingerprinter = Fingerprinter::new(recipe);
+            let name = fingerprinter.recipe().name().to_owned();
+            let work: Work = Box::new(move |text| {
+                black_box(fingerprinter.fingerprint(text).expect("it takes texts"));
+            });
+            (name, work)
+        })
+        .collect();
+    let mut push = |name: &str, work: Work| works.push((name.to_owned(), work));
+    let normaliser = Normaliser::new();
+    push(
+        "letters",
+        Box::new(move |text| drop(black_box(normaliser.letters(text)))),
+    );
+    let normaliser = Normaliser::new();
+    push(
+        "separated",
+        Box::new(move |text| drop(black_box(normaliser.sentences(text)))),
+    );
+    let normaliser = Normaliser::new();
+    push(
+        "wording",
+        Box::new(move |text| {
+            let other = format!("{text} and");
+            black_box(Resemblance::of(&normaliser, text, &other));
+        }),
+    );
+    push(
+        "tokens",
+        Box::new(|text| drop(black_box(measure::tokens(text)))),
+    );
+    let words = Words::new();
+    push(
+        "words",
+        Box::new(move |text| drop(black_box(words.find(text)))),
+    );
+    push(
+        "sentences",
+        Box::new(|text| {
+            black_box(measure::longest_sentences_hash(measure::sentences(text), 3));
+        }),
+    );
+    works
+}
+
+fn best_seconds(work: &Work, text: &str) -> f64 {
+    let turns = (0..TURNS).map(|_| {
+        let started = Instant::now();
+        work(text);
+        started.elapsed().as_secs_f64()
+    });
+    turns.fold(f64::INFINITY, f64::min)
+}

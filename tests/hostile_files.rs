@@ -1,0 +1,475 @@
+//! The tools with inputs from strangers, numbers beyond all bounds, and names that lead elsewhere.
+
+#[path = "common/tools.rs"]
+mod tools;
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use tools::{Folder, TEXTS, raw_pairs};
+
+const TEXT: &str = "the quick brown fox jumps over the lazy dog near the river bank this morning";
+
+fn with_texts() -> Folder {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    folder.load(&["a.simdb", "a.jsonl", "--keep-texts"]).ends(0);
+    folder
+}
+
+/// The reasons why lines were left out, by line.
+fn reasons(folder: &Folder, name: &str) -> Vec<(u64, String)> {
+    let rejects = folder.read_json(name);
+    let reason = |reject: &Value| {
+        let text = reject["reason"].as_str().expect("a reason");
+        (reject["line"].as_u64().expect("a line"), text.to_owned())
+    };
+    rejects.iter().map(reason).collect()
+}
+
+#[test]
+fn lines_that_are_no_documents_are_named_and_the_others_are_loaded() {
+    let folder = Folder::new();
+    let nested = format!("{{\"id\":1,\"x\":{}", "[".repeat(100_000));
+    let many: String = (0..100_000).map(|n| format!("\"x{n}\":{n},")).collect();
+    let many = format!("{{{many}\"id\":7,\"text\":\"{TEXT}\"}}");
+    let bad: [(&[u8], &str); 13] = [
+        (b"{\"id\":1e400,\"text\":\"a\"}", "malformed JSON"),
+        (b"{\"id\":-1,\"text\":\"a\"}", "-1 is not an id"),
+        (
+            b"{\"id\":18446744073709551616,\"text\":\"a\"}",
+            "is not an id",
+        ),
+        (b"{\"id\":1.5,\"text\":\"a\"}", "1.5 is not an id"),
+        (
+            b"{\"id\":\"18446744073709551616\",\"text\":\"a\"}",
+            "is not an id",
+        ),
+        (
+            b"{\"id\":1,\"id\":2,\"text\":\"a\"}",
+            "\"id\" is there twice",
+        ),
+        (
+            b"{\"id\":1,\"text\":\"a\",\"text\":\"b\"}",
+            "\"text\" is there twice",
+        ),
+        (b"{\"id\":1,\"text\":\"a\0\"}", "malformed JSON"),
+        (b"\0\0\0\0", "malformed JSON"),
+        (b"{\"id\":1,\"text\":\"\xff\"}", "invalid UTF-8"),
+        (b"{\"id\":1,\"text\":\"\\ud800\"}", "malformed JSON"),
+        (nested.as_bytes(), "malformed JSON"),
+        (b"{\"id\":1,\"text\":[\"a\"]}", "is an array"),
+    ];
+    let mut lines = "\u{feff}".as_bytes().to_vec();
+    for (line, _) in bad {
+        lines.extend_from_slice(line);
+        lines.push(b'\n');
+    }
+    lines.extend(many.as_bytes());
+    lines.extend(b"\n{\"id\":8,\"text\":\"a NUL \\u0000 is a character like others\"}\n");
+    folder.write("bad.jsonl", lines);
+    let arguments = ["a.simdb", "bad.jsonl", "--keep-texts", "--json"];
+    folder.load(&arguments).fails(&["bad.jsonl:1: malformed"]);
+    let skip = ["--on-error", "skip", "--rejects", "r.jsonl"];
+    let summary = folder.load(&[&arguments[..], &skip].concat()).ends(0);
+    assert_eq!(summary.one_json()["inserted"], 2);
+    let reasons = reasons(&folder, "r.jsonl");
+    assert_eq!(reasons.len(), bad.len());
+    for (place, ((line, reason), (_, said))) in reasons.iter().zip(bad).enumerate() {
+        assert_eq!(*line, place as u64 + 1);
+        assert!(reason.contains(said) && reason.len() < 300, "{reason}");
+    }
+    let stored = folder.cli(&["get", "a.simdb", "8", "--json"]).ends(0);
+    assert_eq!(
+        stored.one_json()["text"],
+        "a NUL \0 is a character like others"
+    );
+}
+
+#[test]
+fn texts_are_as_long_as_they_may_be_and_no_longer() {
+    let folder = Folder::new();
+    let (fits, long) = ("a".repeat(1 << 10), "a".repeat((1 << 10) + 1));
+    let line = |id: u64, text: &str| format!("{}\n", json!({"id": id, "text": text}));
+    folder.write("a.jsonl", line(1, &fits) + &line(2, &long));
+    folder.write("a.csv", format!("id,text\n1,{fits}\n2,{long}\n"));
+    folder.write("a.txt", format!("{fits}\n{long}\n"));
+    for name in ["a.jsonl", "a.csv", "a.txt"] {
+        let database = format!("{name}.simdb");
+        let skip = ["--on-error", "skip", "--rejects", "r.jsonl"];
+        let arguments = [&database, name, "--max-text", "1KiB", "--json"];
+        let summary = folder.load(&[&arguments[..], &skip].concat()).ends(0);
+        assert_eq!(summary.one_json()["inserted"], 1, "{name}");
+        let [reject] = &folder.read_json("r.jsonl")[..] else {
+            panic!("one of {name} is too long");
+        };
+        assert_eq!(reject["id"], 2);
+        let reason = reject["reason"].as_str().expect("a reason");
+        assert!(
+            reason.contains("1024 bytes") || reason.contains("at most 1024"),
+            "{reason}"
+        );
+        assert!(reason.contains("--max-text"), "{reason}");
+    }
+    let watched = folder
+        .cli_from(
+            &["watch", "w.simdb", "--create", "--max-text", "1KiB"],
+            folder.read("a.jsonl").as_bytes(),
+        )
+        .ends(0);
+    let verdicts: Vec<_> = watched
+        .json()
+        .iter()
+        .map(|answer| answer["verdict"].clone())
+        .collect();
+    assert_eq!(verdicts, ["new", "rejected"]);
+    for refused in ["0", "129MiB", "much"] {
+        folder
+            .load(&["x.simdb", "a.jsonl", "--max-text", refused])
+            .ends(2);
+    }
+}
+
+/// 64 MiB of one letter as a member of a compressed file.
+fn member(extension: &str) -> Vec<u8> {
+    let part = vec![b'a'; 1 << 20];
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut zstandard = zstd::Encoder::new(Vec::new(), 1).expect("an encoder");
+    for _ in 0..64 {
+        match extension {
+            "gz" => gzip.write_all(&part).expect("compressed"),
+            _ => zstandard.write_all(&part).expect("compressed"),
+        }
+    }
+    match extension {
+        "gz" => gzip.finish().expect("compressed"),
+        _ => zstandard.finish().expect("compressed"),
+    }
+}
+
+/// A gigabyte in one line, in a file of some hundred kilobytes, and 700 MB of address space.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_file_that_expands_to_one_endless_line_is_read_over_in_little_memory() {
+    let folder = Folder::new();
+    let good = format!("\n{}\n", json!({"id": 1, "text": TEXT}));
+    for extension in ["gz", "zst"] {
+        let end = match extension {
+            "gz" => {
+                let mut end = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+                end.write_all(good.as_bytes()).expect("compressed");
+                end.finish().expect("compressed")
+            }
+            _ => zstd::encode_all(good.as_bytes(), 1).expect("compressed"),
+        };
+        let mut bytes = member(extension).repeat(16);
+        bytes.extend(end);
+        assert!(bytes.len() < 10_000_000);
+        let name = format!("bomb.jsonl.{extension}");
+        folder.write(&name, bytes);
+        let script = format!(
+            "ulimit -v 700000; exec {} {extension}.simdb {name} --max-text 1MiB --memory 64MiB \
+             --threads 1 --on-error skip --rejects r.jsonl --json",
+            env!("CARGO_BIN_EXE_simdb-load")
+        );
+        let ran = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .env("MALLOC_ARENA_MAX", "1")
+            .current_dir(folder.path())
+            .output()
+            .expect("a shell");
+        let ran: tools::Ran = ran.into();
+        assert_eq!(ran.ends(0).one_json()["inserted"], 1);
+        let [(1, reason)] = &reasons(&folder, "r.jsonl")[..] else {
+            panic!("one line is too long");
+        };
+        assert!(reason.contains("the line is longer than"), "{reason}");
+    }
+}
+
+#[test]
+fn a_compressed_file_that_asks_for_a_huge_window_is_refused() {
+    let folder = Folder::new();
+    // A frame of Zstandard with a window of 2 GiB, and a raw block of one byte.
+    folder.write("w.jsonl.zst", b"\x28\xb5\x2f\xfd\x00\xa8\x09\x00\x00a");
+    folder
+        .load(&["a.simdb", "w.jsonl.zst"])
+        .fails(&["cannot read w.jsonl.zst", "memory"]);
+    assert_eq!(folder.names(), ["w.jsonl.zst"]);
+}
+
+#[test]
+fn a_million_columns_give_a_short_message() {
+    let folder = Folder::new();
+    let columns: String = (0..1_000_000).map(|n| format!("c{n},")).collect();
+    folder.write("header.csv", format!("{columns}\u{1b}[31mend\n1\n"));
+    let ran = folder.load(&["a.simdb", "header.csv"]);
+    let ran = ran.fails(&["there is no column \"id\"; the columns are c0, c1,", "…"]);
+    assert!(ran.stderr.len() < 1000);
+    folder.write("names.csv", "a\u{1b}[31m,b\n");
+    let ran = folder.load(&["a.simdb", "names.csv"]).ends(2);
+    assert!(!ran.stderr.contains('\u{1b}'), "{ran:?}");
+    folder.write("record.csv", format!("id,text\n{columns}\n2,{TEXT}\n"));
+    folder
+        .load(&["a.simdb", "record.csv"])
+        .fails(&["record.csv:2: there are 1000001 fields under 2 column names"]);
+    let skip = ["a.simdb", "record.csv", "--on-error", "skip", "--json"];
+    assert_eq!(folder.load(&skip).ends(0).one_json()["inserted"], 1);
+}
+
+#[test]
+fn numbers_beyond_all_bounds_are_as_good_as_all() {
+    let folder = with_texts();
+    let most = u64::MAX.to_string();
+    for option in ["--limit", "--nearest"] {
+        let arguments = ["query", "a.simdb", "--text", TEXT, option, &most, "--json"];
+        let found = folder.cli(&arguments).ends(0).one_json();
+        assert!(!found["matches"].as_array().expect("matches").is_empty());
+    }
+    let similar = [
+        "query",
+        "a.simdb",
+        "--text",
+        TEXT,
+        "--similar",
+        "--limit",
+        &most,
+    ];
+    folder.cli(&similar).ends(0);
+    let memory = ["b.simdb", "a.jsonl", "--memory", "16EiB"];
+    assert!([0, 2].contains(&folder.load(&memory).code));
+    let last = [
+        "c.simdb",
+        "a.jsonl",
+        "--format",
+        "lines",
+        "--first-id",
+        &most,
+    ];
+    folder.load(&last).fails(&["has no id"]);
+    let shown = format!("--show-duplicates={most}");
+    folder
+        .load(&["d.simdb", "a.jsonl", "--unique", "3", &shown])
+        .ends(2);
+    let planted = ["calibrate", "--planted", "a.jsonl", "--sample", &most];
+    folder.cli(&planted).ends(0);
+    let top = ["hash", TEXT, "--recipe", "cppjieba", "--top", "4294967295"];
+    folder.cli(&top).ends(0);
+}
+
+#[test]
+fn an_answer_with_thousands_of_matches_is_printed_whole() {
+    let folder = Folder::new();
+    let pairs: Vec<_> = (0..3000).map(|id| (id, 7)).collect();
+    folder.write("a.raw", raw_pairs(&pairs));
+    folder.write(
+        "q.jsonl",
+        "{\"fingerprint\":\"0000000000000007\"}\n".repeat(2),
+    );
+    folder.load(&["a.simdb", "a.raw"]).ends(0);
+    let one = ["query", "a.simdb", "--fingerprint", "0000000000000007"];
+    let file = ["query", "a.simdb", "--file", "q.jsonl"];
+    let found = folder
+        .cli(&[&one[..], &["--json"]].concat())
+        .ends(0)
+        .one_json();
+    let ids: Vec<_> = found["matches"]
+        .as_array()
+        .expect("matches")
+        .iter()
+        .map(|found| found["id"].as_u64().expect("an id"))
+        .collect();
+    assert_eq!(ids, Vec::from_iter(0..3000));
+    let of_file = folder
+        .cli(&[&file[..], &["--json"]].concat())
+        .ends(0)
+        .json();
+    assert_eq!(of_file.len(), 2);
+    for answer in &of_file {
+        assert_eq!(answer["matches"], found["matches"]);
+    }
+    assert_eq!(folder.cli(&one).ends(0).stdout.lines().count(), 3000);
+    assert_eq!(folder.cli(&file).ends(0).stdout.lines().count(), 6000);
+}
+
+#[test]
+fn texts_without_end_are_cut_in_a_table() {
+    let folder = Folder::new();
+    let text = format!("{TEXT} {}", "\u{301}".repeat(200_000));
+    folder.write("a.jsonl", json!({"id": 1, "text": text}).to_string());
+    folder.load(&["a.simdb", "a.jsonl", "--keep-texts"]).ends(0);
+    let row = folder
+        .cli(&["query", "a.simdb", "--text", TEXT])
+        .ends(0)
+        .stdout;
+    assert!(
+        row.len() < 2000 && row.contains("the quick"),
+        "{}",
+        row.len()
+    );
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_text() {
+    let folder = Folder::new();
+    for recipe in ["ngram", "java-string-hash"] {
+        let hash = |input: &str| {
+            let arguments = ["hash", "--recipe", recipe];
+            folder.cli_from(&arguments, input.as_bytes()).ends(0).stdout
+        };
+        assert_eq!(hash(&format!("\u{feff}{TEXT}\n")), hash(TEXT));
+    }
+    let case = json!({"text": "a", "simhash64": "1", "simhash128": "1"});
+    folder.write("cases.jsonl", format!("\u{feff}{case}\n"));
+    folder
+        .cli(&["recipe", "test", "java-string-hash", "cases.jsonl"])
+        .ends(1);
+}
+
+#[test]
+fn files_of_cases_and_pairs_say_what_is_wrong_with_a_line() {
+    let folder = Folder::new();
+    let nested = format!("{{\"text\":{}", "[".repeat(100_000));
+    for (line, said) in [
+        (nested.as_str(), "recursion limit"),
+        ("{\"text\":\"a\",\"text\":\"b\"}", "\"text\" is there twice"),
+        ("[1]", "not a JSON object"),
+        ("{\"text\":1e400}", "malformed JSON"),
+    ] {
+        folder.write("a.jsonl", format!("\n{line}\n"));
+        folder
+            .cli(&["recipe", "test", "java-string-hash", "a.jsonl"])
+            .fails(&["cannot read a.jsonl:2", said]);
+        folder
+            .cli(&["calibrate", "a.jsonl"])
+            .fails(&["cannot read a.jsonl:2", said]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_of_words_without_end_is_refused() {
+    let folder = Folder::new();
+    for option in ["--dictionary", "--idf", "--stop-words"] {
+        folder
+            .cli(&["hash", TEXT, "--recipe", "jieba", option, "/dev/zero"])
+            .fails(&["/dev/zero", "more than 67108864 bytes"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_written_goes_to_pipes_and_standard_output_too() {
+    let folder = with_texts();
+    let exported = folder.cli(&["export", "a.simdb"]).ends(0).stdout;
+    for name in ["-", "/dev/stdout"] {
+        let arguments = ["export", "a.simdb", "-o", name];
+        assert_eq!(folder.cli(&arguments).ends(0).stdout, exported, "{name}");
+    }
+    folder
+        .cli(&["export", "a.simdb", "-o", "/dev/null"])
+        .ends(0);
+    let made = std::process::Command::new("mkfifo")
+        .arg(folder.file("pipe"))
+        .status();
+    assert!(made.expect("mkfifo").success());
+    let read = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| folder.read("pipe"));
+        folder.cli(&["export", "a.simdb", "-o", "pipe"]).ends(0);
+        reader.join().expect("read")
+    });
+    assert_eq!(read, exported);
+    folder.write("bad.jsonl", "bad\n");
+    let read = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| folder.read("pipe"));
+        let skip = ["--on-error", "skip", "--rejects", "pipe"];
+        folder
+            .load(&[&["a.simdb", "bad.jsonl"][..], &skip].concat())
+            .ends(0);
+        reader.join().expect("read")
+    });
+    assert!(read.contains("malformed JSON"), "{read}");
+    let names = ["a.jsonl", "a.simdb", "bad.jsonl", "pipe"];
+    assert_eq!(folder.names(), names);
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_over_that_no_tool_has_written() {
+    use std::os::unix::fs::symlink;
+    let folder = with_texts();
+    let pair = json!({"a": TEXT, "b": TEXT, "label": 1}).to_string();
+    folder.write("pairs.jsonl", pair);
+    folder.write("precious", "precious");
+    folder.write("bad.jsonl", "bad\n");
+    symlink("precious", folder.file("link")).expect("a link");
+    symlink("nowhere", folder.file("dangling")).expect("a link");
+    let before = folder.names();
+    for name in ["precious", "link", "dangling", "a.simdb"] {
+        let skip = [
+            "b.simdb",
+            "bad.jsonl",
+            "--on-error",
+            "skip",
+            "--rejects",
+            name,
+        ];
+        folder.load(&skip).fails(&["cannot create", name]);
+        folder
+            .cli(&["calibrate", "pairs.jsonl", "--svg", name])
+            .fails(&["cannot write", name]);
+        folder
+            .cli(&["export", "a.simdb", "-o", name])
+            .fails(&[name, "already exists"]);
+    }
+    for name in ["-", "/dev/stdout"] {
+        folder
+            .cli(&["calibrate", "pairs.jsonl", "--svg", name])
+            .fails(&["name a file for the picture"]);
+    }
+    assert_eq!(folder.read("precious"), "precious");
+    assert_eq!(folder.names(), before);
+    for _ in 0..2 {
+        folder
+            .cli(&["calibrate", "pairs.jsonl", "--svg", "p.svg"])
+            .ends(0);
+        assert!(folder.read("p.svg").starts_with("<svg"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_database_that_is_no_file_is_refused_and_left_alone() {
+    use std::os::unix::fs::symlink;
+    let folder = with_texts();
+    folder.write("empty", "");
+    std::fs::create_dir(folder.file("folder")).expect("a folder");
+    symlink("nowhere", folder.file("dangling")).expect("a link");
+    symlink("a.simdb", folder.file("link")).expect("a link");
+    let made = std::process::Command::new("mkfifo")
+        .arg(folder.file("pipe"))
+        .status();
+    assert!(made.expect("mkfifo").success());
+    let before = folder.names();
+    for name in ["empty", "folder", "dangling", "pipe", "/dev/null"] {
+        for verb in [
+            &["stats", name][..],
+            &["query", name, "--text", TEXT],
+            &["check", name],
+        ] {
+            let ran = folder.cli(verb).fails(&[name]);
+            assert!(ran.stderr.len() < 500, "{ran:?}");
+        }
+        folder
+            .cli(&["insert", name, "9", "--text", TEXT])
+            .fails(&[name]);
+        folder.cli(&["watch", name, "--create"]).ends(2);
+        folder.load(&[name, "a.jsonl"]).fails(&[name]);
+        folder
+            .load(&[name, "a.jsonl", "--unique", "3"])
+            .fails(&[name]);
+    }
+    assert_eq!(folder.names(), before);
+    assert_eq!(folder.read("empty"), "");
+    folder.cli(&["stats", "link"]).ends(0);
+}
