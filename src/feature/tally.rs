@@ -227,8 +227,8 @@ mod tests {
         let of = |hash: &dyn Fn(u64) -> u64| (0..TOKENS).map(hash).collect::<Vec<_>>();
         for (hashes, what) in [
             (of(&|n| n << 32), "one slot for all"),
-            (of(&|n| n << 32 | 0xffff_ffff), "the last slot for all"),
-            (of(&|n| n << 32 | n % 1000), "a thousand slots for all"),
+            (of(&|n| (n << 32) | 0xffff_ffff), "the last slot for all"),
+            (of(&|n| (n << 32) | (n % 1000)), "a thousand slots for all"),
             (of(&|n| ordinary(n) & !0x3_fff0), "sixteen slots for all"),
             (of(&|n| n), "a slot for each, in a row"),
             (of(&ordinary), "no choice"),
