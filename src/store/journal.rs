@@ -144,17 +144,17 @@ impl Journal {
         place: &Place,
         visitor: &mut Visitor<'_>,
     ) -> Result<Found<Self>> {
-        let (file, extent, length) = match read(database, identity, place, true, visitor)? {
+        let read = match read(database, identity, place, true, visitor)? {
             Found::Sought(found) => found,
             Found::Other(identity) => return Ok(Found::Other(identity)),
             Found::Missing => return Ok(Found::Missing),
         };
-        file.sync().map_err(|source| Error::Io {
+        read.file.sync().map_err(|source| Error::Io {
             action: "make durable",
             path: Self::path(database, identity.generation),
             source,
         })?;
-        let journal = Self::at(file, identity, extent, length, place);
+        let journal = Self::at(read.file, identity, read.extent, read.length, place);
         Ok(Found::Sought(journal))
     }
 
@@ -316,14 +316,21 @@ impl Journal {
     }
 }
 
-/// Reads a journal file; returns it with its records and its length.
+/// A journal file that was read.
+struct ReadFile {
+    file: Arc<dyn DiskFile>,
+    extent: Extent,
+    length: u64,
+}
+
+/// Reads a journal file.
 fn read(
     database: &Path,
     identity: Identity,
     place: &Place,
     to_write: bool,
     visitor: &mut Visitor<'_>,
-) -> Result<Found<(Arc<dyn DiskFile>, Extent, u64)>> {
+) -> Result<Found<ReadFile>> {
     let path = Journal::path(database, identity.generation);
     let Some(file) = open_existing(&path, place, to_write)? else {
         return Ok(Found::Missing);
@@ -333,7 +340,11 @@ fn read(
         Owner::Known(found) if found == identity => {
             let extent = reader.replay(identity, visitor)?;
             let length = reader.length();
-            Ok(Found::Sought((file, extent, length)))
+            Ok(Found::Sought(ReadFile {
+                file,
+                extent,
+                length,
+            }))
         }
         Owner::Known(found) => Ok(Found::Other(found)),
         Owner::Unknown => {

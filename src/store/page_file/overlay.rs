@@ -4,6 +4,7 @@
 //! file can be read that nobody may write, and one that a crash left as it stands.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -112,18 +113,19 @@ impl StorageBackend for Overlay {
         let mut rest = data;
         for (page, place, count) in parts(offset, data.len()) {
             let (part, others) = rest.split_at(count);
-            if !over.pages.contains_key(&page) {
-                let mut bytes = Box::new([0; PAGE_BYTES]);
-                let begins = page * PAGE;
-                let left = under_bytes.saturating_sub(begins).min(PAGE) as usize;
-                if count < PAGE_BYTES {
-                    self.under.read(begins, &mut bytes[..left])?;
+            let bytes = match over.pages.entry(page) {
+                Entry::Occupied(bytes) => bytes.into_mut(),
+                Entry::Vacant(none) => {
+                    let mut bytes = Box::new([0; PAGE_BYTES]);
+                    let begins = page * PAGE;
+                    let left = under_bytes.saturating_sub(begins).min(PAGE) as usize;
+                    if count < PAGE_BYTES {
+                        self.under.read(begins, &mut bytes[..left])?;
+                    }
+                    none.insert(bytes)
                 }
-                over.pages.insert(page, bytes);
-            }
-            if let Some(bytes) = over.pages.get_mut(&page) {
-                bytes[place..place + count].copy_from_slice(part);
-            }
+            };
+            bytes[place..place + count].copy_from_slice(part);
             rest = others;
         }
         Ok(())

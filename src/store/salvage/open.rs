@@ -31,7 +31,7 @@ pub(super) enum Content {
     /// In tables.
     Tables(Opened),
     /// In pages that no table is known to have.
-    Pages(Loose),
+    Pages(Box<Loose>),
 }
 
 /// The file as the storage engine has opened it.
@@ -70,7 +70,8 @@ impl Damaged {
             Err(error @ Error::FormatVersion { .. }) => return Err(error),
             Err(error) => {
                 damage.push(format!("the file cannot be opened: {}", said(&error)));
-                Content::Pages(pages::collect(PageFile::over_damaged(file), &place)?)
+                let pages = PageFile::over_damaged(file);
+                Content::Pages(Box::new(pages::collect(pages, &place)?))
             }
         };
         let mut damaged = Self {
