@@ -151,13 +151,13 @@ fn write_the_files() {
     let document = |document: Document| {
         let number = document.id.0;
         let text = texts[number as usize % texts.len()];
-        let text = (number % 3 == 0).then(|| format!("{text} {number}"));
+        let text = number.is_multiple_of(3).then(|| format!("{text} {number}"));
         let made = text
             .as_ref()
             .map(|text| database.fingerprint(text).unwrap());
         Document {
             fingerprint: made.map_or(document.fingerprint, |made| made.fingerprint),
-            reliable: made.map_or(number % 11 != 0, |made| made.reliable),
+            reliable: made.map_or(!number.is_multiple_of(11), |made| made.reliable),
             arrival: Some(Timestamp(1_700_000_000_000 + number)),
             text,
             ..document
