@@ -203,13 +203,14 @@ impl Builder {
     /// Writes what can be read of the damaged database at `damaged` to a new one at `target`, which
     /// appears under its name when it is whole and durable. Nothing is written to the damaged file.
     ///
-    /// Most things are in a file twice, so single damaged pages often lose nothing. Where the file
-    /// cannot even be opened, its pages are looked at one by one; then documents that were changed
+    /// Most things are in a file twice, so single damaged pages often lose nothing. Where the storage
+    /// engine cannot even open the file, be it for one page of its own, all pages are looked at one by one; then documents that were changed
     /// or removed shortly before may come back. What the file keeps is read from it; where that
     /// too is lost, this builder says it, and must name the recipe.
     ///
     /// `observer` is told now and then how many documents are read; if it breaks, nothing is
-    /// written. Sorting stays within `memory_bytes`, at least 16 MiB, and about as much again.
+    /// written. Sorting stays within twice `memory_bytes`, at least 16 MiB each; what does not fit goes
+    /// to temporary files in the folder of the new database.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Locked`], [`Error::FormatVersion`], those of
@@ -251,7 +252,7 @@ impl Builder {
         observer: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Salvage> {
         let place = self.place(damaged);
-        let found = Damaged::open(&place)?;
+        let found = Damaged::open(&place, target.as_ref(), memory_bytes)?;
         let header = match (&found.header, &self.recipe) {
             (Some(header), _) => header.clone(),
             (None, Some(_)) => self.header()?,

@@ -190,23 +190,29 @@ fn effect(path: &Path, model: &Model, seed: u64) -> Result<Effect, String> {
     });
     match read? {
         Ok(()) => Ok(Effect::Right),
-        Err(
-            Error::Corrupt { .. }
-            | Error::NotADatabase { .. }
-            | Error::FormatVersion { .. }
-            | Error::JournalMissing { .. },
-        ) => Ok(Effect::Refused),
+        Err(error) if tells_of_damage(&error) => Ok(Effect::Refused),
         Err(error) => Err(format!("{error:?}")),
     }
+}
+
+fn tells_of_damage(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Corrupt { .. }
+            | Error::NotADatabase { .. }
+            | Error::FormatVersion { .. }
+            | Error::JournalMissing { .. }
+    )
 }
 
 /// Whether opening for writing or `check` tells of damage.
 fn is_found_by_check(path: &Path) -> Result<bool, String> {
     caught(|| match builder().open(path) {
-        Ok(mut database) => database
-            .check(|_, _| {})
-            .map_or(true, |damage| !damage.is_empty()),
-        Err(_) => true,
+        Ok(mut database) => match database.check(|_, _| {}) {
+            Ok(damage) => !damage.is_empty(),
+            Err(error) => tells_of_damage(&error),
+        },
+        Err(error) => tells_of_damage(&error),
     })
 }
 

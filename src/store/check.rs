@@ -41,7 +41,7 @@ pub(crate) fn check(store: &mut Store, mut observer: impl FnMut(u64, u64)) -> Re
     store.runs.clear();
     if !store.read()?.is_merged() {
         // To merge is to write, and damage ends that. What can be read, is read before.
-        let damage = walk(store, &mut observer)?;
+        let damage = walk(store, told(&mut observer))?;
         if !damage.is_empty() || store.is_read_only() {
             return Ok(damage);
         }
@@ -50,16 +50,27 @@ pub(crate) fn check(store: &mut Store, mut observer: impl FnMut(u64, u64)) -> Re
     if noted(store.close(), &mut damage)?.is_none() {
         return Ok(damage);
     }
-    damage.extend(walk(store, &mut observer)?);
+    damage.extend(walk(store, told(&mut observer))?);
     if damage.is_empty() {
         engine_check(store, &mut damage)?;
     }
     Ok(damage)
 }
 
-/// Walks all tables. Where not everything is merged into them, nothing is said of whether they hold
+/// An observer that never ends a walk.
+fn told(observer: &mut impl FnMut(u64, u64)) -> impl FnMut(u64, u64) -> Result<()> {
+    |done, total| {
+        observer(done, total);
+        Ok(())
+    }
+}
+
+/// Walks all tables, for as long as the observer lets it. Where not everything is merged into them, nothing is said of whether they hold
 /// the same.
-pub(crate) fn walk(store: &Store, observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
+pub(crate) fn walk(
+    store: &Store,
+    observer: impl FnMut(u64, u64) -> Result<()>,
+) -> Result<Vec<String>> {
     let mut damage = Vec::new();
     let view = store.place.guarded(|| store.read());
     let Some(view) = noted(view, &mut damage)? else {
@@ -199,7 +210,7 @@ struct Walk<O> {
     total: u64,
 }
 
-impl<O: FnMut(u64, u64)> Walk<O> {
+impl<O: FnMut(u64, u64) -> Result<()>> Walk<O> {
     /// Walks all packed tables, then compares what they hold.
     fn tables(&mut self, view: &ReadView) -> Result<()> {
         let tables = &view.tables;
@@ -306,7 +317,7 @@ impl<O: FnMut(u64, u64)> Walk<O> {
                 Part::Read(entries) => {
                     for entry in entries {
                         each(entry)?;
-                        self.step();
+                        self.step()?;
                     }
                 }
                 Part::Gap(gap) => {
@@ -330,10 +341,11 @@ impl<O: FnMut(u64, u64)> Walk<O> {
         ));
     }
 
-    fn step(&mut self) {
+    fn step(&mut self) -> Result<()> {
         self.done += 1;
-        if self.done.is_multiple_of(ENTRIES_PER_REPORT) || self.done == self.total {
-            (self.observer)(self.done.min(self.total), self.total);
+        match self.done.is_multiple_of(ENTRIES_PER_REPORT) || self.done == self.total {
+            true => (self.observer)(self.done.min(self.total), self.total),
+            false => Ok(()),
         }
     }
 

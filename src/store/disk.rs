@@ -1,6 +1,7 @@
 //! Where the files of a database are: the file system, or what stands in for it.
 //!
-//! Everything a database needs of a file system goes through [`Disk`] and [`DiskFile`]. A program
+//! What a database needs of a file system goes through [`Disk`] and [`DiskFile`], but for the unnamed
+//! temporary files of large sorts. A program
 //! has no need of them: [`SystemDisk`] is what databases are on unless
 //! [`Builder::disk`](crate::Builder::disk) says otherwise. They are public so that a test can put
 //! a database on a disk that fails, fills up or loses power, as the tests of this library do.
@@ -95,10 +96,7 @@ pub trait DiskFile: Debug + Send + Sync {
     /// Makes durable what was written, and the length.
     fn sync(&self) -> io::Result<()>;
 
-    /// Locks the file against all other handles, or against those that want it alone; whether
-    /// that could be done at once. A lock that the handle has is exchanged for the new one.
+    /// Locks the file, for as long as it is open, against all other handles, or against those that
+    /// want it alone; whether that could be done at once. Asked once.
     fn try_lock(&self, alone: bool) -> io::Result<bool>;
-
-    /// Gives the lock back.
-    fn unlock(&self) -> io::Result<()>;
 }

@@ -43,7 +43,8 @@ thread_local! {
 /// A read of the file failed. The storage engine refuses everything after a read that fails, so
 /// where nothing but reading is under way it is not told: see [`Place::reading_only`].
 pub(super) fn raised(error: io::Error) -> io::Error {
-    if UNWINDS.get() {
+    // A program that aborts where it would unwind must hear of it the other way.
+    if cfg!(panic = "unwind") && UNWINDS.get() {
         resume_unwind(Box::new(FailedRead(error)));
     }
     error

@@ -12,7 +12,7 @@
 //!
 //! What the bytes mean is in [`frame`] and [`payload`]. Nobody but the one who has the database
 //! open for writing touches the files, and readers are kept out meanwhile by the lock of the
-//! engine. About the disk this assumes what the engine does: that what is written leaves the
+//! database file. About the disk this assumes what the engine does: that what is written leaves the
 //! bytes beside it alone, even if power fails.
 
 mod file;
@@ -293,7 +293,8 @@ impl Journal {
         // Whoever opens the database after a failed sync would read the record out of memory and
         // take it for durable, although no sync will write it any more. If this fails too, there
         // is nothing left to do.
-        let _ = self.file.write_at(self.end, &[0; HEADER_BYTES]);
+        let end = RecordHeader::end(self.records);
+        let _ = self.file.write_at(self.end, &end.encode(self.identity));
     }
 
     /// Makes the file long enough. A disk that is full is noticed here, where it does no harm.
@@ -301,6 +302,8 @@ impl Journal {
         if end > self.length {
             let more = self.length.clamp(LEAST_GROWTH_BYTES, MOST_GROWTH_BYTES);
             write_zeros(&*self.file, self.length, end + more)?;
+            // Else a file that was cut could not be told from one that did not grow in time.
+            self.file.sync()?;
             self.length = end + more;
         }
         Ok(())

@@ -158,10 +158,17 @@ impl Store {
                     let path = place.path().to_path_buf();
                     return Err(Error::Locked { path });
                 }
+                // It may have lost its name while somebody else had it locked.
+                if identity(place)? != before {
+                    return Ok(None);
+                }
                 let handle = open(PageFile::open(file, place)?, &builder)?;
-                Self::with_handle(handle, RunCache::new(run_bytes as u64), place.clone())
+                let runs = RunCache::new(run_bytes as u64);
+                Self::with_handle(handle, runs, place.clone()).map(Some)
             })?;
-            if identity(place)? == before {
+            if let Some(store) = store
+                && identity(place)? == before
+            {
                 return Ok(store);
             }
         }

@@ -87,7 +87,7 @@ impl Damaged {
             Content::Tables(found) => {
                 opened = found;
                 tables = SalvageTables::open(&opened, keeps, &place, &mut damage);
-                tables.streams(memory_bytes as usize)?
+                tables.streams(target.path(), memory_bytes)?
             }
             Content::Pages(loose) => loose.streams(keeps.arrivals)?,
         };

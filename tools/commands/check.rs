@@ -86,7 +86,7 @@ impl Check {
     fn check(&self, builder: Builder) -> Result<u64, Unsound> {
         let mut database = match builder.clone().open(&self.database) {
             // Damaged or where nobody can write: it can be read as far as it can be read.
-            Err(refused @ (Error::Corrupt { .. } | Error::Io { .. })) => {
+            Err(refused @ (Error::Corrupt { .. } | Error::Io { .. } | Error::Storage { .. })) => {
                 let opened = builder.open_read_only(&self.database);
                 opened.map_err(|_| refused)?
             }

@@ -148,10 +148,6 @@ impl DiskFile for SystemFile {
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
-
-    fn unlock(&self) -> io::Result<()> {
-        self.0.unlock()
-    }
 }
 
 fn info_of(metadata: &Metadata) -> FileInfo {

@@ -115,7 +115,7 @@ impl<'f> Reader<'f> {
                 "has lost record {number}, which is before record {later}"
             )));
         }
-        if self.length < LEAST_BYTES {
+        if self.length < LEAST_BYTES.max(extent.end + HEADER_BYTES as u64) {
             return Err(self.corrupt("was cut"));
         }
         Ok(extent)
@@ -156,8 +156,9 @@ impl<'f> Reader<'f> {
         start: u64,
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
+        // A file is made long enough, and that is durable, before a record is written.
         if header.payload_end(start) > self.length {
-            return Ok(false);
+            return Err(self.corrupt("was cut"));
         }
         // It fits into the file, so a length is not allocated only because it was read.
         payload.resize(header.payload_bytes as usize, 0);

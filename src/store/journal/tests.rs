@@ -219,6 +219,24 @@ fn a_record_that_was_never_finished_leaves_the_others() {
 }
 
 #[test]
+fn a_file_that_was_cut_anywhere_is_refused() {
+    let folder = Folder::new();
+    let batches = batches_of(&[300_000; 7]);
+    let used = folder.journal_of(&batches).bytes();
+    let bytes = std::fs::read(folder.file()).unwrap();
+    assert!(used > file::LEAST_BYTES);
+    for cut in (0..used as usize).step_by(9_973) {
+        std::fs::write(folder.file(), &bytes[..cut]).unwrap();
+        let read = folder.replay(generation(1));
+        let is_missing = matches!(&read, Ok((Found::Missing, _)));
+        assert!(
+            is_corrupt(&read) || (cut < 32 && is_missing),
+            "{cut}: {read:?}"
+        );
+    }
+}
+
+#[test]
 fn a_flipped_byte_never_gives_other_batches() {
     let folder = Folder::new();
     let batches = batches_of(&[10, 0, 100]);
@@ -445,6 +463,7 @@ fn a_record_that_failed_is_not_read_after_reopening() {
     let end = journal.file.write_at(journal.end, &[0; HEADER_BYTES]);
     end.unwrap();
     journal.end = FIRST_RECORD + 128;
+    journal.records = 1;
     journal.give_up();
     assert_eq!(folder.batches().unwrap(), batches[..1]);
 }

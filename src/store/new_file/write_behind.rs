@@ -185,14 +185,6 @@ impl StorageBackend for WriteBehind {
         self.pages.try_lock_range(start, end)
     }
 
-    fn try_lock_shared_range(
-        &self,
-        start: Bound<u64>,
-        end: Bound<u64>,
-    ) -> Result<bool, BackendError> {
-        self.pages.try_lock_shared_range(start, end)
-    }
-
     fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
         self.pages.unlock_range(start, end)
     }
@@ -241,10 +233,6 @@ mod tests {
 
         fn try_lock(&self, _alone: bool) -> io::Result<bool> {
             Ok(true)
-        }
-
-        fn unlock(&self) -> io::Result<()> {
-            Ok(())
         }
     }
 

@@ -104,18 +104,21 @@ impl Online {
 /// begun before the file is marked, but nothing is written to it before that: so it is the file
 /// that is not what it was.
 fn refuse_if_in_use(file: &Path, next: Identity, place: &Place) -> Result<()> {
-    let mut refuse = |_, _| {
+    let mut holds_commits = false;
+    let mut note = |_, _| {
+        holds_commits = true;
+        Ok(())
+    };
+    // What is no journal, or another's, is in nobody's way before there is something to write.
+    let _ = Journal::read(file, next, place, &mut note);
+    if holds_commits {
         let path = Journal::path(file, next.generation);
-        Err(place.corrupt(format!(
+        return Err(place.corrupt(format!(
             "it says that it was closed, but its journal {} holds commits",
             path.display()
-        )))
-    };
-    match Journal::read(file, next, place, &mut refuse) {
-        Err(damage @ Error::Corrupt { .. }) => Err(damage),
-        // What is no journal, or another's, is in nobody's way before there is something to write.
-        _ => Ok(()),
+        )));
     }
+    Ok(())
 }
 
 /// What a journal holds.

@@ -92,16 +92,18 @@ where
         self.from = after(fence);
         self.ahead = self.from.map(|from| self.read(from));
         // What it is cannot be told from the next chunk if that cannot be read.
-        let upper = match &self.ahead {
-            Some(Ok(Some((fence, _)))) => Some(*fence),
-            _ => None,
+        let (upper, is_known) = match &self.ahead {
+            Some(Ok(Some((fence, _)))) => (Some(*fence), true),
+            Some(Err(_)) => (None, false),
+            Some(Ok(None)) | None => (None, true),
         };
         let proved = self.packed.proved(fence, &bytes, upper, &mut self.last);
         Ok(Some(match read_or_why(proved)? {
             Ok(entries) => Part::Read(entries),
             Err(why) => Part::Gap(Gap {
                 from: fence,
-                to: upper,
+                // Another gap follows.
+                to: if is_known { upper } else { self.from },
                 why,
             }),
         }))
@@ -127,11 +129,15 @@ where
     fn gap(&mut self, from: E, why: String) -> Result<Part<E, Vec<E>>> {
         let end = end_of_gap(from, |key| self.packed.can_read(key));
         let next = match end {
-            Some(end) => self.read(end)?,
-            None => None,
+            Some(end) => self.read(end),
+            None => Ok(None),
         };
-        let to = next.as_ref().map(|(fence, _)| *fence);
-        (self.from, self.ahead) = (to, Some(Ok(next)));
+        let to = match &next {
+            Ok(next) => next.as_ref().map(|(fence, _)| *fence),
+            // A disk that reads now and then.
+            Err(_) => end,
+        };
+        (self.from, self.ahead) = (to, Some(next));
         // What the last chunk holds lies in front of the gap.
         let from = self
             .last

@@ -59,12 +59,15 @@ impl Checksums {
     pub(super) fn note(&self, number: u64, page: &[u8]) -> io::Result<()> {
         let sum = sum_of(number, page);
         let (group, place) = place_of(number);
-        let mut groups = self.change();
-        let group = match slot(&mut groups, group) {
-            Some(group) => group,
-            nothing => nothing.insert(self.read_group(group)?),
-        };
-        group.set(place, sum);
+        if let Some(Some(group)) = self.change().get_mut(group) {
+            group.set(place, sum);
+            return Ok(());
+        }
+        // Nobody waits for this.
+        let read = self.read_group(group)?;
+        slot(&mut self.change(), group)
+            .get_or_insert(read)
+            .set(place, sum);
         Ok(())
     }
 
@@ -86,17 +89,23 @@ impl Checksums {
 
     /// Writes what has changed, as a commit is made durable.
     pub(super) fn write(&self) -> io::Result<()> {
-        let mut groups = self.change();
-        for (number, group) in groups.iter_mut().enumerate() {
-            let Some(group) = group else { continue };
-            let Some((from, to)) = group.changed.take() else {
+        let count = self.read().len();
+        for number in 0..count {
+            let changed = self.change().get_mut(number).and_then(|group| {
+                let group = group.as_mut()?;
+                let (from, to) = group.changed.take()?;
+                let from = from / SECTOR_BYTES * SECTOR_BYTES;
+                let to = to.next_multiple_of(SECTOR_BYTES);
+                Some((from, to, group.sums.get(from..to)?.to_vec()))
+            });
+            let Some((from, to, bytes)) = changed else {
                 continue;
             };
-            let from = from / SECTOR_BYTES * SECTOR_BYTES;
-            let to = to.next_multiple_of(SECTOR_BYTES);
             let place = of_group(number as u64) + from as u64;
-            if let Err(error) = self.file.write_at(place, &group.sums[from..to]) {
-                group.changed = Some((from, to));
+            if let Err(error) = self.file.write_at(place, &bytes) {
+                if let Some(Some(group)) = self.change().get_mut(number) {
+                    group.change(from, to);
+                }
                 return Err(error);
             }
         }

@@ -38,9 +38,11 @@ pub(super) fn prove(page: &[u8], place: &Place) -> Result<()> {
     };
     let (Some(version), Some(crc), true) = (word(VERSION), word(CRC), page.starts_with(MAGIC))
     else {
+        let is_engine = page.starts_with(b"redb");
+        let why = "it is a plain file of redb: another program's, or of simdb before version 4";
         return Err(Error::NotADatabase {
             path: path(),
-            source: None,
+            source: is_engine.then(|| why.into()),
         });
     };
     if checksum_on(0, &page[..CRC.start]) != crc {

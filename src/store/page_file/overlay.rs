@@ -131,13 +131,8 @@ impl StorageBackend for Overlay {
         Ok(())
     }
 
-    fn close(&self) -> io::Result<()> {
-        self.under.file.unlock()
-    }
-
-    /// Others may read as well.
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.under.try_lock_shared_range(start, end)
+        self.under.try_lock_range(start, end)
     }
 
     fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {

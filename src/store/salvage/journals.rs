@@ -42,6 +42,8 @@ impl Damaged {
             };
             match Journal::read(&file, sought, &self.place, &mut take) {
                 Ok(Found::Sought(())) => {}
+                // There need not be a second one.
+                Ok(Found::Missing | Found::Other(_)) if Some(generation) != self.first_open() => {}
                 Ok(Found::Missing | Found::Other(_)) => {
                     let path = Journal::path(&file, generation);
                     self.damage
@@ -69,12 +71,20 @@ impl Damaged {
         }
         if let Some(mark) = self.mark {
             found.retain(|generation| *generation > mark.merged_generation);
-            if mark.open && !found.contains(&(mark.merged_generation + 1)) {
-                found.push(mark.merged_generation + 1);
-            }
+        }
+        // Also where what is in the file does not say that it is one of them.
+        if let Some(first) = self.first_open() {
+            found.extend([first, first + 1]);
         }
         found.sort_unstable();
+        found.dedup();
         found
+    }
+
+    /// The first generation that is not merged, if the file says that there is one.
+    fn first_open(&self) -> Option<u64> {
+        let mark = self.mark.filter(|mark| mark.open)?;
+        Some(mark.merged_generation + 1)
     }
 }
 

@@ -1,5 +1,7 @@
 //! A damaged file, opened as far as that goes.
 
+use std::path::Path;
+
 use redb::{ReadableDatabase, TableDefinition};
 
 use super::pages::{self, Loose};
@@ -45,7 +47,9 @@ impl Damaged {
     ///
     /// # Errors
     /// Where nothing can be read at all: no such file, locked, not a file.
-    pub(crate) fn open(place: &Place) -> Result<Self> {
+    ///
+    /// Sorts what is found in so much memory, and in temporary files in the folder of `target`.
+    pub(crate) fn open(place: &Place, target: &Path, memory_bytes: u64) -> Result<Self> {
         let place = place.only_read();
         let file = place.disk().open(place.path(), false);
         let file = file.map_err(|source| match source.kind() {
@@ -71,7 +75,12 @@ impl Damaged {
             Err(error) => {
                 damage.push(format!("the file cannot be opened: {}", said(&error)));
                 let pages = PageFile::over_damaged(file);
-                Content::Pages(Box::new(pages::collect(pages, &place)?))
+                Content::Pages(Box::new(pages::collect(
+                    pages,
+                    &place,
+                    target,
+                    memory_bytes,
+                )?))
             }
         };
         let mut damaged = Self {

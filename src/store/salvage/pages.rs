@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 use super::streams::{InStep, Streams, first_of_each};
 use crate::error::Result;
@@ -21,8 +22,6 @@ use crate::store::page_file::PageFile;
 use crate::store::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, TIMES, UNRELIABLE};
 use crate::store::sort::{Sorter, Workplace};
 
-/// Memory for each kind of what is found.
-const SORTER_BYTES: usize = 64 << 20;
 const LEAF: u8 = 1;
 /// The longest text, compressed or not, is in a page of at most this size.
 const MOST_PAGE_BYTES: usize = 512 << 20;
@@ -44,13 +43,19 @@ pub(super) struct Loose {
 }
 
 /// Looks at every page.
-pub(super) fn collect(file: PageFile, place: &Place) -> Result<Loose> {
-    let workplace = Workplace::new(folder_of(place.path()));
+pub(super) fn collect(
+    file: PageFile,
+    place: &Place,
+    target: &Path,
+    memory_bytes: u64,
+) -> Result<Loose> {
+    let workplace = Workplace::new(folder_of(target));
+    let sorter_bytes = (memory_bytes / 4) as usize;
     let mut loose = Loose {
-        fingerprints: Sorter::new(SORTER_BYTES, &workplace),
-        unreliable: Sorter::new(SORTER_BYTES, &workplace),
-        times: Sorter::new(SORTER_BYTES, &workplace),
-        texts: Sorter::new(SORTER_BYTES, &workplace),
+        fingerprints: Sorter::new(sorter_bytes, &workplace),
+        unreliable: Sorter::new(sorter_bytes, &workplace),
+        times: Sorter::new(sorter_bytes, &workplace),
+        texts: Sorter::new(sorter_bytes, &workplace),
         meta: BTreeMap::new(),
         file,
     };

@@ -1,5 +1,7 @@
 //! A damaged file whose tables can be opened: what each says, with gaps.
 
+use std::path::Path;
+
 use super::open::{Opened, Table};
 use super::streams::{InStep, Parts, Said, Streams, first_of_each};
 use crate::error::Result;
@@ -63,10 +65,10 @@ impl SalvageTables {
 
     /// What the tables say, in the order of ids. What the twin of a table has to say where that has
     /// gaps is sorted first, in so much memory.
-    pub(super) fn streams(&self, memory_bytes: usize) -> Result<Streams<'_>> {
-        let workplace = Workplace::new(folder_of(self.place.path()));
+    pub(super) fn streams(&self, target: &Path, memory_bytes: u64) -> Result<Streams<'_>> {
+        let workplace = Workplace::new(folder_of(target));
         let twin = |table, twin| {
-            let sorter = Sorter::new(memory_bytes / 2, &workplace);
+            let sorter = Sorter::new(memory_bytes as usize / 2, &workplace);
             in_gaps(table, twin, sorter)
         };
         let fingerprints = twin(self.fingerprints.as_ref(), self.block0.as_ref())?;
