@@ -156,7 +156,11 @@ impl StorageBackend for PageFile {
                 self.checksums.note(number, page)?;
             }
         }
-        let mut rest = data;
+        let header = match offset {
+            0 => engine_header::without_given_up(data),
+            _ => None,
+        };
+        let mut rest = header.as_ref().map_or(data, |header| header.as_slice());
         for (place, count) in pieces(offset, rest.len()) {
             let (piece, others) = rest.split_at(count);
             self.file.write_at(place, piece)?;

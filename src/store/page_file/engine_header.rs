@@ -12,7 +12,9 @@
 //!
 //! What is fixed must be what it is. Of a file that was closed, the slot that counts must be sound
 //! and be that of the later commit. In a file that was not, the engine may have been cut short
-//! between writing one slot and making it count, and decides by itself.
+//! between writing one slot and making it count, and decides by itself. If it then takes the earlier
+//! commit and closes the file without another, it leaves the later slot as it was. That would pass
+//! for a header that points to an outdated commit, so such a slot is spoiled as it is written.
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -54,21 +56,45 @@ pub(super) fn prove(header: &[u8; BYTES], engine_bytes: u64) -> Result<(), &'sta
         return Err("its length is not what its header says: it was cut, or something was added");
     }
     let counts = usize::from(flags & SECOND_COUNTS != 0);
-    let slots = SLOTS.map(|at| &header[at..at + SLOT_BYTES]);
-    let number = |slot: &[u8]| {
-        let bytes: [u8; 8] = std::array::from_fn(|place| slot[COMMIT_NUMBER + place]);
-        u64::from_le_bytes(bytes)
-    };
-    let is_sound = |slot: &[u8]| {
-        let (summed, sum) = slot.split_at(SLOT_SUM);
-        xxh3_128(summed).to_le_bytes() == *sum
-    };
-    let (last, other) = (slots[counts], slots[1 - counts]);
-    if !is_sound(last) {
+    if !is_sound(slot(header, counts)) {
         return Err("the header of the storage engine does not fit its checksum");
     }
-    if is_sound(other) && number(other) > number(last) {
+    if is_later(header, 1 - counts) {
         return Err("the header of the storage engine points to an outdated commit");
     }
     Ok(())
+}
+
+/// What is to be written in the place of a header, if that is not the header itself: of a file that
+/// is closed, a slot that does not count and is of a later commit is that of one that was given up.
+pub(super) fn without_given_up(header: &[u8]) -> Option<[u8; BYTES]> {
+    let mut header: [u8; BYTES] = header.try_into().ok()?;
+    let flags = header[FLAGS];
+    let other = usize::from(flags & SECOND_COUNTS == 0);
+    if flags & IS_OPEN != 0 || !is_later(&header, other) {
+        return None;
+    }
+    for byte in &mut header[SLOTS[other] + SLOT_SUM..SLOTS[other] + SLOT_BYTES] {
+        *byte = !*byte;
+    }
+    Some(header)
+}
+
+fn slot(header: &[u8; BYTES], number: usize) -> &[u8] {
+    &header[SLOTS[number]..SLOTS[number] + SLOT_BYTES]
+}
+
+fn is_sound(slot: &[u8]) -> bool {
+    let (summed, sum) = slot.split_at(SLOT_SUM);
+    xxh3_128(summed).to_le_bytes() == *sum
+}
+
+/// Whether a slot is sound, and of a later commit than the other one.
+fn is_later(header: &[u8; BYTES], number: usize) -> bool {
+    let commit = |slot: &[u8]| {
+        let bytes: [u8; 8] = std::array::from_fn(|place| slot[COMMIT_NUMBER + place]);
+        u64::from_le_bytes(bytes)
+    };
+    let (this, other) = (slot(header, number), slot(header, 1 - number));
+    is_sound(this) && commit(this) > commit(other)
 }
