@@ -14,6 +14,11 @@
 //! does no harm: the engine never writes over a page that the last durable commit needs, and what
 //! a commit wrote is all there when it is durable. Only its first page is written in place; that
 //! has no checksum here, and [`engine_header`] proves it by what it must say.
+//!
+//! Some commits the engine makes in one step, header and pages together (as it checks a file, and
+//! the first after that), and looks after a crash whether all pages are there. It would find pages
+//! that do not fit their checksums, which is an error here. So such a header is held back until the
+//! pages that it names are durable.
 
 mod checksums;
 mod engine_header;
@@ -23,7 +28,7 @@ mod places;
 
 use std::io;
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::{BackendError, StorageBackend};
 
@@ -40,6 +45,8 @@ use places::{PAGE, engine_bytes, file_bytes, pieces};
 pub(crate) struct PageFile {
     file: Arc<dyn DiskFile>,
     checksums: Arc<Checksums>,
+    /// A header that is to be written when all that was written before is durable.
+    held_back: Arc<Mutex<Option<[u8; engine_header::BYTES]>>>,
 }
 
 impl PageFile {
@@ -92,13 +99,25 @@ impl PageFile {
         Self {
             checksums: Arc::new(Checksums::of(Arc::clone(&file))),
             file,
+            held_back: Arc::default(),
         }
     }
 
     /// Makes durable everything that was written.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.checksums.write()?;
-        self.file.sync()
+        self.file.sync()?;
+        if let Some(header) = self.held_back().take() {
+            self.write_pieces(0, &header)?;
+            self.file.sync()?;
+        }
+        Ok(())
+    }
+
+    fn held_back(&self) -> MutexGuard<'_, Option<[u8; engine_header::BYTES]>> {
+        self.held_back
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read_pieces(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
@@ -109,6 +128,28 @@ impl PageFile {
             rest = others;
         }
         Ok(())
+    }
+
+    fn write_pieces(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut rest = data;
+        for (place, count) in pieces(offset, rest.len()) {
+            let (piece, others) = rest.split_at(count);
+            self.file.write_at(place, piece)?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    /// Writes the header, or holds it back.
+    fn write_header(&self, header: &[u8; engine_header::BYTES]) -> io::Result<()> {
+        let header = engine_header::without_given_up(header);
+        let mut held_back = self.held_back();
+        if engine_header::is_of_one_step(&header) {
+            *held_back = Some(header);
+            return Ok(());
+        }
+        *held_back = None;
+        self.write_pieces(0, &header)
     }
 
     fn read_proved(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
@@ -138,7 +179,14 @@ impl StorageBackend for PageFile {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.read_proved(offset, out).map_err(raised)
+        self.read_proved(offset, out).map_err(raised)?;
+        if offset == 0
+            && let Some(header) = *self.held_back()
+        {
+            let count = out.len().min(header.len());
+            out[..count].copy_from_slice(&header[..count]);
+        }
+        Ok(())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -156,17 +204,10 @@ impl StorageBackend for PageFile {
                 self.checksums.note(number, page)?;
             }
         }
-        let header = match offset {
-            0 => engine_header::without_given_up(data),
-            _ => None,
-        };
-        let mut rest = header.as_ref().map_or(data, |header| header.as_slice());
-        for (place, count) in pieces(offset, rest.len()) {
-            let (piece, others) = rest.split_at(count);
-            self.file.write_at(place, piece)?;
-            rest = others;
+        match <&[u8; engine_header::BYTES]>::try_from(data) {
+            Ok(header) if offset == 0 => self.write_header(header),
+            _ => self.write_pieces(offset, data),
         }
-        Ok(())
     }
 
     fn close(&self) -> io::Result<()> {

@@ -27,7 +27,8 @@ const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
 const FLAGS: usize = 9;
 const SECOND_COUNTS: u8 = 1;
 const IS_OPEN: u8 = 2;
-const KNOWN_FLAGS: u8 = 7;
+const IN_TWO_STEPS: u8 = 4;
+const KNOWN_FLAGS: u8 = SECOND_COUNTS | IS_OPEN | IN_TWO_STEPS;
 const REGION_PAGES: u32 = 1 << 20;
 const SLOTS: [usize; 2] = [64, 192];
 const SLOT_BYTES: usize = 128;
@@ -65,19 +66,24 @@ pub(super) fn prove(header: &[u8; BYTES], engine_bytes: u64) -> Result<(), &'sta
     Ok(())
 }
 
-/// What is to be written in the place of a header, if that is not the header itself: of a file that
-/// is closed, a slot that does not count and is of a later commit is that of one that was given up.
-pub(super) fn without_given_up(header: &[u8]) -> Option<[u8; BYTES]> {
-    let mut header: [u8; BYTES] = header.try_into().ok()?;
+/// Whether the engine, if it is cut short after this header was written, may take a commit whose
+/// pages were written with it.
+pub(super) fn is_of_one_step(header: &[u8; BYTES]) -> bool {
+    header[FLAGS] & IN_TWO_STEPS == 0
+}
+
+/// The header as it is to be written: of a file that is closed, a slot that does not count and is of
+/// a later commit is that of one that was given up.
+pub(super) fn without_given_up(header: &[u8; BYTES]) -> [u8; BYTES] {
+    let mut header = *header;
     let flags = header[FLAGS];
     let other = usize::from(flags & SECOND_COUNTS == 0);
-    if flags & IS_OPEN != 0 || !is_later(&header, other) {
-        return None;
+    if flags & IS_OPEN == 0 && is_later(&header, other) {
+        for byte in &mut header[SLOTS[other] + SLOT_SUM..SLOTS[other] + SLOT_BYTES] {
+            *byte = !*byte;
+        }
     }
-    for byte in &mut header[SLOTS[other] + SLOT_SUM..SLOTS[other] + SLOT_BYTES] {
-        *byte = !*byte;
-    }
-    Some(header)
+    header
 }
 
 fn slot(header: &[u8; BYTES], number: usize) -> &[u8] {
