@@ -15,9 +15,9 @@ use crate::error::Result;
 use crate::minhash::Banding;
 
 /// Makes the band keys of texts. What that takes is made when it is first asked for, which takes
-/// some milliseconds, and once for all copies.
-#[derive(Clone, Default)]
-pub(crate) struct BandMaker(Arc<OnceLock<Banding>>);
+/// some milliseconds, and once in a process: it is the same for all databases.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BandMaker;
 
 impl BandMaker {
     /// A line that names every choice that decides a key.
@@ -40,14 +40,9 @@ impl BandMaker {
     }
 
     /// What makes them.
-    pub(crate) fn banding(&self) -> &Banding {
-        self.0.get_or_init(Banding::new)
-    }
-}
-
-impl std::fmt::Debug for BandMaker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BandMaker").finish_non_exhaustive()
+    pub(crate) fn banding(&self) -> &'static Banding {
+        static BANDING: OnceLock<Banding> = OnceLock::new();
+        BANDING.get_or_init(Banding::new)
     }
 }
 
