@@ -1,0 +1,396 @@
+//! How each step is taken, and what it must come to.
+
+use std::ops::ControlFlow;
+
+use simdb::{
+    BulkReport, Change, DocId, Document, Error, Fingerprint, Insertion, Outcome, Result, Ticket,
+    Timestamp,
+};
+
+use super::expected::Foreseen;
+use super::step::Step;
+use super::world::{Known, World};
+
+/// The least there can be.
+const LOAD_BYTES: u64 = 16 << 20;
+
+impl World {
+    /// Takes a step. After an error it is known what may be there.
+    pub fn take(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Create => return self.create(),
+            Step::BulkCreate => return self.bulk_create(),
+            // Of what is unknown it is then known what is there.
+            _ if !self.is_open() => self.look()?,
+            _ => {}
+        }
+        match step {
+            Step::Create | Step::BulkCreate | Step::Open => Ok(()),
+            Step::Insert => self.insert(),
+            Step::InsertUnique => self.insert_unique(),
+            Step::Upsert => self.upsert(),
+            Step::Remove => self.remove(),
+            Step::Batch => self.batch(),
+            Step::Submits => self.submits(),
+            Step::Transaction => self.transaction(true),
+            Step::DroppedTransaction => self.transaction(false),
+            Step::BulkLoad => self.bulk_load(),
+            Step::Prune => self.prune(),
+            Step::Merge => self.database().merge(),
+            Step::Close => self.close(),
+            Step::Check => self.check(),
+            Step::Vacuum => self.vacuum(),
+            Step::Backup => self.backup(),
+            Step::Snapshot => self.hold_snapshot(),
+        }
+    }
+
+    fn create(&mut self) -> Result<()> {
+        self.is_there = Known::Perhaps;
+        self.database = Some(self.builder().create(&self.path)?);
+        self.is_there = Known::Yes;
+        Ok(())
+    }
+
+    fn bulk_create(&mut self) -> Result<()> {
+        let documents = self.documents_to_load();
+        let mut tried = self.expected.clone();
+        let foreseen = foreseen_of_load(&mut tried, &documents);
+        self.is_there = Known::Perhaps;
+        // A file that is there is whole.
+        self.expected = tried;
+        let mut load = self.builder().bulk_create(&self.path, LOAD_BYTES)?;
+        for document in documents {
+            load.push(document)?;
+        }
+        let report = load.finish(|_| ControlFlow::Continue(()))?;
+        assert_eq!(report, foreseen);
+        self.is_there = Known::Yes;
+        if self.sequence.below(4) == 0 {
+            let (path, expected) = (self.path.clone(), self.expected.clone());
+            self.look_at_copy_after_a_cut(&path, &expected);
+        }
+        Ok(())
+    }
+
+    fn documents_to_load(&mut self) -> Vec<Document> {
+        let time = self.changes.beat(&mut self.sequence).arrival;
+        let count = match self.is_large {
+            true => self.sequence.below(3_000),
+            false => self.sequence.below(60),
+        };
+        let is_in_order = self.sequence.below(2) == 0;
+        // Where documents expire, their ids are not those of any that were there.
+        let first = match self.settings.retention {
+            Some(_) => 1 << 32 | self.sequence.next() >> 33 << 33,
+            None => 0,
+        };
+        let load = (0..count).map(|number| {
+            let place = match is_in_order {
+                true => number,
+                false => number ^ 5,
+            };
+            let id = first + place * (1 + count % 3);
+            let mut document = self.changes.document_of(id, &mut self.sequence);
+            document.arrival = document.arrival.and(time);
+            document
+        });
+        load.collect()
+    }
+
+    /// Makes changes, all at once, in one of the ways there are.
+    fn apply(&mut self, changes: Vec<Change>) -> Result<()> {
+        let mut tried = self.expected.clone();
+        let foreseen = tried.apply_all(&changes);
+        self.changed += changes.len() as u64;
+        let outcomes = self.database().apply(changes);
+        let outcomes = self.conclude(tried, outcomes)?;
+        assert_foreseen(&foreseen, &outcomes);
+        Ok(())
+    }
+
+    /// Where documents expire, time goes on first.
+    fn beat(&mut self) -> Result<()> {
+        match self.settings.retention {
+            Some(_) => {
+                let document = self.changes.beat(&mut self.sequence);
+                self.apply(vec![Change::Upsert(document)])
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn insert(&mut self) -> Result<()> {
+        self.beat()?;
+        let document = self.changes.document(&mut self.sequence);
+        if document.text.is_some() || document.arrival.is_some() || !document.reliable {
+            return self.apply(vec![Change::Insert(document)]);
+        }
+        let mut tried = self.expected.clone();
+        let foreseen = tried.apply(&Change::Insert(document.clone()));
+        self.changed += 1;
+        let inserted = match self.database().insert(document.id, document.fingerprint) {
+            Err(Error::DocumentExists { id, stored }) => {
+                assert_eq!(id, document.id.0);
+                let stored = Fingerprint::from_bits(stored);
+                Ok(Outcome::Exists { stored })
+            }
+            inserted => inserted.map(|()| Outcome::Inserted),
+        };
+        let outcome = self.conclude(tried, inserted)?;
+        assert_foreseen(&[foreseen], &[outcome]);
+        Ok(())
+    }
+
+    fn insert_unique(&mut self) -> Result<()> {
+        self.beat()?;
+        let document = self.changes.document(&mut self.sequence);
+        let radius = self.sequence.below(6) as u32;
+        let by_text = document.text.is_some() && self.settings.similar;
+        if by_text || document.text.is_some() || document.arrival.is_some() || !document.reliable {
+            let change = match by_text {
+                true => Change::InsertUnlessSimilar {
+                    document,
+                    likeness: simdb::Likeness::default(),
+                },
+                false => Change::InsertUnique { document, radius },
+            };
+            return self.apply(vec![change]);
+        }
+        let mut tried = self.expected.clone();
+        let (id, fingerprint) = (document.id, document.fingerprint);
+        let foreseen = tried.apply(&Change::InsertUnique { document, radius });
+        self.changed += 1;
+        let inserted = match self.database().insert_unique(id, fingerprint, radius) {
+            Err(Error::DocumentExists { stored, .. }) => Ok(Outcome::Exists {
+                stored: Fingerprint::from_bits(stored),
+            }),
+            inserted => inserted.map(|inserted| match inserted {
+                Insertion::Inserted => Outcome::Inserted,
+                Insertion::Duplicate(of) => Outcome::Duplicate(of),
+                Insertion::Similar(like) => Outcome::Similar(like),
+            }),
+        };
+        let outcome = self.conclude(tried, inserted)?;
+        assert_foreseen(&[foreseen], &[outcome]);
+        Ok(())
+    }
+
+    fn upsert(&mut self) -> Result<()> {
+        let document = self.changes.beat(&mut self.sequence);
+        self.apply(vec![Change::Upsert(Document {
+            arrival: self.settings.retention.and(document.arrival),
+            ..document
+        })])
+    }
+
+    fn remove(&mut self) -> Result<()> {
+        let some = self.expected.some_id(&mut self.sequence);
+        let id = some.unwrap_or(DocId(self.sequence.below(9)));
+        let mut tried = self.expected.clone();
+        let foreseen = tried.apply(&Change::Remove(id));
+        self.changed += 1;
+        let removed = self.database().remove(id);
+        let outcome = match self.conclude(tried, removed)? {
+            Some(stored) => Outcome::Removed { stored },
+            None => Outcome::Missing,
+        };
+        assert_foreseen(&[foreseen], &[outcome]);
+        Ok(())
+    }
+
+    fn drawn_batch(&mut self) -> Vec<Change> {
+        let most = match (self.is_large, self.sequence.below(4)) {
+            (true, 0) => 3_000,
+            (_, 1) => 100,
+            _ => 12,
+        };
+        let expected = &self.expected;
+        self.changes.batch(most, expected, &mut self.sequence)
+    }
+
+    fn batch(&mut self) -> Result<()> {
+        let mut changes = self.drawn_batch();
+        if self.is_large && changes.len() > 500 {
+            // New documents, so that a merge has something to do.
+            let first = self.sequence.next() >> 20 << 12;
+            for number in 0..changes.len() as u64 {
+                let mut document = self.changes.document_of(first + number, &mut self.sequence);
+                document.arrival = document.arrival.map(|_| Timestamp(self.changes.clock()));
+                changes.push(Change::Insert(document));
+            }
+        }
+        self.apply(changes)
+    }
+
+    /// Some batches are handed over before any is answered.
+    fn submits(&mut self) -> Result<()> {
+        let count = 2 + self.sequence.below(3);
+        let batches: Vec<_> = (0..count).map(|_| self.drawn_batch()).collect();
+        let mut tickets = Vec::new();
+        for batch in &batches {
+            self.changed += batch.len() as u64;
+            match self.database().submit(batch.clone()) {
+                Ok(ticket) => tickets.push((batch, ticket)),
+                Err(error) => {
+                    self.wait(tickets)?;
+                    return Err(error);
+                }
+            }
+        }
+        self.wait(tickets)
+    }
+
+    /// What was handed over is made in its order. What is refused changes nothing; what is committed
+    /// together is there wholly or not at all.
+    fn wait(&mut self, tickets: Vec<(&Vec<Change>, Ticket)>) -> Result<()> {
+        let (mut unknown, mut failed) = (None, Ok(()));
+        for (batch, ticket) in tickets {
+            match ticket.wait() {
+                Ok(outcomes) => {
+                    assert!(
+                        unknown.is_none(),
+                        "written after a commit of unknown outcome"
+                    );
+                    let foreseen = self.expected.apply_all(batch);
+                    assert_foreseen(&foreseen, &outcomes);
+                }
+                Err(error) => {
+                    if matches!(error, Error::CommitUnknown { .. }) {
+                        let with = unknown.get_or_insert_with(|| self.expected.clone());
+                        with.apply_all(batch);
+                    }
+                    failed = Err(error);
+                }
+            }
+        }
+        self.possible = unknown.or(self.possible.take());
+        failed
+    }
+
+    fn transaction(&mut self, is_committed: bool) -> Result<()> {
+        let count = 1 + self.sequence.below(3);
+        let batches: Vec<_> = (0..count).map(|_| self.drawn_batch()).collect();
+        let mut tried = self.expected.clone();
+        let mut transaction = self.database.as_ref().expect("it is open").begin()?;
+        for batch in batches {
+            self.changed += batch.len() as u64;
+            let foreseen = tried.apply_all(&batch);
+            assert_foreseen(&foreseen, &transaction.apply(batch)?);
+        }
+        if !is_committed {
+            return Ok(());
+        }
+        let committed = transaction.commit();
+        self.conclude(tried, committed)
+    }
+
+    fn bulk_load(&mut self) -> Result<()> {
+        let documents = self.documents_to_load();
+        let mut tried = self.expected.clone();
+        let foreseen = foreseen_of_load(&mut tried, &documents);
+        self.changed += documents.len() as u64;
+        let mut load = (self.database.as_ref().expect("it is open")).bulk_load(LOAD_BYTES)?;
+        for document in documents {
+            load.push(document)?;
+        }
+        if self.sequence.below(8) == 0 {
+            return Ok(());
+        }
+        let loaded = load.finish(|_| ControlFlow::Continue(()));
+        let report = self.conclude(tried, loaded)?;
+        assert_eq!(report, foreseen);
+        Ok(())
+    }
+
+    fn prune(&mut self) -> Result<()> {
+        if self.settings.retention.is_none() {
+            let pruned = self.database().prune(Timestamp(0));
+            return match pruned {
+                Err(Error::NoArrivals { .. }) => Ok(()),
+                pruned => pruned.map(|count| panic!("{count} pruned")),
+            };
+        }
+        let older_than = Timestamp(
+            self.expected
+                .now()
+                .saturating_sub(self.sequence.below(1_100)),
+        );
+        let mut tried = self.expected.clone();
+        let count = tried.prune(older_than);
+        self.pruned = Some(older_than);
+        let pruned = self.database().prune(older_than)?;
+        assert_eq!(pruned, count);
+        self.pruned = None;
+        self.expected = tried;
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        self.look_at_held()?;
+        self.held.clear();
+        let database = self.database.take().expect("it is open");
+        if self.sequence.below(4) == 0 {
+            drop(database);
+            return Ok(());
+        }
+        database.close()
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.look_at_held()?;
+        self.held.clear();
+        let database = self.database.as_mut().expect("it is open");
+        let damage = database.check(|_, _| {})?;
+        assert_eq!(damage, [""; 0]);
+        Ok(())
+    }
+
+    fn vacuum(&mut self) -> Result<()> {
+        self.close()?;
+        self.builder().vacuum(&self.path).map(drop)
+    }
+
+    fn backup(&mut self) -> Result<()> {
+        // Never the same name twice: what was removed may be back after power failed.
+        let name = format!("copy-{:016x}.simdb", self.sequence.next());
+        let path = self.path.with_file_name(name);
+        self.backup = Some((path.clone(), self.expected.clone()));
+        self.database().backup(&path)?;
+        let expected = self.expected.clone();
+        self.look_at_copy_after_a_cut(&path, &expected);
+        self.look_at_backup()
+    }
+
+    fn hold_snapshot(&mut self) -> Result<()> {
+        self.look_at_held()?;
+        if self.held.len() > 1 {
+            self.held.remove(0);
+        }
+        let snapshot = self.database().snapshot()?;
+        self.held.push((snapshot, self.expected.clone()));
+        Ok(())
+    }
+}
+
+fn foreseen_of_load(tried: &mut super::expected::Expected, documents: &[Document]) -> BulkReport {
+    let mut report = BulkReport::default();
+    for document in documents {
+        let change = Change::Insert(document.clone());
+        match tried.apply(&change) {
+            Foreseen::Exactly(Outcome::Inserted) => report.inserted += 1,
+            Foreseen::Exactly(Outcome::Exists { stored }) if stored == document.fingerprint => {
+                report.present += 1;
+            }
+            _ => report.conflicts += 1,
+        }
+    }
+    report
+}
+
+fn assert_foreseen(foreseen: &[Foreseen], outcomes: &[Outcome]) {
+    assert_eq!(foreseen.len(), outcomes.len());
+    for (foreseen, outcome) in foreseen.iter().zip(outcomes) {
+        assert!(foreseen.is(outcome), "{outcome:?} instead of {foreseen:?}");
+    }
+}

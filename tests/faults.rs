@@ -1,0 +1,301 @@
+//! Any operation of the disk fails, once or from then on, in any of the ways disks fail. What was
+//! acknowledged is there when the database is opened again, an error says whether what was asked for
+//! was done, and what is read meanwhile is right or an error.
+//!
+//! `SIMDB_TEST_FAULTS=all` has every operation of the whole workload fail in turn; otherwise it is
+//! some of them. `SIMDB_TEST_FAULT` repeats one: what is printed when it fails.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use common::caught;
+use disk::{Chance, Fault, Plan};
+use simdb::{Error, Retention};
+use trial::{Known, Settings, Step, World};
+
+mod common;
+#[path = "common/disk/mod.rs"]
+mod disk;
+#[path = "common/trial/mod.rs"]
+mod trial;
+
+/// Faults that are tried of each kind in each workload, unless all are asked for.
+const TRIED: u64 = 14;
+/// Steps that are taken in the same process after one has failed.
+const STEPS_AFTER: usize = 4;
+
+/// What is done, beginning with an empty disk or with a load.
+const STEPS: [Step; 29] = [
+    Step::Batch,
+    Step::Insert,
+    Step::Snapshot,
+    Step::Submits,
+    Step::Remove,
+    Step::Transaction,
+    Step::Merge,
+    Step::Upsert,
+    Step::InsertUnique,
+    Step::Batch,
+    Step::Backup,
+    Step::Prune,
+    Step::Close,
+    Step::Batch,
+    Step::Snapshot,
+    Step::BulkLoad,
+    Step::Submits,
+    Step::DroppedTransaction,
+    Step::Transaction,
+    Step::Check,
+    Step::Batch,
+    Step::Vacuum,
+    Step::Insert,
+    Step::Merge,
+    Step::Batch,
+    Step::Backup,
+    Step::BulkLoad,
+    Step::Upsert,
+    Step::Close,
+];
+
+/// The databases that the workload is done to.
+fn workloads() -> [Settings; 4] {
+    let plain = Settings {
+        cache_bytes: 1 << 20,
+        ..Settings::default()
+    };
+    [
+        plain,
+        Settings {
+            keep_texts: true,
+            ..plain
+        },
+        Settings {
+            similar: true,
+            ..plain
+        },
+        Settings {
+            keep_texts: true,
+            retention: Some(Retention {
+                window: Some(Duration::from_millis(1000)),
+                sliding: true,
+                by_clock: false,
+            }),
+            ..plain
+        },
+    ]
+}
+
+/// What becomes of the machine after a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// The process ends, and another one begins.
+    NewProcess,
+    /// Power fails.
+    Cut,
+}
+
+/// One fault in one workload.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    workload: usize,
+    at: u64,
+    fault: Fault,
+    lasts: bool,
+    then: Then,
+}
+
+#[derive(Default)]
+struct Tally {
+    cases: u64,
+    failures: u64,
+    /// What was being done when the fault came.
+    in_step: BTreeMap<Step, u64>,
+    /// The kinds of errors there were.
+    errors: BTreeMap<String, u64>,
+    /// Reads in the same process after a fault, right and refused.
+    read: u64,
+    refused: u64,
+}
+
+fn begin(workload: usize) -> World {
+    let settings = workloads()[workload];
+    World::new(settings, 77 + workload as u64)
+}
+
+fn first_step(workload: usize) -> Step {
+    match workload % 2 {
+        0 => Step::Create,
+        _ => Step::BulkCreate,
+    }
+}
+
+/// How many operations of the whole workload a fault can concern.
+fn concerned(workload: usize, fault: Fault) -> u64 {
+    let mut world = begin(workload);
+    // It never comes.
+    world.disk.plan(Plan::Fault {
+        at: u64::MAX - 1,
+        fault,
+        lasts: false,
+    });
+    for step in [first_step(workload)].into_iter().chain(STEPS) {
+        world.take(step).unwrap();
+    }
+    world.disk.concerned()
+}
+
+fn try_case(case: Case, tally: &mut Tally) {
+    let Case {
+        workload,
+        at,
+        fault,
+        lasts,
+        then,
+    } = case;
+    let mut world = begin(workload);
+    world.disk.plan(Plan::Fault { at, fault, lasts });
+    let mut left = STEPS_AFTER;
+    let steps = [first_step(workload)].into_iter().chain(STEPS);
+    for step in steps {
+        let failures = world.disk.failures();
+        let done = match world.is_there {
+            Known::Perhaps => world.look(),
+            _ => Ok(()),
+        };
+        let done = done.and_then(|()| match world.is_there {
+            Known::No => world.take(first_step(workload)),
+            _ => world.take(step),
+        });
+        if failures == 0 && world.disk.failures() > 0 {
+            *tally.in_step.entry(step).or_default() += 1;
+        }
+        if let Err(error) = &done {
+            assert!(world.disk.failures() > 0, "{step:?}: {error:?}");
+            assert!(is_known(error, fault), "{step:?}: {error:?}");
+            *tally.errors.entry(kind_of(error)).or_default() += 1;
+        }
+        if world.disk.failures() > 0 {
+            if world.is_open() {
+                let read = world.look_in_process();
+                let read = read.and_then(|()| world.look_at_held());
+                match read {
+                    Ok(()) => tally.read += 1,
+                    Err(error) => {
+                        assert!(is_known(&error, fault), "{error:?}");
+                        tally.refused += 1;
+                    }
+                }
+            }
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+        }
+    }
+    tally.failures += world.disk.failures();
+    tally.cases += 1;
+    world.disk.plan(Plan::Nothing);
+    match then {
+        Then::NewProcess => world.restart_process(),
+        Then::Cut => world.restart(&mut Chance::new(at)),
+    }
+    world.look().unwrap();
+    if world.is_there == Known::Yes {
+        world.take(Step::Batch).unwrap();
+        world.take(Step::Check).unwrap();
+        world.look().unwrap();
+        world.take(Step::Vacuum).unwrap();
+        world.look().unwrap();
+    }
+}
+
+/// Whether an error is one that a fault can bring about.
+fn is_known(error: &Error, fault: Fault) -> bool {
+    match error {
+        Error::Io { .. }
+        | Error::Storage { .. }
+        | Error::CommitUnknown { .. }
+        | Error::WritesFailed { .. }
+        | Error::NotAllWritten { .. } => true,
+        // What is gone is missed.
+        Error::Corrupt { .. } => fault == Fault::Sync(disk::Unsynced::Goes),
+        _ => false,
+    }
+}
+
+fn kind_of(error: &Error) -> String {
+    let shown = format!("{error:?}");
+    shown
+        .split([' ', '{'])
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[test]
+fn whatever_fails_nothing_acknowledged_is_lost_and_nothing_refused_is_done() {
+    let wanted = std::env::var("SIMDB_TEST_FAULTS").unwrap_or_default();
+    let only = std::env::var("SIMDB_TEST_FAULT").ok();
+    let mut tally = Tally::default();
+    let begun = Instant::now();
+    let mut failed = Vec::new();
+    let mut number = 0;
+    for workload in 0..workloads().len() {
+        for fault in Fault::ALL {
+            let operations = concerned(workload, fault);
+            let stride = match wanted.as_str() {
+                "all" => 1,
+                _ => (operations / TRIED).max(1),
+            };
+            for (place, at) in (number % stride..operations)
+                .step_by(stride as usize)
+                .enumerate()
+            {
+                // All four in turn, or all four of each.
+                let variants = match wanted.as_str() {
+                    "all" => 0..4,
+                    _ => place % 4..place % 4 + 1,
+                };
+                for variant in variants {
+                    number += 1;
+                    let case = Case {
+                        workload,
+                        at,
+                        fault,
+                        lasts: variant % 2 == 0,
+                        then: [Then::NewProcess, Then::Cut][variant / 2],
+                    };
+                    let name = format!("{case:?}");
+                    if only.as_ref().is_some_and(|only| *only != name) {
+                        continue;
+                    }
+                    if let Err(panic) = caught(|| try_case(case, &mut tally)) {
+                        eprintln!("SIMDB_TEST_FAULT='{name}': {panic}");
+                        failed.push(name);
+                    }
+                }
+            }
+        }
+        if failed.len() > 20 {
+            break;
+        }
+    }
+    let Tally {
+        cases,
+        failures,
+        read,
+        refused,
+        ..
+    } = tally;
+    println!(
+        "{cases} faults, {failures} operations failed, {:.0} faults/s; read in the same process: \
+         {read} right, {refused} refused",
+        cases as f64 / begun.elapsed().as_secs_f64()
+    );
+    println!("came in {:?}", tally.in_step);
+    println!("errors {:?}", tally.errors);
+    assert_eq!(
+        failed, [""; 0],
+        "repeat one of these with SIMDB_TEST_FAULT, and SIMDB_TEST_FAULTS=all"
+    );
+}
