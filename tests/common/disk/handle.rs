@@ -105,14 +105,6 @@ impl DiskFile for Handle {
         locks.push((self.number, alone));
         Ok(true)
     }
-
-    fn unlock(&self) -> io::Result<()> {
-        let mut state = self.disk.state();
-        state.ask(Asked::Lock)?;
-        let locks = state.locks.entry(self.inode).or_default();
-        locks.retain(|(number, _)| *number != self.number);
-        Ok(())
-    }
 }
 
 impl Drop for Handle {
