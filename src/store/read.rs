@@ -39,32 +39,23 @@ impl ReadView {
         place: &Place,
         keeps: Keeps,
     ) -> Result<Self> {
-        place.reading_only(|| Self::opened(transaction, handle, runs, workers, place, keeps))
-    }
-
-    fn opened(
-        transaction: redb::ReadTransaction,
-        handle: Arc<Handle>,
-        runs: Arc<RunCache>,
-        workers: Arc<Workers>,
-        place: &Place,
-        keeps: Keeps,
-    ) -> Result<Self> {
-        let reading = |cause: redb::TableError| place.reading(cause);
-        let meta = transaction.open_table(schema::META).map_err(reading)?;
-        let texts = keeps
-            .texts
-            .then(|| transaction.open_table(schema::TEXTS).map_err(reading))
-            .transpose()?;
-        let mut tables = ReadTables::of(&transaction, place, keeps)?;
-        tables.texts = texts;
-        Ok(Self {
-            tables,
-            counters: schema::read_counters(&meta, place)?,
-            place: place.clone(),
-            runs,
-            workers,
-            _handle: handle,
+        place.reading_only(|| {
+            let reading = |cause: redb::TableError| place.reading(cause);
+            let meta = transaction.open_table(schema::META).map_err(reading)?;
+            let texts = keeps
+                .texts
+                .then(|| transaction.open_table(schema::TEXTS).map_err(reading))
+                .transpose()?;
+            let mut tables = ReadTables::of(&transaction, place, keeps)?;
+            tables.texts = texts;
+            Ok(Self {
+                tables,
+                counters: schema::read_counters(&meta, place)?,
+                place: place.clone(),
+                runs,
+                workers,
+                _handle: handle,
+            })
         })
     }
 
