@@ -16,7 +16,11 @@
 //! the next block is what a table is sorted by within a key, a key that very many fingerprints
 //! have need not be read whole.
 
+mod chain;
+
 use crate::fingerprint::Fingerprint;
+
+pub(crate) use chain::{Chain, Chains};
 
 /// Into how many blocks a fingerprint is cut.
 pub(crate) const BLOCKS: usize = 4;

@@ -26,9 +26,73 @@ pub(crate) fn push_within(fingerprints: &[u64], query: u64, radius: u32, found: 
     }
 }
 
+/// Appends each pair of one of `a` and one of `b` that lie within `radius` of each other to `found`.
+/// It is fastest where `b` is the longer one.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
+    "x86_64+avx2+popcnt+bmi1+bmi2",
+    "x86_64+sse4.2+popcnt",
+    "aarch64+neon",
+))]
+pub(crate) fn push_pairs_between(a: &[u64], b: &[u64], radius: u32, found: &mut Vec<(u64, u64)>) {
+    for each in a {
+        push_pairs_with(*each, b, radius, found);
+    }
+}
+
+/// Appends each pair of these fingerprints that lie within `radius` of each other to `found`, once.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
+    "x86_64+avx2+popcnt+bmi1+bmi2",
+    "x86_64+sse4.2+popcnt",
+    "aarch64+neon",
+))]
+pub(crate) fn push_pairs_among(fingerprints: &[u64], radius: u32, found: &mut Vec<(u64, u64)>) {
+    let mut rest = fingerprints;
+    while let Some((first, others)) = rest.split_first() {
+        push_pairs_with(*first, others, radius, found);
+        rest = others;
+    }
+}
+
+/// To be inlined, so that it is compiled for the processor that its caller was compiled for.
+#[inline(always)]
+fn push_pairs_with(a: u64, others: &[u64], radius: u32, found: &mut Vec<(u64, u64)>) {
+    let is_near = |b: &u64| (a ^ b).count_ones() <= radius;
+    let near: u64 = others.iter().map(|b| u64::from(is_near(b))).sum();
+    if near > 0 {
+        found.extend(others.iter().copied().filter(is_near).map(|b| (a, b)));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pairs_are_what_two_plain_loops_find() {
+        let query = 0x0123_4567_89ab_cdef_u64;
+        let a: Vec<u64> = (0..90).map(|n| query ^ (u64::MAX << (n % 61))).collect();
+        let b: Vec<u64> = (0..70).map(|n| query ^ (u64::MAX >> (n % 59))).collect();
+        let is_near = |(a, b): &(u64, u64), radius| (a ^ b).count_ones() <= radius;
+        for radius in [0, 1, 3, 20, 40, 64] {
+            for length in [0, 1, 7, 33, 70] {
+                let each = a.iter().flat_map(|a| b[..length].iter().map(|b| (*a, *b)));
+                let expected: Vec<_> = each.filter(|pair| is_near(pair, radius)).collect();
+                let mut found = Vec::new();
+                push_pairs_between(&a, &b[..length], radius, &mut found);
+                assert_eq!(found, expected);
+
+                let b = &b[..length];
+                let each =
+                    (0..length).flat_map(|n| b[n + 1..].iter().map(move |other| (b[n], *other)));
+                let expected: Vec<_> = each.filter(|pair| is_near(pair, radius)).collect();
+                found.clear();
+                push_pairs_among(b, radius, &mut found);
+                assert_eq!(found, expected);
+            }
+        }
+    }
 
     #[test]
     fn finds_what_a_plain_loop_finds_at_every_length_and_radius() {

@@ -70,6 +70,7 @@ mod database;
 
 mod builder;
 mod bulk;
+mod pairs;
 
 pub use builder::Builder;
 pub use bulk::{BulkEvent, BulkLoad, BulkReport};
@@ -79,6 +80,7 @@ pub use document::{DocId, Document, Match, Timestamp};
 pub use error::{Error, Result};
 pub use feature::{Doubt, Feature};
 pub use fingerprint::{Fingerprint, Fingerprint128};
+pub use pairs::{Pair, PairsEvent};
 pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe, TextFingerprint};
 pub use retention::Retention;

@@ -6,6 +6,7 @@ mod ahead;
 mod batch;
 mod candidates;
 mod documents;
+mod pairs;
 mod similar;
 mod single;
 #[cfg(test)]
@@ -13,6 +14,8 @@ mod spreads;
 
 pub(crate) use ahead::nearest_of_each;
 pub(crate) use batch::within_batch;
+pub(crate) use pairs::pairs;
+pub use pairs::{Pair, PairsEvent};
 pub(crate) use similar::{MOST_NEAR, similar, similar_in_turn};
 pub use similar::{Similar, TextQuery};
 pub(crate) use single::{for_each_match, nearest, within};

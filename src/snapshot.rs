@@ -28,6 +28,10 @@ impl Snapshot {
         Self { view }
     }
 
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+
     /// The document with this id, with its text where one is kept.
     ///
     /// # Errors

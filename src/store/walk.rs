@@ -7,6 +7,7 @@ use super::packed::Step;
 use super::runs::{RUN_LIMIT, Run};
 use super::tables::Tables;
 use crate::block;
+use crate::document::DocId;
 use crate::error::Result;
 
 impl<P, S> Tables<P, S>
@@ -38,6 +39,25 @@ where
                 Step::Stop => Step::Stop,
                 Step::Next => past_one_fingerprint(&chunk, to),
             })
+        })
+    }
+
+    /// Visits each reliable document whose fingerprint is in `from..=to`, with its fingerprint and in
+    /// order of these, then of ids, until the visitor says `false`.
+    pub(crate) fn walk_documents(
+        &self,
+        from: u64,
+        to: u64,
+        mut visitor: impl FnMut(u64, DocId) -> Result<bool>,
+    ) -> Result<()> {
+        let (from, to) = (pair(from, 0), pair(to, u64::MAX));
+        self.block0.visit(from, to, |_, chunk| {
+            for entry in chunk.entries_from(from).take_while(|entry| *entry <= to) {
+                if !visitor(entry.first(), DocId(entry.second()))? {
+                    return Ok(Step::Stop);
+                }
+            }
+            Ok(Step::Next)
         })
     }
 

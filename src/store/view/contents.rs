@@ -116,6 +116,13 @@ impl View {
         })
     }
 
+    /// Each reliable document of which the tail speaks, in order of their ids, and its fingerprint.
+    pub(crate) fn reliable_in_tail(&self) -> impl Iterator<Item = (DocId, Fingerprint)> {
+        let documents = self.documents_in_tail(DocId(0), DocId(u64::MAX));
+        let reliable = documents.filter(|document| document.reliable);
+        reliable.map(|document| (document.id, document.fingerprint))
+    }
+
     /// The documents that arrived before `cutoff`, of those of which the tail speaks.
     pub(crate) fn arrived_before_in_tail(&self, cutoff: Timestamp) -> Vec<DocId> {
         let is_older = |id: &&DocId| {

@@ -1,0 +1,381 @@
+//! All pairs are what comparing each document with all others gives: whatever the radius, wherever
+//! the documents are, however they crowd.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use common::{Model, SplitMix, builder, document, documents, folder, planted};
+use proptest::prelude::*;
+use simdb::{
+    Change, Database, DocId, Document, Fingerprint, Pair, PairsEvent, Retention, Snapshot,
+    Timestamp,
+};
+
+/// Two documents and their distance.
+type Found = (u64, u64, u32);
+
+/// What comparing each reliable document with all others gives.
+fn expected(model: &Model, radius: u32) -> Vec<Found> {
+    let reliable: Vec<&Document> = model
+        .documents
+        .values()
+        .filter(|document| document.reliable)
+        .collect();
+    let mut pairs = Vec::new();
+    for (place, a) in reliable.iter().enumerate() {
+        for b in &reliable[place + 1..] {
+            let distance = a.fingerprint.distance(b.fingerprint);
+            if distance <= radius {
+                pairs.push((a.id.0, b.id.0, distance));
+            }
+        }
+    }
+    pairs
+}
+
+fn document_pairs(snapshot: &Snapshot, radius: u32) -> Vec<Found> {
+    let mut pairs = Vec::new();
+    snapshot
+        .document_pairs(radius, |pair| {
+            assert!(pair.a < pair.b);
+            pairs.push((pair.a.0, pair.b.0, pair.distance));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// All groups and all pairs, in the order in which they are told of.
+fn told(snapshot: &Snapshot, radius: u32) -> (Vec<(Fingerprint, Vec<DocId>)>, Vec<Pair>) {
+    let (mut groups, mut pairs, mut done) = (Vec::new(), Vec::new(), 0.0);
+    snapshot
+        .pairs(radius, |event| {
+            match event {
+                PairsEvent::Copies {
+                    fingerprint,
+                    documents,
+                } => {
+                    assert!(pairs.is_empty());
+                    groups.push((fingerprint, documents.to_vec()));
+                }
+                PairsEvent::Pairs(some) => pairs.extend_from_slice(some),
+                PairsEvent::Progress(share) => {
+                    assert!((done..=1.0).contains(&share), "{done} {share}");
+                    done = share;
+                }
+                event => panic!("{event:?}"),
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert!(done > 0.999);
+    (groups, pairs)
+}
+
+fn assert_pairs(database: &Database, model: &Model, radii: impl IntoIterator<Item = u32>) {
+    let snapshot = database.snapshot().unwrap();
+    for radius in radii {
+        let found = document_pairs(&snapshot, radius);
+        assert!(found == expected(model, radius), "radius {radius}");
+    }
+}
+
+/// A database and what it should hold, in the tables.
+fn stored(folder: &tempfile::TempDir, documents: Vec<Document>) -> (Database, Model) {
+    let path = folder.path().join("pairs.simdb");
+    let mut load = builder().bulk_create(&path, 16 << 20).unwrap();
+    for document in documents.clone() {
+        load.push(document).unwrap();
+    }
+    load.finish(|_| ControlFlow::Continue(())).unwrap();
+    (builder().open(&path).unwrap(), Model::of(documents, false))
+}
+
+/// Documents of which every other one is near an earlier one, at each distance up to 10.
+fn near_each_other(seed: u64, first_id: u64, count: u64) -> Vec<Document> {
+    let mut sequence = SplitMix(seed);
+    let mut made: Vec<Document> = Vec::new();
+    for id in first_id..first_id + count {
+        let near = match id % 2 {
+            1 => {
+                let of = made[sequence.below(made.len() as u64) as usize].fingerprint;
+                let distance = sequence.below(11) as u32;
+                planted(&mut sequence, of, distance)
+            }
+            _ => Fingerprint::from_bits(sequence.next()),
+        };
+        made.push(Document::new(DocId(id), near));
+    }
+    made
+}
+
+#[test]
+fn tiny_databases_have_the_pairs_they_have() {
+    for count in 0..5 {
+        let folder = folder();
+        let of_one = (0..count)
+            .map(|id| document(id, 0xff << (id / 2)))
+            .collect();
+        let (database, model) = stored(&folder, of_one);
+        assert_pairs(&database, &model, 0..=64);
+    }
+}
+
+#[test]
+fn random_and_planted_documents_have_the_pairs_of_the_plain_scan() {
+    let folder = folder();
+    let mut all = near_each_other(1, 0, 3000);
+    all.extend(documents(2, 3000, 500));
+    let (database, model) = stored(&folder, all);
+    assert_pairs(&database, &model, (0..=11).chain([16, 27, 28]));
+}
+
+#[test]
+fn crowded_prefixes_hide_no_pair() {
+    let folder = folder();
+    let mut sequence = SplitMix(3);
+    // In each block, and in two neighbouring ones, very many have the same bits.
+    let all = (0..4000).map(|id| {
+        let kept = match id % 5 {
+            0 => u64::MAX >> 16,
+            1 => u64::MAX << 16,
+            2 => 0xffff_0000_0000_ffff,
+            3 => 0xffff_ffff,
+            _ => 0x3ff,
+        };
+        document(id, sequence.next() & sequence.next() & kept)
+    });
+    let (database, model) = stored(&folder, all.collect());
+    assert_pairs(&database, &model, [0, 1, 2, 3, 5, 7]);
+}
+
+#[test]
+fn copies_are_one_group_and_the_smallest_id_stands_for_them() {
+    let folder = folder();
+    let hot: Vec<u64> = documents(5, 0, 10)
+        .iter()
+        .map(|document| document.fingerprint.bits())
+        .collect();
+    let all = (0..3000).map(|id| match id % 3 {
+        0 => document(9000 - id, hot[id as usize / 3 % hot.len()]),
+        1 => document(9000 - id, hot[id as usize / 3 % hot.len()] ^ 1 << (id % 60)),
+        _ => document(9000 - id, SplitMix(id).next()),
+    });
+    let (database, model) = stored(&folder, all.collect());
+    let snapshot = database.snapshot().unwrap();
+    let (groups, pairs) = told(&snapshot, 3);
+    let documents_with = |fingerprint: Fingerprint| {
+        let found = model.within(fingerprint, 0);
+        found.into_iter().map(|found| found.id).collect::<Vec<_>>()
+    };
+    let fingerprints: BTreeSet<_> = groups.iter().map(|group| group.0).collect();
+    assert_eq!(fingerprints.len(), groups.len());
+    assert!(groups.len() > 10);
+    for (fingerprint, documents) in &groups {
+        assert_eq!(*documents, documents_with(*fingerprint));
+        assert!(documents.len() > 1);
+    }
+    let ends: BTreeSet<_> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
+    assert_eq!(ends.len(), pairs.len());
+    for pair in &pairs {
+        for (id, fingerprint) in [pair.a, pair.b].into_iter().zip(pair.fingerprints) {
+            assert_eq!(id, documents_with(fingerprint)[0]);
+        }
+        let [a, b] = pair.fingerprints;
+        assert_eq!(pair.distance, a.distance(b));
+        assert!((1..=3).contains(&pair.distance));
+    }
+    assert_pairs(&database, &model, [0, 2, 3, 4]);
+}
+
+#[test]
+fn what_is_not_merged_yet_is_paired_with_what_is() {
+    let folder = folder();
+    let (database, mut model) = stored(&folder, near_each_other(7, 0, 1500));
+    let mut sequence = SplitMix(8);
+    let mut changes = Vec::new();
+    for id in 2000..2600 {
+        let of = model.documents[&DocId(sequence.below(1500))].fingerprint;
+        let distance = sequence.below(6) as u32;
+        let near = planted(&mut sequence, of, distance);
+        changes.push(Change::Insert(Document::new(DocId(id), near)));
+    }
+    for _ in 0..300 {
+        let id = DocId(sequence.below(2600));
+        changes.push(match sequence.below(3) {
+            0 => Change::Upsert(Document::new(id, Fingerprint::from_bits(sequence.next()))),
+            _ => Change::Remove(id),
+        });
+    }
+    model.apply_all(changes.clone());
+    database.apply(changes).unwrap();
+    assert_pairs(&database, &model, [0, 1, 3, 4, 8]);
+    let before = database.snapshot().unwrap();
+    database.merge().unwrap();
+    assert_pairs(&database, &model, [0, 1, 3, 4, 8]);
+    assert_eq!(document_pairs(&before, 3), expected(&model, 3));
+}
+
+#[test]
+fn a_database_that_is_all_tail_has_its_pairs() {
+    let folder = folder();
+    let database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    let all = near_each_other(9, 0, 1200);
+    let model = Model::of(all.clone(), false);
+    database.apply(all.into_iter().map(Change::Insert)).unwrap();
+    assert_pairs(&database, &model, [0, 3, 8]);
+}
+
+#[test]
+fn documents_whose_fingerprints_say_nothing_are_in_no_pair() {
+    let folder = folder();
+    let unreliable = |id: u64| Document {
+        reliable: id % 3 > 0,
+        ..document(id, id % 7)
+    };
+    let (database, mut model) = stored(&folder, (0..300).map(unreliable).collect());
+    assert_pairs(&database, &model, [0, 1, 3]);
+    let changes: Vec<Change> = (300..400)
+        .map(|id| Change::Insert(unreliable(id)))
+        .collect();
+    model.apply_all(changes.clone());
+    database.apply(changes).unwrap();
+    assert_pairs(&database, &model, [0, 1, 3]);
+}
+
+#[test]
+fn what_is_expired_is_in_no_pair() {
+    let folder = folder();
+    let retention = Retention {
+        window: Some(Duration::from_secs(1)),
+        sliding: false,
+        by_clock: false,
+    };
+    let database = builder()
+        .retention(retention)
+        .create(folder.path().join("docs.simdb"))
+        .unwrap();
+    let arrived = |(number, document): (u64, Document)| Document {
+        arrival: Some(Timestamp(10_000 + number)),
+        ..document
+    };
+    let all: Vec<Document> = (0..)
+        .zip(near_each_other(11, 0, 2600))
+        .map(arrived)
+        .collect();
+    let stays = |document: &&Document| document.arrival >= Some(Timestamp(12_599 - 1000));
+    for (place, some) in all.chunks(650).enumerate() {
+        let changes: Vec<Change> = some.iter().cloned().map(Change::Insert).collect();
+        database.apply(changes).unwrap();
+        if place == 1 {
+            database.merge().unwrap();
+        }
+    }
+    let model = Model::of(all.iter().filter(stays).cloned(), false);
+    assert_eq!(model.documents.len(), 1001);
+    assert_pairs(&database, &model, [0, 3, 6]);
+    database.merge().unwrap();
+    assert_pairs(&database, &model, [0, 3, 6]);
+}
+
+#[test]
+fn a_visitor_may_stop_at_any_event_and_use_the_database_meanwhile() {
+    let folder = folder();
+    let (database, _) = stored(&folder, near_each_other(12, 0, 2000));
+    let snapshot = database.snapshot().unwrap();
+    let mut last = usize::MAX;
+    for most in 1.. {
+        let mut events = 0;
+        snapshot
+            .pairs(3, |_| {
+                events += 1;
+                match events >= most {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            })
+            .unwrap();
+        assert!(events <= most);
+        if std::mem::replace(&mut last, events) == events {
+            break;
+        }
+    }
+    assert!(last > 10, "{last}");
+
+    let mut met = 0;
+    snapshot
+        .pairs(3, |event| {
+            if let PairsEvent::Pairs(pairs) = event {
+                for pair in pairs {
+                    let found = snapshot.within(pair.fingerprints[0], 3).unwrap();
+                    assert!(found.iter().any(|found| found.id == pair.b));
+                    met += 1;
+                }
+                let queries: Vec<_> = pairs.iter().map(|pair| pair.fingerprints[1]).collect();
+                snapshot.within_batch(&queries, 3).unwrap();
+                database.remove(pairs[0].b).unwrap();
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert!(met > 100);
+}
+
+/// What is done to a small database, and to the model of it.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A fingerprint is one of a few with some bits flipped.
+    Put(u64, u8, Vec<u8>, bool),
+    Remove(u64),
+    Merge,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let flips = prop::collection::vec(0..64_u8, 0..7);
+    prop_oneof![
+        12 => (0..80_u64, 0..4_u8, flips, prop::bool::weighted(0.9))
+            .prop_map(|(id, near, flips, reliable)| Step::Put(id, near, flips, reliable)),
+        3 => (0..80_u64).prop_map(Step::Remove),
+        1 => Just(Step::Merge),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn whatever_was_done_the_pairs_are_those_of_the_plain_scan(
+        steps in prop::collection::vec(step(), 0..120),
+        radius in 0..9_u32,
+    ) {
+        let folder = folder();
+        let database = builder().create(folder.path().join("docs.simdb")).unwrap();
+        let mut model = Model::default();
+        let mut changes = Vec::new();
+        for step in steps {
+            match step {
+                Step::Put(id, near, flips, reliable) => {
+                    let near = [0, 0xffff, u64::MAX, 0x9e37_79b9_7f4a_7c15][usize::from(near)];
+                    let bits = flips.iter().fold(near, |bits, flip| bits ^ 1 << flip);
+                    let document = Document { reliable, ..document(id, bits) };
+                    changes.push(Change::Upsert(document));
+                }
+                Step::Remove(id) => changes.push(Change::Remove(DocId(id))),
+                Step::Merge => {
+                    database.apply(std::mem::take(&mut changes).into_iter().inspect(|change| {
+                        model.apply(change.clone());
+                    })).unwrap();
+                    database.merge().unwrap();
+                }
+            }
+        }
+        model.apply_all(changes.clone());
+        database.apply(changes).unwrap();
+        let found = document_pairs(&database.snapshot().unwrap(), radius);
+        prop_assert_eq!(found, expected(&model, radius));
+    }
+}
