@@ -39,10 +39,11 @@ fn matches(line: &Value) -> Vec<(u64, u64)> {
         .collect()
 }
 
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "stats",
     "get",
     "query",
+    "pairs",
     "hash",
     "distance",
     "compare",

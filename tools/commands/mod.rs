@@ -25,6 +25,8 @@ mod get;
 mod hash;
 mod insert;
 mod json_object;
+mod pairs;
+mod pairs_lines;
 mod prune;
 mod query;
 mod query_batch;
@@ -78,6 +80,7 @@ enum Verb {
     Stats(stats::Stats),
     Get(get::Get),
     Query(query::Query),
+    Pairs(pairs::Pairs),
     Hash(hash::Hash),
     Recipe(recipe::RecipeVerb),
     Distance(distance::Distance),
@@ -104,6 +107,7 @@ impl Cli {
             Verb::Stats(stats) => stats.run(output),
             Verb::Get(get) => get.run(output),
             Verb::Query(query) => query.run(output),
+            Verb::Pairs(pairs) => pairs.run(output),
             Verb::Hash(hash) => hash.run(output),
             Verb::Recipe(recipe) => recipe.run(output),
             Verb::Distance(distance) => distance.run(output),
