@@ -1,0 +1,331 @@
+//! What do all pairs of a database cost?
+//!
+//! `cargo bench --bench pairs -- [DOCUMENTS] [--radius R] [--planted-one-in N] [--cache-mib N]
+//! [--skew]`, 1,000,000 documents and radius 3 unless said otherwise. One document in a hundred is
+//! planted beside the one before it, 1 to as many bits away as the radius.
+//!
+//! First 50,000 of these documents are compared all with all, in memory, on all cores: that is the
+//! definition of the right answer, and the baseline, whose time grows with the square of their
+//! number. simdb must find the same pairs. Then all documents are loaded, and their pairs are found
+//! by a process of its own, twice: its peak memory, its cache included, is that of finding pairs and
+//! nothing else. The first time it reads the file, which is in the memory of the system as a rule, the
+//! second time its cache is as full as it gets. Every planted pair must be among those found.
+//!
+//! With `--skew` there are three databases, as in the bench `skew`: **uniform**; **shared**, where one
+//! document in a hundred has one of ten fingerprints; **crowded**, where of one in twenty the first 16
+//! bits are zero. The last two should take at most twice as long as the first.
+//!
+//! Keys are splitmix64 from seed 1, ids count from 0; which bits are flipped is drawn by splitmix64
+//! from the id.
+
+#![allow(clippy::print_stdout)]
+
+mod common;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use common::arguments::Usage;
+use common::database::{folder, load};
+use common::keys::{SplitMix, key};
+use common::memory;
+use common::plain_scan::count_within;
+use common::table::{Table, mebibytes, number, ratio, time};
+use common::timing::{timed, times};
+use simdb::{Database, PairsEvent, Snapshot};
+
+const USAGE: Usage = Usage {
+    line: "cargo bench --bench pairs -- [DOCUMENTS] [--radius R] [--planted-one-in N] \
+           [--cache-mib N] [--skew]",
+    flags: &["--skew"],
+    options: &["--radius", "--planted-one-in", "--cache-mib"],
+};
+
+/// Documents that are compared all with all.
+const COMPARED: u64 = 50_000;
+
+const HOT_SEED: u64 = 5;
+const HOT_FINGERPRINTS: u64 = 10;
+/// One document in so many has a hot fingerprint.
+const SHARED_ONE_IN: u64 = 100;
+/// One document in so many has the hot prefix.
+const CROWDED_ONE_IN: u64 = 20;
+const BEHIND_PREFIX: u64 = u64::MAX >> 16;
+
+/// What makes this program a search for pairs instead of a bench.
+const JOB: &str = "--run-pairs";
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().is_some_and(|word| word == JOB) {
+        return run_job(&words[1..]);
+    }
+    let arguments = USAGE.arguments();
+    let documents = arguments.size(1_000_000);
+    let corpus = Corpus {
+        radius: arguments.number("--radius", 3),
+        planted_one_in: arguments.number("--planted-one-in", 100).max(2),
+        skew: Skew::Uniform,
+    };
+    let cache_mib = arguments.number("--cache-mib", 1024);
+    let table = Table::new(
+        &format!("All pairs within radius {}", corpus.radius),
+        &[
+            "time",
+            "per million",
+            "× uniform",
+            "pairs",
+            "groups",
+            "peak memory",
+        ],
+    );
+    let skews: &[Skew] = match arguments.flag("--skew") {
+        true => &[Skew::Uniform, Skew::Shared, Skew::Crowded],
+        false => &[Skew::Uniform],
+    };
+    let plain = compare(&table, &corpus);
+    let extrapolated = plain.mul_f64((documents as f64 / COMPARED as f64).powi(2));
+    let label = format!("plain scan of {documents}, extrapolated");
+    table.row(&label, &[time(extrapolated)]);
+    let mut uniform = None;
+    for skew in skews {
+        let corpus = Corpus {
+            skew: *skew,
+            ..corpus
+        };
+        let folder = folder();
+        let path = folder.path().join("pairs.simdb");
+        load(&path, false, (0..documents).map(|id| corpus.bits(id)));
+        let [first, again] = corpus.run_in_a_process(&path, documents, cache_mib);
+        let floor = *uniform.get_or_insert(first.time);
+        for (label, found) in [("in a fresh process", first), ("again, warm", again)] {
+            let label = format!("{skew:?}: {documents}, {label}");
+            let values = [
+                time(found.time),
+                time(found.time.mul_f64(1e6 / documents as f64)),
+                ratio(times(found.time, floor)),
+                found.pairs.to_string(),
+                found.groups.to_string(),
+                mebibytes(found.peak_bytes),
+            ];
+            table.row(&label, &values);
+        }
+        println!(
+            "  plain, extrapolated: {} × as long",
+            number(times(extrapolated, first.time))
+        );
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Skew {
+    Uniform,
+    Shared,
+    Crowded,
+}
+
+/// Which fingerprint each document has.
+#[derive(Clone, Copy)]
+struct Corpus {
+    radius: u64,
+    planted_one_in: u64,
+    skew: Skew,
+}
+
+impl Corpus {
+    fn bits(&self, id: u64) -> u64 {
+        if !self.is_planted(id) {
+            return self.unplanted(id);
+        }
+        let mut draws = SplitMix(id);
+        let flips = 1 + draws.next() % self.radius.max(1);
+        self.unplanted(id - 1) ^ draws.bits(flips as u32)
+    }
+
+    fn is_planted(&self, id: u64) -> bool {
+        id % self.planted_one_in == self.planted_one_in - 1
+    }
+
+    fn unplanted(&self, id: u64) -> u64 {
+        match self.skew {
+            // What a planted document is near has a fingerprint of its own.
+            Skew::Shared if id % SHARED_ONE_IN == 0 && !self.is_planted(id + 1) => {
+                hot(id / SHARED_ONE_IN % HOT_FINGERPRINTS)
+            }
+            Skew::Crowded if id % CROWDED_ONE_IN == 0 => key(id) & BEHIND_PREFIX,
+            _ => key(id),
+        }
+    }
+
+    fn run_in_a_process(&self, path: &Path, documents: u64, cache_mib: u64) -> [Outcome; 2] {
+        let program = std::env::current_exe().expect("this program");
+        let numbers = [self.radius, self.planted_one_in, cache_mib];
+        let output = Command::new(program)
+            .arg(JOB)
+            .arg(path)
+            .args(numbers.map(|number| number.to_string()))
+            .stderr(std::process::Stdio::inherit())
+            .output()
+            .expect("a process");
+        assert!(output.status.success(), "the search failed");
+        let text = String::from_utf8(output.stdout).expect("numbers");
+        let mut outcomes = text.lines().map(Outcome::read);
+        let mut next = || outcomes.next().expect("two lines");
+        let outcomes = [next(), next()];
+        for outcome in outcomes {
+            let planted = documents / self.planted_one_in;
+            assert_eq!(outcome.planted, planted, "a planted pair is not found");
+        }
+        outcomes
+    }
+}
+
+fn hot(number: u64) -> u64 {
+    let mut draws = SplitMix(HOT_SEED);
+    (0..=number).fold(0, |_, _| draws.next())
+}
+
+/// Compares some documents all with all, in memory and by simdb; the time of the first.
+fn compare(table: &Table, corpus: &Corpus) -> Duration {
+    let keys: Vec<u64> = (0..COMPARED).map(|id| corpus.bits(id)).collect();
+    let (plain, plain_time) = timed(|| plain_pairs(&keys, corpus.radius as u32));
+    let pairs = plain.len().to_string();
+    let label = format!("plain scan of {COMPARED} in memory, all cores");
+    table.row(&label, &[time(plain_time), "".into(), "".into(), pairs]);
+
+    let folder = folder();
+    let path = folder.path().join("pairs.simdb");
+    load(&path, false, keys.iter().copied());
+    let database = Database::open(&path).expect("open");
+    let snapshot = database.snapshot().expect("snapshot");
+    let (mut found, found_time) = timed(|| {
+        let mut found = Vec::new();
+        let take = |pair: simdb::Pair| {
+            found.push((pair.a.0, pair.b.0));
+            ControlFlow::Continue(())
+        };
+        snapshot
+            .document_pairs(corpus.radius as u32, take)
+            .expect("pairs");
+        found
+    });
+    found.sort_unstable();
+    assert!(found == plain, "not the pairs that the plain scan finds");
+    let pairs = found.len().to_string();
+    let label = format!("simdb, {COMPARED}: the same pairs");
+    table.row(&label, &[time(found_time), "".into(), "".into(), pairs]);
+    plain_time
+}
+
+/// All pairs by comparing each with all others, in order.
+fn plain_pairs(keys: &[u64], radius: u32) -> Vec<(u64, u64)> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let find = |first: usize| {
+        let mut found = Vec::new();
+        for a in (first..keys.len()).step_by(threads) {
+            let others = &keys[a + 1..];
+            if count_within(others, keys[a], radius) > 0 {
+                let is_near = |b: &usize| (keys[a] ^ keys[*b]).count_ones() <= radius;
+                let near = (a + 1..keys.len()).filter(is_near);
+                found.extend(near.map(|b| (a as u64, b as u64)));
+            }
+        }
+        found
+    };
+    let mut found: Vec<(u64, u64)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|first| scope.spawn(move || find(first)))
+            .collect();
+        let found = workers
+            .into_iter()
+            .flat_map(|worker| worker.join().expect("a scan"));
+        found.collect()
+    });
+    found.sort_unstable();
+    found
+}
+
+/// What finding all pairs once came to.
+#[derive(Clone, Copy)]
+struct Outcome {
+    time: Duration,
+    pairs: u64,
+    planted: u64,
+    groups: u64,
+    peak_bytes: u64,
+}
+
+impl Outcome {
+    fn of(snapshot: &Snapshot, radius: u32, is_planted: impl Fn(u64) -> bool) -> Self {
+        let (mut pairs, mut planted, mut groups) = (0, 0, 0);
+        let (outcome, time) = timed(|| {
+            snapshot.pairs(radius, |event| {
+                match event {
+                    PairsEvent::Pairs(found) => {
+                        pairs += found.len() as u64;
+                        let is_planted = |pair: &&simdb::Pair| is_planted(pair.b.0);
+                        let near = found.iter().filter(is_planted);
+                        planted += near.filter(|pair| pair.b.0 - pair.a.0 == 1).count() as u64;
+                    }
+                    PairsEvent::Copies { .. } => groups += 1,
+                    _ => {}
+                }
+                ControlFlow::Continue(())
+            })
+        });
+        outcome.expect("pairs");
+        Self {
+            time,
+            pairs,
+            planted,
+            groups,
+            peak_bytes: memory::peak_resident().unwrap_or(0),
+        }
+    }
+
+    fn print(&self) {
+        let Self {
+            time,
+            pairs,
+            planted,
+            groups,
+            peak_bytes,
+        } = self;
+        println!(
+            "{} {pairs} {planted} {groups} {peak_bytes}",
+            time.as_nanos()
+        );
+    }
+
+    fn read(line: &str) -> Self {
+        let numbers: Vec<u64> = line
+            .split_whitespace()
+            .map(|number| number.parse().expect("a number"))
+            .collect();
+        Self {
+            time: Duration::from_nanos(numbers[0]),
+            pairs: numbers[1],
+            planted: numbers[2],
+            groups: numbers[3],
+            peak_bytes: numbers[4],
+        }
+    }
+}
+
+/// Finds all pairs twice, for another process.
+fn run_job(words: &[String]) {
+    let [path, numbers @ ..] = words else {
+        panic!("a path is missing");
+    };
+    let number = |place: usize| numbers[place].parse::<u64>().expect("a number");
+    let (radius, planted_one_in, cache_mib) = (number(0), number(1), number(2));
+    let builder = Database::builder().cache_bytes((cache_mib as usize) << 20);
+    let database = builder.open(path).expect("open");
+    let snapshot = database.snapshot().expect("snapshot");
+    let is_planted = |id| id % planted_one_in == planted_one_in - 1;
+    for _ in 0..2 {
+        Outcome::of(&snapshot, radius as u32, is_planted).print();
+    }
+}
