@@ -151,10 +151,10 @@ impl Corpus {
     fn unplanted(&self, id: u64) -> u64 {
         match self.skew {
             // What a planted document is near has a fingerprint of its own.
-            Skew::Shared if id % SHARED_ONE_IN == 0 && !self.is_planted(id + 1) => {
+            Skew::Shared if id.is_multiple_of(SHARED_ONE_IN) && !self.is_planted(id + 1) => {
                 hot(id / SHARED_ONE_IN % HOT_FINGERPRINTS)
             }
-            Skew::Crowded if id % CROWDED_ONE_IN == 0 => key(id) & BEHIND_PREFIX,
+            Skew::Crowded if id.is_multiple_of(CROWDED_ONE_IN) => key(id) & BEHIND_PREFIX,
             _ => key(id),
         }
     }

@@ -234,7 +234,7 @@ fn a_database_that_is_all_tail_has_its_pairs() {
 fn documents_whose_fingerprints_say_nothing_are_in_no_pair() {
     let folder = folder();
     let unreliable = |id: u64| Document {
-        reliable: id % 3 > 0,
+        reliable: !id.is_multiple_of(3),
         ..document(id, id % 7)
     };
     let (database, mut model) = stored(&folder, (0..300).map(unreliable).collect());

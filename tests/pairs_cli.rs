@@ -80,7 +80,7 @@ fn a_group_in_csv_is_its_first_document_with_each_of_the_others() {
 
 #[test]
 fn what_is_not_sorted_has_the_same_lines() {
-    let near = |id: u64| (id, (id / 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ id % 3);
+    let near = |id: u64| (id, (id / 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (id % 3));
     let folder = with_fingerprints(&(0..6000).map(near).collect::<Vec<_>>());
     for more in [
         &[][..],

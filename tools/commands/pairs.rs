@@ -27,7 +27,7 @@ use crate::options::RecipeOptions;
 /// the first of a group, the pair holds for every document of the group. --expand writes every pair
 /// of documents instead.
 ///
-/// jsonl: {"fingerprint":"...","documents":[1,7,9]} for each group, its documents in order, then
+/// jsonl: {"fingerprint":"...","documents":[1,7,...]} for each group, its documents in order, then
 /// {"a":1,"b":2,"distance":3} for each pair, a being the smaller id.
 /// csv: the columns a, b and distance; a group is its first document with each of the others, at
 /// distance 0.
@@ -50,8 +50,8 @@ pub struct Pairs {
 
     /// The most bits in which the fingerprints of a pair differ
     ///
-    /// At 3 and below, finding all pairs takes about as long as reading the database; from 4 on some
-    /// times as long, at 7 tens of times.
+    /// The larger it is, the longer it takes: of five million documents at 4 twice as long as at 3, at
+    /// 7 seven times, at 8 fifteen times.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=64))]
     radius: u32,
 
