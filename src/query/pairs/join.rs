@@ -60,6 +60,16 @@ impl Join {
         Self::new(a.into(), b.into(), bits, differing, false)
     }
 
+    /// No pairs.
+    pub(super) fn of_nothing() -> Self {
+        let list: Arc<[u64]> = Arc::default();
+        Self {
+            a: Arc::clone(&list),
+            b: list,
+            open: Vec::new(),
+        }
+    }
+
     fn new(a: Arc<[u64]>, b: Arc<[u64]>, bits: u32, differing: u32, are_one: bool) -> Self {
         let all = Stretches {
             a: (0, a.len() as u32),

@@ -185,14 +185,21 @@ impl<'v> Parts<'v> {
             bits,
             differing,
         } = *meeting;
-        let Some(of_a) = self.read_stretch(block, a, bits)? else {
-            return Ok(None);
-        };
+        let of_a = self.read_stretch(block, a, bits)?;
         if a == b {
-            return Ok(Some(Join::of_one(of_a, bits)));
+            return Ok(of_a.map(|of_a| Join::of_one(of_a, bits)));
+        }
+        let is_empty = |stretch: &Option<Vec<u64>>| stretch.as_ref().is_some_and(Vec::is_empty);
+        // What there is nothing of need not be brought together with what is too long.
+        if is_empty(&of_a) {
+            return Ok(Some(Join::of_nothing()));
         }
         let of_b = self.read_stretch(block, b, bits)?;
-        Ok(of_b.map(|of_b| Join::of_two(of_a, of_b, bits, differing)))
+        if is_empty(&of_b) {
+            return Ok(Some(Join::of_nothing()));
+        }
+        let both = of_a.zip(of_b);
+        Ok(both.map(|(of_a, of_b)| Join::of_two(of_a, of_b, bits, differing)))
     }
 
     /// What begins with the same bits as `from`, in order; nothing if it is too long.
