@@ -2,8 +2,8 @@
 //! acknowledged is there when the database is opened again, an error says whether what was asked for
 //! was done, and what is read meanwhile is right or an error.
 //!
-//! `SIMDB_TEST_FAULTS=all` has every operation of the whole workload fail in turn; otherwise it is
-//! some of them. `SIMDB_TEST_FAULT` repeats one: what is printed when it fails.
+//! `SIMDB_TEST_FAULTS=all` has every operation of the whole workload fail in turn, a number each of
+//! so many; otherwise it is some of them. `SIMDB_TEST_FAULT` repeats one: what is printed when it fails.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,42 +19,56 @@ mod disk;
 #[path = "common/trial/mod.rs"]
 mod trial;
 
-/// Faults that are tried of each kind in each workload, unless all are asked for.
-const TRIED: u64 = 14;
+/// Faults that are tried of each kind in each part of a workload, unless all are asked for.
+const TRIED: u64 = 3;
 /// Steps that are taken in the same process after one has failed.
 const STEPS_AFTER: usize = 4;
 
-/// What is done, beginning with an empty disk or with a load.
-const STEPS: [Step; 29] = [
-    Step::Batch,
-    Step::Insert,
-    Step::Snapshot,
-    Step::Submits,
-    Step::Remove,
-    Step::Transaction,
-    Step::Merge,
-    Step::Upsert,
-    Step::InsertUnique,
-    Step::Batch,
-    Step::Backup,
-    Step::Prune,
-    Step::Close,
-    Step::Batch,
-    Step::Snapshot,
-    Step::BulkLoad,
-    Step::Submits,
-    Step::DroppedTransaction,
-    Step::Transaction,
-    Step::Check,
-    Step::Batch,
-    Step::Vacuum,
-    Step::Insert,
-    Step::Merge,
-    Step::Batch,
-    Step::Backup,
-    Step::BulkLoad,
-    Step::Upsert,
-    Step::Close,
+/// What is done, in parts, after each of which the database is closed. The first begins with an
+/// empty disk.
+const PARTS: [&[Step]; 5] = [
+    &[Step::Batch, Step::Close],
+    &[
+        Step::Insert,
+        Step::Snapshot,
+        Step::Submits,
+        Step::Remove,
+        Step::Transaction,
+        Step::Merge,
+        Step::Upsert,
+        Step::Batch,
+        Step::Close,
+    ],
+    &[
+        Step::Batch,
+        Step::Backup,
+        Step::InsertUnique,
+        Step::Prune,
+        Step::Check,
+        Step::Batch,
+        Step::Close,
+    ],
+    &[
+        Step::Upsert,
+        Step::Snapshot,
+        Step::BulkLoad,
+        Step::Submits,
+        Step::DroppedTransaction,
+        Step::Transaction,
+        Step::BulkLoad,
+        Step::Batch,
+        Step::Close,
+    ],
+    &[
+        Step::Batch,
+        Step::Vacuum,
+        Step::Insert,
+        Step::Merge,
+        Step::Batch,
+        Step::Backup,
+        Step::Check,
+        Step::Close,
+    ],
 ];
 
 /// The databases that the workload is done to.
@@ -94,10 +108,11 @@ enum Then {
     Cut,
 }
 
-/// One fault in one workload.
+/// One fault in one part of a workload.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     workload: usize,
+    part: usize,
     at: u64,
     fault: Fault,
     lasts: bool,
@@ -117,53 +132,66 @@ struct Tally {
     refused: u64,
 }
 
-fn begin(workload: usize) -> World {
-    let settings = workloads()[workload];
-    World::new(settings, 77 + workload as u64)
+/// The worlds in which each part of a workload begins.
+fn beginnings(workload: usize) -> Vec<World> {
+    let mut world = World::new(workloads()[workload], 77 + workload as u64);
+    let mut beginnings = Vec::new();
+    for part in 0..PARTS.len() {
+        beginnings.push(world.copy());
+        for step in steps_of(workload, part) {
+            world.take(step).unwrap();
+        }
+    }
+    beginnings
 }
 
-fn first_step(workload: usize) -> Step {
+fn steps_of(workload: usize, part: usize) -> impl Iterator<Item = Step> {
+    let first = (part == 0).then(|| creation(workload));
+    first.into_iter().chain(PARTS[part].iter().copied())
+}
+
+fn creation(workload: usize) -> Step {
     match workload % 2 {
         0 => Step::Create,
         _ => Step::BulkCreate,
     }
 }
 
-/// How many operations of the whole workload a fault can concern.
-fn concerned(workload: usize, fault: Fault) -> u64 {
-    let mut world = begin(workload);
+/// How many operations of a part a fault can concern.
+fn concerned(beginning: &World, steps: impl Iterator<Item = Step>, fault: Fault) -> u64 {
+    let mut world = beginning.copy();
     // It never comes.
     world.disk.plan(Plan::Fault {
         at: u64::MAX - 1,
         fault,
         lasts: false,
     });
-    for step in [first_step(workload)].into_iter().chain(STEPS) {
+    for step in steps {
         world.take(step).unwrap();
     }
     world.disk.concerned()
 }
 
-fn try_case(case: Case, tally: &mut Tally) {
+fn try_case(case: Case, beginning: &World, tally: &mut Tally) {
     let Case {
         workload,
+        part,
         at,
         fault,
         lasts,
         then,
     } = case;
-    let mut world = begin(workload);
+    let mut world = beginning.copy();
     world.disk.plan(Plan::Fault { at, fault, lasts });
     let mut left = STEPS_AFTER;
-    let steps = [first_step(workload)].into_iter().chain(STEPS);
-    for step in steps {
+    for step in steps_of(workload, part) {
         let failures = world.disk.failures();
         let done = match world.is_there {
             Known::Perhaps => world.look(),
             _ => Ok(()),
         };
         let done = done.and_then(|()| match world.is_there {
-            Known::No => world.take(first_step(workload)),
+            Known::No => world.take(creation(workload)),
             _ => world.take(step),
         });
         if failures == 0 && world.disk.failures() > 0 {
@@ -241,35 +269,32 @@ fn whatever_fails_nothing_acknowledged_is_lost_and_nothing_refused_is_done() {
     let mut failed = Vec::new();
     let mut number = 0;
     for workload in 0..workloads().len() {
-        for fault in Fault::ALL {
-            let operations = concerned(workload, fault);
-            let stride = match wanted.as_str() {
-                "all" => 1,
-                _ => (operations / TRIED).max(1),
-            };
-            for (place, at) in (number % stride..operations)
-                .step_by(stride as usize)
-                .enumerate()
-            {
-                // All four in turn, or all four of each.
-                let variants = match wanted.as_str() {
-                    "all" => 0..4,
-                    _ => place % 4..place % 4 + 1,
+        for (part, beginning) in beginnings(workload).iter().enumerate() {
+            for fault in Fault::ALL {
+                let operations = concerned(beginning, steps_of(workload, part), fault);
+                let stride = match wanted.as_str() {
+                    "all" => 1,
+                    "" => (operations / TRIED).max(1),
+                    every => every.parse().unwrap(),
                 };
-                for variant in variants {
+                let places = number % stride..operations;
+                for at in places.step_by(stride as usize) {
                     number += 1;
+                    // Each place in one of the four ways.
+                    let variant = number + number / 4;
                     let case = Case {
                         workload,
+                        part,
                         at,
                         fault,
                         lasts: variant % 2 == 0,
-                        then: [Then::NewProcess, Then::Cut][variant / 2],
+                        then: [Then::NewProcess, Then::Cut][(variant / 2 % 2) as usize],
                     };
                     let name = format!("{case:?}");
                     if only.as_ref().is_some_and(|only| *only != name) {
                         continue;
                     }
-                    if let Err(panic) = caught(|| try_case(case, &mut tally)) {
+                    if let Err(panic) = caught(|| try_case(case, beginning, &mut tally)) {
                         eprintln!("SIMDB_TEST_FAULT='{name}': {panic}");
                         failed.push(name);
                     }
@@ -298,4 +323,17 @@ fn whatever_fails_nothing_acknowledged_is_lost_and_nothing_refused_is_done() {
         failed, [""; 0],
         "repeat one of these with SIMDB_TEST_FAULT, and SIMDB_TEST_FAULTS=all"
     );
+    if only.is_none() {
+        let silent = [
+            Step::Snapshot,
+            Step::DroppedTransaction,
+            Step::Prune,
+            Step::Open,
+        ];
+        let created = [Step::Create, Step::BulkCreate];
+        for step in Step::ON_A_DATABASE.iter().chain(&created) {
+            let is_hit = tally.in_step.contains_key(step);
+            assert!(is_hit || silent.contains(step), "{step:?}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ use crate::common::SplitMix;
 const CENTRES: [u64; 3] = [0, u64::MAX, 0x0123_4567_89ab_cdef];
 
 /// Draws changes that suit a database.
+#[derive(Clone, Debug)]
 pub struct Changes {
     settings: Settings,
     /// Ids are drawn from these many, so that most changes meet what earlier ones left.

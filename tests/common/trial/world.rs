@@ -100,6 +100,27 @@ impl World {
         result
     }
 
+    /// The same on a copy of the disk, as another process finds it. Nothing may be open.
+    pub fn copy(&self) -> Self {
+        assert!(!self.is_open() && self.held.is_empty() && self.possible.is_none());
+        Self {
+            disk: self.disk.after_a_kill(),
+            settings: self.settings,
+            path: self.path.clone(),
+            database: None,
+            expected: self.expected.clone(),
+            possible: None,
+            pruned: None,
+            is_there: self.is_there,
+            changes: self.changes.clone(),
+            sequence: SplitMix(self.sequence.0),
+            held: Vec::new(),
+            backup: None,
+            changed: self.changed,
+            is_large: self.is_large,
+        }
+    }
+
     /// The process is gone, and with it all that it had open.
     pub fn stop(&mut self) {
         self.held.clear();
