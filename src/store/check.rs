@@ -322,23 +322,27 @@ impl<O: FnMut(u64, u64) -> Result<()>> Walk<O> {
                 }
                 Part::Gap(gap) => {
                     whole = false;
-                    self.gap(table.kind().name, &gap);
+                    self.gap(table.kind().name, gap)?;
                 }
             }
         }
         Ok(whole)
     }
 
-    /// Says what of a table cannot be read.
-    fn gap<K: LowerHex>(&mut self, table: &str, gap: &Gap<K>) {
+    /// Says what of a table is damaged. That the disk does not read is no damage to the file.
+    fn gap<K: LowerHex>(&mut self, table: &str, gap: Gap<K>) -> Result<()> {
         let Gap { from, to, why } = gap;
+        let Error::Corrupt { what, .. } = why else {
+            return Err(why);
+        };
         let to = match to {
             Some(to) => format!("{to:#x}"),
             None => "its end".to_owned(),
         };
         self.damage.push(format!(
-            "table {table} cannot be read from {from:#x} to {to}: {why}"
+            "table {table} cannot be read from {from:#x} to {to}: {what}"
         ));
+        Ok(())
     }
 
     fn step(&mut self) -> Result<()> {

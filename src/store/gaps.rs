@@ -12,13 +12,13 @@ pub(crate) enum Part<K, V> {
 }
 
 /// Keys of a table that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Gap<K> {
     pub(crate) from: K,
     /// The first that can be read again; nothing where the rest of the table is lost.
     pub(crate) to: Option<K>,
-    /// What is wrong.
-    pub(crate) why: String,
+    /// [`Error::Corrupt`], or [`Error::Storage`] where the disk does not read.
+    pub(crate) why: Error,
 }
 
 /// The key of a table as a number in the same order.
@@ -81,21 +81,11 @@ pub(crate) fn end_of_gap<K: Number>(from: K, can_read: impl Fn(K) -> bool) -> Op
     Some(K::of_number(found))
 }
 
-/// What an error of a read says, without the name of the file.
-fn why(error: Error) -> String {
-    match error {
-        Error::Corrupt { what, .. } => what,
-        Error::Storage { source, .. } => source.to_string(),
-        error => error.to_string(),
-    }
-}
-
 /// What was read, or why it was not, where that is damage to the file or to the disk.
-pub(crate) fn read_or_why<T>(read: Result<T>) -> Result<Result<T, String>> {
+pub(crate) fn read_or_why<T>(read: Result<T>) -> Result<Result<T, Error>> {
     match read {
-        Ok(read) => Ok(Ok(read)),
-        Err(error @ (Error::Corrupt { .. } | Error::Storage { .. })) => Ok(Err(why(error))),
-        Err(error) => Err(error),
+        Err(why @ (Error::Corrupt { .. } | Error::Storage { .. })) => Ok(Err(why)),
+        read => read.map(Ok),
     }
 }
 

@@ -47,7 +47,7 @@ impl<O: FnMut(u64, u64) -> Result<()>> Walk<O> {
                 Part::Read(row) => row,
                 Part::Gap(gap) => {
                     whole = false;
-                    self.gap("texts", &gap);
+                    self.gap("texts", gap)?;
                     continue;
                 }
             };

@@ -4,7 +4,7 @@
 use redb::ReadableTable;
 
 use super::Packed;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::chunk::Entry;
 use crate::store::gaps::{Gap, Number, Part, after, end_of_gap, read_or_why};
 
@@ -126,7 +126,7 @@ where
     }
 
     /// What begins at `from` and cannot be read.
-    fn gap(&mut self, from: E, why: String) -> Result<Part<E, Vec<E>>> {
+    fn gap(&mut self, from: E, why: Error) -> Result<Part<E, Vec<E>>> {
         let end = end_of_gap(from, |key| self.packed.can_read(key));
         let next = match end {
             Some(end) => self.read(end),

@@ -1,5 +1,6 @@
 //! What the tables say of each document, in the order of ids.
 
+use super::open::said;
 use crate::document::{DocId, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -64,7 +65,8 @@ impl<'s, V: 's> InStep<'s, V> {
                 None => return Ok(None),
                 Some(Part::Read(row)) => self.head = Some(row),
                 Some(Part::Gap(gap)) => {
-                    self.whys.push(format!("table {}: {}", self.name, gap.why));
+                    let why = said(&gap.why);
+                    self.whys.push(format!("table {}: {why}", self.name));
                     self.gaps.push(gap);
                 }
             }

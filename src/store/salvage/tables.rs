@@ -77,11 +77,11 @@ impl SalvageTables {
             false => Sorted::Memory(Vec::new()),
         };
         Ok(Streams {
-            fingerprints: pairs(FINGERPRINTS, self.fingerprints.as_ref()),
+            fingerprints: pairs(FINGERPRINTS, self.fingerprints.as_ref(), &self.place),
             other_fingerprints: InStep::over(BLOCK0.name, first_of_each(fingerprints.into_iter())),
             unreliable: self.unreliable(),
             times: match self.keeps.arrivals {
-                true => pairs(TIMES, self.times.as_ref()),
+                true => pairs(TIMES, self.times.as_ref(), &self.place),
                 false => InStep::nothing(),
             },
             other_times: InStep::over(ARRIVALS.name, first_of_each(times.into_iter())),
@@ -97,7 +97,7 @@ impl SalvageTables {
     fn unreliable(&self) -> InStep<'_, ()> {
         let name = UNRELIABLE.name;
         let Some(table) = &self.unreliable else {
-            return InStep::over(name, all_lost(name));
+            return InStep::over(name, all_lost(name, &self.place));
         };
         let rows = table
             .parts()
@@ -122,7 +122,7 @@ impl SalvageTables {
                     Part::Gap(gap) => Part::Gap(gap),
                 })
             })),
-            None if self.keeps.texts => all_lost("texts"),
+            None if self.keeps.texts => all_lost("texts", &self.place),
             None => return InStep::nothing(),
         };
         InStep::over("texts", parts)
@@ -130,9 +130,13 @@ impl SalvageTables {
 }
 
 /// A table of pairs that begin with an id.
-fn pairs(kind: Kind, table: Option<&Packed<Table<u128>>>) -> InStep<'_, Said> {
+fn pairs<'s>(
+    kind: Kind,
+    table: Option<&'s Packed<Table<u128>>>,
+    place: &Place,
+) -> InStep<'s, Said> {
     let Some(table) = table else {
-        return InStep::over(kind.name, all_lost(kind.name));
+        return InStep::over(kind.name, all_lost(kind.name, place));
     };
     let rows = table
         .parts()
@@ -158,11 +162,11 @@ fn of_ids(gap: Gap<u128>) -> Gap<u64> {
 }
 
 /// A table of which nothing can be read. Why was said when it was opened.
-fn all_lost<'s, V: 's>(name: &str) -> Parts<'s, V> {
+fn all_lost<'s, V: 's>(name: &str, place: &Place) -> Parts<'s, V> {
     let gap = Gap {
         from: 0,
         to: None,
-        why: format!("nothing of {name} can be read"),
+        why: place.corrupt(format!("nothing of {name} can be read")),
     };
     Box::new(std::iter::once(Ok(Part::Gap(gap))))
 }
