@@ -299,7 +299,7 @@ impl Handle {
 
 /// What makes the bands of a file, if they are made as they were.
 fn band_maker(header: &Header, place: &Place) -> Result<BandMaker> {
-    let bands = BandMaker::default();
+    let bands = BandMaker;
     let known = bands.description();
     match &header.bands {
         Some(stored) if *stored != known => Err(Error::BandsMismatch {

@@ -146,7 +146,7 @@ impl NewFile {
 
     /// What makes the bands of the new file, if it keeps any.
     pub(crate) fn bands(&self) -> Option<BandMaker> {
-        self.header.bands.is_some().then(BandMaker::default)
+        self.header.bands.is_some().then_some(BandMaker)
     }
 
     /// Begins a transaction without quick repair: nobody opens the file after a crash.

@@ -51,7 +51,7 @@ fn header(retention: Option<Retention>, frozen: bool) -> Header {
     Header {
         recipe: String::new(),
         keep_texts: true,
-        bands: Some(BandMaker::default().description()),
+        bands: Some(BandMaker.description()),
         frozen,
         retention,
     }
@@ -108,7 +108,7 @@ impl Twin {
     fn new(retention: Option<Retention>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");
-        let maker = BandMaker::default();
+        let maker = BandMaker;
         Self {
             store: Some(
                 Store::create(
@@ -150,7 +150,7 @@ impl Twin {
         if self.store().read().unwrap().changes_in_tail() > MOST_UNMERGED {
             self.step(&Step::Settle);
         }
-        let maker = BandMaker::default();
+        let maker = BandMaker;
         let mut edits = BTreeMap::new();
         for (id, change) in changes {
             let before = self.stored.get(id).copied();
@@ -460,6 +460,6 @@ fn a_file_whose_bands_were_made_otherwise_is_refused() {
     };
     assert_eq!(
         (stored.as_str(), known),
-        ("another way", BandMaker::default().description())
+        ("another way", BandMaker.description())
     );
 }
