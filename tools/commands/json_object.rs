@@ -62,7 +62,7 @@ mod tests {
         for (line, said) in [
             (r#"{"a":1,"a":1}"#, "field \"a\" is there twice"),
             ("[1]", "it is not a JSON object"),
-            ("1e400", "malformed JSON"),
+            ("1e400", "it is not a JSON object"),
             ("{\"a\":1e400}", "malformed JSON at column 10"),
             ("{\"a\":1} x", "malformed JSON"),
             ("{\"a\":1", "malformed JSON"),
