@@ -5,6 +5,9 @@
 //! `SIMDB_TEST_FAULTS=all` has every operation of the whole workload fail in turn, a number each of
 //! so many; otherwise it is some of them. `SIMDB_TEST_FAULT` repeats one: what is printed when it fails.
 
+// What was covered is told, and what repeats a failure.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

@@ -5,6 +5,9 @@
 //! `SIMDB_TEST_CUTS` sets how often power is cut, `SIMDB_TEST_FIRST_SEED` from which database on.
 //! `SIMDB_TEST_SEED` repeats what one of them went through.
 
+// What was covered is told, and what repeats a failure.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
 use std::collections::BTreeMap;
 use std::time::Instant;
 

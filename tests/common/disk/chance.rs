@@ -22,7 +22,7 @@ pub enum Fate {
 
 impl Chance {
     pub fn new(seed: u64) -> Self {
-        Self(SplitMix(seed ^ 0x5eed_0f_d15c))
+        Self(SplitMix(seed ^ 0x005e_ed0f_d15c))
     }
 
     pub fn below(&mut self, bound: u64) -> u64 {
