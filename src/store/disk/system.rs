@@ -150,6 +150,13 @@ impl DiskFile for SystemFile {
     }
 }
 
+impl Drop for SystemFile {
+    fn drop(&mut self) {
+        // To close the file is not enough while a process that was just forked has it open too.
+        let _ = self.0.unlock();
+    }
+}
+
 fn info_of(metadata: &Metadata) -> FileInfo {
     #[cfg(unix)]
     let identity = {
