@@ -7,6 +7,7 @@
 //! others is shown in the same way: they are made of each text again.
 
 mod bands;
+mod tail;
 mod times;
 
 use std::fmt::LowerHex;
@@ -65,8 +66,8 @@ fn told(observer: &mut impl FnMut(u64, u64)) -> impl FnMut(u64, u64) -> Result<(
     }
 }
 
-/// Walks all tables, for as long as the observer lets it. Where not everything is merged into them, nothing is said of whether they hold
-/// the same.
+/// Walks all tables, for as long as the observer lets it. Where not everything is merged into them,
+/// nothing is said of whether they hold the same, but whether what is to be merged fits them.
 pub(crate) fn walk(
     store: &Store,
     observer: impl FnMut(u64, u64) -> Result<()>,
@@ -76,17 +77,17 @@ pub(crate) fn walk(
     let Some(view) = noted(view, &mut damage)? else {
         return Ok(damage);
     };
-    let is_merged = view.is_merged();
-    let view = view.tables;
-    let total = noted(steps(&view), &mut damage)?.unwrap_or(0);
+    let total = noted(steps(&view.tables), &mut damage)?.unwrap_or(0);
     let mut walk = Walk {
         damage,
         observer,
-        is_merged,
+        is_merged: view.is_merged(),
         done: 0,
         total,
     };
-    walk.tables(&view)?;
+    walk.tables(&view.tables)?;
+    walk.tail(&view)?;
+    let view = view.tables;
     let maker = store.bands();
     let from_texts = walk.texts(&view, maker)?;
     if let (Some(maker), Some(bands)) = (maker, &view.tables.bands) {
@@ -122,12 +123,12 @@ fn engine_check(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
     let Some(handle) = Arc::get_mut(&mut store.handle) else {
         return Err(Error::SnapshotHeld { path });
     };
-    let Handle::Writable(database) = handle else {
+    let Handle::Writable(engine) = handle else {
         // It would mend what it finds.
         return Ok(());
     };
     let place = &store.place;
-    let integrity = place.guarded(|| match database.check_integrity() {
+    let integrity = place.guarded(|| match engine.check_integrity() {
         Err(redb::DatabaseError::Storage(cause)) => Err(place.reading(cause)),
         other => other.map_err(|cause| place.opening(cause)),
     });
@@ -191,12 +192,20 @@ struct Documents {
     unreliable: u64,
     /// The first few ids in `unreliable` that are no documents.
     strays: Vec<u64>,
+    /// The first few ids that are there more than once.
+    repeated: Vec<u64>,
 }
 
 impl Documents {
     fn stray(&mut self, id: u64) {
         if self.strays.len() < NAMED {
             self.strays.push(id);
+        }
+    }
+
+    fn repeat(&mut self, id: u64) {
+        if self.repeated.len() < NAMED && self.repeated.last() != Some(&id) {
+            self.repeated.push(id);
         }
     }
 }
@@ -241,6 +250,11 @@ impl<O: FnMut(u64, u64) -> Result<()>> Walk<O> {
             return Ok(());
         }
         self.compare_times(view, &times, documents.ids)?;
+        for id in documents.repeated {
+            self.damage.push(format!(
+                "table fingerprints holds document {id} more than once"
+            ));
+        }
         for id in documents.strays {
             self.damage.push(format!(
                 "table unreliable holds document {id}, table fingerprints does not"
@@ -284,8 +298,12 @@ impl<O: FnMut(u64, u64) -> Result<()>> Walk<O> {
             return Ok(false);
         }
         let mut unreliable = view.tables.unreliable.entries()?.peekable();
+        let mut last = None;
         let whole = self.walk(&view.tables.fingerprints, |entry: u128| {
             let (id, fingerprint) = (entry.first(), entry.second());
+            if last.replace(id) == Some(id) {
+                found.repeat(id);
+            }
             if keeps_times {
                 found.ids.add(pair(id, 0));
             }

@@ -97,9 +97,11 @@ impl Counts {
     /// What they are after these edits, the latest arrival among which is `latest`.
     pub(crate) fn after(mut self, edits: &[DocumentEdit], latest: Option<Timestamp>) -> Self {
         for edit in edits {
-            self.documents += u64::from(edit.after.is_some());
+            let after = u64::from(edit.after.is_some());
             let before = u64::from(edit.before.is_some());
-            self.documents = self.documents.saturating_sub(before);
+            // What a damaged file says of itself may be any number.
+            let documents = self.documents.saturating_add(after);
+            self.documents = documents.saturating_sub(before);
         }
         self.latest_arrival = self.latest_arrival.max(latest);
         self

@@ -10,6 +10,7 @@ pub(crate) mod copy;
 pub(crate) mod diagnosis;
 pub(crate) mod disk;
 mod edit;
+mod engine;
 mod fault;
 mod folder;
 mod gaps;
@@ -40,10 +41,9 @@ mod write;
 use std::path::Path;
 use std::sync::Arc;
 
-use redb::ReadableDatabase;
-
 use crate::error::{Error, Result};
 pub(crate) use bands::BandMaker;
+use engine::Engine;
 pub(crate) use fault::Place;
 use new_file::NewFile;
 use online::Online;
@@ -81,9 +81,9 @@ pub(crate) struct Store {
 const RUNS_SHARE: usize = 2;
 
 pub(crate) enum Handle {
-    Writable(redb::Database),
+    Writable(Engine),
     /// What the engine writes is kept in memory.
-    ReadOnly(redb::Database, Overlay),
+    ReadOnly(Engine, Overlay),
 }
 
 impl std::fmt::Debug for Handle {
@@ -121,7 +121,7 @@ impl Store {
             let database = builder
                 .create_with_backend(pages)
                 .map_err(|cause| place.opening(cause))?;
-            Ok(Handle::Writable(database))
+            Ok(Handle::Writable(Engine::over(database)))
         })
     }
 
@@ -133,7 +133,7 @@ impl Store {
             let database = builder
                 .create_with_backend(file.clone())
                 .map_err(|cause| place.opening(cause))?;
-            Ok(Handle::ReadOnly(database, file))
+            Ok(Handle::ReadOnly(Engine::over(database), file))
         })
     }
 
@@ -291,8 +291,7 @@ impl Store {
 impl Handle {
     fn begin_read(&self) -> std::result::Result<redb::ReadTransaction, redb::TransactionError> {
         match self {
-            Self::Writable(database) => database.begin_read(),
-            Self::ReadOnly(database, _) => database.begin_read(),
+            Self::Writable(engine) | Self::ReadOnly(engine, _) => engine.begin_read(),
         }
     }
 }

@@ -266,9 +266,9 @@ impl Store {
     fn begin_on_tables(&self) -> Result<WriteTransaction> {
         match &*self.handle {
             Handle::ReadOnly(..) => self.refuse_changes().and(Err(self.has_failed())),
-            Handle::Writable(database) => {
+            Handle::Writable(engine) => {
                 let (runs, bands) = (Arc::clone(&self.runs), self.bands().cloned());
-                WriteTransaction::begin(database, &self.place, self.header.keeps(), bands, runs)
+                WriteTransaction::begin(engine, &self.place, self.header.keeps(), bands, runs)
             }
         }
     }

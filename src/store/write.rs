@@ -7,6 +7,7 @@ use redb::ReadableTable;
 use super::bands::{BandChanges, BandMaker};
 use super::chunk::{Entry, pair, swapped};
 use super::edit::{Counts, DocumentEdit, State, TextEdit};
+use super::engine::Engine;
 use super::fault::Place;
 use super::packed::{Op, Tally};
 use super::pen::Pen;
@@ -47,15 +48,13 @@ pub(crate) struct WriteTransaction {
 impl WriteTransaction {
     /// Begins a transaction whose commit keeps quick repair possible.
     pub(crate) fn begin(
-        database: &redb::Database,
+        engine: &Engine,
         place: &Place,
         keeps: Keeps,
         bands: Option<BandMaker>,
         runs: Arc<RunCache>,
     ) -> Result<Self> {
-        let mut transaction = database
-            .begin_write()
-            .map_err(|cause| place.writing(cause))?;
+        let mut transaction = engine.begin_write().map_err(|cause| place.writing(cause))?;
         // Without this, opening after a crash reads the whole file, twice.
         transaction.set_quick_repair(true);
         let mut begun = Self::of(transaction, place, keeps, bands)?;

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use redb::{ReadableDatabase, TableDefinition};
+use redb::TableDefinition;
 
 use super::pages::{self, Loose};
 use crate::error::{Error, Result};
 use crate::store::chunk::Entry;
+use crate::store::engine::Engine;
 use crate::store::fault::Place;
 use crate::store::packed::{Kind, Packed};
 use crate::store::page_file::{Overlay, PageFile};
@@ -39,7 +40,7 @@ pub(super) enum Content {
 /// The file as the storage engine has opened it.
 pub(super) struct Opened {
     transaction: redb::ReadTransaction,
-    _database: redb::Database,
+    _engine: Engine,
 }
 
 impl Damaged {
@@ -152,10 +153,11 @@ impl Opened {
             .create_with_backend(file.clone())
             .map_err(|cause| place.opening(cause))?;
         file.close_soon();
-        let transaction = database.begin_read();
+        let engine = Engine::over(database);
+        let transaction = engine.begin_read();
         Ok(Self {
             transaction: transaction.map_err(|cause| place.reading(cause))?,
-            _database: database,
+            _engine: engine,
         })
     }
 
