@@ -1,0 +1,107 @@
+//! Any bytes as a corpus, in every format.
+
+use std::fs;
+use std::io::Cursor;
+use std::sync::{Arc, OnceLock};
+
+use simdb::{Fingerprinter, Recipe};
+
+use crate::formats::input::{Opened, Source};
+use crate::formats::{Fields, Format, Item, reader};
+
+/// The first byte says which format it is, and which fields are asked for; the second, whether it
+/// comes from a file that is compressed, or says so.
+pub fn run(input: &[u8]) {
+    let Some((&[mode, packing], bytes)) = input.split_first_chunk() else {
+        return;
+    };
+    let formats = [
+        Format::Jsonl,
+        Format::Csv,
+        Format::Tsv,
+        Format::Lines,
+        Format::Raw,
+    ];
+    let format = formats[usize::from(mode & 7) % formats.len()];
+    let asked = |bit: u8, name: &str| (mode >> bit & 1 == 0).then(|| name.to_owned());
+    let fields = Fields {
+        id: "id".to_owned(),
+        text: asked(3, "text"),
+        fingerprint: asked(4, "fingerprint"),
+        time: asked(5, "time"),
+        max_text_bytes: if packing & 0x80 == 0 { 1 << 20 } else { 20 },
+    };
+    let opened = match packing % 8 {
+        kind @ 1..=4 => from_file(kind, bytes),
+        _ => Some(Opened {
+            name: "input".to_owned(),
+            reader: Box::new(Cursor::new(bytes.to_vec())),
+        }),
+    };
+    let Some(opened) = opened else { return };
+    // Of an input that is packed, what it holds has no bound in its bytes.
+    let most = match packing % 8 {
+        1..=4 => 1 << 16,
+        _ => bytes.len() + 1,
+    };
+    let Ok(mut records) = reader(format, opened, &fields, 1) else {
+        return;
+    };
+    // To make one takes longer than all the rest.
+    static FINGERPRINTER: OnceLock<Fingerprinter> = OnceLock::new();
+    let fingerprinter = FINGERPRINTER.get_or_init(|| Fingerprinter::new(Recipe::ngram()));
+    let mut last = 0;
+    for count in 0.. {
+        if count > 1 << 16 {
+            break;
+        }
+        assert!(count <= most, "more records than bytes");
+        let number = match records.next() {
+            Ok(Some(Item::Record(record))) => {
+                let number = record.number;
+                assert!(record.content.text.is_some() || record.content.fingerprint.is_some());
+                record
+                    .content
+                    .into_document(record.id, fingerprinter)
+                    .unwrap();
+                number
+            }
+            Ok(Some(Item::Reject(reject))) => {
+                assert!(!reject.reason.is_empty());
+                reject.number
+            }
+            Ok(None) => {
+                assert!(records.next().is_ok_and(|more| more.is_none()));
+                break;
+            }
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                break;
+            }
+        };
+        assert!(
+            number >= last && (count == 0 || number > last),
+            "line {number} after line {last}"
+        );
+        last = number;
+    }
+}
+
+/// The bytes as they are found in a file that is packed, or is none although its name says so.
+fn from_file(kind: u8, bytes: &[u8]) -> Option<Opened> {
+    let (extension, content) = match kind {
+        1 => ("gz", bytes.to_vec()),
+        2 => ("zst", bytes.to_vec()),
+        3 => {
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            std::io::Write::write_all(&mut packed, bytes).unwrap();
+            ("gz", packed.finish().unwrap())
+        }
+        _ => ("zst", zstd::encode_all(bytes, 1).unwrap()),
+    };
+    let folder = crate::common::folder();
+    let path = folder.path().join("input.jsonl").with_extension(extension);
+    fs::write(&path, content).unwrap();
+    // It stays open when its name is gone.
+    Source::new(&path).unwrap().open(&Arc::default()).ok()
+}

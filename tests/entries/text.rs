@@ -1,0 +1,254 @@
+//! Any text through every recipe and measure, as a query, and as the files that recipes are given.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::OnceLock;
+
+use simdb::measure::{
+    BitVector, DocumentFrequencies, Normaliser, Vector, Words, edit_similarity,
+    edit_similarity_at_least, longest_sentences_hash, sentences, shingle_jaccard, tokens,
+};
+use simdb::{Database, DocId, Fingerprint, Fingerprinter, Likeness, Recipe, Resemblance};
+
+use super::ask::{builder, path};
+use super::memory::MemoryDisk;
+
+/// Edit similarity takes time in proportion to the product of the lengths.
+const MOST_EDITED_BYTES: usize = 2_000;
+
+/// What is made once.
+struct Made {
+    fingerprinters: Vec<Fingerprinter>,
+    normaliser: Normaliser,
+    words: Words,
+    /// Holds a few texts, and their bands.
+    database: Database,
+}
+
+/// The first byte says where the text is cut in two; how much is one text, and how much the other.
+pub fn run(input: &[u8]) {
+    let Some((share, input)) = input.split_first() else {
+        return;
+    };
+    let text = String::from_utf8_lossy(input);
+    let cut = text.len() * usize::from(*share) / 256;
+    let ends = text.char_indices().map(|(end, _)| end);
+    let (one, other) = text.split_at(ends.take_while(|end| *end <= cut).last().unwrap_or(0));
+    let made = made();
+    for fingerprinter in &made.fingerprinters {
+        fingerprint(fingerprinter, &text);
+    }
+    normalise(&made.normaliser, &text);
+    measure(made, one, other);
+    query(made, one, other);
+    // To make a database takes longer than all the rest.
+    if share % 8 == 0 {
+        store(one, other);
+    }
+    files_of_words(one, other, *share == 77);
+    if let Ok(fingerprint) = text.parse::<Fingerprint>() {
+        assert!(
+            fingerprint
+                .to_string()
+                .parse()
+                .is_ok_and(|again: Fingerprint| again == fingerprint)
+        );
+    }
+    assert_eq!(
+        Recipe::by_name(&text).is_ok(),
+        Recipe::all().iter().any(|recipe| recipe.name() == text)
+    );
+}
+
+fn made() -> &'static Made {
+    static MADE: OnceLock<Made> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let recipes = Recipe::all().into_iter();
+        let disk = MemoryDisk::default();
+        let database = builder(&disk).similar(true).create(path()).unwrap();
+        let texts = [
+            "The ferry to the islands was cancelled due to heavy fog.",
+            "海内存知己，天涯若比邻。无为在歧路，儿女共沾巾。",
+            "13800138000",
+            "",
+            "!?",
+        ];
+        for (id, text) in (0..).zip(texts) {
+            database.insert_text(DocId(id), text).unwrap();
+        }
+        database.merge().unwrap();
+        Made {
+            fingerprinters: recipes.map(Fingerprinter::new).collect(),
+            normaliser: Normaliser::new(),
+            words: Words::new(),
+            database,
+        }
+    })
+}
+
+/// What the documentation says of every fingerprint.
+fn fingerprint(fingerprinter: &Fingerprinter, text: &str) {
+    let made = fingerprinter.fingerprint(text);
+    let Ok(made) = made else {
+        assert_eq!(fingerprinter.recipe(), &Recipe::weighted());
+        return;
+    };
+    let told = || format!("{} of {text:?}", fingerprinter.recipe());
+    assert_eq!(fingerprinter.fingerprint(text).unwrap(), made, "{}", told());
+    let doubt = fingerprinter.doubt(text).unwrap();
+    assert_eq!(doubt.is_none(), made.reliable, "{}", told());
+    let features = fingerprinter.features(text).unwrap();
+    let weighed: Vec<(&str, f64)> = features
+        .iter()
+        .map(|feature| (feature.token.as_str(), feature.weight))
+        .collect();
+    let again = fingerprinter.fingerprint_tokens(&weighed).unwrap();
+    assert_eq!(again.fingerprint, made.fingerprint, "{}", told());
+    let normalised = fingerprinter.normalise(text);
+    assert_eq!(
+        fingerprinter.normalise(&normalised),
+        normalised,
+        "{}",
+        told()
+    );
+    if fingerprinter.recipe() == &Recipe::ngram() {
+        let of_it = fingerprinter.fingerprint(&normalised).unwrap();
+        assert_eq!(of_it.fingerprint, made.fingerprint, "{}", told());
+    }
+    let wide = fingerprinter.fingerprint128(text);
+    assert_eq!(
+        wide.is_ok(),
+        fingerprinter.recipe().name() != "cppjieba",
+        "{}",
+        told()
+    );
+    assert!(
+        fingerprinter
+            .words(text)
+            .iter()
+            .all(|word| text.contains(word))
+    );
+}
+
+fn normalise(normaliser: &Normaliser, text: &str) {
+    let letters = normaliser.letters(text);
+    assert_eq!(normaliser.letters(&letters), letters, "{text:?}");
+    let spaced = normaliser.sentences(text);
+    assert_eq!(normaliser.sentences(&spaced), spaced, "{text:?}");
+    assert_eq!(normaliser.letters(&spaced), letters, "{text:?}");
+}
+
+fn measure(made: &Made, one: &str, other: &str) {
+    let told = || format!("{one:?}, {other:?}");
+    let is_share = |measure: f64| (0.0..=1.0).contains(&measure);
+    let shingled = NonZeroUsize::new(2).unwrap();
+    let jaccard = shingle_jaccard(one, other, shingled);
+    assert!(is_share(jaccard), "{jaccard} of {}", told());
+    assert_eq!(jaccard, shingle_jaccard(other, one, shingled), "{}", told());
+    assert_eq!(shingle_jaccard(one, one, shingled), 1.0, "{}", told());
+    if one.len().max(other.len()) <= MOST_EDITED_BYTES {
+        let similarity = edit_similarity(one, other);
+        assert!(is_share(similarity), "{similarity} of {}", told());
+        assert_eq!(similarity, edit_similarity(other, one), "{}", told());
+        assert_eq!(similarity == 1.0, one == other, "{}", told());
+        let at_least = edit_similarity_at_least(one, other, 0.5);
+        assert_eq!(
+            at_least,
+            Some(similarity).filter(|found| *found >= 0.5),
+            "{}",
+            told()
+        );
+    }
+    let vector = |text| Vector::of(tokens(text));
+    let cosine = vector(one).cosine(&vector(other));
+    assert!(is_share(cosine), "{cosine} of {}", told());
+    assert_eq!(cosine, vector(other).cosine(&vector(one)), "{}", told());
+    let of_words = |text| Vector::of(made.words.find(text)).weighed(|word| made.words.idf(word));
+    let cosine = of_words(one).cosine(&of_words(other));
+    assert!(is_share(cosine), "{cosine} of {}", told());
+    let bits = BitVector::bits_for(tokens(one).len());
+    let vector = |text| BitVector::of(tokens(text), bits, NonZeroU32::MIN);
+    let estimate = vector(one).jaccard(&vector(other));
+    assert!(estimate.is_some_and(is_share), "{estimate:?} of {}", told());
+    let frequencies = DocumentFrequencies::of([tokens(one), tokens(other)]);
+    assert!(
+        tokens(one)
+            .iter()
+            .all(|term| frequencies.idf(term).is_finite())
+    );
+    let _ = longest_sentences_hash(sentences(one), 3);
+    let resemblance = Resemblance::of(&made.normaliser, one, other);
+    assert!(
+        is_share(resemblance.score()),
+        "{resemblance:?} of {}",
+        told()
+    );
+    assert_eq!(
+        resemblance,
+        Resemblance::of(&made.normaliser, other, one),
+        "{}",
+        told()
+    );
+    let same = Resemblance::of(&made.normaliser, one, one);
+    assert!(
+        same.same_wording && same.is_enough(&Likeness::default()),
+        "{}",
+        told()
+    );
+}
+
+/// Both ways to ask for a text.
+fn query(made: &Made, one: &str, other: &str) {
+    let snapshot = made.database.snapshot().unwrap();
+    for text in [one, other] {
+        let query = made.database.text_query(text).unwrap();
+        let found = snapshot.similar(&query).unwrap();
+        let verified = snapshot.similar(&query.clone().without_bands()).unwrap();
+        assert!(
+            verified
+                .iter()
+                .all(|one| one.resemblance.is_enough(&Likeness::default()))
+        );
+        assert!(
+            found
+                .iter()
+                .all(|one| one.resemblance.is_enough(&Likeness::default()))
+        );
+    }
+}
+
+/// What is stored is found, and comes back as it was.
+fn store(one: &str, other: &str) {
+    let disk = MemoryDisk::default();
+    let database = builder(&disk).similar(true).create(path()).unwrap();
+    database.insert_text(DocId(1), one).unwrap();
+    let found = database.similar_text(one).unwrap();
+    assert!(
+        found.iter().any(|found| found.id == DocId(1)),
+        "{one:?} is not found"
+    );
+    let kept = database.insert_unless_similar(DocId(2), other).unwrap();
+    let stored = database
+        .get(DocId(2))
+        .unwrap()
+        .and_then(|document| document.text);
+    let is_kept = matches!(kept, simdb::Insertion::Inserted);
+    assert_eq!(stored.as_deref(), is_kept.then_some(other));
+    database.close().unwrap();
+    let mut database = builder(&disk).open(path()).unwrap();
+    assert_eq!(database.check(|_, _| {}).unwrap(), Vec::<String>::new());
+    let stored = database.get(DocId(1)).unwrap().unwrap();
+    assert_eq!(stored.text.as_deref(), Some(one));
+}
+
+/// The text as a file of words; to make a recipe with one ready takes a tenth of a second.
+fn files_of_words(one: &str, other: &str, is_made: bool) {
+    let _ = Recipe::python_simhash().with_characters(one);
+    for recipe in [Recipe::jieba(), Recipe::cppjieba()] {
+        let _ = recipe.clone().with_idf("idf", one.as_bytes());
+        let _ = recipe.clone().with_stop_words("stop", one.as_bytes());
+        let with = recipe.with_dictionary("words", one.as_bytes());
+        if is_made && let Ok(recipe) = with {
+            fingerprint(&Fingerprinter::new(recipe), other);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Fuzzing: the entry points of `tests/entries`, driven by libFuzzer. With a nightly toolchain and
+//! cargo-fuzz (`cargo install cargo-fuzz`), from the root of the repository:
+//!
+//! ```sh
+//! cargo +nightly fuzz run --fuzz-dir tests/fuzz -O pages /tmp/pages tests/data/fuzz/pages -- \
+//!     -rss_limit_mb=1024 -timeout=30 -max_total_time=600
+//! ```
+//!
+//! The targets are `open`, `pages`, `journal`, `operations`, `text` and `parsers`. New inputs go
+//! to the first folder; what fails goes to `tests/fuzz/artifacts`. An input that once failed belongs
+//! into `tests/data/fuzz`, which `tests/fuzzing.rs` replays on stable.
+
+#[path = "../common/mod.rs"]
+pub mod common;
+#[path = "../entries/mod.rs"]
+pub mod entries;
+#[path = "../../tools/formats/mod.rs"]
+pub mod formats;
