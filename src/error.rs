@@ -131,6 +131,19 @@ pub enum Error {
         path: PathBuf,
     },
 
+    /// More documents have near-duplicates than can be put into clusters at once.
+    #[error(
+        "cannot find clusters in {} at radius {radius}: more than 4,294,967,294 documents are near \
+         another; ask for a smaller radius",
+        path.display()
+    )]
+    TooManyNear {
+        /// The file.
+        path: PathBuf,
+        /// The radius.
+        radius: u32,
+    },
+
     /// A document was to be stored unless its text is like another, and has no text. Nothing was
     /// changed.
     #[error("document {id} has no text, by which it could be compared; give it one")]

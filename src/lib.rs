@@ -70,11 +70,13 @@ mod database;
 
 mod builder;
 mod bulk;
+mod clusters;
 mod pairs;
 
 pub use builder::Builder;
 pub use bulk::{BulkEvent, BulkLoad, BulkReport};
 pub use change::{Change, Outcome};
+pub use clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub use database::{Database, Insertion, Settings};
 pub use document::{DocId, Document, Match, Timestamp};
 pub use error::{Error, Result};

@@ -5,6 +5,7 @@
 mod ahead;
 mod batch;
 mod candidates;
+mod clusters;
 mod documents;
 mod pairs;
 mod similar;
@@ -14,6 +15,8 @@ mod spreads;
 
 pub(crate) use ahead::nearest_of_each;
 pub(crate) use batch::within_batch;
+pub use clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
+pub(crate) use clusters::{Priority, clusters};
 pub(crate) use pairs::pairs;
 pub use pairs::{Pair, PairsEvent};
 pub(crate) use similar::{MOST_NEAR, similar, similar_in_turn};

@@ -1,0 +1,640 @@
+//! Clusters are what a plain implementation makes that compares each document with all others:
+//! whatever the shape, the radius and the rule of who is kept, wherever the documents are.
+
+mod common;
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use common::{Model, SplitMix, builder, document, documents, folder, planted};
+use proptest::prelude::*;
+use simdb::{
+    Change, Cluster, Clustering, ClustersEvent, Database, DocId, Document, Error, Fingerprint,
+    Keep, Likeness, Member, Resemblance, Retention, Shape, Snapshot, Timestamp,
+};
+
+const CONNECTED: Shape = Shape::Connected { most_documents: 0 };
+
+fn clustering(radius: u32, shape: Shape) -> Clustering {
+    Clustering {
+        radius,
+        shape,
+        ..Clustering::default()
+    }
+}
+
+/// The clusters, and the components that were split, told of before them.
+fn told(snapshot: &Snapshot, clustering: &Clustering) -> (Vec<Cluster>, Vec<(DocId, u64)>) {
+    let (mut clusters, mut split, mut done) = (Vec::new(), Vec::new(), 0.0);
+    snapshot
+        .clusters(clustering, |event| {
+            match event {
+                ClustersEvent::Progress(share) => {
+                    assert!((0.0..=1.0).contains(&share) && clusters.is_empty());
+                    done = share;
+                }
+                ClustersEvent::Split { id, documents } => {
+                    assert!(clusters.is_empty());
+                    split.push((id, documents));
+                }
+                ClustersEvent::Cluster(cluster) => clusters.push(cluster.clone()),
+                event => panic!("{event:?}"),
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(done, 1.0);
+    (clusters, split)
+}
+
+/// Who belongs together by comparing each with all others, the keeper of each first.
+fn groups<'d>(
+    in_order: &[&'d Document],
+    shape: Shape,
+    are_near: &dyn Fn(&Document, &Document) -> bool,
+) -> Vec<Vec<&'d Document>> {
+    let mut left = in_order.to_vec();
+    let mut groups = Vec::new();
+    while !left.is_empty() {
+        let mut group = vec![left.remove(0)];
+        let mut reached = 0;
+        while let Some(from) = group.get(reached).copied() {
+            let (near, others) = left.iter().partition(|other| are_near(from, other));
+            left = others;
+            group.extend::<Vec<_>>(near);
+            reached += 1;
+            if shape == Shape::Star {
+                break;
+            }
+        }
+        groups.push(group);
+    }
+    groups
+}
+
+/// The clusters by the plain rules, of documents in order of their priority.
+fn plain(
+    in_order: &[&Document],
+    shape: Shape,
+    are_near: &dyn Fn(&Document, &Document) -> bool,
+) -> Vec<Cluster> {
+    let cluster = |group: Vec<&Document>| {
+        let keeper = group[0];
+        let mut members: Vec<Member> = group
+            .iter()
+            .map(|document| Member {
+                id: document.id,
+                distance: keeper.fingerprint.distance(document.fingerprint),
+            })
+            .collect();
+        members.sort_unstable();
+        let of_each = group.iter().flat_map(|a| {
+            let from = a.fingerprint;
+            group.iter().map(move |b| from.distance(b.fingerprint))
+        });
+        let diameter = of_each.max().unwrap();
+        Cluster {
+            id: members[0].id,
+            keeper: keeper.id,
+            members,
+            diameter,
+            most_diameter: diameter,
+        }
+    };
+    let groups = groups(in_order, shape, are_near);
+    let several = groups.into_iter().filter(|group| group.len() > 1);
+    let mut clusters: Vec<Cluster> = several.map(cluster).collect();
+    clusters.sort_by_key(|cluster| cluster.id);
+    clusters
+}
+
+/// The same with the smallest id first, near by their fingerprints.
+fn expected(model: &Model, radius: u32, shape: Shape) -> Vec<Cluster> {
+    let are_near = |a: &Document, b: &Document| a.fingerprint.distance(b.fingerprint) <= radius;
+    plain(&reliable(model), shape, &are_near)
+}
+
+fn reliable(model: &Model) -> Vec<&Document> {
+    let documents = model.documents.values();
+    documents.filter(|document| document.reliable).collect()
+}
+
+fn assert_clusters(database: &Database, model: &Model, radii: impl IntoIterator<Item = u32>) {
+    let snapshot = database.snapshot().unwrap();
+    for radius in radii {
+        for shape in [Shape::Star, CONNECTED] {
+            let (found, _) = told(&snapshot, &clustering(radius, shape));
+            let expected = expected(model, radius, shape);
+            assert!(found == expected, "radius {radius}, {shape:?}: {found:#?}");
+        }
+    }
+}
+
+fn stored(folder: &tempfile::TempDir, documents: Vec<Document>) -> (Database, Model) {
+    let path = folder.path().join("docs.simdb");
+    let mut load = builder().bulk_create(&path, 16 << 20).unwrap();
+    for document in documents.clone() {
+        load.push(document).unwrap();
+    }
+    load.finish(|_| ControlFlow::Continue(())).unwrap();
+    (builder().open(&path).unwrap(), Model::of(documents, false))
+}
+
+/// Documents of which two of three are near an earlier one, at each distance up to 8; every seventh a
+/// copy; ids in no order.
+fn near_each_other(seed: u64, first_id: u64, count: u64) -> Vec<Document> {
+    let mut sequence = SplitMix(seed);
+    let mut made: Vec<Document> = Vec::new();
+    for number in 0..count {
+        let near = match number % 3 {
+            0 => Fingerprint::from_bits(sequence.next()),
+            _ => {
+                let of = made[sequence.below(made.len() as u64) as usize].fingerprint;
+                let distance = if number % 7 == 0 {
+                    0
+                } else {
+                    sequence.below(9) as u32
+                };
+                planted(&mut sequence, of, distance)
+            }
+        };
+        // 7919 is prime to any count used here.
+        made.push(Document::new(DocId(first_id + number * 7919 % count), near));
+    }
+    made
+}
+
+/// A chain: each is three bits from the next.
+fn chain(first_id: u64, count: u64) -> Vec<Document> {
+    let link = |id| 0b111_u64.rotate_left((3 * id) as u32 % 63);
+    let mut bits = 0x1234_5678_9abc_def0;
+    let grow = (first_id..first_id + count).map(|id| {
+        bits ^= link(id);
+        document(id, bits)
+    });
+    grow.collect()
+}
+
+#[test]
+fn random_and_planted_documents_have_the_clusters_of_the_plain_rules() {
+    let folder = folder();
+    let mut all = near_each_other(1, 0, 1500);
+    all.extend(documents(2, 3000, 300));
+    let (database, model) = stored(&folder, all);
+    assert_clusters(&database, &model, 0..=8);
+    assert!(expected(&model, 3, Shape::Star).len() > 100);
+}
+
+#[test]
+fn a_chain_is_one_component_and_several_stars() {
+    let folder = folder();
+    let (database, model) = stored(&folder, chain(0, 20));
+    let snapshot = database.snapshot().unwrap();
+    let (stars, _) = told(&snapshot, &clustering(3, Shape::Star));
+    assert_eq!(stars.len(), 10);
+    for star in &stars {
+        assert_eq!((star.members.len(), star.diameter), (2, 3));
+    }
+    let (components, _) = told(&snapshot, &clustering(3, CONNECTED));
+    assert_eq!(components.len(), 1);
+    assert_eq!(components[0].members.len(), 20);
+    assert_eq!(components[0].diameter, 57);
+    assert_clusters(&database, &model, 0..=8);
+}
+
+#[test]
+fn a_component_above_the_cap_is_told_of_and_split_and_others_are_not() {
+    let folder = folder();
+    let mut all = chain(100, 20);
+    let far = |id, bits: u64| document(id, !0x1234_5678_9abc_def0 ^ bits);
+    all.extend([far(3, 0), far(1, 0b11), far(2, 0b1111)]);
+    let (database, model) = stored(&folder, all);
+    let snapshot = database.snapshot().unwrap();
+    for (most_documents, split) in [
+        (20, vec![]),
+        (19, vec![(DocId(100), 20)]),
+        (2, vec![(DocId(1), 3), (DocId(100), 20)]),
+    ] {
+        let (found, told_split) = told(
+            &snapshot,
+            &clustering(3, Shape::Connected { most_documents }),
+        );
+        assert_eq!(told_split, split);
+        let whole = expected(&model, 3, CONNECTED);
+        let mut wanted: Vec<Cluster> = whole
+            .into_iter()
+            .filter(|cluster| cluster.members.len() as u64 <= most_documents)
+            .collect();
+        let stars = expected(&model, 3, Shape::Star).into_iter();
+        let is_split = |star: &Cluster| {
+            let in_chain = star.id >= DocId(100);
+            let id = if in_chain { DocId(100) } else { DocId(1) };
+            split.iter().any(|(split, _)| *split == id)
+        };
+        wanted.extend(stars.filter(is_split));
+        wanted.sort_by_key(|cluster| cluster.id);
+        assert_eq!(found, wanted);
+    }
+}
+
+#[test]
+fn cliques_and_copies_are_one_cluster_each() {
+    let folder = folder();
+    // One bit from a centre each, so two bits from each other, and five copies of each.
+    let all = (0..300).map(|number| {
+        let centre = SplitMix(number % 3).next();
+        document(number * 11 % 307, centre ^ 1 << (number / 15))
+    });
+    let (database, model) = stored(&folder, all.collect());
+    let (found, _) = told(&database.snapshot().unwrap(), &clustering(3, Shape::Star));
+    assert_eq!(found.len(), 3);
+    assert!(found.iter().all(|cluster| cluster.members.len() == 100));
+    assert_clusters(&database, &model, [0, 1, 2, 3, 5]);
+}
+
+#[test]
+fn very_many_copies_are_one_cluster_at_once() {
+    let folder = folder();
+    let copies = (0..60_000).map(|id| document(id, 0xabc << (id % 2)));
+    let (database, _) = stored(&folder, copies.collect());
+    let snapshot = database.snapshot().unwrap();
+    for shape in [Shape::Star, CONNECTED] {
+        let (found, _) = told(&snapshot, &clustering(6, shape));
+        assert_eq!(found.len(), 1, "{shape:?}");
+        assert_eq!(found[0].members.len(), 60_000);
+    }
+}
+
+#[test]
+fn crowded_prefixes_change_nothing() {
+    let folder = folder();
+    let mut sequence = SplitMix(3);
+    let all = (0..1500).map(|id| {
+        let kept = [u64::MAX >> 16, 0xffff_0000_0000_ffff, 0xffff_ffff][id as usize % 3];
+        document(id, sequence.next() & sequence.next() & kept)
+    });
+    let (database, model) = stored(&folder, all.collect());
+    assert_clusters(&database, &model, [0, 1, 3, 4, 7]);
+}
+
+#[test]
+fn what_is_not_merged_yet_counts_and_what_is_removed_does_not() {
+    let folder = folder();
+    let (database, mut model) = stored(&folder, near_each_other(7, 0, 700));
+    let mut sequence = SplitMix(8);
+    let mut changes = Vec::new();
+    for id in 1000..1300 {
+        let of = model.documents[&DocId(sequence.below(700))].fingerprint;
+        let distance = sequence.below(6) as u32;
+        let near = planted(&mut sequence, of, distance);
+        changes.push(Change::Insert(Document::new(DocId(id), near)));
+    }
+    for _ in 0..200 {
+        let id = DocId(sequence.below(1300));
+        changes.push(match sequence.below(3) {
+            0 => Change::Upsert(Document::new(id, Fingerprint::from_bits(sequence.next()))),
+            _ => Change::Remove(id),
+        });
+    }
+    model.apply_all(changes.clone());
+    database.apply(changes).unwrap();
+    assert_clusters(&database, &model, [0, 1, 3, 4, 8]);
+    let before = database.snapshot().unwrap();
+    database.merge().unwrap();
+    assert_clusters(&database, &model, [0, 1, 3, 4, 8]);
+    let (found, _) = told(&before, &clustering(3, Shape::Star));
+    assert_eq!(found, expected(&model, 3, Shape::Star));
+}
+
+#[test]
+fn documents_whose_fingerprints_say_nothing_are_in_no_cluster() {
+    let folder = folder();
+    let unreliable = |id: u64| Document {
+        reliable: !id.is_multiple_of(3),
+        ..document(id, id % 7 * 0x1111)
+    };
+    let (database, mut model) = stored(&folder, (0..300).map(unreliable).collect());
+    let changes: Vec<Change> = (300..400)
+        .map(|id| Change::Insert(unreliable(id)))
+        .collect();
+    model.apply_all(changes.clone());
+    database.apply(changes).unwrap();
+    assert_clusters(&database, &model, [0, 3, 4, 8]);
+    let (found, _) = told(&database.snapshot().unwrap(), &clustering(0, Shape::Star));
+    assert_eq!(found.len(), 7);
+    for cluster in found {
+        assert!(cluster.members.iter().all(|member| member.id.0 % 3 != 0));
+    }
+}
+
+#[test]
+fn what_is_expired_is_in_no_cluster_and_the_oldest_of_the_others_may_be_kept() {
+    let folder = folder();
+    let retention = Retention {
+        window: Some(Duration::from_secs(1)),
+        sliding: false,
+        by_clock: false,
+    };
+    let database = builder()
+        .retention(retention)
+        .create(folder.path().join("docs.simdb"))
+        .unwrap();
+    // Later ids arrived earlier, two at a time.
+    let arrived = |(number, document): (u64, Document)| Document {
+        arrival: Some(Timestamp(12_000 - number / 2)),
+        ..document
+    };
+    let all: Vec<Document> = (0..)
+        .zip(near_each_other(11, 0, 2600))
+        .map(arrived)
+        .collect();
+    for (place, some) in all.chunks(650).enumerate() {
+        let changes: Vec<Change> = some.iter().cloned().map(Change::Insert).collect();
+        database.apply(changes).unwrap();
+        if place == 1 {
+            database.merge().unwrap();
+        }
+    }
+    let stays = |document: &&Document| document.arrival >= Some(Timestamp(12_000 - 1000));
+    let model = Model::of(all.iter().filter(stays).cloned(), false);
+    assert_eq!(model.documents.len(), 2002);
+    let mut oldest: Vec<&Document> = all.iter().filter(stays).collect();
+    oldest.sort_by_key(|document| (document.arrival, document.id));
+    let are_near = |a: &Document, b: &Document| a.fingerprint.distance(b.fingerprint) <= 3;
+    for _ in 0..2 {
+        assert_clusters(&database, &model, [3]);
+        let clustering = Clustering {
+            keep: Keep::Oldest,
+            ..Clustering::default()
+        };
+        let (found, _) = told(&database.snapshot().unwrap(), &clustering);
+        assert_eq!(found, plain(&oldest, Shape::Star, &are_near));
+        database.merge().unwrap();
+    }
+}
+
+#[test]
+fn the_highest_score_is_kept_and_the_smallest_id_of_equals() {
+    let folder = folder();
+    let (database, model) = stored(&folder, near_each_other(13, 0, 900));
+    let score = |id: DocId| match id.0 % 5 {
+        0 => f64::NAN,
+        rest => -(rest as f64) / 2.0,
+    };
+    let are_near = |a: &Document, b: &Document| a.fingerprint.distance(b.fingerprint) <= 4;
+    let mut in_order = reliable(&model);
+    in_order.sort_by(|a, b| {
+        let key =
+            |document: &Document| (score(document.id).is_nan(), document.id.0 % 5, document.id);
+        key(a).cmp(&key(b))
+    });
+    for shape in [Shape::Star, CONNECTED] {
+        let mut found = Vec::new();
+        let mut asked = Vec::new();
+        let score = |id| {
+            asked.push(id);
+            score(id)
+        };
+        database
+            .snapshot()
+            .unwrap()
+            .clusters_by_score(&clustering(4, shape), score, |event| {
+                if let ClustersEvent::Cluster(cluster) = event {
+                    found.push(cluster.clone());
+                }
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert!(asked.is_sorted_by(|a, b| a < b) && asked.len() < 900);
+        assert_eq!(found, plain(&in_order, shape, &are_near));
+        assert!(found.iter().any(|cluster| cluster.id != cluster.keeper));
+    }
+}
+
+/// Documents with texts; some with fingerprints that lie near though the texts are others.
+fn with_texts() -> Vec<Document> {
+    let words = ["river", "stone", "lantern", "harvest", "winter", "copper"];
+    let mut sequence = SplitMix(21);
+    let mut all = Vec::new();
+    for id in 0..240_u64 {
+        let topic = id % 6;
+        let mut text: Vec<&str> = (0..24)
+            .map(|place| words[SplitMix(topic * 100 + place).below(6) as usize])
+            .collect();
+        // From light edits to another text.
+        for _ in 0..sequence.below(14) {
+            text[sequence.below(24) as usize] = words[sequence.below(6) as usize];
+        }
+        let bits = SplitMix(topic / 2).next() ^ 1 << sequence.below(8) ^ 1 << sequence.below(8);
+        all.push(Document {
+            text: (id % 11 != 0)
+                .then(|| format!("{} {}", text.join(" "), "x".repeat(id as usize % 4))),
+            ..document(id * 17 % 241, bits)
+        });
+    }
+    all
+}
+
+#[test]
+fn with_texts_only_what_is_alike_belongs_together() {
+    let folder = folder();
+    let all = with_texts();
+    let database = builder()
+        .keep_texts(true)
+        .create(folder.path().join("docs.simdb"))
+        .unwrap();
+    let (merged, others) = all.split_at(120);
+    database
+        .apply(merged.iter().cloned().map(Change::Insert))
+        .unwrap();
+    database.merge().unwrap();
+    database
+        .apply(others.iter().cloned().map(Change::Insert))
+        .unwrap();
+    let model = Model::of(all, true);
+    let normaliser = simdb::measure::Normaliser::new();
+    let likeness = Likeness {
+        edit_similarity: 0.8,
+        jaccard: 0.6,
+    };
+    let are_alike = |a: &Document, b: &Document| {
+        let (Some(one), Some(other)) = (&a.text, &b.text) else {
+            return false;
+        };
+        a.fingerprint.distance(b.fingerprint) <= 3
+            && Resemblance::of(&normaliser, one, other).is_enough(&likeness)
+    };
+    let snapshot = database.snapshot().unwrap();
+    let first = reliable(&model);
+    let mut longest = first.clone();
+    longest.sort_by_key(|document| {
+        let characters = document
+            .text
+            .as_ref()
+            .map_or(0, |text| text.chars().count());
+        (Reverse(characters), document.id)
+    });
+    let mut counts = BTreeSet::new();
+    for (keep, in_order) in [(Keep::First, &first), (Keep::Longest, &longest)] {
+        for shape in [Shape::Star, CONNECTED] {
+            let clustering = Clustering {
+                keep,
+                likeness: Some(likeness),
+                ..clustering(3, shape)
+            };
+            let (found, _) = told(&snapshot, &clustering);
+            assert_eq!(
+                found,
+                plain(in_order, shape, &are_alike),
+                "{keep:?} {shape:?}"
+            );
+            counts.insert(found.len());
+            let without = Clustering {
+                likeness: None,
+                ..clustering
+            };
+            assert_ne!(told(&snapshot, &without).0, found);
+        }
+    }
+    assert!(
+        counts.len() > 1 && counts.iter().all(|count| *count > 6),
+        "{counts:?}"
+    );
+}
+
+#[test]
+fn what_a_database_does_not_keep_cannot_decide() {
+    let folder = folder();
+    let (database, _) = stored(&folder, chain(0, 3));
+    let snapshot = database.snapshot().unwrap();
+    let refused = |clustering: Clustering| {
+        let outcome = snapshot.clusters(&clustering, |event| panic!("{event:?}"));
+        outcome.unwrap_err()
+    };
+    let with = |keep, likeness| Clustering {
+        keep,
+        likeness,
+        ..Clustering::default()
+    };
+    let likeness = Some(Likeness::default());
+    assert!(matches!(
+        refused(with(Keep::First, likeness)),
+        Error::KeepsNoTexts { .. }
+    ));
+    assert!(matches!(
+        refused(with(Keep::Longest, None)),
+        Error::KeepsNoTexts { .. }
+    ));
+    assert!(matches!(
+        refused(with(Keep::Oldest, None)),
+        Error::NoArrivals { .. }
+    ));
+}
+
+#[test]
+fn a_visitor_may_stop_at_any_event_and_use_the_database_meanwhile() {
+    let folder = folder();
+    let mut all = near_each_other(12, 0, 900);
+    all.extend(chain(2000, 20));
+    let (database, _) = stored(&folder, all);
+    let snapshot = database.snapshot().unwrap();
+    let clustering = clustering(3, Shape::Connected { most_documents: 5 });
+    let mut last = usize::MAX;
+    for most in 1.. {
+        let mut events = 0;
+        snapshot
+            .clusters(&clustering, |_| {
+                events += 1;
+                match events >= most {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            })
+            .unwrap();
+        assert!(events <= most);
+        if std::mem::replace(&mut last, events) == events {
+            break;
+        }
+    }
+    assert!(last > 100, "{last}");
+
+    let mut met = 0;
+    snapshot
+        .clusters(&clustering, |event| {
+            if let ClustersEvent::Cluster(cluster) = event {
+                let keeper = snapshot.get(cluster.keeper).unwrap().unwrap();
+                let near = snapshot.within(keeper.fingerprint, 64).unwrap();
+                assert!(near.len() >= cluster.members.len());
+                database.remove(cluster.members[1].id).unwrap();
+                met += 1;
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert!(met > 50);
+}
+
+/// What is done to a small database, and to the model of it.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A fingerprint is one of a few with some bits flipped.
+    Put(u64, u8, Vec<u8>, bool),
+    Remove(u64),
+    Merge,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let flips = prop::collection::vec(0..64_u8, 0..7);
+    prop_oneof![
+        12 => (0..80_u64, 0..4_u8, flips, prop::bool::weighted(0.9))
+            .prop_map(|(id, near, flips, reliable)| Step::Put(id, near, flips, reliable)),
+        3 => (0..80_u64).prop_map(Step::Remove),
+        1 => Just(Step::Merge),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn whatever_was_done_the_clusters_are_those_of_the_plain_rules(
+        steps in prop::collection::vec(step(), 0..120),
+        radius in 0..9_u32,
+        is_star in any::<bool>(),
+    ) {
+        let folder = folder();
+        let database = builder().create(folder.path().join("docs.simdb")).unwrap();
+        let mut model = Model::default();
+        let mut changes = Vec::new();
+        for step in steps {
+            match step {
+                Step::Put(id, near, flips, reliable) => {
+                    let near = [0, 0xffff, u64::MAX, 0x9e37_79b9_7f4a_7c15][usize::from(near)];
+                    let bits = flips.iter().fold(near, |bits, flip| bits ^ 1 << flip);
+                    let document = Document { reliable, ..document(id, bits) };
+                    changes.push(Change::Upsert(document));
+                }
+                Step::Remove(id) => changes.push(Change::Remove(DocId(id))),
+                Step::Merge => {
+                    model.apply_all(changes.clone());
+                    database.apply(std::mem::take(&mut changes)).unwrap();
+                    database.merge().unwrap();
+                }
+            }
+        }
+        model.apply_all(changes.clone());
+        database.apply(changes).unwrap();
+        let shape = if is_star { Shape::Star } else { CONNECTED };
+        let snapshot = database.snapshot().unwrap();
+        let (found, split) = told(&snapshot, &clustering(radius, shape));
+        prop_assert!(split.is_empty());
+        for cluster in &found {
+            prop_assert!(cluster.members.len() > 1);
+            let farthest = cluster.members.iter().map(|member| member.distance).max();
+            prop_assert!(shape == CONNECTED || farthest <= Some(radius));
+        }
+        prop_assert_eq!(found, expected(&model, radius, shape));
+    }
+}
