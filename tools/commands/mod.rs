@@ -21,6 +21,7 @@ mod explain_features;
 mod explain_print;
 mod explain_report;
 mod export;
+mod found_lines;
 mod get;
 mod hash;
 mod insert;

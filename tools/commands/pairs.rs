@@ -1,22 +1,17 @@
 //! `simdb-cli pairs`: all pairs of near-duplicates in a database.
 
-use std::io::{BufWriter, IntoInnerError, IsTerminal, Write};
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::Args;
-use indicatif::ProgressBar;
 use serde::Serialize;
 use simdb::{PairsEvent, Snapshot};
 
+use super::found_lines::{FoundOptions, Sink};
 use super::open_to_read;
-use super::pairs_lines::{Found, Lines, PairsFormat};
-use crate::console::files::{persist_new, temporary_beside};
-use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
-use crate::console::{Answer, Output, counted, grouped, note};
+use super::pairs_lines::{Found, Lines};
+use crate::console::{Answer, Output, counted, grouped};
 use crate::options::RecipeOptions;
 
 /// Finds all pairs of documents whose fingerprints differ in at most so many bits
@@ -55,10 +50,6 @@ pub struct Pairs {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=64))]
     radius: u32,
 
-    /// How to write them
-    #[arg(long, value_enum, default_value_t)]
-    format: PairsFormat,
-
     /// Write every pair of documents, copies too, and no groups
     #[arg(long)]
     expand: bool,
@@ -69,17 +60,8 @@ pub struct Pairs {
     #[arg(long)]
     sorted: bool,
 
-    /// Write to this new file, which appears when it is whole [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-
-    /// Print what was found, counted, as one line of JSON; needs -o
-    #[arg(long, requires = "output")]
-    json: bool,
-
-    /// Whether to show progress on standard error
-    #[arg(long, value_enum, default_value_t)]
-    progress: Progress,
+    #[command(flatten)]
+    found: FoundOptions,
 }
 
 #[derive(Serialize)]
@@ -97,118 +79,50 @@ impl Pairs {
         let started = Instant::now();
         let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
-        let found = match &self.output {
-            Some(path) => self.to_file(path, &snapshot)?,
-            None => {
-                let found = self.write(&snapshot, &Interrupt::default(), &mut |bytes| {
-                    output.bytes(bytes)
-                })?;
-                output.flush()?;
-                found
-            }
-        };
+        let found = self
+            .found
+            .write(output, |sink| self.find(&snapshot, sink))?;
         let said = format!(
             "{}, {} of {} copies",
             counted(found.pairs, "pair"),
             counted(found.groups, "group"),
             grouped(found.copies)
         );
-        if self.json {
-            output.json(&CountLine {
-                documents: snapshot.len(),
-                radius: self.radius,
-                groups: found.groups,
-                copies: found.copies,
-                pairs: found.pairs,
-                seconds: started.elapsed().as_secs_f64(),
-            })?;
-        } else if self.output.is_some() {
-            output.line(said)?;
-        } else {
-            note(said);
-        }
+        let counts = CountLine {
+            documents: snapshot.len(),
+            radius: self.radius,
+            groups: found.groups,
+            copies: found.copies,
+            pairs: found.pairs,
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        self.found.say(output, said, &counts)?;
         Ok(match found.pairs + found.groups {
             0 => Answer::No,
             _ => Answer::Yes,
         })
     }
 
-    /// Writes to a file that is not there yet, and is not until it is whole.
-    fn to_file(&self, path: &Path, snapshot: &Snapshot) -> Result<Found> {
-        let cannot = || format!("cannot write {}", path.display());
-        if path.symlink_metadata().is_ok() {
-            bail!(
-                "{} already exists; remove it, or choose another name",
-                path.display()
-            );
-        }
-        let interrupt = Interrupt::listen()?;
-        let temporary = temporary_beside(path).with_context(cannot)?;
-        let mut writer = BufWriter::with_capacity(1 << 16, temporary);
-        let found = self.write(snapshot, &interrupt, &mut |bytes| {
-            writer.write_all(bytes).with_context(cannot)
-        })?;
-        let (file, temporary) = writer
-            .into_inner()
-            .map_err(IntoInnerError::into_error)
-            .with_context(cannot)?
-            .into_parts();
-        file.sync_all().with_context(cannot)?;
-        interrupt.check()?;
-        persist_new(temporary, path).with_context(cannot)?;
-        Ok(found)
-    }
-
     /// Writes all there is, and says how much that was.
-    fn write(
-        &self,
-        snapshot: &Snapshot,
-        interrupt: &Interrupt,
-        write: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<Found> {
-        let bar = self.bar();
-        let mut lines = Lines::new(self.format, self.expand, self.sorted, interrupt, write)?;
-        let mut failed = Ok(());
-        // What fails, and Ctrl-C, ends it; the library knows of neither.
-        let mut goes_on = |outcome: Result<()>| {
-            failed = outcome.and_then(|()| interrupt.check());
-            match failed {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
-            }
-        };
+    fn find(&self, snapshot: &Snapshot, sink: &mut Sink<'_>) -> Result<Found> {
+        let mut search = self.found.search("pairing");
+        let mut lines = Lines::new(self.found.format, self.expand, self.sorted, sink)?;
         snapshot.pairs(self.radius, |event| {
-            goes_on(match event {
+            let outcome = match event {
                 PairsEvent::Copies {
                     fingerprint,
                     documents,
                 } => lines.copies(fingerprint, documents),
                 PairsEvent::Pairs(pairs) => pairs.iter().try_for_each(|pair| lines.pair(pair)),
                 PairsEvent::Progress(done) => {
-                    bar.set_length(PROGRESS_STEPS);
-                    bar.set_position((done * PROGRESS_STEPS as f64) as u64);
+                    search.progress(done);
                     Ok(())
                 }
                 _ => Ok(()),
-            })
+            };
+            search.goes_on(outcome, lines.sink())
         })?;
-        bar.finish_and_clear();
-        failed?;
+        search.finish()?;
         lines.finish()
     }
-
-    /// A bar, unless the lines are shown on the same terminal.
-    fn bar(&self) -> ProgressBar {
-        let is_shown_in_between = self.output.is_none() && std::io::stdout().is_terminal();
-        let progress = match self.progress {
-            Progress::Auto if is_shown_in_between => Progress::Never,
-            progress => progress,
-        };
-        let bar = progress.work();
-        bar.set_prefix("pairing");
-        bar
-    }
 }
-
-/// How finely progress is told.
-const PROGRESS_STEPS: u64 = 10_000;

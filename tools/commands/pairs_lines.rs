@@ -3,21 +3,10 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use clap::ValueEnum;
 use serde::Serialize;
 use simdb::{DocId, Fingerprint, Pair};
 
-use crate::console::interrupt::Interrupt;
-
-/// How pairs are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum PairsFormat {
-    /// JSON Lines.
-    #[default]
-    Jsonl,
-    /// Comma-separated values.
-    Csv,
-}
+use super::found_lines::{FoundFormat, Sink};
 
 /// What was found.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,18 +33,14 @@ struct PairLine {
 }
 
 /// Lines on their way, gathered and sorted first where they are to be in order.
-pub struct Lines<'w> {
-    format: PairsFormat,
-    write: &'w mut dyn FnMut(&[u8]) -> Result<()>,
-    /// Looked at for each pair: those of one event may be billions.
-    interrupt: Interrupt,
+pub struct Lines<'l, 'w> {
+    format: FoundFormat,
+    sink: &'l mut Sink<'w>,
     found: Found,
     /// The documents of each fingerprint that several have, where pairs are to be expanded.
     expand: Option<HashMap<Fingerprint, Box<[DocId]>>>,
     /// What is to be sorted, if it is.
     gathered: Option<Gathered>,
-    /// A line in the making.
-    line: Vec<u8>,
 }
 
 /// What is written in the end.
@@ -65,27 +50,29 @@ struct Gathered {
     pairs: Vec<(u64, u64, u32)>,
 }
 
-impl<'w> Lines<'w> {
-    /// Lines that are handed to `write`, the header before the first.
+impl<'l, 'w> Lines<'l, 'w> {
+    /// Lines that are handed to a sink, the header before the first.
     pub fn new(
-        format: PairsFormat,
+        format: FoundFormat,
         expand: bool,
         sorted: bool,
-        interrupt: &Interrupt,
-        write: &'w mut dyn FnMut(&[u8]) -> Result<()>,
+        sink: &'l mut Sink<'w>,
     ) -> Result<Self> {
-        if format == PairsFormat::Csv {
-            write(b"a,b,distance\n")?;
+        if format == FoundFormat::Csv {
+            sink.bytes(b"a,b,distance\n")?;
         }
         Ok(Self {
             format,
-            write,
-            interrupt: interrupt.clone(),
+            sink,
             found: Found::default(),
             expand: expand.then(HashMap::new),
             gathered: sorted.then(Gathered::default),
-            line: Vec::new(),
         })
+    }
+
+    /// Where they go.
+    pub fn sink(&self) -> &Sink<'w> {
+        self.sink
     }
 
     /// Documents that have the same fingerprint.
@@ -150,7 +137,8 @@ impl<'w> Lines<'w> {
     }
 
     fn take_pair(&mut self, a: u64, b: u64, distance: u32) -> Result<()> {
-        self.interrupt.check()?;
+        // Looked at for each pair: those of one event may be billions.
+        self.sink.check()?;
         self.found.pairs += 1;
         match &mut self.gathered {
             Some(gathered) => {
@@ -162,7 +150,7 @@ impl<'w> Lines<'w> {
     }
 
     fn write_group(&mut self, fingerprint: Fingerprint, documents: &[DocId]) -> Result<()> {
-        if self.format == PairsFormat::Csv {
+        if self.format == FoundFormat::Csv {
             return match documents.split_first() {
                 Some((first, others)) => others
                     .iter()
@@ -171,7 +159,7 @@ impl<'w> Lines<'w> {
             };
         }
         let ids: Vec<u64> = documents.iter().map(|id| id.0).collect();
-        self.write_json(&GroupLine {
+        self.sink.json(&GroupLine {
             fingerprint: fingerprint.to_string(),
             documents: &ids,
         })
@@ -179,15 +167,8 @@ impl<'w> Lines<'w> {
 
     fn write_pair(&mut self, a: u64, b: u64, distance: u32) -> Result<()> {
         match self.format {
-            PairsFormat::Jsonl => self.write_json(&PairLine { a, b, distance }),
-            PairsFormat::Csv => (self.write)(format!("{a},{b},{distance}\n").as_bytes()),
+            FoundFormat::Jsonl => self.sink.json(&PairLine { a, b, distance }),
+            FoundFormat::Csv => self.sink.bytes(format!("{a},{b},{distance}\n").as_bytes()),
         }
-    }
-
-    fn write_json(&mut self, line: &impl Serialize) -> Result<()> {
-        self.line.clear();
-        serde_json::to_writer(&mut self.line, line)?;
-        self.line.push(b'\n');
-        (self.write)(&self.line)
     }
 }
