@@ -6,10 +6,10 @@ use anyhow::Result;
 use simdb::{BulkEvent, BulkLoad, DocId, Error, Fingerprint};
 
 use super::options::Options;
-use super::pipeline::Entry;
-use super::places::Places;
 use super::{Load, Target, builder_of, half_of};
 use crate::console::interrupt::{Interrupt, interrupted};
+use crate::corpus::pipeline::Entry;
+use crate::corpus::places::Places;
 
 /// Loads everything that comes out of the pipeline.
 pub fn load(target: Target, options: &Options, load: &mut Load) -> Result<()> {

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::ledger::Input;
 use super::options::Options;
 use crate::console::files::Identity;
 use crate::console::output_file::{Content, Destination, destination, target_of};
+use crate::corpus::ledger::Input;
 
 /// Refuses reports that cannot be, or would replace the database, an input, or one another.
 /// Nothing is opened for that.

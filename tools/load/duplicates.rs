@@ -9,12 +9,12 @@ use anyhow::Result;
 use serde::Serialize;
 use simdb::{Builder, DocId, Document, Fingerprint};
 
-use super::ledger::Input;
 use super::options::Options;
-use super::report::ReportFile;
 use crate::console::duplicate::{Alike, DuplicateOf};
 use crate::console::table::{Align, Table, columns, one_line};
 use crate::console::{Output, counted};
+use crate::corpus::ledger::Input;
+use crate::corpus::report::ReportFile;
 
 /// A document that was dropped.
 #[derive(Debug)]

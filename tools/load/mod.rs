@@ -1,39 +1,32 @@
 //! Loading: from the options to the summary.
 //!
 //! - [`options`]: the command line
-//! - [`pipeline`]: inputs to documents, in order
 //! - [`bulk`]: documents to the database, sorted, all at once
 //! - [`unique`]: the same one after another, near-duplicates left out
-//! - [`ledger`], [`places`], [`report`]: what became of every record, and where it was
 //! - [`duplicates`], [`summary`]: what is told in the end
 
 mod bulk;
 mod clashes;
 mod duplicates;
-mod ledger;
 pub mod options;
-mod pipeline;
-mod places;
-mod report;
 mod summary;
 mod unique;
 
-use std::io::IsTerminal;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use simdb::{Builder, Database, Fingerprinter, Settings};
 
-use self::ledger::{Input, Ledger};
 use self::options::Options;
-use self::pipeline::{PIPELINE_BYTES, Pipeline, Plan};
 use crate::console::files::{folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output};
+use crate::corpus::inputs;
+use crate::corpus::ledger::{Input, Ledger};
+use crate::corpus::pipeline::{self, PIPELINE_BYTES, Pipeline, Plan};
 use crate::formats::Format;
-use crate::formats::input::Source;
 use crate::options::{Rule, created_without, with_settings};
 
 /// Loads what the options say.
@@ -41,7 +34,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
     let started = Instant::now();
     options.check()?;
     let interrupt = Interrupt::listen()?;
-    let inputs = inputs(options)?;
+    let inputs = inputs(&options.inputs, options.format, &options.fields)?;
     clashes::check(options, &inputs)?;
     let rule = options.unique.rule()?;
     if let Some(rule) = &rule {
@@ -110,43 +103,6 @@ impl Load {
         let bar = &self.bar;
         self.pipeline.next(|bytes| bar.set_position(bytes))
     }
-}
-
-/// The inputs, all of them looked at before anything is read, so that a wrong name does not
-/// show hours later.
-fn inputs(options: &Options) -> Result<Vec<Input>> {
-    let sources = if options.inputs.is_empty() {
-        if std::io::stdin().is_terminal() {
-            bail!("there is nothing to load; name files, or - for standard input");
-        }
-        vec![Source::stdin()]
-    } else {
-        options
-            .inputs
-            .iter()
-            .map(|input| Source::new(input))
-            .collect::<Result<_>>()?
-    };
-    let mut stdin_seen = false;
-    let mut inputs = Vec::with_capacity(sources.len());
-    for source in sources {
-        let format = match (options.format, source.path()) {
-            (Some(format), _) => format,
-            (None, None) => Format::Jsonl,
-            (None, Some(path)) => Format::of(path)?,
-        };
-        if source.path().is_none() && std::mem::replace(&mut stdin_seen, true) {
-            bail!("standard input can be read only once");
-        }
-        if options.fields.fingerprint.is_some() && format == Format::Lines {
-            bail!("plain lines have no field for --fingerprint; use jsonl, csv, tsv or raw");
-        }
-        if options.fields.time.is_some() && matches!(format, Format::Lines | Format::Raw) {
-            bail!("plain lines and raw pairs have no field for --time; use jsonl, csv or tsv");
-        }
-        inputs.push(Input { source, format });
-    }
-    Ok(inputs)
 }
 
 /// Refuses inputs without texts where texts are compared.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::ledger::Counts;
 use super::options::Options;
 use crate::console::table::{Align, Table};
 use crate::console::{Output, grouped, note, size};
+use crate::corpus::ledger::Counts;
 use crate::options::Rule;
 
 /// The line of JSON. `read` = `inserted` + `duplicates` + `present` + `rejected`.

@@ -14,11 +14,11 @@ use tempfile::TempPath;
 
 use super::duplicates::{Duplicate, Duplicates};
 use super::options::Options;
-use super::pipeline::Entry;
 use super::{Load, Target, builder_of, half_of};
 use crate::console::duplicate::DuplicateOf;
 use crate::console::files::{folder_of, persist_new};
 use crate::console::interrupt::interrupted;
+use crate::corpus::pipeline::Entry;
 use crate::formats::Reject;
 use crate::options::Rule;
 

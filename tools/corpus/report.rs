@@ -40,7 +40,7 @@ impl ReportFile {
     pub fn finish(&mut self) -> Result<()> {
         self.with_file(OutputFile::finish).with_context(|| {
             let name = self.name.display();
-            format!("the documents are loaded, but {name} is not written")
+            format!("everything else is done, but {name} is not written")
         })
     }
 
