@@ -9,6 +9,8 @@ mod calibrate_plant;
 mod calibrate_report;
 mod calibrate_score;
 mod check;
+mod cluster_options;
+mod clusters;
 mod compare;
 mod completions;
 mod distance;
@@ -82,6 +84,7 @@ enum Verb {
     Get(get::Get),
     Query(query::Query),
     Pairs(pairs::Pairs),
+    Clusters(clusters::Clusters),
     Hash(hash::Hash),
     Recipe(recipe::RecipeVerb),
     Distance(distance::Distance),
@@ -109,6 +112,7 @@ impl Cli {
             Verb::Get(get) => get.run(output),
             Verb::Query(query) => query.run(output),
             Verb::Pairs(pairs) => pairs.run(output),
+            Verb::Clusters(clusters) => clusters.run(output),
             Verb::Hash(hash) => hash.run(output),
             Verb::Recipe(recipe) => recipe.run(output),
             Verb::Distance(distance) => distance.run(output),

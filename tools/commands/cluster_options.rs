@@ -1,0 +1,135 @@
+//! How near-duplicates are put together: the part of a command line that says so.
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use simdb::{Clustering, Database, DocId, Keep, Shape};
+
+use crate::console::grouped;
+use crate::options::LikenessOptions;
+
+/// What belongs together.
+#[derive(Debug, Args)]
+pub struct ClusterOptions {
+    /// The most bits in which the fingerprints of near-duplicates differ
+    #[arg(
+        long,
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(0..=64),
+        help_heading = "Duplicates"
+    )]
+    radius: u32,
+
+    /// What belongs together
+    #[arg(long, value_enum, default_value_t, help_heading = "Duplicates")]
+    shape: ShapeRule,
+
+    /// With --shape connected, split what has more documents than this into stars; 0: never
+    /// [default: 1000]
+    #[arg(long, value_name = "N", help_heading = "Duplicates")]
+    cap: Option<u64>,
+
+    /// Let the texts decide: only what is also alike by --edit-similarity or --jaccard belongs
+    /// together
+    ///
+    /// In a star each member is compared with its keeper. A document without a text is like none.
+    #[arg(long, help_heading = "Duplicates")]
+    verify: bool,
+
+    #[command(flatten)]
+    likeness: LikenessOptions,
+}
+
+/// What belongs together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ShapeRule {
+    /// A keeper and what is within the radius of it.
+    #[default]
+    Star,
+    /// Whatever is connected by a chain of near-duplicates.
+    Connected,
+}
+
+/// Which document of a cluster is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum KeepRule {
+    /// The one with the smallest id.
+    #[default]
+    First,
+    /// The one that arrived first.
+    Oldest,
+    /// The one with the longest text.
+    Longest,
+}
+
+/// How many documents may be connected, unless something else is said.
+const USUAL_CAP: u64 = 1000;
+
+impl ClusterOptions {
+    /// Refuses combinations that cannot be meant.
+    pub fn check(&self) -> Result<()> {
+        if self.cap.is_some() && self.shape == ShapeRule::Star {
+            bail!("--cap is of no use without --shape connected: stars do not run away");
+        }
+        if self.likeness.is_given() && !self.verify {
+            bail!("--edit-similarity and --jaccard say when texts are alike: they need --verify");
+        }
+        Ok(())
+    }
+
+    /// Refuses a database that does not keep what the rules need.
+    pub fn refuse_unkept(&self, keep: KeepRule, database: &Database) -> Result<()> {
+        let path = database.path().display();
+        let settings = database.settings();
+        if self.verify && !settings.keep_texts {
+            bail!("--verify compares texts, and {path} keeps none, which cannot be changed");
+        }
+        match keep {
+            KeepRule::Longest if !settings.keep_texts => {
+                bail!("--keep longest needs texts, and {path} keeps none, which cannot be changed")
+            }
+            KeepRule::Oldest if settings.retention.is_none() => bail!(
+                "--keep oldest needs times of arrival, and {path} keeps none, which cannot be \
+                 changed"
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn radius(&self) -> u32 {
+        self.radius
+    }
+
+    /// Whether texts are compared.
+    pub fn verifies(&self) -> bool {
+        self.verify
+    }
+
+    /// The rules.
+    pub fn clustering(&self, keep: KeepRule) -> Clustering {
+        Clustering {
+            radius: self.radius,
+            shape: match self.shape {
+                ShapeRule::Star => Shape::Star,
+                ShapeRule::Connected => Shape::Connected {
+                    most_documents: self.cap.unwrap_or(USUAL_CAP),
+                },
+            },
+            keep: match keep {
+                KeepRule::First => Keep::First,
+                KeepRule::Oldest => Keep::Oldest,
+                KeepRule::Longest => Keep::Longest,
+            },
+            likeness: self.verify.then(|| self.likeness.likeness()),
+        }
+    }
+
+    /// What is said of a component that was split.
+    pub fn split(&self, id: DocId, documents: u64) -> String {
+        format!(
+            "warning: {} documents are connected with document {id}, more than --cap {}; they are \
+             split into stars",
+            grouped(documents),
+            self.cap.unwrap_or(USUAL_CAP)
+        )
+    }
+}

@@ -1,0 +1,194 @@
+//! `simdb-cli clusters`: all groups of near-duplicates in a database.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use simdb::{Cluster, ClustersEvent, Snapshot};
+
+use super::cluster_options::{ClusterOptions, KeepRule};
+use super::found_lines::{FoundFormat, FoundOptions, Sink};
+use super::open_to_read;
+use crate::console::{Answer, Output, counted, grouped, note};
+use crate::options::RecipeOptions;
+
+/// Finds all groups of near-duplicates, and in each the document to keep
+///
+/// By default a cluster is a star: documents in order of --keep; the first that is in no cluster yet
+/// is the keeper of the next one, and every document within the radius of it that is in none yet
+/// joins it. So no member is farther than the radius from its keeper. With --shape connected,
+/// whatever is connected by a chain of near-duplicates is one cluster, however far its ends are from
+/// each other; where that is more than --cap documents, it is split into stars, with a warning.
+/// Documents without a near-duplicate are in no cluster.
+///
+/// Clusters come in order of their ids. The id of a cluster is the smallest id of its members, which
+/// is the keeper's by default.
+///
+/// jsonl: {"cluster":1,"keeper":1,"size":2,"diameter":2,"most_diameter":2,"members":[{"id":1,
+/// "distance":0},{"id":7,"distance":2}]} for each cluster, members in order of their ids, each with its
+/// distance from the keeper. The diameter is the largest distance of two members; of a cluster with
+/// more than 2,048 different fingerprints it is the largest that was found, and most_diameter, which is
+/// the same otherwise, is a bound.
+/// csv: the columns cluster, id, keeper and distance, a line for each member.
+///
+/// What was found is counted on standard error, or, with -o, on standard output; --json makes that a
+/// line {"documents":...,"radius":3,"clusters":...,"members":...,"largest":...,"split":...,
+/// "seconds":...}, where "members" are the documents in clusters, "largest" has the most of them, and
+/// "split" counts components above --cap. The exit code is 1 if there is no cluster.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simdb-cli clusters news.simdb > clusters.jsonl
+  simdb-cli clusters news.simdb --keep oldest --format csv -o clusters.csv
+  simdb-cli clusters news.simdb --radius 8 --verify --keep longest
+  simdb-cli clusters news.simdb --shape connected --cap 0 | jq 'select(.diameter > 6)'")]
+pub struct Clusters {
+    /// The database
+    database: PathBuf,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
+
+    #[command(flatten)]
+    clustering: ClusterOptions,
+
+    /// Which document of a cluster is its keeper; of several equals the one with the smallest id
+    ///
+    /// `oldest` needs a database that keeps times of arrival, `longest` one that keeps texts.
+    #[arg(long, value_enum, default_value_t)]
+    keep: KeepRule,
+
+    #[command(flatten)]
+    found: FoundOptions,
+}
+
+/// What was found.
+#[derive(Default)]
+struct Found {
+    clusters: u64,
+    members: u64,
+    largest: u64,
+    split: u64,
+}
+
+#[derive(Serialize)]
+struct CountLine {
+    documents: u64,
+    radius: u32,
+    clusters: u64,
+    members: u64,
+    largest: u64,
+    split: u64,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct ClusterLine {
+    cluster: u64,
+    keeper: u64,
+    size: usize,
+    diameter: u32,
+    most_diameter: u32,
+    members: Vec<MemberLine>,
+}
+
+#[derive(Serialize)]
+struct MemberLine {
+    id: u64,
+    distance: u32,
+}
+
+impl Clusters {
+    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+        let started = Instant::now();
+        self.clustering.check()?;
+        let database = open_to_read(&self.database, &self.recipe)?;
+        self.clustering.refuse_unkept(self.keep, &database)?;
+        let snapshot = database.snapshot()?;
+        let found = self
+            .found
+            .write(output, |sink| self.find(&snapshot, sink))?;
+        let said = format!(
+            "{} of {}, the largest of {}",
+            counted(found.clusters, "cluster"),
+            counted(found.members, "document"),
+            grouped(found.largest)
+        );
+        let counts = CountLine {
+            documents: snapshot.len(),
+            radius: self.clustering.radius(),
+            clusters: found.clusters,
+            members: found.members,
+            largest: found.largest,
+            split: found.split,
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        self.found.say(output, said, &counts)?;
+        Ok(match found.clusters {
+            0 => Answer::No,
+            _ => Answer::Yes,
+        })
+    }
+
+    /// Writes all there is, and says how much that was.
+    fn find(&self, snapshot: &Snapshot, sink: &mut Sink<'_>) -> Result<Found> {
+        let mut search = self.found.search("clusters");
+        if self.found.format == FoundFormat::Csv {
+            sink.bytes(b"cluster,id,keeper,distance\n")?;
+        }
+        let mut found = Found::default();
+        snapshot.clusters(&self.clustering.clustering(self.keep), |event| {
+            let outcome = match event {
+                ClustersEvent::Progress(done) => {
+                    search.progress(done);
+                    Ok(())
+                }
+                ClustersEvent::Split { id, documents } => {
+                    found.split += 1;
+                    note(self.clustering.split(id, documents));
+                    Ok(())
+                }
+                ClustersEvent::Cluster(cluster) => {
+                    let members = cluster.members.len() as u64;
+                    found.clusters += 1;
+                    found.members += members;
+                    found.largest = found.largest.max(members);
+                    self.write(cluster, sink)
+                }
+                _ => Ok(()),
+            };
+            search.goes_on(outcome, sink)
+        })?;
+        search.finish()?;
+        Ok(found)
+    }
+
+    fn write(&self, cluster: &Cluster, sink: &mut Sink<'_>) -> Result<()> {
+        let members = cluster.members.iter();
+        match self.found.format {
+            FoundFormat::Jsonl => sink.json(&ClusterLine {
+                cluster: cluster.id.0,
+                keeper: cluster.keeper.0,
+                size: cluster.members.len(),
+                diameter: cluster.diameter,
+                most_diameter: cluster.most_diameter,
+                members: members
+                    .map(|member| MemberLine {
+                        id: member.id.0,
+                        distance: member.distance,
+                    })
+                    .collect(),
+            }),
+            FoundFormat::Csv => {
+                let (id, keeper) = (cluster.id, cluster.keeper);
+                for member in members {
+                    let line = format!("{id},{},{keeper},{}\n", member.id, member.distance);
+                    sink.bytes(line.as_bytes())?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
