@@ -11,7 +11,7 @@ mod commands;
 mod console;
 #[allow(dead_code, reason = "each tool uses what it needs of what both share")]
 mod corpus;
-#[allow(dead_code, reason = "queries come in fewer formats than documents")]
+#[allow(dead_code, reason = "each tool uses what it needs of what both share")]
 mod formats;
 mod options;
 

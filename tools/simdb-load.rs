@@ -9,6 +9,7 @@
 #[allow(dead_code, reason = "each tool uses what it needs of what both share")]
 mod console;
 mod corpus;
+#[allow(dead_code, reason = "each tool uses what it needs of what both share")]
 mod formats;
 mod load;
 mod options;

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use simdb::{Clustering, Database, DocId, Keep, Shape};
+use simdb::{Clustering, Database, DocId, Keep, Likeness, Shape};
 
 use crate::console::grouped;
 use crate::options::LikenessOptions;
@@ -99,6 +99,11 @@ impl ClusterOptions {
         self.radius
     }
 
+    /// From where on texts are alike, if they are compared.
+    pub fn likeness(&self) -> Option<Likeness> {
+        self.verify.then(|| self.likeness.likeness())
+    }
+
     /// Whether texts are compared.
     pub fn verifies(&self) -> bool {
         self.verify
@@ -119,7 +124,7 @@ impl ClusterOptions {
                 KeepRule::Oldest => Keep::Oldest,
                 KeepRule::Longest => Keep::Longest,
             },
-            likeness: self.verify.then(|| self.likeness.likeness()),
+            likeness: self.likeness(),
         }
     }
 

@@ -13,6 +13,12 @@ mod cluster_options;
 mod clusters;
 mod compare;
 mod completions;
+mod dedup;
+mod dedup_copy;
+mod dedup_fates;
+mod dedup_load;
+mod dedup_mark;
+mod dedup_summary;
 mod distance;
 mod doctor;
 mod doctor_findings;
@@ -85,6 +91,7 @@ enum Verb {
     Query(query::Query),
     Pairs(pairs::Pairs),
     Clusters(clusters::Clusters),
+    Dedup(Box<dedup::Dedup>),
     Hash(hash::Hash),
     Recipe(recipe::RecipeVerb),
     Distance(distance::Distance),
@@ -113,6 +120,7 @@ impl Cli {
             Verb::Query(query) => query.run(output),
             Verb::Pairs(pairs) => pairs.run(output),
             Verb::Clusters(clusters) => clusters.run(output),
+            Verb::Dedup(dedup) => dedup.run(output),
             Verb::Hash(hash) => hash.run(output),
             Verb::Recipe(recipe) => recipe.run(output),
             Verb::Distance(distance) => distance.run(output),

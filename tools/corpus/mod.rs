@@ -2,7 +2,9 @@
 //!
 //! - [`pipeline`]: inputs to documents, in order
 //! - [`ledger`], [`places`], [`report`]: what became of every record, and where it was
+//! - [`clashes`]: refuses reports that would replace what is read or made
 
+pub mod clashes;
 pub mod ledger;
 pub mod pipeline;
 pub mod places;
@@ -14,6 +16,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use self::ledger::Input;
+use self::pipeline::PIPELINE_BYTES;
 use crate::formats::Format;
 use crate::formats::input::Source;
 use crate::options::FieldNames;
@@ -52,4 +55,13 @@ pub fn inputs(names: &[PathBuf], given: Option<Format>, fields: &FieldNames) -> 
         inputs.push(Input { source, format });
     }
     Ok(inputs)
+}
+
+/// Of the memory that is left beside the pipeline, half goes to the cache of the storage engine,
+/// half to what waits to be written.
+pub fn half_of(memory_bytes: u64) -> u64 {
+    memory_bytes
+        .saturating_sub(PIPELINE_BYTES)
+        .max(memory_bytes / 4)
+        / 2
 }

@@ -55,6 +55,17 @@ impl Source {
         }
     }
 
+    /// The same input, of which a copy lies at this path.
+    pub fn copied_to(&self, path: &Path) -> Result<Self> {
+        let name = self.name.clone();
+        let metadata = std::fs::metadata(path).with_context(|| format!("cannot read {name}"))?;
+        Ok(Self {
+            name,
+            path: Some(path.to_owned()),
+            size_bytes: Some(metadata.len()),
+        })
+    }
+
     /// What it is called in messages and reports.
     pub fn name(&self) -> &str {
         &self.name

@@ -8,6 +8,7 @@ pub mod delimited;
 pub mod input;
 pub mod jsonl;
 pub mod lines;
+pub mod output;
 pub mod raw;
 pub mod time;
 

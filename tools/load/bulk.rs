@@ -6,8 +6,9 @@ use anyhow::Result;
 use simdb::{BulkEvent, BulkLoad, DocId, Error, Fingerprint};
 
 use super::options::Options;
-use super::{Load, Target, builder_of, half_of};
+use super::{Load, Target, builder_of};
 use crate::console::interrupt::{Interrupt, interrupted};
+use crate::corpus::half_of;
 use crate::corpus::pipeline::Entry;
 use crate::corpus::places::Places;
 

@@ -6,7 +6,6 @@
 //! - [`duplicates`], [`summary`]: what is told in the end
 
 mod bulk;
-mod clashes;
 mod duplicates;
 pub mod options;
 mod summary;
@@ -23,9 +22,9 @@ use crate::console::files::{folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output};
-use crate::corpus::inputs;
 use crate::corpus::ledger::{Input, Ledger};
-use crate::corpus::pipeline::{self, PIPELINE_BYTES, Pipeline, Plan};
+use crate::corpus::pipeline::{self, Pipeline, Plan};
+use crate::corpus::{clashes, half_of, inputs};
 use crate::formats::Format;
 use crate::options::{Rule, created_without, with_settings};
 
@@ -35,7 +34,11 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
     options.check()?;
     let interrupt = Interrupt::listen()?;
     let inputs = inputs(&options.inputs, options.format, &options.fields)?;
-    clashes::check(options, &inputs)?;
+    let reports = [
+        (options.rejects.as_deref(), "--rejects"),
+        (options.duplicates.as_deref(), "--duplicates"),
+    ];
+    clashes::check(&reports, &inputs, &[(&options.database, "the database")])?;
     let rule = options.unique.rule()?;
     if let Some(rule) = &rule {
         rule.refuse_textless(&options.fields)?;
@@ -173,15 +176,6 @@ impl Target {
 /// A builder that creates a database with these settings.
 fn builder_of(settings: &Settings, memory_bytes: u64) -> Builder {
     with_settings(cached(memory_bytes), settings)
-}
-
-/// Of the memory that is left beside the pipeline, half goes to the cache of the storage engine,
-/// half to what waits to be written.
-fn half_of(memory_bytes: u64) -> u64 {
-    memory_bytes
-        .saturating_sub(PIPELINE_BYTES)
-        .max(memory_bytes / 4)
-        / 2
 }
 
 fn cached(memory_bytes: u64) -> Builder {

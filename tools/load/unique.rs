@@ -14,10 +14,11 @@ use tempfile::TempPath;
 
 use super::duplicates::{Duplicate, Duplicates};
 use super::options::Options;
-use super::{Load, Target, builder_of, half_of};
+use super::{Load, Target, builder_of};
 use crate::console::duplicate::DuplicateOf;
 use crate::console::files::{folder_of, persist_new};
 use crate::console::interrupt::interrupted;
+use crate::corpus::half_of;
 use crate::corpus::pipeline::Entry;
 use crate::formats::Reject;
 use crate::options::Rule;

@@ -1,0 +1,531 @@
+//! `simdb-cli dedup` as a user meets it.
+
+#[path = "common/tools.rs"]
+mod tools;
+
+use std::io::{Read, Write};
+
+use serde_json::{Value, json};
+use tools::{Folder, Ran, TEXTS};
+
+const FOX: &str = "The quick brown fox jumps over the lazy dog near the river bank this morning.";
+
+fn dedup(folder: &Folder, arguments: &[&str]) -> Ran {
+    folder.cli(&[&["dedup"], arguments].concat())
+}
+
+fn folder_with(name: &str, content: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write(name, content);
+    folder
+}
+
+/// The lines of a text that begin with one of these.
+fn lines_with(text: &str, starts: &[&str]) -> String {
+    let kept = text
+        .split_inclusive('\n')
+        .filter(|line| starts.iter().any(|start| line.starts_with(start)));
+    kept.collect()
+}
+
+#[test]
+fn what_is_kept_is_copied_byte_for_byte_and_what_is_not_is_reported() {
+    // Blank lines, odd spaces and fields that nobody asked for.
+    let odd = TEXTS.replace("{\"id\":3,", "\n  { \"x\" : [1, 2.50],\t\"id\":3,");
+    let folder = folder_with("a.jsonl", &odd);
+    let arguments = [
+        "a.jsonl",
+        "-o",
+        "out.jsonl",
+        "--report",
+        "gone.jsonl",
+        "--json",
+    ];
+    let summary = dedup(&folder, &arguments).ends(0).one_json();
+    for (name, expected) in [
+        ("read", 4),
+        ("kept", 3),
+        ("removed", 1),
+        ("identical", 0),
+        ("near", 1),
+        ("against", 0),
+        ("rejected", 0),
+        ("unreliable", 0),
+        ("clusters", 1),
+        ("largest", 2),
+        ("added", 0),
+    ] {
+        assert_eq!(summary[name], expected, "{name}: {summary}");
+    }
+    // The blank line after document 2 goes with it.
+    let expected = odd.replace("\n\n", "\n");
+    let expected = lines_with(&expected, &["{\"id\":1", "  {", "{\"id\":4"]);
+    assert_eq!(folder.read("out.jsonl"), expected);
+    let report = folder.read_json("gone.jsonl");
+    assert_eq!(report.len(), 1);
+    assert_eq!(
+        report[0],
+        json!({"id": 2, "keeper": 1, "distance": report[0]["distance"], "cluster": 1,
+            "against": false, "file": "a.jsonl", "line": 2})
+    );
+    assert_eq!(folder.names(), ["a.jsonl", "gone.jsonl", "out.jsonl"]);
+    let table = dedup(&folder, &["a.jsonl", "-o", "again.jsonl"]).ends(0);
+    assert!(table.stdout.contains("removed"), "{}", table.stdout);
+}
+
+#[test]
+fn marked_records_are_all_there_with_two_more_fields() {
+    let folder = folder_with("a.jsonl", TEXTS);
+    dedup(&folder, &["a.jsonl", "-o", "out.jsonl", "--mark"]).ends(0);
+    let marked = folder.read_json("out.jsonl");
+    let original = folder.read_json("a.jsonl");
+    assert_eq!(marked.len(), 4);
+    for (mut line, original) in marked.into_iter().zip(original) {
+        let fields = line.as_object_mut().unwrap();
+        let marks = [fields.remove("keeper"), fields.remove("distance")].map(Option::unwrap);
+        match original["id"] == 2 {
+            true => assert!(marks[0] == 1 && marks[1].as_u64() <= Some(3)),
+            false => assert_eq!(marks, [Value::Null, Value::Null]),
+        }
+        assert_eq!(line, original);
+    }
+    folder.write(
+        "b.jsonl",
+        TEXTS.replace("\"text\"", "\"keeper\":7,\"text\""),
+    );
+    dedup(&folder, &["b.jsonl", "-o", "b2.jsonl", "--mark"])
+        .fails(&["there is a field \"keeper\" already", "b.jsonl"]);
+    let renamed = [
+        "b.jsonl",
+        "-o",
+        "b2.jsonl",
+        "--mark",
+        "--keeper-field",
+        "kept_for",
+    ];
+    dedup(&folder, &renamed).ends(0);
+    assert_eq!(folder.read_json("b2.jsonl")[1]["kept_for"], 1);
+    assert_eq!(folder.read_json("b2.jsonl")[1]["keeper"], 7);
+}
+
+#[test]
+fn a_table_keeps_its_quotes_its_line_ends_and_its_columns() {
+    let table = format!(
+        "\u{feff}id,\"text\",note\r\n1,\"{FOX}\",\"two\r\nlines\"\r\n\r\n2,{},x\r\n7,Something else \
+         entirely: of ships and shoes and sealing wax and of cabbages and kings,",
+        FOX.to_lowercase().replace(' ', "  ")
+    );
+    let folder = folder_with("a.csv", &table);
+    dedup(&folder, &["a.csv", "-o", "out.csv"]).ends(0);
+    let start = table.find("2,the").unwrap();
+    let end = table.find("7,Some").unwrap();
+    let expected = [&table[..start], &table[end..]].concat();
+    assert_eq!(folder.read("out.csv"), expected);
+
+    // A second input with the same columns follows in a line of its own.
+    folder.write("b.csv", "id,\"text\",note\n9,Four score and seven years ago our fathers brought forth on this continent,z\n");
+    dedup(&folder, &["a.csv", "b.csv", "-o", "two.csv"]).ends(0);
+    let both = folder.read("two.csv");
+    assert!(
+        both.starts_with(&expected) && both.contains("kings,\n9,Four"),
+        "{both}"
+    );
+    assert_eq!(both.matches("note").count(), 1);
+    folder.write(
+        "c.csv",
+        "text,id,note\nFour score and seven years ago our fathers brought,9,z\n",
+    );
+    dedup(&folder, &["a.csv", "c.csv", "-o", "three.csv"]).fails(&["columns", "c.csv"]);
+
+    dedup(&folder, &["a.csv", "-o", "marked.csv", "--mark"]).ends(0);
+    let marked = folder.read("marked.csv");
+    let lines: Vec<&str> = marked.split("\r\n").collect();
+    assert_eq!(lines[0], "\u{feff}id,\"text\",note,keeper,distance");
+    assert_eq!(lines[2], "lines\",,");
+    assert!(
+        lines[4].starts_with("2,the") && lines[4].contains(",x,1,"),
+        "{marked}"
+    );
+    assert!(marked.ends_with("kings,,,"), "{marked}");
+    dedup(&folder, &["marked.csv", "-o", "again.csv", "--mark"]).fails(&["\"keeper\" already"]);
+}
+
+#[test]
+fn the_longest_or_the_oldest_is_kept_if_that_is_asked() {
+    let line = |id: u64, end: &str, day: u64| {
+        let line = json!({"id": id, "text": format!("{FOX}{end}"), "day": 1_700_000_000 - day});
+        format!("{line}\n")
+    };
+    let text = [line(1, "", 1), line(2, "!!!", 2), line(3, "!", 3)].concat();
+    let folder = folder_with("a.jsonl", &text);
+    for (keep, kept) in [("first", 1), ("longest", 2), ("oldest", 3)] {
+        let output = format!("{keep}.jsonl");
+        let mut arguments = vec!["a.jsonl", "-o", &output, "--keep", keep];
+        if keep == "oldest" {
+            arguments.extend(["--time", "day"]);
+        }
+        dedup(&folder, &arguments).ends(0);
+        assert_eq!(
+            folder.read(&output),
+            lines_with(
+                &text,
+                &[&format!("{{\"day\":{},\"id\":{kept}", 1_700_000_000 - kept)]
+            )
+        );
+    }
+    dedup(&folder, &["a.jsonl", "-o", "x.jsonl", "--keep", "oldest"]).fails(&["--time"]);
+}
+
+#[test]
+fn a_compressed_corpus_is_read_and_written_and_a_pipe_too() {
+    let folder = Folder::new();
+    let file = std::fs::File::create(folder.file("a.jsonl.gz")).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(file, Default::default());
+    gzip.write_all(TEXTS.as_bytes()).unwrap();
+    gzip.finish().unwrap();
+    let expected = lines_with(TEXTS, &["{\"id\":1", "{\"id\":3", "{\"id\":4"]);
+
+    dedup(&folder, &["a.jsonl.gz", "-o", "b.jsonl.gz"]).ends(0);
+    let mut unpacked = String::new();
+    let file = std::fs::File::open(folder.file("b.jsonl.gz")).unwrap();
+    let mut gzip = flate2::read::GzDecoder::new(file);
+    gzip.read_to_string(&mut unpacked).unwrap();
+    assert_eq!(unpacked, expected);
+
+    dedup(&folder, &["a.jsonl.gz", "-o", "c.jsonl.zst"]).ends(0);
+    let file = std::fs::File::open(folder.file("c.jsonl.zst")).unwrap();
+    assert_eq!(zstd::decode_all(file).unwrap(), expected.as_bytes());
+
+    let arguments = ["dedup", "-", "-o", "d.jsonl", "--report", "d.report"];
+    folder.cli_from(&arguments, TEXTS.as_bytes()).ends(0);
+    assert_eq!(folder.read("d.jsonl"), expected);
+    assert_eq!(folder.read_json("d.report")[0]["file"], "<stdin>");
+    let names = [
+        "a.jsonl.gz",
+        "b.jsonl.gz",
+        "c.jsonl.zst",
+        "d.jsonl",
+        "d.report",
+    ];
+    assert_eq!(folder.names(), names);
+}
+
+#[test]
+fn plain_lines_are_known_by_their_numbers() {
+    let text = format!(
+        "{FOX}\n\nSomething else entirely, of ships and shoes.\n{}",
+        FOX.to_uppercase()
+    );
+    let folder = folder_with("a.txt", &text);
+    folder.write("b.txt", format!("{FOX}\n"));
+    dedup(
+        &folder,
+        &[
+            "a.txt",
+            "b.txt",
+            "-o",
+            "out.txt",
+            "--report",
+            "gone",
+            "--first-id",
+            "10",
+        ],
+    )
+    .ends(0);
+    assert_eq!(
+        folder.read("out.txt"),
+        text.rsplit_once('\n').unwrap().0.to_owned() + "\n"
+    );
+    let gone = folder.read_json("gone");
+    let ids: Vec<&Value> = gone
+        .iter()
+        .flat_map(|line| [&line["id"], &line["keeper"], &line["line"]])
+        .collect();
+    assert_eq!(ids, [13, 10, 4, 14, 10, 1]);
+    dedup(&folder, &["a.txt", "-o", "x.txt", "--mark"]).fails(&["plain lines have no fields"]);
+}
+
+#[test]
+fn a_bad_record_ends_it_or_is_reported_and_nothing_else_is_lost() {
+    let bad = format!(
+        "{TEXTS}{{\"id\":\"x\",\"text\":\"a\"}}\n{{\"id\":4,\"text\":\"Another text with the id of an earlier one is a bad record, too.\"}}\nnone\n"
+    );
+    let folder = folder_with("a.jsonl", &bad);
+    dedup(&folder, &["a.jsonl", "-o", "out.jsonl"]).fails(&["a.jsonl:5", "nothing was changed"]);
+    assert_eq!(folder.names(), ["a.jsonl"]);
+    let arguments = [
+        "a.jsonl",
+        "-o",
+        "out.jsonl",
+        "--on-error",
+        "skip",
+        "--rejects",
+        "bad.jsonl",
+        "--json",
+    ];
+    let summary = dedup(&folder, &arguments).ends(0).one_json();
+    let counts = ["read", "kept", "removed", "rejected"].map(|name| summary[name].clone());
+    assert_eq!(counts, [7, 3, 1, 3]);
+    assert_eq!(
+        folder.read("out.jsonl"),
+        lines_with(TEXTS, &["{\"id\":1", "{\"id\":3", "{\"id\":4"])
+    );
+    let rejects = folder.read_json("bad.jsonl");
+    let mut lines: Vec<u64> = rejects
+        .iter()
+        .map(|line| line["line"].as_u64().unwrap())
+        .collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [5, 6, 7]);
+}
+
+#[test]
+fn a_repeated_record_is_a_duplicate_of_the_first() {
+    let twice = [TEXTS, TEXTS].concat();
+    let folder = folder_with("a.jsonl", &twice);
+    let arguments = [
+        "a.jsonl",
+        "-o",
+        "out.jsonl",
+        "--json",
+        "--report",
+        "gone.jsonl",
+    ];
+    let summary = dedup(&folder, &arguments).ends(0).one_json();
+    let counts = ["read", "kept", "removed", "identical", "near"].map(|name| summary[name].clone());
+    assert_eq!(counts, [8, 3, 5, 4, 1]);
+    assert_eq!(
+        folder.read("out.jsonl"),
+        lines_with(TEXTS, &["{\"id\":1", "{\"id\":3", "{\"id\":4"])
+    );
+    let gone = folder.read_json("gone.jsonl");
+    let gone: Vec<&Value> = gone
+        .iter()
+        .flat_map(|line| [&line["id"], &line["keeper"]])
+        .collect();
+    assert_eq!(gone, [2, 1, 1, 1, 2, 1, 3, 3, 4, 4]);
+}
+
+#[test]
+fn what_says_too_little_is_kept() {
+    let line = |id: u64| format!("{{\"id\":{id},\"text\":\"hello\"}}\n");
+    let text = [line(1), line(2), line(3)].concat();
+    let folder = folder_with("a.jsonl", &text);
+    let summary = dedup(&folder, &["a.jsonl", "-o", "out.jsonl", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(
+        (&summary["kept"], &summary["unreliable"]),
+        (&json!(3), &json!(3))
+    );
+    assert_eq!(folder.read("out.jsonl"), text);
+}
+
+#[test]
+fn texts_decide_with_verify() {
+    let line = |id: u64, text: &str| {
+        let line = json!({"id": id, "text": text, "fp": "00000000000000ff"});
+        format!("{line}\n")
+    };
+    let text = [
+        line(1, FOX),
+        line(
+            2,
+            "Of ships and shoes and sealing wax, of cabbages and kings",
+        ),
+        line(3, &FOX.replace("lazy", "sleepy")),
+    ]
+    .concat();
+    let folder = folder_with("a.jsonl", &text);
+    let removed = |output: &str, more: &[&str]| {
+        let arguments = ["a.jsonl", "-o", output, "--json", "--fingerprint", "fp"];
+        let ran = dedup(&folder, &[&arguments[..], more].concat());
+        ran.ends(0).one_json()["removed"].clone()
+    };
+    assert_eq!(removed("1.jsonl", &[]), 2);
+    assert_eq!(removed("2.jsonl", &["--text", "text", "--verify"]), 1);
+    dedup(
+        &folder,
+        &[
+            "a.jsonl",
+            "-o",
+            "3.jsonl",
+            "--fingerprint",
+            "fp",
+            "--verify",
+        ],
+    )
+    .fails(&["--text"]);
+}
+
+#[test]
+fn what_a_database_holds_is_left_out_and_the_rest_is_added() {
+    for more in [&[][..], &["--keep-texts"]] {
+        let folder = folder_with("old.jsonl", &lines_with(TEXTS, &["{\"id\":1", "{\"id\":3"]));
+        folder
+            .load(&[&["old.simdb", "old.jsonl"], more].concat())
+            .ends(0);
+        let new = TEXTS
+            .replace("{\"id\":1,", "{\"id\":11,")
+            .replace("{\"id\":2,", "{\"id\":12,")
+            .replace("{\"id\":3,", "{\"id\":13,")
+            + "{\"id\":5,\"text\":\"a database of fingerprints finds in microseconds, what a scan would find in seconds\"}\n";
+        folder.write("new.jsonl", &new);
+        let run = |output: &str, more: &[&str]| {
+            let arguments = [
+                "new.jsonl",
+                "-o",
+                output,
+                "--against",
+                "old.simdb",
+                "--json",
+                "--report",
+                "gone.jsonl",
+            ];
+            dedup(&folder, &[&arguments[..], more].concat())
+                .ends(0)
+                .one_json()
+        };
+        let summary = run("out.jsonl", &[]);
+        let counts = ["read", "kept", "removed", "against", "clusters", "added"]
+            .map(|name| summary[name].clone());
+        assert_eq!(counts, [5, 1, 4, 3, 1, 0]);
+        // Whether texts are the same is known where they are kept.
+        assert_eq!(summary["identical"], if more.is_empty() { 0 } else { 2 });
+        let only = lines_with(&new, &["{\"id\":4"]);
+        assert_eq!(folder.read("out.jsonl"), only);
+        let gone = folder.read_json("gone.jsonl");
+        let told = |line: &Value| {
+            (
+                line["id"].as_u64().unwrap(),
+                line["keeper"].as_u64().unwrap(),
+                line["cluster"].as_u64(),
+            )
+        };
+        let told: Vec<_> = gone.iter().map(told).collect();
+        assert_eq!(
+            told,
+            [(11, 1, None), (12, 1, None), (13, 3, None), (5, 4, Some(4))]
+        );
+        let before = folder.cli(&["stats", "old.simdb", "--json"]).one_json();
+        assert_eq!(before["documents"], 2);
+
+        let summary = run("added.jsonl", &["--add"]);
+        assert_eq!(summary["added"], 1);
+        assert_eq!(folder.read("added.jsonl"), only);
+        let found = folder
+            .cli(&["get", "old.simdb", "4", "--json"])
+            .ends(0)
+            .one_json();
+        assert_eq!(found["text"].is_string(), !more.is_empty());
+        // Once more, everything is there.
+        let summary = run("again.jsonl", &["--add"]);
+        assert_eq!(
+            (&summary["kept"], &summary["added"]),
+            (&json!(0), &json!(0))
+        );
+        assert_eq!(folder.read("again.jsonl"), "");
+    }
+}
+
+#[test]
+fn an_id_that_is_taken_where_it_is_to_be_added_is_a_bad_record() {
+    let folder = folder_with("old.jsonl", &lines_with(TEXTS, &["{\"id\":3"]));
+    folder.load(&["old.simdb", "old.jsonl"]).ends(0);
+    folder.write(
+        "new.jsonl",
+        TEXTS
+            .replace("{\"id\":4,", "{\"id\":3,")
+            .replacen("{\"id\":3,", "{\"id\":8,", 1),
+    );
+    let against = ["new.jsonl", "--against", "old.simdb", "-o"];
+    dedup(&folder, &[&against[..], &["a.jsonl", "--add"]].concat())
+        .fails(&["new.jsonl:4", "the id 3 is taken"]);
+    assert_eq!(
+        folder.cli(&["stats", "old.simdb", "--json"]).one_json()["documents"],
+        1
+    );
+    let skip = [
+        &against[..],
+        &["a.jsonl", "--add", "--on-error", "skip", "--json"],
+    ]
+    .concat();
+    let summary = dedup(&folder, &skip).ends(0).one_json();
+    let counts = ["kept", "removed", "rejected", "added"].map(|name| summary[name].clone());
+    assert_eq!(counts, [1, 2, 1, 1]);
+    // Without adding, ids of the database are nobody's concern.
+    let summary = dedup(&folder, &[&against[..], &["b.jsonl", "--json"]].concat())
+        .ends(0)
+        .one_json();
+    assert_eq!(summary["rejected"], 0);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_before_anything_is_read() {
+    let folder = folder_with("a.jsonl", TEXTS);
+    folder.write("b.csv", "id,text\n1,x\n");
+    folder.write("c.raw", [0; 16]);
+    folder.write("there.jsonl", "");
+    for (arguments, said) in [
+        (
+            &["a.jsonl", "-o", "there.jsonl"][..],
+            "there.jsonl already exists",
+        ),
+        (&["a.jsonl", "-o", "a.jsonl"], "a.jsonl already exists"),
+        (&["a.jsonl", "b.csv", "-o", "x.jsonl"], "one format"),
+        (&["a.jsonl", "-o", "x.csv"], "x.csv"),
+        (&["c.raw", "-o", "x.raw"], "raw pairs are no texts"),
+        (&["a.jsonl", "-o", "-"], "standard output"),
+        (
+            &["a.jsonl", "-o", "x.jsonl", "--report", "a.jsonl"],
+            "is an input",
+        ),
+        (
+            &["a.jsonl", "-o", "x.jsonl", "--rejects", "x.jsonl"],
+            "is the output",
+        ),
+        (
+            &["a.jsonl", "-o", "x.jsonl", "--against", "none.simdb"],
+            "there is no database",
+        ),
+        (
+            &["a.jsonl", "-o", "none/x.jsonl"],
+            "cannot write none/x.jsonl",
+        ),
+        (
+            &[
+                "a.jsonl",
+                "-o",
+                "x.jsonl",
+                "--mark",
+                "--keeper-field",
+                "distance",
+            ],
+            "different fields",
+        ),
+        (&["none.jsonl", "-o", "x.jsonl"], "cannot read none.jsonl"),
+    ] {
+        dedup(&folder, arguments).fails(&[said]);
+    }
+    dedup(&folder, &["a.jsonl", "-o", "x.jsonl", "--add"]).ends(2);
+    assert_eq!(folder.names(), ["a.jsonl", "b.csv", "c.raw", "there.jsonl"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_leaves_nothing_though_its_pipe_is_silent() {
+    let folder = Folder::new();
+    let mut child = folder
+        .command("simdb-cli")
+        .args(["dedup", "-", "-o", "out.jsonl"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the tool starts");
+    let pipe = child.stdin.take();
+    folder.wait_for(|name| name.starts_with(".simdb-dedup-"));
+    tools::stop(child, "-INT").fails(&["interrupted"]);
+    drop(pipe);
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
+}
