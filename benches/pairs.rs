@@ -1,4 +1,4 @@
-//! What do all pairs of a database cost?
+//! What do all pairs of a database cost, and what do its clusters?
 //!
 //! `cargo bench --bench pairs -- [DOCUMENTS] [--radius R] [--planted-one-in N] [--cache-mib N]
 //! [--skew]`, 1,000,000 documents and radius 3 unless said otherwise. One document in a hundred is
@@ -10,6 +10,9 @@
 //! by a process of its own, twice: its peak memory, its cache included, is that of finding pairs and
 //! nothing else. The first time it reads the file, which is in the memory of the system as a rule, the
 //! second time its cache is as full as it gets. Every planted pair must be among those found.
+//!
+//! Then another process finds the clusters, twice, as stars and at the same radius; a cluster must hold
+//! each planted document and the one it was planted beside.
 //!
 //! With `--skew` there are three databases, as in the bench `skew`: **uniform**; **shared**, where one
 //! document in a hundred has one of ten fingerprints; **crowded**, where of one in twenty the first 16
@@ -34,7 +37,7 @@ use common::memory;
 use common::plain_scan::count_within;
 use common::table::{Table, mebibytes, number, ratio, time};
 use common::timing::{timed, times};
-use simdb::{Database, PairsEvent, Snapshot};
+use simdb::{Clustering, ClustersEvent, Database, PairsEvent, Snapshot};
 
 const USAGE: Usage = Usage {
     line: "cargo bench --bench pairs -- [DOCUMENTS] [--radius R] [--planted-one-in N] \
@@ -54,13 +57,16 @@ const SHARED_ONE_IN: u64 = 100;
 const CROWDED_ONE_IN: u64 = 20;
 const BEHIND_PREFIX: u64 = u64::MAX >> 16;
 
-/// What makes this program a search for pairs instead of a bench.
+/// What makes this program a search for pairs or clusters instead of a bench.
 const JOB: &str = "--run-pairs";
+const CLUSTERS_JOB: &str = "--run-clusters";
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if words.first().is_some_and(|word| word == JOB) {
-        return run_job(&words[1..]);
+    if let Some((job, words)) = words.split_first()
+        && [JOB, CLUSTERS_JOB].contains(&job.as_str())
+    {
+        return run_job(job, words);
     }
     let arguments = USAGE.arguments();
     let documents = arguments.size(1_000_000);
@@ -76,8 +82,8 @@ fn main() {
             "time",
             "per million",
             "× uniform",
-            "pairs",
-            "groups",
+            "pairs or clusters",
+            "groups or largest",
             "peak memory",
         ],
     );
@@ -98,9 +104,15 @@ fn main() {
         let folder = folder();
         let path = folder.path().join("pairs.simdb");
         load(&path, false, (0..documents).map(|id| corpus.bits(id)));
-        let [first, again] = corpus.run_in_a_process(&path, documents, cache_mib);
+        let [first, again] = corpus.run_in_a_process(JOB, &path, documents, cache_mib);
+        let clusters = corpus.run_in_a_process(CLUSTERS_JOB, &path, documents, cache_mib);
         let floor = *uniform.get_or_insert(first.time);
-        for (label, found) in [("in a fresh process", first), ("again, warm", again)] {
+        for (label, found) in [
+            ("pairs in a fresh process", first),
+            ("pairs again, warm", again),
+            ("clusters in a fresh process", clusters[0]),
+            ("clusters again, warm", clusters[1]),
+        ] {
             let label = format!("{skew:?}: {documents}, {label}");
             let values = [
                 time(found.time),
@@ -159,11 +171,17 @@ impl Corpus {
         }
     }
 
-    fn run_in_a_process(&self, path: &Path, documents: u64, cache_mib: u64) -> [Outcome; 2] {
+    fn run_in_a_process(
+        &self,
+        job: &str,
+        path: &Path,
+        documents: u64,
+        cache_mib: u64,
+    ) -> [Outcome; 2] {
         let program = std::env::current_exe().expect("this program");
         let numbers = [self.radius, self.planted_one_in, cache_mib];
         let output = Command::new(program)
-            .arg(JOB)
+            .arg(job)
             .arg(path)
             .args(numbers.map(|number| number.to_string()))
             .stderr(std::process::Stdio::inherit())
@@ -176,7 +194,7 @@ impl Corpus {
         let outcomes = [next(), next()];
         for outcome in outcomes {
             let planted = documents / self.planted_one_in;
-            assert_eq!(outcome.planted, planted, "a planted pair is not found");
+            assert_eq!(outcome.planted, planted, "a planted document is not found");
         }
         outcomes
     }
@@ -247,7 +265,7 @@ fn plain_pairs(keys: &[u64], radius: u32) -> Vec<(u64, u64)> {
     found
 }
 
-/// What finding all pairs once came to.
+/// What finding all pairs or clusters once came to.
 #[derive(Clone, Copy)]
 struct Outcome {
     time: Duration,
@@ -285,6 +303,36 @@ impl Outcome {
         }
     }
 
+    /// The same of clusters: how many there are, and how many documents the largest has.
+    fn of_clusters(snapshot: &Snapshot, radius: u32, is_planted: impl Fn(u64) -> bool) -> Self {
+        let (mut clusters, mut planted, mut largest) = (0, 0, 0);
+        let clustering = Clustering {
+            radius,
+            ..Clustering::default()
+        };
+        let (outcome, time) = timed(|| {
+            snapshot.clusters(&clustering, |event| {
+                if let ClustersEvent::Cluster(cluster) = event {
+                    clusters += 1;
+                    largest = largest.max(cluster.members.len() as u64);
+                    let is_beside = |two: &&[simdb::Member]| {
+                        is_planted(two[1].id.0) && two[1].id.0 - two[0].id.0 == 1
+                    };
+                    planted += cluster.members.windows(2).filter(is_beside).count() as u64;
+                }
+                ControlFlow::Continue(())
+            })
+        });
+        outcome.expect("clusters");
+        Self {
+            time,
+            pairs: clusters,
+            planted,
+            groups: largest,
+            peak_bytes: memory::peak_resident().unwrap_or(0),
+        }
+    }
+
     fn print(&self) {
         let Self {
             time,
@@ -314,8 +362,8 @@ impl Outcome {
     }
 }
 
-/// Finds all pairs twice, for another process.
-fn run_job(words: &[String]) {
+/// Finds all pairs or clusters twice, for another process.
+fn run_job(job: &str, words: &[String]) {
     let [path, numbers @ ..] = words else {
         panic!("a path is missing");
     };
@@ -326,6 +374,10 @@ fn run_job(words: &[String]) {
     let snapshot = database.snapshot().expect("snapshot");
     let is_planted = |id| id % planted_one_in == planted_one_in - 1;
     for _ in 0..2 {
-        Outcome::of(&snapshot, radius as u32, is_planted).print();
+        let outcome = match job {
+            JOB => Outcome::of(&snapshot, radius as u32, is_planted),
+            _ => Outcome::of_clusters(&snapshot, radius as u32, is_planted),
+        };
+        outcome.print();
     }
 }
