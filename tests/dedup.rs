@@ -177,6 +177,61 @@ fn the_longest_or_the_oldest_is_kept_if_that_is_asked() {
 }
 
 #[test]
+fn the_highest_score_is_kept_and_records_need_no_ids() {
+    let line = |votes: &str, end: &str| format!("{{\"votes\":{votes},\"text\":\"{FOX}{end}\"}}\n");
+    let text = [line("-2", ""), line("10.5", "!"), line("\"9\"", "!!")].concat();
+    let folder = folder_with("a.jsonl", &text);
+    let arguments = [
+        "a.jsonl",
+        "-o",
+        "out.jsonl",
+        "--no-id",
+        "--score",
+        "votes",
+        "--report",
+        "gone",
+    ];
+    dedup(&folder, &arguments).ends(0);
+    assert_eq!(folder.read("out.jsonl"), line("10.5", "!"));
+    let gone = folder.read_json("gone");
+    let told: Vec<&Value> = gone
+        .iter()
+        .flat_map(|line| [&line["id"], &line["keeper"], &line["cluster"]])
+        .collect();
+    assert_eq!(told, [1, 2, 1, 3, 2, 1]);
+
+    folder.write("a.csv", format!("votes,text\n1,{FOX}\n7,{FOX}\n"));
+    let arguments = [
+        "a.csv", "a.csv", "-o", "out.csv", "--no-id", "--score", "votes", "--mark",
+    ];
+    dedup(&folder, &arguments).ends(0);
+    let expected =
+        format!("votes,text,keeper,distance\n1,{FOX},2,0\n7,{FOX},,\n1,{FOX},2,0\n7,{FOX},2,0\n");
+    assert_eq!(folder.read("out.csv"), expected);
+
+    folder.write("b.jsonl", line("\"many\"", ""));
+    let arguments = [
+        "b.jsonl",
+        "-o",
+        "b.out.jsonl",
+        "--no-id",
+        "--score",
+        "votes",
+    ];
+    dedup(&folder, &arguments).fails(&["b.jsonl:1", "\"votes\"", "is not a number"]);
+    dedup(
+        &folder,
+        &["b.jsonl", "-o", "b.out.jsonl", "--score", "text"],
+    )
+    .fails(&["--score"]);
+    dedup(
+        &folder,
+        &["b.jsonl", "-o", "b.out.jsonl", "--score", "votes"],
+    )
+    .fails(&["there is no field \"id\""]);
+}
+
+#[test]
 fn a_compressed_corpus_is_read_and_written_and_a_pipe_too() {
     let folder = Folder::new();
     let file = std::fs::File::create(folder.file("a.jsonl.gz")).unwrap();

@@ -87,6 +87,8 @@ impl FieldNames {
             text,
             fingerprint: self.fingerprint.clone(),
             time: self.time.clone(),
+            score: None,
+            are_counted: false,
             max_text_bytes: self.max_text,
         };
         let names = [

@@ -12,6 +12,7 @@ use super::cluster_options::{ClusterOptions, KeepRule};
 use super::dedup_copy::{self, Copier, Marks};
 use super::dedup_fates::Fates;
 use super::dedup_load::{self, Loaded};
+use super::dedup_scores;
 use super::dedup_summary::{self, Tally};
 use crate::console::files::{Identity, folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
@@ -21,8 +22,8 @@ use crate::console::{Answer, Output, parse_size};
 use crate::corpus::ledger::{Input, Ledger};
 use crate::corpus::report::ReportFile;
 use crate::corpus::{clashes, half_of, inputs};
-use crate::formats::Format;
 use crate::formats::output::NewFile;
+use crate::formats::{Fields, Format};
 use crate::options::{FieldNames, OnError, RecipeOptions, with_settings};
 
 /// Copies a corpus and leaves out near-duplicates, or marks them
@@ -53,6 +54,7 @@ use crate::options::{FieldNames, OnError, RecipeOptions, with_settings};
 Examples:
   simdb-cli dedup news.jsonl.gz -o kept.jsonl.zst --report removed.jsonl
   simdb-cli dedup a.csv b.csv -o marked.csv --mark --keep longest
+  simdb-cli dedup posts.jsonl -o best.jsonl --score votes --no-id
   simdb-cli dedup pages.jsonl -o kept.jsonl --radius 8 --verify
   simdb-cli dedup today.jsonl -o new.jsonl --against all.simdb --add")]
 pub struct Dedup {
@@ -72,8 +74,12 @@ pub struct Dedup {
     #[command(flatten)]
     pub(super) fields: FieldNames,
 
-    /// The id of the first line, for the format `lines`; the others count up from there, over
-    /// all inputs
+    /// The records have no ids: each is known by its number, counted over all inputs
+    #[arg(long, conflicts_with = "id", help_heading = "Input")]
+    no_id: bool,
+
+    /// The id of the first line, for the format `lines`, or of the first record with --no-id; the
+    /// others count up from there, over all inputs
     #[arg(long, value_name = "ID", default_value_t = 1, help_heading = "Input")]
     pub(super) first_id: u64,
 
@@ -88,6 +94,15 @@ pub struct Dedup {
     /// `oldest` goes by the field of --time.
     #[arg(long, value_enum, default_value_t, help_heading = "Duplicates")]
     pub(super) keep: KeepRule,
+
+    /// Keep the one with the highest number in this field or column instead
+    #[arg(
+        long,
+        value_name = "FIELD",
+        conflicts_with = "keep",
+        help_heading = "Duplicates"
+    )]
+    score: Option<String>,
 
     /// Leave out what is near a document of this database, too
     #[arg(long, value_name = "DATABASE", help_heading = "Duplicates")]
@@ -183,7 +198,7 @@ impl Dedup {
         let mut ledger = Ledger::new(given, self.on_error, self.rejects.as_deref())?;
 
         let loaded = dedup_load::load(self, &settings, folder.path(), &mut ledger, &interrupt)?;
-        let fates = self.fates(&loaded, against.as_ref(), &interrupt)?;
+        let fates = self.fates(&loaded, against.as_ref(), &ledger.inputs, &interrupt)?;
         let mut tally = Tally::new(&fates);
         let against_snapshot = against.as_ref().map(Database::snapshot).transpose()?;
         let mut copier = Copier {
@@ -224,6 +239,7 @@ impl Dedup {
     /// Refuses combinations that cannot be meant.
     fn check(&self) -> Result<()> {
         self.clustering.check()?;
+        self.fields()?;
         if self.memory < LEAST_MEMORY_BYTES {
             bail!("--memory must be at least 64MiB");
         }
@@ -267,6 +283,9 @@ impl Dedup {
         }
         match format {
             Format::Raw => bail!("raw pairs are no texts; load them, and use simdb-cli clusters"),
+            Format::Lines if self.score.is_some() => {
+                bail!("plain lines have no field for --score; use jsonl, csv or tsv")
+            }
             Format::Lines if self.mark => {
                 bail!("plain lines have no fields for --mark; use jsonl, csv or tsv")
             }
@@ -281,6 +300,27 @@ impl Dedup {
         }
         dedup_copy::check_names(&self.marks(), *format)?;
         Ok(*format)
+    }
+
+    /// Where the parts of a document are found.
+    pub(super) fn fields(&self) -> Result<Fields> {
+        let fields = Fields {
+            are_counted: self.no_id,
+            ..self.fields.fields()?
+        };
+        let others = [
+            Some(&fields.id).filter(|_| !self.no_id),
+            fields.text.as_ref(),
+            fields.fingerprint.as_ref(),
+            fields.time.as_ref(),
+        ];
+        if self.score.is_some() && others.contains(&self.score.as_ref()) {
+            bail!("--score must name a field of its own");
+        }
+        Ok(Fields {
+            score: self.score.clone(),
+            ..fields
+        })
     }
 
     /// How duplicates are marked, if they are.
@@ -375,13 +415,18 @@ impl Dedup {
         &self,
         loaded: &Loaded,
         against: Option<&Database>,
+        inputs: &[Input],
         interrupt: &Interrupt,
     ) -> Result<Fates> {
         let mut fates = Fates::default();
         if let Some(against) = against {
             fates.compare_with(against, &loaded.database, self, interrupt)?;
         }
-        fates.cluster(&loaded.database, self, interrupt)?;
+        let scores = match &self.score {
+            Some(_) => Some(dedup_scores::of(&loaded.database, self, inputs, interrupt)?),
+            None => None,
+        };
+        fates.cluster(&loaded.database, self, scores, interrupt)?;
         Ok(fates)
     }
 }

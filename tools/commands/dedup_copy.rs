@@ -9,6 +9,7 @@ use std::hash::BuildHasher;
 use std::io::BufRead;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
 use simdb::{BulkEvent, Database, Error, Snapshot};
@@ -109,12 +110,12 @@ impl Copier<'_> {
         file: &mut NewFile,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let fields = self.options.fields.fields()?;
+        let fields = self.options.fields()?;
         let inputs = ledger.inputs.clone();
         let sizes = inputs.iter().map(|input| input.source.size_bytes());
         let bar = self.options.progress.bytes(sizes.sum());
         bar.set_prefix("writing");
-        let bytes_read = Arc::default();
+        let bytes_read = Arc::<AtomicU64>::default();
         let mut written = Written {
             file,
             is_at_line_start: true,
@@ -124,10 +125,13 @@ impl Copier<'_> {
         for (number, input) in inputs.iter().enumerate() {
             let opened = input.source.open(&bytes_read)?;
             let mut records = reader(input.format, opened, &fields, next_id)?;
+            // All formats so far are lines. What is not would go its own way here: `part_of` says
+            // what is to be done with each record, whatever it is made of.
             let mut lines = Lines::new(input.source.open(&Arc::default())?, number > 0)?;
             let mut part = Part::Head;
             loop {
                 interrupt.check()?;
+                bar.set_position(bytes_read.load(Ordering::Relaxed));
                 let item = records.next()?;
                 let until = item.as_ref().map(number_of);
                 self.copy_part(&mut lines, until, part, &mut head, &mut written)
@@ -136,7 +140,6 @@ impl Copier<'_> {
                     break;
                 };
                 part = self.part_of(number, item, ledger, tally)?;
-                bar.set_position(bytes_read.load(std::sync::atomic::Ordering::Relaxed));
             }
             next_id = records.next_id().unwrap_or(next_id);
         }

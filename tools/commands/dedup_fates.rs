@@ -148,13 +148,14 @@ impl Fates {
         &mut self,
         corpus: &Database,
         options: &Dedup,
+        scores: Option<HashMap<u64, f64>>,
         interrupt: &Interrupt,
     ) -> Result<()> {
         let bar = options.progress.work();
         bar.set_prefix("clusters");
         bar.set_length(PROGRESS_STEPS);
         let clustering = options.clustering.clustering(options.keep);
-        corpus.snapshot()?.clusters(&clustering, |event| {
+        let visitor = |event: ClustersEvent<'_>| {
             match event {
                 ClustersEvent::Progress(done) => {
                     bar.set_position((done * PROGRESS_STEPS as f64) as u64);
@@ -181,7 +182,15 @@ impl Fates {
                 _ => {}
             }
             interrupt.flow()
-        })?;
+        };
+        let snapshot = corpus.snapshot()?;
+        match scores {
+            None => snapshot.clusters(&clustering, visitor)?,
+            Some(scores) => {
+                let score = |id: DocId| scores.get(&id.0).copied().unwrap_or(f64::NAN);
+                snapshot.clusters_by_score(&clustering, score, visitor)?;
+            }
+        }
         bar.finish_and_clear();
         interrupt.check()
     }

@@ -87,7 +87,7 @@ pub fn load(
     let mut pipeline = Pipeline::start(
         Plan {
             inputs: ledger.inputs.clone(),
-            fields: options.fields.fields()?,
+            fields: options.fields()?,
             first_id: options.first_id,
             fingerprinter: Fingerprinter::new(settings.recipe.clone()),
             threads: options.threads(),

@@ -140,6 +140,8 @@ fn parse(line: &str, is_text: bool) -> Result<Asked, String> {
         text: Some("text".to_owned()),
         fingerprint: Some("fingerprint".to_owned()),
         time: None,
+        score: None,
+        are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,
     };
     let parts = jsonl::parse(line, &fields)?;

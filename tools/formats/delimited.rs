@@ -5,12 +5,13 @@ use std::io::{self, BufRead, Read};
 
 use anyhow::{Context, Result, anyhow, bail};
 use csv::{ByteRecord, Reader, ReaderBuilder, Terminator};
+use simdb::DocId;
 
 use super::input::Opened;
 use super::time::time_of_text;
 use super::{
     Content, EXCERPT_CHARACTERS, Fields, Item, RELIABLE_FIELD, Records, excerpt, fingerprint_of,
-    id_of_digits, text_of, utf8,
+    id_of_digits, next_id, score_of, text_of, utf8,
 };
 
 /// Reads CSV or TSV. Blank lines are skipped.
@@ -23,6 +24,8 @@ pub struct Delimited {
     fields: usize,
     /// The line of the record read last.
     line: u64,
+    /// The id of the next record, if they are counted.
+    counted: u64,
 }
 
 /// A wanted column: its name and its place.
@@ -33,31 +36,38 @@ struct Column {
 
 /// Where the parts of a document stand in a record.
 struct Columns {
-    id: Column,
+    /// Nothing if records are counted.
+    id: Option<Column>,
     text: Option<Column>,
     fingerprint: Option<Column>,
     reliable: Option<Column>,
     time: Option<Column>,
+    score: Option<Column>,
     max_text_bytes: usize,
 }
 
 impl Delimited {
     /// Comma-separated values, quoted as in RFC 4180.
-    pub fn csv(input: Opened, fields: &Fields) -> Result<Self> {
+    pub fn csv(input: Opened, fields: &Fields, first_id: u64) -> Result<Self> {
         let mut builder = ReaderBuilder::new();
         builder.delimiter(b',');
-        Self::new(input, fields, &mut builder)
+        Self::new(input, fields, first_id, &mut builder)
     }
 
     /// Tab-separated values: a quotation mark is part of the text, as no one agrees on what else
     /// it could be, so neither tab nor line feed can be.
-    pub fn tsv(input: Opened, fields: &Fields) -> Result<Self> {
+    pub fn tsv(input: Opened, fields: &Fields, first_id: u64) -> Result<Self> {
         let mut builder = ReaderBuilder::new();
         builder.delimiter(b'\t').quoting(false);
-        Self::new(input, fields, &mut builder)
+        Self::new(input, fields, first_id, &mut builder)
     }
 
-    fn new(mut input: Opened, fields: &Fields, builder: &mut ReaderBuilder) -> Result<Self> {
+    fn new(
+        mut input: Opened,
+        fields: &Fields,
+        first_id: u64,
+        builder: &mut ReaderBuilder,
+    ) -> Result<Self> {
         input.skip_bom()?;
         let name = input.name;
         // Records end in a line feed that is read with them, so that lines can be counted; the
@@ -110,7 +120,10 @@ impl Delimited {
             })
         };
         let columns = Columns {
-            id: required(&fields.id)?,
+            id: match fields.are_counted {
+                true => None,
+                false => Some(required(&fields.id)?),
+            },
             text: fields.text.as_deref().map(required).transpose()?,
             fingerprint: fields.fingerprint.as_deref().map(required).transpose()?,
             reliable: match fields.fingerprint {
@@ -118,6 +131,7 @@ impl Delimited {
                 None => None,
             },
             time: fields.time.as_deref().map(required).transpose()?,
+            score: fields.score.as_deref().map(required).transpose()?,
             max_text_bytes: fields.max_text_bytes,
         };
         Ok(Self {
@@ -127,6 +141,7 @@ impl Delimited {
             columns,
             fields: header.len(),
             line: 1,
+            counted: first_id,
         })
     }
 }
@@ -171,19 +186,27 @@ impl Records for Delimited {
             if self.record.as_slice().ends_with(b"\r") {
                 self.record = without_carriage_return(&self.record);
             }
+            let id = match self.columns.id {
+                Some(_) => None,
+                None => Some(next_id(&mut self.counted)?),
+            };
             if never_closed(&self.reader) {
                 // No line feed ended this record: the reader still stands on its last line.
                 self.line += 1;
-                return Ok(Some(Item::reject(self.line, None, NEVER_CLOSED.to_owned())));
+                return Ok(Some(Item::reject(self.line, id, NEVER_CLOSED.to_owned())));
             }
             let (found, expected) = (self.record.len(), self.fields);
             return Ok(Some(if found == expected {
-                self.columns.item(self.line, &self.record)
+                self.columns.item(self.line, id, &self.record)
             } else {
                 let reason = format!("there are {found} fields under {expected} column names");
-                Item::reject(self.line, None, reason)
+                Item::reject(self.line, id, reason)
             }));
         }
+    }
+
+    fn next_id(&self) -> Option<u64> {
+        self.columns.id.is_none().then_some(self.counted)
     }
 }
 
@@ -235,10 +258,16 @@ fn without_carriage_return(record: &ByteRecord) -> ByteRecord {
 }
 
 impl Columns {
-    fn item(&self, number: u64, record: &ByteRecord) -> Item {
-        let id = self.id.value(record).and_then(|digits| {
-            id_of_digits(digits).map_err(|reason| format!("column {:?}: {reason}", self.id.name))
-        });
+    fn item(&self, number: u64, counted: Option<DocId>, record: &ByteRecord) -> Item {
+        let of_column = |column: &Column| {
+            let digits = column.value(record)?;
+            id_of_digits(digits).map_err(|reason| format!("column {:?}: {reason}", column.name))
+        };
+        let id = match (counted, &self.id) {
+            (Some(id), _) => Ok(id),
+            (None, Some(column)) => of_column(column),
+            (None, None) => Err("there is no column for the id".to_owned()),
+        };
         match id {
             Ok(id) => Item::of(number, id, self.content(record)),
             Err(reason) => Item::reject(number, None, reason),
@@ -269,10 +298,19 @@ impl Columns {
                 Some(time)
             }
         };
+        let score = match &self.score {
+            None => None,
+            Some(column) => {
+                let score = score_of(column.value(record)?)
+                    .map_err(|reason| format!("column {:?}: {reason}", column.name))?;
+                Some(score)
+            }
+        };
         Ok(Content {
             text,
             fingerprint,
             arrival,
+            score,
         })
     }
 
@@ -366,6 +404,8 @@ mod tests {
             text: text.map(str::to_owned),
             fingerprint: fingerprint.map(str::to_owned),
             time: None,
+            score: None,
+            are_counted: false,
             max_text_bytes: MAX_TEXT_BYTES,
         }
     }
@@ -392,7 +432,7 @@ mod tests {
     }
 
     fn csv(bytes: &[u8]) -> Vec<(u64, Option<u64>, String)> {
-        read(Delimited::csv(Opened::of_bytes("t", bytes), &fields(Some("text"), None)).unwrap())
+        read(Delimited::csv(Opened::of_bytes("t", bytes), &fields(Some("text"), None), 1).unwrap())
     }
 
     #[test]
@@ -465,7 +505,7 @@ mod tests {
     #[test]
     fn a_missing_column_is_an_error_that_names_those_there_are() {
         let input = Opened::of_bytes("t.csv", b"a,b\n1,2\n");
-        let error = Delimited::csv(input, &fields(Some("text"), None))
+        let error = Delimited::csv(input, &fields(Some("text"), None), 1)
             .err()
             .unwrap()
             .to_string();
@@ -474,13 +514,13 @@ mod tests {
             "t.csv:1: there is no column \"id\"; the columns are a, b"
         );
         let empty = Opened::of_bytes("t.csv", b"");
-        assert!(Delimited::csv(empty, &fields(None, None)).is_err());
+        assert!(Delimited::csv(empty, &fields(None, None), 1).is_err());
     }
 
     #[test]
     fn column_names_with_a_quotation_mark_never_closed_are_refused() {
         let input = Opened::of_bytes("t.csv", b"id,text,\"x\n1,a,b\n");
-        let error = Delimited::csv(input, &fields(Some("text"), None)).err();
+        let error = Delimited::csv(input, &fields(Some("text"), None), 1).err();
         assert_eq!(
             error.unwrap().to_string(),
             "t.csv:1: a quotation mark is opened and never closed"
@@ -491,7 +531,7 @@ mod tests {
     fn a_wanted_column_that_is_there_twice_is_refused() {
         let open = |bytes: &[u8]| {
             let fields = fields(Some("text"), Some("fp"));
-            Delimited::csv(Opened::of_bytes("t.csv", bytes), &fields).map(drop)
+            Delimited::csv(Opened::of_bytes("t.csv", bytes), &fields, 1).map(drop)
         };
         for (header, twice) in [
             ("id,id,text,fp", "id"),
@@ -507,7 +547,7 @@ mod tests {
     #[test]
     fn a_quotation_mark_in_tsv_is_only_that() {
         let input = Opened::of_bytes("t", b"id\ttext\n1\t\"a\n2\tb\"\n");
-        let read = read(Delimited::tsv(input, &fields(Some("text"), None)).unwrap());
+        let read = read(Delimited::tsv(input, &fields(Some("text"), None), 1).unwrap());
         assert_eq!(
             read,
             [
@@ -523,7 +563,7 @@ mod tests {
             "t",
             b"id,fp,reliable\n1,00000000000000ff,false\n2,00000000000000ff,true\n3,0,true\n",
         );
-        let read = read(Delimited::csv(input, &fields(None, Some("fp"))).unwrap());
+        let read = read(Delimited::csv(input, &fields(None, Some("fp")), 1).unwrap());
         assert!(
             read[0].2.contains("false") && read[1].2.contains("true"),
             "{read:?}"

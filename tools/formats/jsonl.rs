@@ -5,26 +5,31 @@ use std::fmt;
 use anyhow::Result;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
+use simdb::DocId;
 
 use super::input::{Line, LineReader, Opened};
 use super::time::time_of;
 use super::{
-    Content, Fields, Item, RELIABLE_FIELD, Records, fingerprint_of, id_of, line_too_long, text_of,
-    utf8,
+    Content, Fields, Item, RELIABLE_FIELD, Records, fingerprint_of, id_of, line_too_long, next_id,
+    score_of, text_of, utf8,
 };
 
 /// Reads JSON Lines.
 pub struct JsonLines {
     lines: LineReader,
     fields: Fields,
+    /// The id of the next object, if they are counted.
+    counted: u64,
 }
 
 impl JsonLines {
-    /// Reads the named fields of every object; others are ignored.
-    pub fn new(input: Opened, fields: Fields) -> Result<Self> {
+    /// Reads the named fields of every object; others are ignored. If objects are counted, the ids
+    /// begin with `first_id`.
+    pub fn new(input: Opened, fields: Fields, first_id: u64) -> Result<Self> {
         Ok(Self {
             lines: LineReader::new(input, fields.max_line_bytes())?,
             fields,
+            counted: first_id,
         })
     }
 }
@@ -40,20 +45,31 @@ impl Records for JsonLines {
             let parts = bytes
                 .and_then(utf8)
                 .and_then(|line| parse(line, &self.fields));
+            let id = match self.fields.are_counted {
+                true => Some(next_id(&mut self.counted)?),
+                false => None,
+            };
             return Ok(Some(match parts {
-                Ok(parts) => item(number, parts, &self.fields),
-                Err(reason) => Item::reject(number, None, reason),
+                Ok(parts) => item(number, id, parts, &self.fields),
+                Err(reason) => Item::reject(number, id, reason),
             }));
         }
         Ok(None)
     }
+
+    fn next_id(&self) -> Option<u64> {
+        self.fields.are_counted.then_some(self.counted)
+    }
 }
 
 /// A document, or why it is none.
-fn item(number: u64, parts: Parts, fields: &Fields) -> Item {
-    let id = match &parts.id {
-        None => Err(format!("there is no field {:?}", fields.id)),
-        Some(value) => id_of(value).map_err(|reason| format!("field {:?}: {reason}", fields.id)),
+fn item(number: u64, counted: Option<DocId>, parts: Parts, fields: &Fields) -> Item {
+    let id = match (counted, &parts.id) {
+        (Some(id), _) => Ok(id),
+        (None, None) => Err(format!("there is no field {:?}", fields.id)),
+        (None, Some(value)) => {
+            id_of(value).map_err(|reason| format!("field {:?}: {reason}", fields.id))
+        }
     };
     match id {
         Ok(id) => Item::of(
@@ -78,6 +94,8 @@ pub struct Parts {
     pub reliable: Option<Value>,
     /// The value of the field for the time of arrival.
     pub time: Option<Value>,
+    /// The value of the field for the score.
+    pub score: Option<Value>,
 }
 
 impl Parts {
@@ -118,10 +136,22 @@ impl Parts {
                 Some(time)
             }
         };
+        let score = match (&fields.score, self.score) {
+            (None, _) => None,
+            (Some(name), None) => return Err(format!("there is no field {name:?}")),
+            (Some(name), Some(value)) => {
+                let score = match &value {
+                    Value::String(digits) => score_of(digits),
+                    other => score_of(&other.to_string()),
+                };
+                Some(score.map_err(|reason| format!("field {name:?}: {reason}"))?)
+            }
+        };
         Ok(Content {
             text,
             fingerprint,
             arrival,
+            score,
         })
     }
 }
@@ -201,6 +231,10 @@ impl<'de> Visitor<'de> for Object<'_> {
                 ),
                 Key::Reliable => (&mut parts.reliable, RELIABLE_FIELD),
                 Key::Time => (&mut parts.time, self.0.time.as_deref().unwrap_or_default()),
+                Key::Score => (
+                    &mut parts.score,
+                    self.0.score.as_deref().unwrap_or_default(),
+                ),
             };
             // Readers of JSON disagree about which of the two counts.
             if slot.is_some() {
@@ -219,6 +253,7 @@ enum Key {
     Fingerprint,
     Reliable,
     Time,
+    Score,
     Other,
 }
 
@@ -249,6 +284,8 @@ impl Visitor<'_> for KeyOf<'_> {
             Key::Fingerprint
         } else if self.0.time.as_deref() == Some(key) {
             Key::Time
+        } else if self.0.score.as_deref() == Some(key) {
+            Key::Score
         } else if key == RELIABLE_FIELD && self.0.fingerprint.is_some() {
             Key::Reliable
         } else {
@@ -261,7 +298,7 @@ impl Visitor<'_> for KeyOf<'_> {
 mod tests {
     use super::*;
     use crate::formats::{MAX_TEXT_BYTES, Record};
-    use simdb::{DocId, Fingerprint};
+    use simdb::Fingerprint;
 
     fn texts() -> Fields {
         Fields {
@@ -269,6 +306,8 @@ mod tests {
             text: Some("text".to_owned()),
             fingerprint: None,
             time: None,
+            score: None,
+            are_counted: false,
             max_text_bytes: MAX_TEXT_BYTES,
         }
     }
@@ -279,12 +318,14 @@ mod tests {
             text: None,
             fingerprint: Some("fp".to_owned()),
             time: None,
+            score: None,
+            are_counted: false,
             max_text_bytes: MAX_TEXT_BYTES,
         }
     }
 
     fn read(bytes: &[u8], fields: Fields) -> Vec<Item> {
-        let mut records = JsonLines::new(Opened::of_bytes("test", bytes), fields).unwrap();
+        let mut records = JsonLines::new(Opened::of_bytes("test", bytes), fields, 1).unwrap();
         std::iter::from_fn(|| records.next().unwrap()).collect()
     }
 
@@ -309,6 +350,7 @@ mod tests {
                     text: Some(text.to_owned()),
                     fingerprint: None,
                     arrival: None,
+                    score: None,
                 },
             })
         };

@@ -49,6 +49,7 @@ impl Records for Lines {
                 text: Some(text.to_owned()),
                 fingerprint: None,
                 arrival: None,
+                score: None,
             });
             return Ok(Some(Item::of(number, id, content)));
         }

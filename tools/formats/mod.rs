@@ -85,6 +85,10 @@ pub struct Fields {
     pub fingerprint: Option<String>,
     /// When it arrived, if that is not now.
     pub time: Option<String>,
+    /// A number by which it is preferred to others, if one is wanted.
+    pub score: Option<String>,
+    /// Documents have no ids: they are counted, bad ones too.
+    pub are_counted: bool,
     /// The most bytes its text may have.
     pub max_text_bytes: usize,
 }
@@ -132,6 +136,8 @@ pub struct Content {
     pub fingerprint: Option<(Fingerprint, bool)>,
     /// When it arrived, if that is said.
     pub arrival: Option<Timestamp>,
+    /// A number by which it is preferred to others, if that is asked for.
+    pub score: Option<f64>,
 }
 
 impl Content {
@@ -194,15 +200,14 @@ pub trait Records {
     /// The next record in order; `None` at the end. After an error there is nothing more.
     fn next(&mut self) -> Result<Option<Item>>;
 
-    /// The id that the line after the last would have, in a format that counts its documents
-    /// itself.
+    /// The id that the line or record after the last would have, where documents are counted.
     fn next_id(&self) -> Option<u64> {
         None
     }
 }
 
-/// Reads an input that is opened already. `first_id` is the id of its first line, for a format
-/// that counts its documents itself.
+/// Reads an input that is opened already. `first_id` is the id of its first line or record where
+/// documents are counted.
 pub fn reader(
     format: Format,
     input: input::Opened,
@@ -210,9 +215,9 @@ pub fn reader(
     first_id: u64,
 ) -> Result<Box<dyn Records>> {
     Ok(match format {
-        Format::Jsonl => Box::new(jsonl::JsonLines::new(input, fields.clone())?),
-        Format::Csv => Box::new(delimited::Delimited::csv(input, fields)?),
-        Format::Tsv => Box::new(delimited::Delimited::tsv(input, fields)?),
+        Format::Jsonl => Box::new(jsonl::JsonLines::new(input, fields.clone(), first_id)?),
+        Format::Csv => Box::new(delimited::Delimited::csv(input, fields, first_id)?),
+        Format::Tsv => Box::new(delimited::Delimited::tsv(input, fields, first_id)?),
         Format::Lines => Box::new(lines::Lines::new(input, first_id, fields.max_text_bytes)?),
         Format::Raw => Box::new(raw::Raw::new(input)),
     })
@@ -263,6 +268,27 @@ pub fn fingerprint_of(digits: &str) -> Result<Fingerprint, String> {
             excerpt(&format!("{digits:?}"))
         )
     })
+}
+
+/// The id of a document that is counted, and the next one.
+pub fn next_id(counted: &mut u64) -> Result<DocId> {
+    let id = *counted;
+    match id.checked_add(1) {
+        Some(next) => *counted = next,
+        None => bail!("there are more records than ids: they end at {}", u64::MAX),
+    }
+    Ok(DocId(id))
+}
+
+/// A number by which a document is preferred, in digits.
+pub fn score_of(digits: &str) -> Result<f64, String> {
+    match digits.trim().parse() {
+        Ok(score) if f64::is_finite(score) => Ok(score),
+        _ => Err(format!(
+            "{} is not a number",
+            excerpt(&format!("{digits:?}"))
+        )),
+    }
 }
 
 /// A text, unless it is longer than a text may be.

@@ -59,6 +59,7 @@ fn record(number: u64, pair: &[u8; PAIR_BYTES]) -> Record {
             text: None,
             fingerprint: Some((Fingerprint::from_bits(fingerprint), true)),
             arrival: None,
+            score: None,
         },
     }
 }
