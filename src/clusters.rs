@@ -41,8 +41,9 @@ impl Snapshot {
     /// documents that have a near-duplicate are read.
     ///
     /// Memory, besides that of [`pairs`](Self::pairs), only for documents that have a near-duplicate:
-    /// up to 60 bytes for each, 30 for each different fingerprint of theirs, and 24 for each pair of
-    /// different fingerprints. Copies of one fingerprint are no pairs.
+    /// up to 60 bytes for each, 60 for each different fingerprint of theirs, and 24 for each pair of
+    /// different fingerprints. Copies of one fingerprint are no pairs. So of 50 million documents, of
+    /// which one in a hundred is planted beside another, it is 130 MB.
     ///
     /// # Source
     /// Stars: Aslam, Pelekhov, Rus, *The star clustering algorithm for static and dynamic information

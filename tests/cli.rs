@@ -39,11 +39,13 @@ fn matches(line: &Value) -> Vec<(u64, u64)> {
         .collect()
 }
 
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 19] = [
     "stats",
     "get",
     "query",
     "pairs",
+    "clusters",
+    "dedup",
     "hash",
     "distance",
     "compare",

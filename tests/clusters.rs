@@ -257,7 +257,7 @@ fn cliques_and_copies_are_one_cluster_each() {
 #[test]
 fn very_many_copies_are_one_cluster_at_once() {
     let folder = folder();
-    let copies = (0..60_000).map(|id| document(id, 0xabc ^ id % 2));
+    let copies = (0..60_000).map(|id| document(id, 0xabc ^ (id % 2)));
     let (database, _) = stored(&folder, copies.collect());
     let snapshot = database.snapshot().unwrap();
     for shape in [Shape::Star, CONNECTED] {

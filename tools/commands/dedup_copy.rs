@@ -16,8 +16,7 @@ use simdb::{BulkEvent, Database, Error, Snapshot};
 
 use super::dedup::Dedup;
 use super::dedup_fates::{Fates, Removed};
-pub use super::dedup_mark::{Marks, check_names};
-use super::dedup_mark::{mark_head, mark_record};
+use super::dedup_mark::{Marks, mark_head, mark_record};
 use super::dedup_summary::{Tally, report_line};
 use crate::console::interrupt::{Interrupt, interrupted};
 use crate::corpus::half_of;

@@ -14,7 +14,7 @@ use crate::fingerprint::Fingerprint;
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Documents and pairs on their way into a graph: 16 bytes for a document, 8 for a pair of
-/// fingerprints, some 30 for a fingerprint.
+/// fingerprints, some 20 for a fingerprint, and up to twice that while they grow.
 #[derive(Default)]
 pub(super) struct Gathered {
     nodes: HashMap<u64, u32>,
@@ -23,7 +23,7 @@ pub(super) struct Gathered {
 }
 
 /// Documents in order of their ids, known by their places in that order, and the nodes near each
-/// node: 24 bytes for a document, 16 for a pair of fingerprints, 24 for a fingerprint.
+/// node: 16 bytes for a document, 8 for a pair of fingerprints, 24 for a fingerprint.
 pub(super) struct Graph {
     /// In order.
     ids: Vec<DocId>,
