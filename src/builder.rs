@@ -128,7 +128,8 @@ impl Builder {
     /// # Errors
     /// [`Error::AlreadyExists`] if there is anything at `path`; [`Error::Io`] and
     /// [`Error::Storage`] if the folder does not take a file; [`Error::FrozenEmpty`],
-    /// [`Error::RetentionWindow`].
+    /// [`Error::RetentionWindow`]. If syncing the folder or opening the new file is what fails, the
+    /// file is there all the same, whole and empty.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
         let place = self.place(path);
         let store = Store::create(&place, self.header()?, self.cache())?;

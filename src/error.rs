@@ -320,8 +320,10 @@ pub enum Error {
         source: Cause,
     },
 
-    /// A write failed before, and its outcome may not be known. Reading goes on; nothing more is
-    /// written until the database is opened anew.
+    /// A write failed before, and its outcome may not be known. Nothing more is written until the
+    /// database is opened anew. Reading goes on after a failed write of the journal; where the file
+    /// itself could not be written, as in a merge, the storage engine refuses what it would have to
+    /// read from the file.
     #[error("an earlier write to {} failed; mend the cause and open the database again", path.display())]
     WritesFailed {
         /// The file.
