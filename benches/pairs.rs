@@ -11,6 +11,9 @@
 //! nothing else. The first time it reads the file, which is in the memory of the system as a rule, the
 //! second time its cache is as full as it gets. Every planted pair must be among those found.
 //!
+//! The uniform documents are then paired by `all-pairs-hamming` too, which holds them in memory and
+//! uses one core. It must find the same pairs.
+//!
 //! Then another process finds the clusters, twice, as stars and at the same radius; a cluster must hold
 //! each planted document and the one it was planted beside.
 //!
@@ -29,6 +32,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+
+use all_pairs_hamming::ChunkedJoiner;
 
 use common::arguments::Usage;
 use common::database::{folder, load};
@@ -123,6 +128,19 @@ fn main() {
                 mebibytes(found.peak_bytes),
             ];
             table.row(&label, &values);
+        }
+        if matches!(skew, Skew::Uniform) {
+            let joined = join(&corpus, documents);
+            let label = format!("all-pairs-hamming: {documents}, in memory, one core");
+            let values = [
+                time(joined.time),
+                time(joined.time.mul_f64(1e6 / documents as f64)),
+                ratio(times(joined.time, floor)),
+                joined.pairs.to_string(),
+            ];
+            table.row(&label, &values);
+            assert_eq!(joined.pairs, first.pairs, "not as many pairs");
+            assert_eq!(joined.sum, first.sum, "not the same pairs");
         }
         println!(
             "  plain, extrapolated: {} × as long",
@@ -265,11 +283,42 @@ fn plain_pairs(keys: &[u64], radius: u32) -> Vec<(u64, u64)> {
     found
 }
 
+/// All pairs as another library finds them.
+struct Joined {
+    time: Duration,
+    pairs: u64,
+    sum: u64,
+}
+
+fn join(corpus: &Corpus, documents: u64) -> Joined {
+    let mut joiner = ChunkedJoiner::<u64>::new(1);
+    for id in 0..documents {
+        joiner.add([corpus.bits(id)]).expect("one chunk");
+    }
+    // It takes the distance as a share of all bits.
+    let (found, time) = timed(|| joiner.similar_pairs(corpus.radius as f64 / 64.0));
+    let sums = found
+        .iter()
+        .map(|(a, b, _)| scrambled(*a as u64, *b as u64));
+    Joined {
+        time,
+        pairs: found.len() as u64,
+        sum: sums.fold(0, u64::wrapping_add),
+    }
+}
+
+/// A number for a pair, so that sums of different pairs differ.
+fn scrambled(a: u64, b: u64) -> u64 {
+    SplitMix(a << 32 ^ b).next()
+}
+
 /// What finding all pairs or clusters once came to.
 #[derive(Clone, Copy)]
 struct Outcome {
     time: Duration,
     pairs: u64,
+    /// Of a number for each pair, whatever their order; nothing for clusters.
+    sum: u64,
     planted: u64,
     groups: u64,
     peak_bytes: u64,
@@ -277,12 +326,15 @@ struct Outcome {
 
 impl Outcome {
     fn of(snapshot: &Snapshot, radius: u32, is_planted: impl Fn(u64) -> bool) -> Self {
-        let (mut pairs, mut planted, mut groups) = (0, 0, 0);
+        let (mut pairs, mut sum, mut planted, mut groups) = (0, 0_u64, 0, 0);
         let (outcome, time) = timed(|| {
             snapshot.pairs(radius, |event| {
                 match event {
                     PairsEvent::Pairs(found) => {
                         pairs += found.len() as u64;
+                        for pair in found {
+                            sum = sum.wrapping_add(scrambled(pair.a.0, pair.b.0));
+                        }
                         let is_planted = |pair: &&simdb::Pair| is_planted(pair.b.0);
                         let near = found.iter().filter(is_planted);
                         planted += near.filter(|pair| pair.b.0 - pair.a.0 == 1).count() as u64;
@@ -297,6 +349,7 @@ impl Outcome {
         Self {
             time,
             pairs,
+            sum,
             planted,
             groups,
             peak_bytes: memory::peak_resident().unwrap_or(0),
@@ -327,6 +380,7 @@ impl Outcome {
         Self {
             time,
             pairs: clusters,
+            sum: 0,
             planted,
             groups: largest,
             peak_bytes: memory::peak_resident().unwrap_or(0),
@@ -337,12 +391,13 @@ impl Outcome {
         let Self {
             time,
             pairs,
+            sum,
             planted,
             groups,
             peak_bytes,
         } = self;
         println!(
-            "{} {pairs} {planted} {groups} {peak_bytes}",
+            "{} {pairs} {sum} {planted} {groups} {peak_bytes}",
             time.as_nanos()
         );
     }
@@ -355,9 +410,10 @@ impl Outcome {
         Self {
             time: Duration::from_nanos(numbers[0]),
             pairs: numbers[1],
-            planted: numbers[2],
-            groups: numbers[3],
-            peak_bytes: numbers[4],
+            sum: numbers[2],
+            planted: numbers[3],
+            groups: numbers[4],
+            peak_bytes: numbers[5],
         }
     }
 }
