@@ -12,6 +12,7 @@ use super::dedup_copy::{self, Copier};
 use super::dedup_fates::Fates;
 use super::dedup_load::{self, Loaded};
 pub use super::dedup_options::Dedup;
+use super::dedup_output::NewFile;
 use super::dedup_scores;
 use super::dedup_summary::{self, Tally};
 use crate::console::files::{folder_of, refuse_special};
@@ -20,7 +21,6 @@ use crate::console::{Answer, Output};
 use crate::corpus::ledger::{Input, Ledger};
 use crate::corpus::report::ReportFile;
 use crate::corpus::{half_of, inputs};
-use crate::formats::output::NewFile;
 use crate::options::with_settings;
 
 /// What temporary folders are called, so that whoever finds one after a power cut knows.

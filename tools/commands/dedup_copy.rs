@@ -17,13 +17,13 @@ use simdb::{BulkEvent, Database, Error, Snapshot};
 use super::dedup::Dedup;
 use super::dedup_fates::{Fates, Removed};
 use super::dedup_mark::{Marks, mark_head, mark_record};
+use super::dedup_output::NewFile;
 use super::dedup_summary::{Tally, report_line};
 use crate::console::interrupt::{Interrupt, interrupted};
 use crate::corpus::half_of;
 use crate::corpus::ledger::{Input, Ledger};
 use crate::corpus::report::ReportFile;
 use crate::formats::input::Opened;
-use crate::formats::output::NewFile;
 use crate::formats::{Content, Format, Item, MAX_LINE_BYTES, Reject, reader};
 
 /// Copies a corpus, record by record.

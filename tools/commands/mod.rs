@@ -19,6 +19,7 @@ mod dedup_fates;
 mod dedup_load;
 mod dedup_mark;
 mod dedup_options;
+mod dedup_output;
 mod dedup_scores;
 mod dedup_summary;
 mod distance;

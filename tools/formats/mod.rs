@@ -8,7 +8,6 @@ pub mod delimited;
 pub mod input;
 pub mod jsonl;
 pub mod lines;
-pub mod output;
 pub mod raw;
 pub mod time;
 

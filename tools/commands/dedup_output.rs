@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use flate2::write::GzEncoder;
 use tempfile::TempPath;
 
-use super::input::Compression;
 use crate::console::files::{persist_new, temporary_beside};
+use crate::formats::input::Compression;
 
 /// A file in the making, under a temporary name beside its own.
 pub struct NewFile {
