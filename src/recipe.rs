@@ -382,6 +382,20 @@ impl Recipe {
         }
     }
 
+    /// The recipe of this [`description`](Self::description), if it is one that this version of simdb
+    /// knows and was given no files; what is in a file is not in the description.
+    ///
+    /// ```
+    /// use simdb::Recipe;
+    ///
+    /// let description = Recipe::jieba().description();
+    /// assert_eq!(Recipe::by_description(&description), Some(Recipe::jieba()));
+    /// assert_eq!(Recipe::by_description("jieba v0: unknown"), None);
+    /// ```
+    pub fn by_description(description: &str) -> Option<Self> {
+        Self::without_files(description)
+    }
+
     /// The recipe that has this description.
     pub(crate) fn described(description: &str) -> Described {
         if let Some(recipe) = Self::without_files(description) {
