@@ -4,6 +4,7 @@
 pub mod duplicate;
 pub mod files;
 pub mod interrupt;
+pub mod new_folder;
 pub mod output_file;
 pub mod progress;
 pub mod table;

@@ -37,7 +37,8 @@ pub struct FieldNames {
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub text: Option<String>,
 
-    /// Read fingerprints of 16 hexadecimal digits from this field or column, instead of texts
+    /// Read fingerprints of 16 hexadecimal digits, or, in Parquet, of 64 bits, from this field or column,
+    /// instead of texts
     ///
     /// If there is a field or column `reliable` too, and it is false, the document is stored as
     /// one whose fingerprint says nothing.

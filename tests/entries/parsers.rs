@@ -1,13 +1,13 @@
 //! Any bytes as a corpus, in every format.
 
 use std::fs;
-use std::io::Cursor;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use simdb::{Fingerprinter, Recipe};
 
-use crate::formats::input::{Opened, Source};
-use crate::formats::{Fields, Format, Item, reader};
+use crate::formats::input::Source;
+use crate::formats::{Fields, Format, Item, Wanted, reader};
 
 /// The first byte says which format it is, and which fields are asked for; the second, whether it
 /// comes from a file that is compressed, or says so.
@@ -21,30 +21,39 @@ pub fn run(input: &[u8]) {
         Format::Tsv,
         Format::Lines,
         Format::Raw,
+        Format::Npy,
+        #[cfg(feature = "parquet")]
+        Format::Parquet,
     ];
     let format = formats[usize::from(mode & 7) % formats.len()];
     let asked = |bit: u8, name: &str| (mode >> bit & 1 == 0).then(|| name.to_owned());
+    let fingerprint = asked(4, "fingerprint");
     let fields = Fields {
         id: "id".to_owned(),
-        text: asked(3, "text"),
-        fingerprint: asked(4, "fingerprint"),
+        // One of both is asked for, always.
+        text: asked(3, "text").or_else(|| fingerprint.is_none().then(|| "text".to_owned())),
+        fingerprint,
         time: asked(5, "time"),
+        score: None,
+        are_counted: packing & 0x40 != 0,
         max_text_bytes: if packing & 0x80 == 0 { 1 << 20 } else { 20 },
     };
-    let opened = match packing % 8 {
-        kind @ 1..=4 => from_file(kind, bytes),
-        _ => Some(Opened {
-            name: "input".to_owned(),
-            reader: Box::new(Cursor::new(bytes.to_vec())),
-        }),
+    let wanted = Wanted {
+        fields,
+        first_id: None,
+        ids: None,
     };
-    let Some(opened) = opened else { return };
+    let folder = crate::common::folder();
+    let path = write(&folder.path().join("input.jsonl"), packing % 8, bytes);
+    let source = Source::new(&path).unwrap();
     // Of an input that is packed, what it holds has no bound in its bytes.
-    let most = match packing % 8 {
-        1..=4 => 1 << 16,
+    let most = match (packing % 8, format) {
+        (1..=4, _) => 1 << 16,
+        #[cfg(feature = "parquet")]
+        (_, Format::Parquet) => 1 << 16,
         _ => bytes.len() + 1,
     };
-    let Ok(mut records) = reader(format, opened, &fields, 1) else {
+    let Ok(mut records) = reader(format, &source, &wanted, &Arc::default()) else {
         return;
     };
     // To make one takes longer than all the rest.
@@ -87,8 +96,9 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// The bytes as they are found in a file that is packed, or is none although its name says so.
-fn from_file(kind: u8, bytes: &[u8]) -> Option<Opened> {
+/// Writes the bytes to a file, as they are, or packed, or with a name that says so although they are
+/// not.
+fn write(path: &Path, kind: u8, bytes: &[u8]) -> PathBuf {
     let (extension, content) = match kind {
         1 => ("gz", bytes.to_vec()),
         2 => ("zst", bytes.to_vec()),
@@ -97,11 +107,10 @@ fn from_file(kind: u8, bytes: &[u8]) -> Option<Opened> {
             std::io::Write::write_all(&mut packed, bytes).unwrap();
             ("gz", packed.finish().unwrap())
         }
-        _ => ("zst", zstd::encode_all(bytes, 1).unwrap()),
+        4 => ("zst", zstd::encode_all(bytes, 1).unwrap()),
+        _ => ("jsonl", bytes.to_vec()),
     };
-    let folder = crate::common::folder();
-    let path = folder.path().join("input.jsonl").with_extension(extension);
+    let path = path.with_extension(extension);
     fs::write(&path, content).unwrap();
-    // It stays open when its name is gone.
-    Source::new(&path).unwrap().open(&Arc::default()).ok()
+    path
 }

@@ -6,10 +6,11 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use simdb::{Cluster, ClustersEvent, Snapshot};
+use simdb::{ClustersEvent, Snapshot};
 
 use super::cluster_options::{ClusterOptions, KeepRule};
-use super::found_lines::{FoundFormat, FoundOptions, Sink};
+use super::clusters_lines::Rows;
+use super::found_lines::{FoundOptions, Of, Sink};
 use super::open_to_read;
 use crate::console::{Answer, Output, counted, grouped, note};
 use crate::options::RecipeOptions;
@@ -32,6 +33,7 @@ use crate::options::RecipeOptions;
 /// more than 2,048 different fingerprints it is the largest that was found, and most_diameter, which is
 /// the same otherwise, is a bound.
 /// csv: the columns cluster, id, keeper and distance, a line for each member.
+/// parquet: the same columns, ids INT64 with their bits, distance INT32.
 ///
 /// What was found is counted on standard error, or, with -o, on standard output; --json makes that a
 /// line {"documents":...,"radius":3,"clusters":...,"members":...,"largest":...,"split":...,
@@ -84,22 +86,6 @@ struct CountLine {
     seconds: f64,
 }
 
-#[derive(Serialize)]
-struct ClusterLine {
-    cluster: u64,
-    keeper: u64,
-    size: usize,
-    diameter: u32,
-    most_diameter: u32,
-    members: Vec<MemberLine>,
-}
-
-#[derive(Serialize)]
-struct MemberLine {
-    id: u64,
-    distance: u32,
-}
-
 impl Clusters {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let started = Instant::now();
@@ -107,9 +93,13 @@ impl Clusters {
         let database = open_to_read(&self.database, &self.recipe)?;
         self.clustering.refuse_unkept(self.keep, &database)?;
         let snapshot = database.snapshot()?;
+        let of = Of {
+            recipe: &database.settings().recipe,
+            radius: self.clustering.radius(),
+        };
         let found = self
             .found
-            .write(output, |sink| self.find(&snapshot, sink))?;
+            .write(output, |sink| self.find(&snapshot, of, sink))?;
         let said = format!(
             "{} of {}, the largest of {}",
             counted(found.clusters, "cluster"),
@@ -133,11 +123,9 @@ impl Clusters {
     }
 
     /// Writes all there is, and says how much that was.
-    fn find(&self, snapshot: &Snapshot, sink: &mut Sink<'_>) -> Result<Found> {
+    fn find(&self, snapshot: &Snapshot, of: Of<'_>, sink: &mut Sink<'_>) -> Result<Found> {
         let mut search = self.found.search("clusters");
-        if self.found.format == FoundFormat::Csv {
-            sink.bytes(b"cluster,id,keeper,distance\n")?;
-        }
+        let mut rows = Rows::new(self.found.format, of, sink)?;
         let mut found = Found::default();
         snapshot.clusters(&self.clustering.clustering(self.keep), |event| {
             let outcome = match event {
@@ -155,40 +143,14 @@ impl Clusters {
                     found.clusters += 1;
                     found.members += members;
                     found.largest = found.largest.max(members);
-                    self.write(cluster, sink)
+                    rows.cluster(cluster)
                 }
                 _ => Ok(()),
             };
-            search.goes_on(outcome, sink)
+            search.goes_on(outcome, rows.sink())
         })?;
         search.finish()?;
+        rows.finish()?;
         Ok(found)
-    }
-
-    fn write(&self, cluster: &Cluster, sink: &mut Sink<'_>) -> Result<()> {
-        let members = cluster.members.iter();
-        match self.found.format {
-            FoundFormat::Jsonl => sink.json(&ClusterLine {
-                cluster: cluster.id.0,
-                keeper: cluster.keeper.0,
-                size: cluster.members.len(),
-                diameter: cluster.diameter,
-                most_diameter: cluster.most_diameter,
-                members: members
-                    .map(|member| MemberLine {
-                        id: member.id.0,
-                        distance: member.distance,
-                    })
-                    .collect(),
-            }),
-            FoundFormat::Csv => {
-                let (id, keeper) = (cluster.id, cluster.keeper);
-                for member in members {
-                    let line = format!("{id},{},{keeper},{}\n", member.id, member.distance);
-                    sink.bytes(line.as_bytes())?;
-                }
-                Ok(())
-            }
-        }
     }
 }

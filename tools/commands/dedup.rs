@@ -69,10 +69,18 @@ impl Dedup {
         drop(against_snapshot);
         let whole = new_file.finish()?;
         interrupt.check()?;
-        if let (true, Some(database)) = (self.add, &against) {
-            tally.added = dedup_copy::add(self, &loaded.database, &fates, database, &interrupt)?;
-        }
+        // First what is kept has its name: added and not written, nobody would find it again.
         whole.persist()?;
+        if let (true, Some(database)) = (self.add, &against) {
+            tally.added = dedup_copy::add(self, &loaded.database, &fates, database, &interrupt)
+                .with_context(|| {
+                    format!(
+                        "{} is whole, but nothing was added to {}; simdb-load can add it",
+                        self.output.display(),
+                        database.path().display()
+                    )
+                })?;
+        }
         if let Some(report) = &mut report {
             report.finish()?;
         }

@@ -45,7 +45,7 @@ pub struct Copier<'c> {
 
 /// What is done with the lines of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     /// Copied as they are.
     Keep,
     /// Left out.
@@ -109,7 +109,11 @@ impl Copier<'_> {
         file: &mut NewFile,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let fields = self.options.fields()?;
+        let mut wanted = self.options.wanted()?;
+        #[cfg(feature = "parquet")]
+        if self.format == Format::Parquet {
+            return self.copy_rows(ledger, tally, file, interrupt);
+        }
         let inputs = ledger.inputs.clone();
         let sizes = inputs.iter().map(|input| input.source.size_bytes());
         let bar = self.options.progress.bytes(sizes.sum());
@@ -120,10 +124,8 @@ impl Copier<'_> {
             is_at_line_start: true,
         };
         let mut head = None;
-        let mut next_id = self.options.first_id;
         for (number, input) in inputs.iter().enumerate() {
-            let opened = input.source.open(&bytes_read)?;
-            let mut records = reader(input.format, opened, &fields, next_id)?;
+            let mut records = reader(input.format, &input.source, &wanted, &bytes_read)?;
             // All formats so far are lines. What is not would go its own way here: `part_of` says
             // what is to be done with each record, whatever it is made of.
             let mut lines = Lines::new(input.source.open(&Arc::default())?, number > 0)?;
@@ -140,7 +142,7 @@ impl Copier<'_> {
                 };
                 part = self.part_of(number, item, ledger, tally)?;
             }
-            next_id = records.next_id().unwrap_or(next_id);
+            wanted.first_id = records.next_id().or(wanted.first_id);
         }
         bar.finish_and_clear();
         tally.identical += self.identical();
@@ -148,7 +150,7 @@ impl Copier<'_> {
     }
 
     /// What is done with a record, which is counted and reported.
-    fn part_of(
+    pub(super) fn part_of(
         &mut self,
         input: usize,
         item: Item,
@@ -258,7 +260,7 @@ impl Copier<'_> {
     }
 
     /// How many documents have the text of what is kept for them, of those of this corpus.
-    fn identical(&self) -> u64 {
+    pub(super) fn identical(&self) -> u64 {
         let of_corpus = self.fates.removed.iter();
         let of_corpus = of_corpus.filter(|(_, removed)| removed.cluster.is_some());
         of_corpus

@@ -87,8 +87,7 @@ pub fn load(
     let mut pipeline = Pipeline::start(
         Plan {
             inputs: ledger.inputs.clone(),
-            fields: options.fields()?,
-            first_id: options.first_id,
+            wanted: options.wanted()?,
             fingerprinter: Fingerprinter::new(settings.recipe.clone()),
             threads: options.threads(),
             keep_texts: settings.keep_texts,

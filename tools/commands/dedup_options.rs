@@ -13,7 +13,7 @@ use crate::console::parse_size;
 use crate::console::progress::Progress;
 use crate::corpus::clashes;
 use crate::corpus::ledger::Input;
-use crate::formats::{Fields, Format};
+use crate::formats::{Fields, Format, Wanted};
 use crate::options::{FieldNames, OnError, RecipeOptions};
 
 /// Copies a corpus and leaves out near-duplicates, or marks them
@@ -27,6 +27,9 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 /// With --against, a document that is within the radius of one that a database holds is left out
 /// first, and what is left is compared with itself. --add puts what is kept into that database.
 ///
+/// Of Parquet one file is read, and one written: all columns of the rows that are kept, packed as they
+/// were.
+///
 /// The inputs are read twice, from standard input and pipes by way of a copy beside OUTPUT; all must be
 /// of one format, tables with the same columns. A document is known by its id: a record with the id of
 /// an earlier one and the same fingerprint is its duplicate, one with another fingerprint is a bad
@@ -34,7 +37,7 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 ///
 /// What was done is counted on standard output; --json makes that a line. --report writes a line
 /// {"id":7,"keeper":1,"distance":2,"cluster":1,"against":false,"file":"a.jsonl","line":7} for each
-/// document that was left out or marked; "cluster" is the smallest id of its group, and null where
+/// document that was left out or marked, of Parquet with a "row" beside an empty "line"; "cluster" is the smallest id of its group, and null where
 /// the keeper is in the database of --against.
 ///
 /// OUTPUT appears when it is whole. One that is killed may leave .simdb-dedup-XXXX and
@@ -57,7 +60,7 @@ pub struct Dedup {
     #[arg(long, short, value_name = "OUTPUT")]
     pub(super) output: PathBuf,
 
-    /// How the inputs are written: jsonl, csv, tsv or lines [default: by the extension of each;
+    /// How the inputs are written: jsonl, csv, tsv, lines or parquet [default: by the extension of each;
     /// standard input: jsonl]
     #[arg(long, value_enum, help_heading = "Input")]
     pub(super) format: Option<Format>,
@@ -216,7 +219,11 @@ impl Dedup {
             );
         }
         match format {
-            Format::Raw => bail!("raw pairs are no texts; load them, and use simdb-cli clusters"),
+            Format::Raw | Format::Npy => {
+                bail!("fingerprints alone are no texts; load them, and use simdb-cli clusters")
+            }
+            #[cfg(feature = "parquet")]
+            Format::Parquet => self.refuse_for_parquet(inputs)?,
             Format::Lines if self.score.is_some() => {
                 bail!("plain lines have no field for --score; use jsonl, csv or tsv")
             }
@@ -236,8 +243,39 @@ impl Dedup {
         Ok(*format)
     }
 
+    #[cfg(feature = "parquet")]
+    fn refuse_for_parquet(&self, inputs: &[Input]) -> Result<()> {
+        if inputs.len() > 1 {
+            bail!(
+                "of Parquet one file is read, and one written; for the next one, --against a \
+                 database with --add knows what was kept of the first"
+            );
+        }
+        if inputs.iter().any(|input| input.source.path().is_none()) {
+            bail!("Parquet is read from its end, not from standard input; name a file");
+        }
+        if self.no_id || self.score.is_some() {
+            bail!("--no-id and --score go with jsonl, csv and tsv, not with parquet");
+        }
+        use crate::formats::input::Compression;
+
+        if Compression::of(&self.output) != Compression::None {
+            bail!("Parquet is packed by its pages; give OUTPUT a name without .gz or .zst");
+        }
+        Ok(())
+    }
+
+    /// What is read of the inputs.
+    pub(super) fn wanted(&self) -> Result<Wanted> {
+        Ok(Wanted {
+            fields: self.fields()?,
+            first_id: Some(self.first_id),
+            ids: None,
+        })
+    }
+
     /// Where the parts of a document are found.
-    pub(super) fn fields(&self) -> Result<Fields> {
+    fn fields(&self) -> Result<Fields> {
         let fields = Fields {
             are_counted: self.no_id,
             ..self.fields.fields()?

@@ -21,16 +21,14 @@ pub fn of(
     interrupt: &Interrupt,
 ) -> Result<HashMap<u64, f64>> {
     let near = near_another(corpus, options.clustering.radius(), interrupt)?;
-    let fields = options.fields()?;
+    let mut wanted = options.wanted()?;
     let sizes = inputs.iter().map(|input| input.source.size_bytes());
     let bar = options.progress.bytes(sizes.sum());
     bar.set_prefix("scores");
     let bytes_read = Arc::<AtomicU64>::default();
     let mut scores = HashMap::with_capacity(near.len());
-    let mut next_id = options.first_id;
     for input in inputs {
-        let opened = input.source.open(&bytes_read)?;
-        let mut records = reader(input.format, opened, &fields, next_id)?;
+        let mut records = reader(input.format, &input.source, &wanted, &bytes_read)?;
         while let Some(item) = records.next()? {
             interrupt.check()?;
             bar.set_position(bytes_read.load(Ordering::Relaxed));
@@ -44,7 +42,7 @@ pub fn of(
                 scores.entry(record.id.0).or_insert(score);
             }
         }
-        next_id = records.next_id().unwrap_or(next_id);
+        wanted.first_id = records.next_id().or(wanted.first_id);
     }
     bar.finish_and_clear();
     Ok(scores)

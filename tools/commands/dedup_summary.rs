@@ -67,6 +67,8 @@ pub struct ReportLine<'r> {
     against: bool,
     file: &'r str,
     line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<u64>,
 }
 
 /// What is reported of a document that is left out.
@@ -84,6 +86,7 @@ pub fn report_line<'r>(
         against: removed.cluster.is_none(),
         file: input.source.name(),
         line: input.line(number),
+        row: input.row(number),
     }
 }
 

@@ -3,15 +3,21 @@
 use std::io::{BufWriter, IntoInnerError, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
+use indicatif::ProgressBar;
 use simdb::{Document, Settings, Snapshot};
 
-use super::get::DocumentLine;
+use super::export_npy::Arrays;
+#[cfg(feature = "parquet")]
+use super::export_parquet::{PART_ROWS, Parts, Piece, Table};
+use super::export_rows::{csv_header, csv_record, json_line, raw_pair};
 use super::open_to_read;
 use crate::console::files::{persist_new, temporary_beside};
 use crate::console::interrupt::Interrupt;
+use crate::console::new_folder::NewFolder;
 use crate::console::output_file::{Destination, destination, open_stream};
+use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted, note};
 use crate::options::RecipeOptions;
 
@@ -20,13 +26,22 @@ use crate::options::RecipeOptions;
 /// jsonl: objects with id, fingerprint, reliable, arrival and text; the last two are null if they
 /// are not kept.
 /// csv: the columns id, fingerprint and reliable, and arrival and text if the database keeps them.
-/// raw: little-endian u64 pairs, document id and fingerprint; documents whose fingerprints say
-/// nothing cannot be marked there, so they are left out, and counted on standard error.
+/// raw: little-endian u64 pairs, document id and fingerprint.
+/// npy: a folder (-o) with two arrays of NumPy, ids.npy and fingerprints.npy, both <u8 and in the same
+/// order.
+/// parquet: the columns doc_id and fingerprint, INT64, required, the bits as they are, so that what is
+/// 2^63 or more is negative; and beside the schema the recipe, which simdb-load compares. With -o NAME
+/// they go to a new folder of files part-00000.parquet and so on, of at most 16777216 documents each; with
+/// -o NAME.parquet, or to standard output, to one file.
+///
+/// In raw, npy and parquet, documents whose fingerprints say nothing cannot be marked, so they are left
+/// out, and counted on standard error; --with-unreliable gives parquet a column for it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli export news.simdb > news.jsonl
   simdb-cli export news.simdb --format raw -o news.raw
+  simdb-cli export news.simdb --format parquet -o news-parquet
   simdb-cli export old.simdb | simdb-load new.simdb - --fingerprint fingerprint")]
 pub struct Export {
     /// The database
@@ -39,10 +54,19 @@ pub struct Export {
     #[arg(long, value_enum, default_value_t)]
     format: ExportFormat,
 
-    /// Write to this new file, which appears when it is whole, or to a pipe [default: standard
-    /// output]
+    /// In parquet, write also the documents whose fingerprints say nothing, and a third column,
+    /// `reliable`, that is false for them
+    #[arg(long)]
+    with_unreliable: bool,
+
+    /// Write to this new file or folder, which appears when it is whole, or to a pipe [default:
+    /// standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Whether to show progress on standard error, where the output is a file or a folder
+    #[arg(long, value_enum, default_value_t)]
+    progress: Progress,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -54,21 +78,44 @@ enum ExportFormat {
     Csv,
     /// Pairs of u64.
     Raw,
+    /// Arrays of NumPy.
+    Npy,
+    /// Columns of Parquet.
+    #[cfg(feature = "parquet")]
+    Parquet,
 }
 
 impl Export {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
+        ensure!(
+            !self.with_unreliable || self.format.marks_unreliable(),
+            "--with-unreliable goes with --format parquet; jsonl and csv mark them anyhow"
+        );
         let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
         let settings = database.settings();
         match self.output.as_deref().map(|path| (path, destination(path))) {
-            Some((path, Destination::File)) => self.to_file(path, &snapshot, settings)?,
+            Some((path, Destination::File)) => {
+                let watch = Watch::over(&snapshot, self.progress)?;
+                let written = match self.format.is_folder(path) {
+                    true => self.to_folder(path, &snapshot, settings, &watch),
+                    false => self.to_file(path, &snapshot, settings, &watch),
+                };
+                watch.bar.finish_and_clear();
+                written?;
+            }
+            _ if self.format == ExportFormat::Npy => {
+                bail!("npy has two files; name a new folder for them with -o")
+            }
             Some((path, Destination::Stream)) => self.to_stream(path, &snapshot, settings)?,
             Some((_, Destination::Stdout)) | None => {
-                if self.format == ExportFormat::Raw && std::io::stdout().is_terminal() {
+                if self.format.is_binary() && std::io::stdout().is_terminal() {
                     bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
                 }
-                self.write(&snapshot, settings, &mut |bytes| output.bytes(bytes))?;
+                let watch = Watch::nothing();
+                self.write(&snapshot, settings, &watch, &mut |bytes| {
+                    output.bytes(bytes)
+                })?;
             }
         }
         Ok(Answer::Yes)
@@ -78,14 +125,20 @@ impl Export {
     fn to_stream(&self, path: &Path, snapshot: &Snapshot, settings: &Settings) -> Result<()> {
         let cannot = || format!("cannot write {}", path.display());
         let mut stream = open_stream(path).with_context(cannot)?;
-        self.write(snapshot, settings, &mut |bytes| {
+        self.write(snapshot, settings, &Watch::nothing(), &mut |bytes| {
             stream.write_all(bytes).with_context(cannot)
         })?;
         stream.flush().with_context(cannot)
     }
 
     /// Writes to a file that is not there yet, and is not until it is whole.
-    fn to_file(&self, path: &Path, snapshot: &Snapshot, settings: &Settings) -> Result<()> {
+    fn to_file(
+        &self,
+        path: &Path,
+        snapshot: &Snapshot,
+        settings: &Settings,
+        watch: &Watch,
+    ) -> Result<()> {
         let cannot = || format!("cannot write {}", path.display());
         if path.symlink_metadata().is_ok() {
             bail!(
@@ -93,11 +146,9 @@ impl Export {
                 path.display()
             );
         }
-        let interrupt = Interrupt::listen()?;
         let temporary = temporary_beside(path).with_context(cannot)?;
         let mut writer = BufWriter::with_capacity(1 << 16, temporary);
-        self.write(snapshot, settings, &mut |bytes| {
-            interrupt.check()?;
+        self.write(snapshot, settings, watch, &mut |bytes| {
             writer.write_all(bytes).with_context(cannot)
         })?;
         let (file, temporary) = writer
@@ -106,81 +157,184 @@ impl Export {
             .with_context(cannot)?
             .into_parts();
         file.sync_all().with_context(cannot)?;
-        interrupt.check()?;
+        watch.interrupt.check()?;
         persist_new(temporary, path).with_context(cannot)
     }
 
+    /// Writes to a folder that is not there yet, and is not until all of it is whole.
+    fn to_folder(
+        &self,
+        path: &Path,
+        snapshot: &Snapshot,
+        settings: &Settings,
+        watch: &Watch,
+    ) -> Result<()> {
+        let folder = NewFolder::create(path)?;
+        if self.format == ExportFormat::Npy {
+            let mut arrays = Arrays::new(&folder)?;
+            self.each(snapshot, watch, &mut |document| arrays.push(document))?;
+            arrays.finish()?;
+        } else {
+            self.parts(&folder, snapshot, settings, watch)?;
+        }
+        watch.interrupt.check()?;
+        folder.finish()
+    }
+
+    #[cfg(feature = "parquet")]
+    fn parts(
+        &self,
+        folder: &NewFolder,
+        snapshot: &Snapshot,
+        settings: &Settings,
+        watch: &Watch,
+    ) -> Result<()> {
+        let mut parts = Parts::new(folder);
+        let mut table = Table::new(settings.recipe.clone(), self.with_unreliable, PART_ROWS);
+        let take = &mut |piece: Piece<'_>| parts.take(piece);
+        self.each(snapshot, watch, &mut |document| table.push(document, take))?;
+        table.finish(take)
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    fn parts(&self, _: &NewFolder, _: &Snapshot, _: &Settings, _: &Watch) -> Result<()> {
+        unreachable!("no other format has folders")
+    }
+
+    /// Writes what is one file.
     fn write(
         &self,
         snapshot: &Snapshot,
         settings: &Settings,
+        watch: &Watch,
         write: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut left_out = 0;
-        if self.format == ExportFormat::Csv {
-            write(&csv_header(settings)?)?;
+        match self.format {
+            ExportFormat::Jsonl => self.each(snapshot, watch, &mut |document| {
+                write(&json_line(document)?)
+            }),
+            ExportFormat::Csv => {
+                write(&csv_header(settings)?)?;
+                self.each(snapshot, watch, &mut |document| {
+                    write(&csv_record(document, settings)?)
+                })
+            }
+            ExportFormat::Raw => {
+                self.each(snapshot, watch, &mut |document| write(&raw_pair(document)))
+            }
+            ExportFormat::Npy => unreachable!("it is a folder"),
+            #[cfg(feature = "parquet")]
+            ExportFormat::Parquet => {
+                let recipe = settings.recipe.clone();
+                let mut table = Table::new(recipe, self.with_unreliable, u64::MAX);
+                let take = &mut |piece: Piece<'_>| match piece {
+                    Piece::Bytes(bytes) => write(bytes),
+                    Piece::End => Ok(()),
+                };
+                self.each(snapshot, watch, &mut |document| table.push(document, take))?;
+                table.finish(take)
+            }
         }
-        for document in snapshot.documents() {
+    }
+
+    /// Hands over all documents but those that the format has no mark for.
+    fn each(
+        &self,
+        snapshot: &Snapshot,
+        watch: &Watch,
+        take: &mut dyn FnMut(&Document) -> Result<()>,
+    ) -> Result<()> {
+        let takes_all = self.with_unreliable || self.format.is_text();
+        let mut left_out = 0;
+        for (place, document) in (0..).zip(snapshot.documents()) {
+            watch.pass(place)?;
             let document = document?;
-            match self.format {
-                ExportFormat::Jsonl => write(&json_line(&document)?)?,
-                ExportFormat::Csv => write(&csv_record(&document, settings)?)?,
-                ExportFormat::Raw if document.reliable => write(&raw_pair(&document))?,
-                ExportFormat::Raw => left_out += 1,
+            if takes_all || document.reliable {
+                take(&document)?;
+            } else {
+                left_out += 1;
             }
         }
         if left_out > 0 {
             note(format_args!(
-                "left out {}, whose fingerprints say nothing; jsonl and csv keep them",
-                counted(left_out, "document")
+                "left out {}, whose fingerprints say nothing; {}",
+                counted(left_out, "document"),
+                match self.format.marks_unreliable() {
+                    true => "--with-unreliable keeps them",
+                    false => "jsonl and csv keep them",
+                }
             ));
         }
         Ok(())
     }
 }
 
-fn json_line(document: &Document) -> Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(&DocumentLine::from(document))?;
-    line.push(b'\n');
-    Ok(line)
-}
-
-fn csv_header(settings: &Settings) -> Result<Vec<u8>> {
-    let mut columns = vec!["id", "fingerprint", "reliable"];
-    if settings.retention.is_some() {
-        columns.push("arrival");
+impl ExportFormat {
+    fn is_text(self) -> bool {
+        matches!(self, Self::Jsonl | Self::Csv)
     }
-    if settings.keep_texts {
-        columns.push("text");
+
+    fn is_binary(self) -> bool {
+        !self.is_text()
     }
-    csv_line(&columns)
-}
 
-fn csv_record(document: &Document, settings: &Settings) -> Result<Vec<u8>> {
-    let id = document.id.to_string();
-    let fingerprint = document.fingerprint.to_string();
-    let reliable = document.reliable.to_string();
-    let arrival = document.arrival.map(|time| time.to_string());
-    let mut fields = vec![id.as_str(), &fingerprint, &reliable];
-    fields.extend(arrival.as_deref());
-    if settings.keep_texts {
-        fields.push(document.text.as_deref().unwrap_or_default());
+    /// Whether something of that name is a folder.
+    #[cfg_attr(
+        not(feature = "parquet"),
+        allow(unused_variables, reason = "the name decides then")
+    )]
+    fn is_folder(self, path: &Path) -> bool {
+        match self {
+            Self::Npy => true,
+            #[cfg(feature = "parquet")]
+            Self::Parquet => path.extension().is_none_or(|ending| ending != "parquet"),
+            _ => false,
+        }
     }
-    csv_line(&fields)
+
+    /// Whether it can have documents whose fingerprints say nothing, if that is asked for.
+    fn marks_unreliable(self) -> bool {
+        match self {
+            #[cfg(feature = "parquet")]
+            Self::Parquet => true,
+            _ => false,
+        }
+    }
 }
 
-fn csv_line(fields: &[&str]) -> Result<Vec<u8>> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(fields)?;
-    writer
-        .into_inner()
-        .map_err(|error| error.into_error())
-        .context("cannot write a line of CSV")
+/// Who looks on while documents pass.
+struct Watch {
+    bar: ProgressBar,
+    interrupt: Interrupt,
 }
 
-fn raw_pair(document: &Document) -> [u8; 16] {
-    let mut pair = [0; 16];
-    pair[..8].copy_from_slice(&document.id.0.to_le_bytes());
-    pair[8..].copy_from_slice(&document.fingerprint.bits().to_le_bytes());
-    pair
+/// So many documents pass between two looks at the bar.
+const DOCUMENTS_PER_LOOK: u64 = 1 << 14;
+
+impl Watch {
+    /// A bar and Ctrl-C.
+    fn over(snapshot: &Snapshot, progress: Progress) -> Result<Self> {
+        let bar = progress.work();
+        bar.set_prefix("exporting");
+        bar.set_length(snapshot.len());
+        Ok(Self {
+            bar,
+            interrupt: Interrupt::listen()?,
+        })
+    }
+
+    /// Nobody: Ctrl-C ends the tool on the spot.
+    fn nothing() -> Self {
+        Self {
+            bar: ProgressBar::hidden(),
+            interrupt: Interrupt::default(),
+        }
+    }
+
+    fn pass(&self, place: u64) -> Result<()> {
+        if place.is_multiple_of(DOCUMENTS_PER_LOOK) {
+            self.bar.set_position(place);
+        }
+        self.interrupt.check()
+    }
 }

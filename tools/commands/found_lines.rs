@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use serde::Serialize;
+use simdb::Recipe;
 
 use crate::console::files::{persist_new, temporary_beside};
 use crate::console::interrupt::Interrupt;
@@ -23,6 +24,16 @@ pub enum FoundFormat {
     Jsonl,
     /// Comma-separated values.
     Csv,
+    /// Columns of Parquet.
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+impl FoundFormat {
+    /// Whether it is no text.
+    fn is_binary(self) -> bool {
+        !matches!(self, Self::Jsonl | Self::Csv)
+    }
 }
 
 /// Where lines go, and what is said of them.
@@ -43,6 +54,19 @@ pub struct FoundOptions {
     /// Whether to show progress on standard error
     #[arg(long, value_enum, default_value_t)]
     progress: Progress,
+}
+
+/// What was looked through.
+#[cfg_attr(
+    not(feature = "parquet"),
+    allow(dead_code, reason = "lines do not say it")
+)]
+#[derive(Clone, Copy, Debug)]
+pub struct Of<'r> {
+    /// The recipe that made their fingerprints.
+    pub recipe: &'r Recipe,
+    /// How far apart they are at most.
+    pub radius: u32,
 }
 
 /// Where lines are written to, and whether to go on.
@@ -130,6 +154,9 @@ impl FoundOptions {
     ) -> Result<Found> {
         if let Some(path) = &self.output {
             return to_file(path, find);
+        }
+        if self.format.is_binary() && std::io::stdout().is_terminal() {
+            bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
         }
         let found = find(&mut Sink {
             write: &mut |bytes| output.bytes(bytes),

@@ -11,6 +11,7 @@ mod calibrate_score;
 mod check;
 mod cluster_options;
 mod clusters;
+mod clusters_lines;
 mod compare;
 mod completions;
 mod dedup;
@@ -20,6 +21,8 @@ mod dedup_load;
 mod dedup_mark;
 mod dedup_options;
 mod dedup_output;
+#[cfg(feature = "parquet")]
+mod dedup_parquet;
 mod dedup_scores;
 mod dedup_summary;
 mod distance;
@@ -32,7 +35,13 @@ mod explain_features;
 mod explain_print;
 mod explain_report;
 mod export;
+mod export_npy;
+#[cfg(feature = "parquet")]
+mod export_parquet;
+mod export_rows;
 mod found_lines;
+#[cfg(feature = "parquet")]
+mod found_parquet;
 mod get;
 mod hash;
 mod insert;

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use simdb::{PairsEvent, Snapshot};
 
-use super::found_lines::{FoundOptions, Sink};
+use super::found_lines::{FoundOptions, Of, Sink};
 use super::open_to_read;
 use super::pairs_lines::{Found, Lines};
 use crate::console::{Answer, Output, counted, grouped};
@@ -26,6 +26,7 @@ use crate::options::RecipeOptions;
 /// {"a":1,"b":2,"distance":3} for each pair, a being the smaller id.
 /// csv: the columns a, b and distance; a group is its first document with each of the others, at
 /// distance 0.
+/// parquet: the same as columns a and b, INT64 with the bits of the ids, and distance, INT32.
 ///
 /// What was found is counted on standard error, or, with -o, on standard output; --json makes
 /// that a line {"documents":...,"radius":3,"groups":...,"copies":...,"pairs":...,"seconds":...},
@@ -79,9 +80,13 @@ impl Pairs {
         let started = Instant::now();
         let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
+        let of = Of {
+            recipe: &database.settings().recipe,
+            radius: self.radius,
+        };
         let found = self
             .found
-            .write(output, |sink| self.find(&snapshot, sink))?;
+            .write(output, |sink| self.find(&snapshot, of, sink))?;
         let said = format!(
             "{}, {} of {} copies",
             counted(found.pairs, "pair"),
@@ -104,9 +109,9 @@ impl Pairs {
     }
 
     /// Writes all there is, and says how much that was.
-    fn find(&self, snapshot: &Snapshot, sink: &mut Sink<'_>) -> Result<Found> {
+    fn find(&self, snapshot: &Snapshot, of: Of<'_>, sink: &mut Sink<'_>) -> Result<Found> {
         let mut search = self.found.search("pairing");
-        let mut lines = Lines::new(self.found.format, self.expand, self.sorted, sink)?;
+        let mut lines = Lines::new((self.found.format, of), self.expand, self.sorted, sink)?;
         snapshot.pairs(self.radius, |event| {
             let outcome = match event {
                 PairsEvent::Copies {

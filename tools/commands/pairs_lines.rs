@@ -6,7 +6,9 @@ use anyhow::Result;
 use serde::Serialize;
 use simdb::{DocId, Fingerprint, Pair};
 
-use super::found_lines::{FoundFormat, Sink};
+use super::found_lines::{FoundFormat, Of, Sink};
+#[cfg(feature = "parquet")]
+use super::found_parquet::FoundTable;
 
 /// What was found.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +43,9 @@ pub struct Lines<'l, 'w> {
     expand: Option<HashMap<Fingerprint, Box<[DocId]>>>,
     /// What is to be sorted, if it is.
     gathered: Option<Gathered>,
+    /// Where pairs go if they are no lines.
+    #[cfg(feature = "parquet")]
+    table: Option<FoundTable<2>>,
 }
 
 /// What is written in the end.
@@ -52,8 +57,12 @@ struct Gathered {
 
 impl<'l, 'w> Lines<'l, 'w> {
     /// Lines that are handed to a sink, the header before the first.
+    #[cfg_attr(
+        not(feature = "parquet"),
+        allow(unused_variables, reason = "lines do not say it")
+    )]
     pub fn new(
-        format: FoundFormat,
+        (format, of): (FoundFormat, Of<'_>),
         expand: bool,
         sorted: bool,
         sink: &'l mut Sink<'w>,
@@ -67,6 +76,11 @@ impl<'l, 'w> Lines<'l, 'w> {
             found: Found::default(),
             expand: expand.then(HashMap::new),
             gathered: sorted.then(Gathered::default),
+            #[cfg(feature = "parquet")]
+            table: match format {
+                FoundFormat::Parquet => Some(FoundTable::new("simdb.pairs", ["a", "b"], of)?),
+                _ => None,
+            },
         })
     }
 
@@ -118,13 +132,21 @@ impl<'l, 'w> Lines<'l, 'w> {
 
     /// Writes what was gathered.
     pub fn finish(mut self) -> Result<Found> {
-        let Some(Gathered {
+        if let Some(gathered) = self.gathered.take() {
+            self.write_gathered(gathered)?;
+        }
+        #[cfg(feature = "parquet")]
+        if let Some(table) = self.table {
+            table.finish(self.sink)?;
+        }
+        Ok(self.found)
+    }
+
+    fn write_gathered(&mut self, gathered: Gathered) -> Result<()> {
+        let Gathered {
             mut groups,
             mut pairs,
-        }) = self.gathered.take()
-        else {
-            return Ok(self.found);
-        };
+        } = gathered;
         groups.sort_unstable_by_key(|(_, documents)| documents.first().copied());
         for (fingerprint, documents) in groups {
             self.write_group(fingerprint, &documents)?;
@@ -133,7 +155,7 @@ impl<'l, 'w> Lines<'l, 'w> {
         for (a, b, distance) in pairs {
             self.write_pair(a, b, distance)?;
         }
-        Ok(self.found)
+        Ok(())
     }
 
     fn take_pair(&mut self, a: u64, b: u64, distance: u32) -> Result<()> {
@@ -150,7 +172,7 @@ impl<'l, 'w> Lines<'l, 'w> {
     }
 
     fn write_group(&mut self, fingerprint: Fingerprint, documents: &[DocId]) -> Result<()> {
-        if self.format == FoundFormat::Csv {
+        if self.format != FoundFormat::Jsonl {
             return match documents.split_first() {
                 Some((first, others)) => others
                     .iter()
@@ -169,6 +191,11 @@ impl<'l, 'w> Lines<'l, 'w> {
         match self.format {
             FoundFormat::Jsonl => self.sink.json(&PairLine { a, b, distance }),
             FoundFormat::Csv => self.sink.bytes(format!("{a},{b},{distance}\n").as_bytes()),
+            #[cfg(feature = "parquet")]
+            FoundFormat::Parquet => match &mut self.table {
+                Some(table) => table.push([a, b], distance, self.sink),
+                None => Ok(()),
+            },
         }
     }
 }

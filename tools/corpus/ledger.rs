@@ -28,6 +28,7 @@ impl Input {
         match self.format.unit() {
             Unit::Line => format!("{name}:{number}"),
             Unit::Byte => format!("{name}: byte {number}"),
+            Unit::Row => format!("{name}: row {number}"),
         }
     }
 
@@ -39,6 +40,11 @@ impl Input {
     /// The number as an offset in bytes, or none.
     pub fn byte(&self, number: u64) -> Option<u64> {
         (self.format.unit() == Unit::Byte).then_some(number)
+    }
+
+    /// The number as a row, or none.
+    pub fn row(&self, number: u64) -> Option<u64> {
+        (self.format.unit() == Unit::Row).then_some(number)
     }
 }
 
@@ -78,6 +84,7 @@ struct RejectLine<'r> {
     file: &'r str,
     line: Option<u64>,
     byte: Option<u64>,
+    row: Option<u64>,
     id: Option<u64>,
     reason: &'r str,
 }
@@ -104,6 +111,7 @@ impl Ledger {
                 file: input.source.name(),
                 line: input.line(number),
                 byte: input.byte(number),
+                row: input.row(number),
                 id: reject.id.map(|id| id.0),
                 reason: &reject.reason,
             })?;

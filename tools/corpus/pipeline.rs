@@ -22,7 +22,7 @@ use simdb::{Document, Fingerprinter};
 
 use super::ledger::Input;
 use crate::console::interrupt::Interrupt;
-use crate::formats::{Fields, Item, MAX_TEXT_BYTES, Record, Reject, reader};
+use crate::formats::{Item, MAX_TEXT_BYTES, Record, Reject, Wanted, reader};
 
 /// The most records of a batch.
 const BATCH_RECORDS: usize = 8192;
@@ -49,10 +49,8 @@ const PATIENCE: Duration = Duration::from_millis(100);
 pub struct Plan {
     /// The inputs in their order.
     pub inputs: Vec<Input>,
-    /// Where the parts of a document are found.
-    pub fields: Fields,
-    /// The id of the first line of the first input that is made of plain lines.
-    pub first_id: u64,
+    /// What is read of them.
+    pub wanted: Wanted,
     /// Makes the fingerprints.
     pub fingerprinter: Fingerprinter,
     /// How many threads make fingerprints.
@@ -104,15 +102,14 @@ impl Pipeline {
             .context("cannot start the threads that make fingerprints")?;
         let Plan {
             inputs,
-            fields,
-            first_id,
+            wanted,
             fingerprinter,
             keep_texts,
             ..
         } = plan;
         let counter = Arc::clone(&bytes_read);
         spawn("reader", move || {
-            let last = match read_all(&inputs, &fields, first_id, &counter, &items_out) {
+            let last = match read_all(&inputs, wanted, &counter, &items_out) {
                 Ok(()) => Message::End,
                 Err(error) => Message::Failed(error),
             };
@@ -161,14 +158,12 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
 /// Reads every input and sends its records. Ends early when nobody listens.
 fn read_all(
     inputs: &[Input],
-    fields: &Fields,
-    first_id: u64,
+    mut wanted: Wanted,
     bytes_read: &Arc<AtomicU64>,
     items: &SyncSender<Message<Item>>,
 ) -> Result<()> {
-    let mut next_id = first_id;
     for (input, Input { source, format }) in inputs.iter().enumerate() {
-        let mut records = reader(*format, source.open(bytes_read)?, fields, next_id)?;
+        let mut records = reader(*format, source, &wanted, bytes_read)?;
         let mut batch = Vec::new();
         let mut batch_bytes = 0;
         while let Some(item) = records.next()? {
@@ -185,7 +180,7 @@ fn read_all(
                 }
             }
         }
-        next_id = records.next_id().unwrap_or(next_id);
+        wanted.first_id = records.next_id().or(wanted.first_id);
         if !batch.is_empty()
             && items
                 .send(Message::Batch(Batch {

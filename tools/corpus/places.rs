@@ -22,7 +22,7 @@ struct Segment {
     /// How many documents came before it.
     first_position: u64,
     input: usize,
-    /// From one document to the next where there is no gap: a line, or the bytes of a pair.
+    /// From one document to the next where there is no gap: a line, a row, or the bytes of a pair.
     step: u64,
     /// The number of its first document.
     first_number: u64,
@@ -76,7 +76,7 @@ impl Segment {
             first_position,
             input,
             step: match unit {
-                Unit::Line => 1,
+                Unit::Line | Unit::Row => 1,
                 Unit::Byte => PAIR_BYTES as u64,
             },
             first_number: number,

@@ -5,13 +5,19 @@
 //! whose place is known, never the silent rest of a file.
 
 pub mod delimited;
+mod edge;
 pub mod input;
 pub mod jsonl;
 pub mod lines;
+pub mod npy;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 pub mod raw;
 pub mod time;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -37,6 +43,11 @@ pub enum Format {
     Lines,
     /// Little-endian u64 pairs, document id and fingerprint, 16 bytes each.
     Raw,
+    /// An array of NumPy: fingerprints, whose ids are their places, or are in another array.
+    Npy,
+    /// Columns of Parquet.
+    #[cfg(feature = "parquet")]
+    Parquet,
 }
 
 impl Format {
@@ -48,6 +59,9 @@ impl Format {
             Some("tsv" | "tab") => Self::Tsv,
             Some("txt" | "lines") => Self::Lines,
             Some("raw") => Self::Raw,
+            Some("npy") => Self::Npy,
+            #[cfg(feature = "parquet")]
+            Some("parquet") => Self::Parquet,
             _ => bail!(
                 "cannot tell the format of {} from its name; say it with --format",
                 path.display()
@@ -60,6 +74,17 @@ impl Format {
         match self {
             Self::Raw => Unit::Byte,
             Self::Jsonl | Self::Csv | Self::Tsv | Self::Lines => Unit::Line,
+            Self::Npy => Unit::Row,
+            #[cfg(feature = "parquet")]
+            Self::Parquet => Unit::Row,
+        }
+    }
+
+    /// The id of the first document where documents are counted.
+    pub fn first_id(self) -> u64 {
+        match self {
+            Self::Npy => 0,
+            _ => 1,
         }
     }
 }
@@ -71,6 +96,8 @@ pub enum Unit {
     Line,
     /// Bytes after decompression, from 0.
     Byte,
+    /// Rows, from 0.
+    Row,
 }
 
 /// Where the parts of a document are found: the names of JSON fields or of columns.
@@ -118,7 +145,7 @@ pub enum Item {
 /// A document as an input gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Its line, or the offset of its first byte.
+    /// Its line or row, or the offset of its first byte.
     pub number: u64,
     /// Its id.
     pub id: DocId,
@@ -168,7 +195,7 @@ impl Content {
 /// What is no document, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reject {
-    /// Its line, or the offset of its first byte.
+    /// Its line or row, or the offset of its first byte.
     pub number: u64,
     /// Its id, if that could be read.
     pub id: Option<DocId>,
@@ -205,20 +232,42 @@ pub trait Records {
     }
 }
 
-/// Reads an input that is opened already. `first_id` is the id of its first line or record where
-/// documents are counted.
+/// What is read of inputs, whatever their format.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Where the parts of a document are found.
+    pub fields: Fields,
+    /// The id of the first document where documents are counted, if it is not that of the format.
+    pub first_id: Option<u64>,
+    /// The ids of the documents of an array, if that is not their places.
+    pub ids: Option<input::Source>,
+}
+
+/// Opens an input and reads it. Bytes read from it are added to `bytes_read`.
 pub fn reader(
     format: Format,
-    input: input::Opened,
-    fields: &Fields,
-    first_id: u64,
+    source: &input::Source,
+    wanted: &Wanted,
+    bytes_read: &Arc<AtomicU64>,
 ) -> Result<Box<dyn Records>> {
+    let fields = &wanted.fields;
+    let open = || source.open(bytes_read);
+    let first_id = wanted.first_id.unwrap_or(format.first_id());
     Ok(match format {
-        Format::Jsonl => Box::new(jsonl::JsonLines::new(input, fields.clone(), first_id)?),
-        Format::Csv => Box::new(delimited::Delimited::csv(input, fields, first_id)?),
-        Format::Tsv => Box::new(delimited::Delimited::tsv(input, fields, first_id)?),
-        Format::Lines => Box::new(lines::Lines::new(input, first_id, fields.max_text_bytes)?),
-        Format::Raw => Box::new(raw::Raw::new(input)),
+        Format::Jsonl => Box::new(jsonl::JsonLines::new(open()?, fields.clone(), first_id)?),
+        Format::Csv => Box::new(delimited::Delimited::csv(open()?, fields, first_id)?),
+        Format::Tsv => Box::new(delimited::Delimited::tsv(open()?, fields, first_id)?),
+        Format::Lines => Box::new(lines::Lines::new(open()?, first_id, fields.max_text_bytes)?),
+        Format::Raw => Box::new(raw::Raw::new(open()?)),
+        Format::Npy => {
+            let ids = wanted.ids.as_ref().map(|ids| ids.open(bytes_read));
+            Box::new(npy::Npy::new(open()?, ids.transpose()?, first_id)?)
+        }
+        #[cfg(feature = "parquet")]
+        Format::Parquet => {
+            let file = parquet::open(source, bytes_read)?;
+            Box::new(parquet::ParquetRecords::new(file, fields)?)
+        }
     })
 }
 
@@ -251,7 +300,8 @@ pub fn id_of_digits(text: &str) -> Result<DocId, String> {
     }
 }
 
-fn not_an_id(given: &str) -> String {
+/// Says what an id is, where this is none.
+pub fn not_an_id(given: &str) -> String {
     format!(
         "{} is not an id: an integer from 0 to {} is expected",
         excerpt(given),
@@ -349,6 +399,9 @@ mod tests {
             ("A.TSV", Format::Tsv),
             ("a.txt", Format::Lines),
             ("a.raw", Format::Raw),
+            ("a.npy", Format::Npy),
+            #[cfg(feature = "parquet")]
+            ("a.parquet", Format::Parquet),
         ] {
             assert_eq!(Format::of(Path::new(name)).unwrap(), format, "{name}");
         }

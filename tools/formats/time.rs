@@ -37,7 +37,18 @@ pub fn time_of_text(text: &str) -> Result<Timestamp, String> {
     }
 }
 
-fn time_of_number(number: &Number) -> Result<Timestamp, String> {
+/// A time in milliseconds since 1970.
+pub fn time_of_ms(ms: i64) -> Result<Timestamp, String> {
+    let shown = format!("{ms} ms");
+    match u64::try_from(ms) {
+        Ok(ms) if ms <= LATEST_MS => Ok(Timestamp(ms)),
+        Ok(_) => Err(format!("{shown} is after the year 9999")),
+        Err(_) => Err(before_1970(&shown)),
+    }
+}
+
+/// A time in seconds or milliseconds since 1970.
+pub fn time_of_number(number: &Number) -> Result<Timestamp, String> {
     let shown = number.to_string();
     let value = number.as_f64().ok_or_else(|| not_a_time(&shown))?;
     if value < 0.0 {

@@ -41,6 +41,7 @@ struct DuplicateLine<'d> {
     file: &'d str,
     line: Option<u64>,
     byte: Option<u64>,
+    row: Option<u64>,
     text: Option<&'d str>,
 }
 
@@ -97,6 +98,7 @@ impl Duplicates {
                 file: input.source.name(),
                 line: input.line(number),
                 byte: input.byte(number),
+                row: input.row(number),
                 text: duplicate.text.as_deref(),
             })?;
         }

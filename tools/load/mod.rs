@@ -1,22 +1,25 @@
 //! Loading: from the options to the summary.
 //!
 //! - [`options`]: the command line
+//! - [`exports`]: the recipe of what simdb has written itself
 //! - [`bulk`]: documents to the database, sorted, all at once
 //! - [`unique`]: the same one after another, near-duplicates left out
 //! - [`duplicates`], [`summary`]: what is told in the end
 
 mod bulk;
 mod duplicates;
+mod exports;
 pub mod options;
 mod summary;
 mod unique;
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use indicatif::ProgressBar;
 use simdb::{Builder, Database, Fingerprinter, Settings};
 
+use self::exports::MadeWith;
 use self::options::Options;
 use crate::console::files::{folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
@@ -25,7 +28,8 @@ use crate::console::{Answer, Output};
 use crate::corpus::ledger::{Input, Ledger};
 use crate::corpus::pipeline::{self, Pipeline, Plan};
 use crate::corpus::{clashes, half_of, inputs};
-use crate::formats::Format;
+use crate::formats::input::Source;
+use crate::formats::{Format, Wanted};
 use crate::options::{Rule, created_without, with_settings};
 
 /// Loads what the options say.
@@ -38,13 +42,22 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
         (options.rejects.as_deref(), "--rejects"),
         (options.duplicates.as_deref(), "--duplicates"),
     ];
-    clashes::check(&reports, &inputs, &[(&options.database, "the database")])?;
+    let mut others = vec![(options.database.as_path(), "the database")];
+    if let Some(ids) = &options.ids {
+        ensure!(
+            matches!(&inputs[..], [input] if input.format == Format::Npy),
+            "--ids goes with one array of fingerprints; load several one after the other"
+        );
+        others.push((ids, "an input"));
+    }
+    clashes::check(&reports, &inputs, &others)?;
     let rule = options.unique.rule()?;
     if let Some(rule) = &rule {
         rule.refuse_textless(&options.fields)?;
-        refuse_raw(rule, &inputs)?;
+        refuse_textless(rule, &inputs)?;
     }
-    let target = Target::open(options, rule)?;
+    let made_with = MadeWith::of(options, rule, &inputs)?;
+    let target = Target::open(options, rule, made_with.as_ref())?;
     let settings = target.settings();
     options.fields.refuse_unkept(&settings)?;
     if let Some(rule) = &rule {
@@ -55,8 +68,11 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
         pipeline: Pipeline::start(
             Plan {
                 inputs: inputs.clone(),
-                fields: options.fields.fields()?,
-                first_id: options.first_id,
+                wanted: Wanted {
+                    fields: options.fields.fields()?,
+                    first_id: options.first_id,
+                    ids: (options.ids.as_deref().map(Source::new)).transpose()?,
+                },
                 fingerprinter: Fingerprinter::new(settings.recipe.clone()),
                 threads: options.threads(),
                 // A report of duplicates shows texts even if the database does not keep them.
@@ -109,10 +125,11 @@ impl Load {
 }
 
 /// Refuses inputs without texts where texts are compared.
-fn refuse_raw(rule: &Rule, inputs: &[Input]) -> Result<()> {
-    match inputs.iter().find(|input| input.format == Format::Raw) {
+fn refuse_textless(rule: &Rule, inputs: &[Input]) -> Result<()> {
+    let is_textless = |input: &&Input| matches!(input.format, Format::Raw | Format::Npy);
+    match inputs.iter().find(is_textless) {
         Some(input) if rule.needs_texts() => bail!(
-            "--unique similar compares texts, and raw pairs have none: {}",
+            "--unique similar compares texts, and raw pairs and arrays have none: {}",
             input.source.name()
         ),
         _ => Ok(()),
@@ -128,7 +145,8 @@ enum Target {
 }
 
 impl Target {
-    fn open(options: &Options, rule: Option<Rule>) -> Result<Self> {
+    /// Its fingerprints are made with the recipe that those in the inputs were made with, if they say.
+    fn open(options: &Options, rule: Option<Rule>, made_with: Option<&MadeWith>) -> Result<Self> {
         let path = &options.database;
         refuse_special(path)?;
         if !path
@@ -143,9 +161,14 @@ impl Target {
                     folder.display()
                 );
             }
+            let asked = options.new.settings(&options.fields)?;
             let settings = Settings {
                 frozen: options.frozen,
-                ..options.new.settings(&options.fields)?
+                recipe: match made_with {
+                    Some(made_with) => made_with.recipe(options.new.recipe()?)?,
+                    None => asked.recipe,
+                },
+                ..asked
             };
             return Ok(Self::New(match rule {
                 Some(rule) => rule.settings(settings),
@@ -159,6 +182,9 @@ impl Target {
         let database = builder.open(path)?;
         let settings = database.settings();
         options.new.refuse_other(path, settings)?;
+        if let Some(made_with) = made_with {
+            made_with.refuse_other(path, &settings.recipe)?;
+        }
         if options.frozen && !settings.frozen {
             return Err(created_without(path, "--frozen"));
         }

@@ -35,7 +35,8 @@ pub struct Options {
 
     /// Files to load, in this order; `-` is standard input, as is no INPUT at all
     ///
-    /// Files named .gz and .zst are read through.
+    /// Files named .gz and .zst are read through. A folder stands for the files named .parquet in it,
+    /// in the order of their names.
     #[arg(value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
 
@@ -46,10 +47,20 @@ pub struct Options {
     #[command(flatten)]
     pub fields: FieldNames,
 
-    /// The id of the first line, for the format `lines`; the others count up from there, over
-    /// all inputs
-    #[arg(long, value_name = "ID", default_value_t = 1, help_heading = "Input")]
-    pub first_id: u64,
+    /// The id of the first line, for the format `lines`, or of the first number, for `npy`; the
+    /// others count up from there, over all inputs [default: 1 for lines, 0 for npy]
+    #[arg(long, value_name = "ID", help_heading = "Input")]
+    pub first_id: Option<u64>,
+
+    /// The ids of the documents of an array of fingerprints, for the format `npy`: another array, of
+    /// the same length
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "first_id",
+        help_heading = "Input"
+    )]
+    pub ids: Option<PathBuf>,
 
     #[command(flatten)]
     pub unique: UniqueOptions,
@@ -166,6 +177,7 @@ Examples:
   simdb-load news.simdb more.csv --id nr --text body --on-error skip --rejects bad.jsonl
   simdb-load quotes.simdb quotes.jsonl --keep-texts --unique 3 --show-duplicates
   simdb-load quotes.simdb quotes.jsonl --unique similar --duplicates dropped.jsonl
+  simdb-load corpus.simdb corpus/ --format parquet --id doc --text content
   simdb-load posts.simdb posts.jsonl --time posted --retention 2d
   zcat big.jsonl.gz | simdb-load big.simdb - --memory 8GiB --json
 ";
@@ -178,6 +190,13 @@ Formats:
   lines   the text is the line, the id its number; blank lines are skipped, but counted
           (.txt, .lines)
   raw     little-endian u64 pairs, document id and fingerprint, 16 bytes each (.raw)
+  npy     an array of NumPy with one dimension: fingerprints as <u8 or <i8 (.npy); their ids are their
+          places, counted from --first-id, or in the array --ids
+  parquet columns of Parquet (.parquet): ids are integers or strings of digits, texts are strings,
+          fingerprints INT64 or hexadecimal strings, times timestamps, numbers or strings; a column
+          in a struct is named as a.b. A null id or text is a bad record. Files that simdb-cli export
+          wrote are known by what they say of themselves: their recipe must be that of the database,
+          and a new one is made with it
 
 Summary (--json): read = inserted + duplicates + present + rejected
   read                  documents and bad records in the inputs
@@ -189,12 +208,12 @@ Summary (--json): read = inserted + duplicates + present + rejected
                         and over; no radius reaches them, and --unique similar drops their equals
   seconds, documents_per_second, file_bytes
 
-Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, text, and with
+Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, row, text, and with
                         --unique similar edit_similarity (null for very long texts) and jaccard
-Lines of --rejects:     file, line, byte, id, reason
+Lines of --rejects:     file, line, byte, row, id, reason
   Both files appear, or replace those of their names, when the load has succeeded.
-  line counts from 1; raw inputs have the offset of the record in byte instead; what is not
-  known is null.
+  line counts from 1; raw inputs have the offset of the record in byte instead, npy and parquet
+  the row, which counts from 0; what is not known is null.
 
 Exit codes: 0 loaded (with rejects too, if they are to be skipped), 2 not loaded.
 ";
