@@ -1,0 +1,508 @@
+#!/usr/bin/env python3
+"""Tests tools/spark/simdb_spark.py on a real cluster: a master, two workers, executors that are killed.
+
+    tests/spark/check.py --simdb-cli target/release/simdb-cli --simdb-load target/release/simdb-load
+
+50,000 documents (copies, neighbours at every distance from 0 to 4, a clique, chains, a crowded block,
+ids on both sides of 2^63, unreliable ones) go into a database and out of it again as Parquet. What
+Spark answers must be what simdb answers. Everything listens on 127.0.0.1 and ends with this program.
+
+Needs Linux, Java 17 or later, and Python 3.9 or later; pyspark comes from requirements.txt into a
+virtual environment of its own (--venv; pip must reach its index). Takes about three minutes on two
+slow cores. Prints `N passed, N failed` at its end, and exits with 1 if a check failed.
+"""
+
+import argparse
+import csv
+import glob
+import io
+import itertools
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import redirect_stderr, redirect_stdout
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCRIPT = os.path.join(HERE, "..", "..", "tools", "spark", "simdb_spark.py")
+sys.path[:0] = [HERE, os.path.dirname(SCRIPT)]
+sys.dont_write_bytecode = True
+
+import cluster as standalone  # noqa: E402
+import simdb_spark  # noqa: E402
+
+TOP = 1 << 63
+ALL = (1 << 64) - 1
+# What the drivers are told: to start quickly, since jobs are small, and to stay on this machine.
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "900m",
+    "spark.executor.cores": "1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+# Documents --------------------------------------------------------------------------------------
+
+
+def flipped(bits, count, rng):
+    for bit in rng.sample(range(64), count):
+        bits ^= 1 << bit
+    return bits
+
+
+def make_documents(count, rng):
+    """(id, fingerprint, reliable), in no order."""
+    fingerprints = [rng.getrandbits(64) for _ in range(count * 3 // 4)]
+    # A block that one in twenty has, and of these some have the next one in common too.
+    crowded = [rng.getrandbits(48) for _ in range(count // 20)]
+    crowded += [rng.getrandbits(32) for _ in range(count // 100)]
+    fingerprints += crowded
+    for bits in rng.sample(fingerprints, count // 10) + rng.sample(crowded, 300):
+        fingerprints.append(flipped(bits, rng.randrange(5), rng))
+    base = rng.getrandbits(64)
+    fingerprints += [flipped(base, rng.randrange(3), rng) for _ in range(150)]
+    fingerprints += [rng.getrandbits(64)] * 200
+    bits = rng.getrandbits(64)
+    scattered_chain = [bits := flipped(bits, 3, rng) for _ in range(300)]
+    fingerprints += scattered_chain
+    ids = set()
+    while len(ids) < count:
+        ids.add(rng.choice([rng.getrandbits(64), rng.getrandbits(20), TOP + rng.getrandbits(20)]))
+    ids = sorted(ids)
+    # A chain whose ids ascend, across 2^63: each link but the first waits for the one before.
+    start = next(n for n, id in enumerate(ids) if id >= TOP) - 7
+    chain_ids, ids = ids[start:start + 14], ids[:start] + ids[start + 14:]
+    rng.shuffle(ids)
+    documents = [(id, bits, True) for id, bits in zip(ids, fingerprints)]
+    bits = rng.getrandbits(64)
+    for id in chain_ids:
+        documents.append((id, bits := flipped(bits, 2, rng), True))
+    for id in ids[len(fingerprints):len(fingerprints) + 100]:
+        documents.append((id, flipped(rng.choice(fingerprints), rng.randrange(3), rng), False))
+    rest = ids[len(fingerprints) + 100:]
+    documents += [(id, rng.getrandbits(64), True) for id in rest]
+    return documents
+
+
+def write_jsonl(path, documents):
+    with open(path, "w") as file:
+        for id, bits, reliable in documents:
+            line = {"id": id, "fingerprint": f"{bits:016x}", "reliable": reliable}
+            file.write(json.dumps(line) + "\n")
+
+
+def signed(number):
+    return number - (1 << 64) if number >= TOP else number
+
+
+def plain_star(pairs):
+    """(document, keeper, distance) by the rule as it is said: in order, who is not taken keeps."""
+    neighbours = {}
+    for a, b, distance in pairs:
+        neighbours.setdefault(a, []).append((b, distance))
+        neighbours.setdefault(b, []).append((a, distance))
+    taken, lines = set(), set()
+    for document in sorted(neighbours):
+        if document in taken:
+            continue
+        taken.add(document)
+        members = [(m, document, d) for m, d in neighbours[document] if m not in taken]
+        taken.update(m for m, _, _ in members)
+        if members:
+            lines.update(members, [(document, document, 0)])
+    return lines
+
+
+def plain_components(pairs):
+    neighbours, direct = {}, {}
+    for a, b, distance in pairs:
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+        direct[a, b] = distance
+    lines, seen = set(), set()
+    for document in sorted(neighbours):
+        if document not in seen:
+            seen.add(document)
+            stack = [document]
+            while stack:
+                at = stack.pop()
+                distance = 0 if at == document else direct.get((document, at))
+                lines.add((at, document, distance))
+                fresh = [n for n in neighbours[at] if n not in seen]
+                seen.update(fresh)
+                stack += fresh
+    return lines
+
+
+# The checks -------------------------------------------------------------------------------------
+
+
+class Checks:
+    def __init__(self):
+        self.passed, self.failed, self.began = 0, 0, time.time()
+
+    def that(self, sentence, holds, detail=""):
+        self.passed += bool(holds)
+        self.failed += not holds
+        mark = "ok    " if holds else "FAILED"
+        print(f"{time.time() - self.began:6.1f} s  {mark} {sentence}", *([] if holds else [detail]),
+              flush=True)
+
+    def equal(self, sentence, got, wanted):
+        wanted = set(wanted)
+        twice = len(got) - len(set(got))
+        missing, extra = wanted - set(got), set(got) - wanted
+        self.that(
+            f"{sentence} ({len(wanted)})", wanted and not (twice or missing or extra),
+            f"{len(missing)} missing {sorted(missing, key=str)[:3]}, {len(extra)} too many "
+            f"{sorted(extra, key=str)[:3]}, {twice} twice")
+
+
+def ownership(checks):
+    """Without Spark: of every pair within the radius exactly one join, and one cut of it, is owner."""
+    rng = random.Random(7)
+
+    def owners(cuts, x):
+        return [c for c in cuts
+                if x & c.mask == 0 and all(x & mask for mask in c.differ)]
+
+    for radius, more in itertools.product(range(1, 7), (1, 2, 3)):
+        joins = list(simdb_spark.joins(radius, radius + more))
+        good = True
+        for _ in range(400):
+            x = flipped(0, rng.randint(0, radius), rng)
+            found = owners(joins, x)
+            for _ in range(simdb_spark.CUTS + 1):
+                good &= len(found) == 1
+                found = owners([a for c in found for a in simdb_spark.cut_again(c, radius)], x)
+        checks.that(f"one join owns each pair: radius {radius}, {radius + more} blocks", good)
+    for fingerprints, wanted in ((10**6, 4), (10**8, 5), (10**9, 5), (10**11, 6)):
+        got = simdb_spark.cheapest_blocks(fingerprints, 3)
+        checks.that(f"{fingerprints} fingerprints are cut into {wanted} blocks", got == wanted, got)
+
+
+class Run:
+    """The folders and programs of one run of the checks."""
+
+    def __init__(self, options, folder, checks):
+        self.options, self.folder, self.checks = options, folder, checks
+
+    def at(self, name):
+        return os.path.join(self.folder, name)
+
+    def simdb(self, program, *arguments, codes=(0,)):
+        done = subprocess.run([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=300, text=True)
+        if done.returncode not in codes:
+            raise RuntimeError(f"{program} {arguments} said {done.returncode}: {done.stderr}")
+        return done.stdout
+
+    def database(self, name, documents, *more):
+        write_jsonl(self.at(f"{name}.jsonl"), documents)
+        self.simdb(self.options.simdb_load, self.at(f"{name}.simdb"), self.at(f"{name}.jsonl"),
+                   "--fingerprint", "fingerprint", *more)
+
+    def export(self, spark, name):
+        database, out = self.at(f"{name}.simdb"), self.at(f"{name}.parquet")
+        if spark is None:
+            self.simdb(self.options.simdb_cli, "export", database, "--format", "parquet", "-o", out)
+            return
+        table = self.at(f"{name}.csv")
+        self.simdb(self.options.simdb_cli, "export", database, "--format", "csv", "-o", table)
+        spark.read.option("header", "true").csv(table).where("reliable = 'true'").selectExpr(
+            "CAST(conv(id, 10, -10) AS BIGINT) AS doc_id",
+            "CAST(conv(fingerprint, 16, -10) AS BIGINT) AS fingerprint").write.parquet(out)
+
+    def spark(self, *arguments, code=0):
+        """Runs a verb in this process: (its summary, what it said)."""
+        out, error = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(error):
+            got = simdb_spark.main([*map(str, arguments), "--json", "--debug"])
+        said = error.getvalue()
+        self.checks.that(f"`{' '.join(os.path.basename(str(a)) for a in arguments)}` exits with {code}",
+                         got == code, f"got {got}: {said}")
+        return (json.loads(out.getvalue()) if out.getvalue() else None), said
+
+    def pairs_of_simdb(self, name, *more):
+        text = self.simdb(self.options.simdb_cli, "pairs", self.at(f"{name}.simdb"), "--format", "csv",
+                          *more)
+        return [tuple(map(int, row)) for row in list(csv.reader(io.StringIO(text)))[1:]]
+
+
+def rows(spark, folder, columns):
+    """Rows of an answer, its ids as u64 again."""
+    ids = {"a", "b", "query", "document", "doc_id", "keeper", "cluster"}
+    return [tuple(value & ALL if name in ids else value for name, value in zip(columns, row))
+            for row in spark.read.parquet(folder).select(*columns).collect()]
+
+
+def steps_of(folder):
+    for name in ("_simdb_manifest.json", "_simdb_manifest.json.new"):
+        try:
+            with open(os.path.join(folder, name)) as file:
+                return list(json.load(file)["finished"])
+        except (OSError, ValueError):
+            continue
+    return []
+
+
+def wait_for_step(folder, step, seconds=180):
+    end = time.time() + seconds
+    while time.time() < end:
+        if step in steps_of(folder):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def killed_driver(run, cluster):
+    """`pairs` with 5 blocks as a program of its own, whose driver is killed; then once more."""
+    checks, out = run.checks, run.at("pairs-5")
+    command = [sys.executable, SCRIPT, "pairs", run.at("corpus.parquet"), out, "--blocks", "5",
+               "--hot", "256", "--master", cluster.url]
+    for key, value in SETTINGS.items():
+        command += ["--conf", f"{key}={value}"]
+    with open(run.at("driver.log"), "wb") as log:
+        driver = subprocess.Popen(command, stdout=log, stderr=log, env=cluster.environment())
+        try:
+            reached = wait_for_step(out, "join=02")
+        finally:
+            for pid in standalone.descendants(driver.pid):
+                standalone.end(pid)
+            standalone.end(driver.pid)
+            driver.wait()
+    before = steps_of(out)
+    with open(run.at("driver.log"), errors="replace") as log:
+        checks.that("a driver is killed when some joins are done", reached and "answer" not in before
+                    and "join=09" not in before and not os.path.exists(f"{out}/_SUCCESS"),
+                    f"{before} {log.read()[-2000:]}")
+    return before
+
+
+def check_pairs(run, spark, cluster, stars, finished):
+    checks, corpus = run.checks, run.at("corpus.parquet")
+    # The steps that the killed driver had finished are not done again.
+    kept = {name: os.stat(name).st_mtime_ns
+            for name in glob.glob(run.at("pairs-5/_work/join=00/part-*.parquet"))}
+    summary, said = run.spark("pairs", corpus, run.at("pairs-5"), "--blocks", 5, "--hot", 256)
+    checks.that("the same command goes on behind what the killed driver had finished",
+                kept and f"behind {len(finished)} finished steps" in said
+                and "s  join=00" not in said and "s  join=09" in said, said)
+    checks.equal("pairs in 5 blocks, after the driver was killed, are simdb's",
+                 rows(spark, run.at("pairs-5"), ("a", "b", "distance")), stars)
+    checks.that("a whole output has _SUCCESS and no steps any more",
+                os.path.exists(run.at("pairs-5/_SUCCESS")) and not os.path.exists(run.at("pairs-5/_work")))
+    checks.that("the summary counts pairs by distance", summary["rows_at_distance"] == {
+        str(d): sum(1 for p in stars if p[2] == d) for d in range(4)}, summary)
+
+    killed = []
+
+    def kill_an_executor():
+        if wait_for_step(run.at("pairs-4"), "input-distinct"):
+            tracker = spark.sparkContext.statusTracker()
+            for _ in range(2000):
+                if tracker.getActiveStageIds():
+                    killed.extend(cluster.executors(0))
+                    break
+                time.sleep(0.005)
+            for pid in killed:
+                standalone.end(pid)
+
+    killer = threading.Thread(target=kill_an_executor)
+    killer.start()
+    run.spark("pairs", corpus, run.at("pairs-4"), "--blocks", 4)
+    killer.join()
+    checks.that("an executor was killed in the middle of a job", len(killed) == 1, killed)
+    checks.equal("pairs in 4 blocks, after an executor was killed, are simdb's",
+                 rows(spark, run.at("pairs-4"), ("a", "b", "distance")), stars)
+
+
+def check_match(run, spark, queries):
+    lines = run.simdb(run.options.simdb_cli, "query", run.at("corpus.simdb"), "--file",
+                      run.at("asked.jsonl"), "--json", "--radius", "3", codes=(0, 1)).splitlines()
+    asked = [query for query in queries if query[2]]
+    wanted = {(query[0], found["id"], found["distance"])
+              for query, line in zip(asked, lines) for found in json.loads(line)["matches"]}
+    columns = ("query", "document", "distance")
+    for more in (["--hot", 256], ["--broadcast", 0, "--blocks", 4]):
+        out = run.at(f"match{len(more)}")
+        run.spark("match", run.at("queries.parquet"), run.at("corpus.parquet"), out, *more)
+        run.checks.equal(f"match {more} is what `simdb-cli query` finds", rows(spark, out, columns), wanted)
+
+
+def check_clusters(run, spark, everything):
+    checks, columns = run.checks, ("doc_id", "keeper", "distance")
+    stars, components = plain_star(everything), plain_components(everything)
+    for shape, wanted in (("star", stars), ("connected", components)):
+        for edges in (0, 500_000):
+            out = run.at(f"{shape}-{edges}")
+            run.spark("clusters", run.at("pairs-4"), out, "--shape", shape, "--driver-edges", edges)
+            checks.equal(f"{shape} clusters, {edges} edges at most in the driver, are those of the rule",
+                         rows(spark, out, columns), wanted)
+    return stars
+
+
+def check_refusals(run, with_metadata):
+    checks, corpus = run.checks, run.at("corpus.parquet")
+
+    def refused(words, *arguments):
+        _, said = run.spark(*arguments, code=2)
+        checks.that(f"it says why: {words}", words in said, said)
+
+    refused("other parameters", "pairs", corpus, run.at("pairs-4"), "--blocks", 4, "--radius", 2)
+    refused("does not exist", "pairs", run.at("nowhere"), run.at("new"))
+    refused("no column doc_id", "pairs", run.at("pairs-4"), run.at("new"))
+    refused("did not write", "pairs", corpus, run.at("corpus.parquet"))
+    refused("does not suit", "pairs", corpus, run.at("new"), "--blocks", 3)
+    part = glob.glob(run.at("queries.parquet/**/*.parquet"), recursive=True)[0]
+    shutil.copytree(run.at("queries.parquet"), run.at("touched.parquet"))
+    run.spark("match", run.at("touched.parquet"), run.at("touched.parquet"), run.at("touched"), "--radius", 0)
+    os.utime(os.path.join(run.at("touched.parquet"), os.path.relpath(part, run.at("queries.parquet"))), (1, 1))
+    refused("was changed", "match", run.at("touched.parquet"), run.at("touched.parquet"), run.at("touched"),
+            "--radius", 0)
+    if with_metadata:
+        refused("different recipes", "match", run.at("other.parquet"), corpus, run.at("new"))
+
+
+# The whole run ----------------------------------------------------------------------------------
+
+
+def session(cluster):
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(cluster.url).appName("simdb check")
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def export_all(run, cluster):
+    """The databases as Parquet, by simdb; by Spark and CSV where this simdb-cli writes no Parquet."""
+    with_metadata = "parquet" in run.simdb(run.options.simdb_cli, "export", "--help")
+    spark = None if with_metadata else session(cluster)
+    for name in ("corpus", "queries", "other"):
+        run.export(spark, name)
+    if spark is not None:
+        spark.stop()
+        print("this simdb-cli writes no Parquet, so recipes are not checked")
+    return with_metadata
+
+
+def check(options, folder):
+    import pyspark
+
+    checks = Checks()
+    run = Run(options, folder, checks)
+    ownership(checks)
+    rng = random.Random(options.seed)
+    documents = make_documents(options.documents, rng)
+    rng.shuffle(documents)
+    run.database("corpus", documents)
+    stars = run.pairs_of_simdb("corpus")
+    everything = run.pairs_of_simdb("corpus", "--expand")
+    # Some of the corpus's own documents too, under other ids and the same.
+    queries = [(n * 3, flipped(bits, rng.randrange(5), rng), reliable)
+               for n, (_, bits, reliable) in enumerate(rng.sample(documents, 2500))]
+    queries += [(TOP + n, bits, reliable) for n, (_, bits, reliable) in enumerate(documents[:300])]
+    queries += [(ALL - n, queries[n][1], True) for n in range(200)]
+    run.database("queries", queries)
+    write_jsonl(run.at("asked.jsonl"), [query for query in queries if query[2]])
+    run.database("other", queries[:100], "--recipe", "weighted")
+
+    home = os.path.dirname(pyspark.__file__)
+    spark = None
+    with standalone.Cluster(home, run.at("cluster")) as cluster:
+        try:
+            os.environ.update(cluster.environment())
+            checks.that(f"a cluster of two workers runs, pyspark {pyspark.__version__}", True)
+            with_metadata = export_all(run, cluster)
+            finished = killed_driver(run, cluster)
+            spark = session(cluster)
+            check_pairs(run, spark, cluster, stars, finished)
+            addresses = standalone.listening([os.getpid(), *standalone.descendants(os.getpid())])
+            checks.that("all sockets listen on this machine only",
+                        len(addresses) > 4 and all(
+                            a.startswith("127.") or a in ("::1",) or a.startswith("::ffff:127.")
+                            for a in addresses), addresses)
+            run.spark("pairs", run.at("corpus.parquet"), run.at("expanded"), "--expand", "--hot", 256)
+            checks.equal("--expand writes every pair of documents",
+                         rows(spark, run.at("expanded"), ("a", "b", "distance")), everything)
+            check_match(run, spark, queries)
+            check_clusters(run, spark, everything)
+            check_refusals(run, with_metadata)
+        finally:
+            if spark is not None:
+                spark.stop()
+    left = [pid for pid in standalone.descendants(os.getpid())
+            if "org.apache.spark.deploy" in standalone.command_line(pid)
+            or "CoarseGrained" in standalone.command_line(pid)]
+    checks.that("nothing of the cluster is left running", not left, left)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{time.time() - checks.began:.0f} s, and {used.ru_utime + used.ru_stime:.0f} s of CPU in processes "
+          "that were started")
+    print(f"{checks.passed} passed, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+def into_environment(options):
+    """Runs this again by the Python of the virtual environment, which is made if it is not there."""
+    python = os.path.join(options.venv, "bin", "python")
+    if not os.path.exists(python):
+        subprocess.run([sys.executable, "-m", "venv", options.venv], check=True)
+    with open(options.requirements) as wanted, open(
+            os.path.join(options.venv, "requirements.txt"), "a+") as installed:
+        wanted = wanted.read()
+        installed.seek(0)
+        if installed.read() != wanted:
+            subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", options.requirements],
+                           check=True)
+            installed.truncate(0)
+            installed.write(wanted)
+    os.execv(python, [python, os.path.abspath(__file__), *sys.argv[1:], "--inside"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--simdb-cli", required=True, metavar="PATH", type=os.path.abspath)
+    parser.add_argument("--simdb-load", required=True, metavar="PATH", type=os.path.abspath)
+    parser.add_argument("--venv", metavar="FOLDER", type=os.path.abspath,
+                        default=os.path.join(HERE, "..", "..", "target", "spark-venv"),
+                        help="where pyspark is, or is put (default: target/spark-venv)")
+    parser.add_argument("--requirements", metavar="FILE", default=os.path.join(HERE, "requirements.txt"),
+                        help="which pyspark (default: requirements.txt beside this)")
+    parser.add_argument("--documents", type=int, default=50_000, metavar="N")
+    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--keep", metavar="FOLDER", help="work in this new folder, and leave it there")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        print("check.py: cannot find java: install a Java runtime, 17 or later", file=sys.stderr)
+        return 2
+    if not options.inside:
+        into_environment(options)
+    # So that what was started ends too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
+    if options.keep:
+        os.makedirs(options.keep)
+        return check(options, os.path.abspath(options.keep))
+    with tempfile.TemporaryDirectory(prefix="simdb-spark-") as folder:
+        return check(options, folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

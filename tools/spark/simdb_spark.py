@@ -1,0 +1,1190 @@
+#!/usr/bin/env python3
+"""All pairs, matching and clusters of what simdb exports, on Apache Spark.
+
+    simdb-cli export news.simdb --format parquet -o news.parquet
+    spark-submit simdb_spark.py pairs    news.parquet pairs                # all pairs within 3 bits
+    spark-submit simdb_spark.py match    today.parquet news.parquet found  # new documents beside old ones
+    spark-submit simdb_spark.py clusters pairs clusters                    # who is kept, who joins whom
+
+Plain Spark SQL over Parquet, by PySpark 3.5 or 4. Nothing of simdb's runs on the workers, and no
+Python does: they need Spark and nothing else. Paths are Hadoop's (local, hdfs://, s3a://, ...).
+
+# What goes in and out
+
+INPUT, QUERIES and CORPUS are folders of Parquet files (or one file): `doc_id` INT64 and `fingerprint`
+INT64, both bit-cast from u64, one row a document, no id twice. A third column `reliable` BOOLEAN may
+be there: documents that are not reliable take no part. Files that simdb did not write may be read
+too; what simdb's footers would have proved (the recipe, that no id comes twice) is then warned
+about or checked.
+
+An id is a u64, which Parquet and Spark keep bit-cast to BIGINT: id 2^63 is there as -2^63. Wherever
+ids are put in order here (a is the smaller of a pair, a keeper the smallest of its cluster) it is the
+order of u64.
+
+    pairs     a BIGINT, b BIGINT, distance INT     a < b, each pair once, in no order
+    match     query BIGINT, document BIGINT, distance INT
+    clusters  doc_id BIGINT, keeper BIGINT, cluster BIGINT, distance INT
+
+Pairs are what `simdb-cli pairs --format csv` writes: documents with one fingerprint are a star, the
+smallest id with each of the others at distance 0, and a pair of different fingerprints names the
+smallest id of each, which stands for all. `--expand` writes every pair of documents instead: n copies
+are then n² / 2 rows.
+
+The output folder has `_simdb_manifest.json` (what was asked, of which files, which steps are done)
+and, once it is whole, `_SUCCESS`. A run that was cut short is repeated by the same command and goes
+on behind its finished steps; a folder that was begun with other files, other parameters or another
+version of this program is refused.
+
+# How it finds all pairs, and nothing twice
+
+Cut 64 bits into m blocks. Two fingerprints within radius k differ in at most k of them, so some m - k
+blocks are equal in both: one join for each of the C(m, k) sets of m - k blocks, on the fingerprint
+masked to them (Manku, Jain, Das Sarma, WWW 2007, section 3). Sets are in lexicographic order, and a
+pair is written by the first that is equal in both: the blocks before that set's last one which are
+not in the set must then differ. So no join must know what another found.
+
+A key that very many fingerprints share would be compared all with all. Its rows are cut again: of the
+bits outside the key, cut into k + 1 sub-blocks, one is equal, and the first that is owns the pair;
+keys which are still crowded are cut a second time. Which keys are crowded is estimated from every
+64th fingerprint and changes the cost, never the answer. Equal fingerprints are joined once, and their
+documents hung on afterwards.
+
+# Clusters
+
+`star`: documents in order of id; the first not yet taken becomes a keeper, and every document not yet
+taken within the radius of it joins it. That is sequential. It equals this, which is not: in rounds,
+every undecided document without a smaller undecided neighbour becomes a keeper, and all its
+undecided neighbours are dropped; at the end each dropped document joins the smallest keeper among its
+neighbours. Proof, by induction over the rounds: say that all decided so far are as the sequential rule
+decides them. Let d be undecided, without a smaller undecided neighbour. All its smaller neighbours are
+decided, and none is a keeper (d would have been dropped in that round), so when the sequential rule
+comes to d nobody has taken it: a keeper there too. A neighbour v of d is larger, or d would not be
+without smaller ones, so d or an earlier keeper takes it before its turn comes: no keeper there either.
+In each round the smallest undecided document is decided, so it ends. The keeper that takes v is the
+first in order that is v's neighbour: the smallest. (Such rounds: Blelloch, Fineman, Shun, SPAA 2012.)
+Copies of a fingerprint have the same neighbours and are each other's, so they are decided together,
+by the smallest id. What is left after some rounds, a long chain above all, takes a round for every
+second link; when it has few enough edges the driver decides it by the sequential rule itself.
+
+`connected`: connected components, by alternating large-star and small-star (Kiveris et al., SoCC
+2014). They can run away: members need not be near each other. The keeper is the smallest id;
+`distance` is null for who is in no pair with it.
+
+A document that is in no cluster with another is not written. `cluster` is the smallest id in it.
+
+# When to use it
+
+A machine with enough disk is enough for long: simdb takes 57 to 74 bytes a document, so 10^9
+documents are 57 to 74 GB and fit one disk, and `simdb-cli pairs` needs no copy of them. Spark pays
+where the fingerprints are on a cluster anyway, where one machine would take days, or where the
+answer is wanted beside other tables.
+
+N distinct fingerprints cost about N (0.95 µs T + 2.5 ns N T / 2^b) of CPU, T = C(m, k) joins on b =
+64 (m - k) / m bits. `--blocks auto` takes the m for which that is least: within radius 3, 4 blocks
+below 4 * 10^7 fingerprints, 5 up to 2 * 10^10, 6 above.
+
+# On a cluster that is not yours alone
+
+Spark has authentication and encryption switched off. Fingerprints say something about the texts they
+are made of, so switch on: spark.authenticate (with spark.authenticate.secret on standalone clusters),
+spark.network.crypto.enabled, spark.io.encryption.enabled for what is spilled, spark.ssl.* and
+spark.acls.enable with spark.ui.view.acls for the UI; give file systems their own credentials (Kerberos,
+roles), and keep the standalone REST port (spark.master.rest.enabled) shut.
+"""
+
+import argparse
+import concurrent.futures
+import itertools
+import json
+import math
+import re
+import sys
+import time
+from collections import namedtuple
+
+VERSION = 1
+MANIFEST = "_simdb_manifest.json"
+SUCCESS = "_SUCCESS"
+WORK = "_work"
+# What simdb-cli export says of itself in the footers of its files.
+FORMAT_KEY = "simdb.format"
+KNOWN_FORMATS = ("1",)
+RECIPE_KEYS = "simdb.recipe"
+
+# Seconds of CPU for a row in a join, and for two fingerprints that share a key.
+ROW_SECONDS = 0.95e-6
+COMPARISON_SECONDS = 2.5e-9
+ROWS_IN_A_PARTITION = 2_000_000
+# One of so many fingerprints is looked at to find crowded keys.
+SAMPLED = 64
+# How often a crowded key is cut again.
+CUTS = 2
+# What is sent to every worker: some 100 MB there.
+BROADCAST_ROWS = 1_000_000
+
+# The tables that steps leave.
+PAIR = "a BIGINT, b BIGINT, distance INT"
+EDGE = "u BIGINT, v BIGINT, distance INT"
+FOUND = "l BIGINT, r BIGINT, distance INT"
+CLUSTER = "doc_id BIGINT, keeper BIGINT, cluster BIGINT, distance INT"
+
+
+class Refusal(Exception):
+    """What cannot be done, why, and what to do about it."""
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+# How fingerprints are cut -----------------------------------------------------------------------
+
+# One thing to join on: the bits that must be equal, and the groups of bits before them that must
+# differ, since otherwise an earlier one has the pair. `code` tells the cuts of one key apart.
+Cut = namedtuple("Cut", "code mask differ")
+
+
+def split(bits, count):
+    """Positions of bits as so many masks of neighbours, whose sizes differ by one at most."""
+    size, more = divmod(len(bits), count)
+    masks, start = [], 0
+    for number in range(count):
+        end = start + size + (number < more)
+        masks.append(sum(1 << bit for bit in bits[start:end]))
+        start = end
+    return masks
+
+
+def joins(radius, blocks):
+    """The joins that find each pair within the radius: one for each set of blocks."""
+    masks = split(range(63, -1, -1), blocks)
+    for chosen in itertools.combinations(range(blocks), blocks - radius):
+        before = [masks[b] for b in range(max(chosen)) if b not in chosen]
+        yield Cut(0, sum(masks[b] for b in chosen), before)
+
+
+def cut_again(cut, radius):
+    """What finds each pair within the radius among fingerprints that are equal where `cut` is."""
+    masks = split([bit for bit in range(63, -1, -1) if not cut.mask >> bit & 1], radius + 1)
+    for number, mask in enumerate(masks):
+        yield Cut(
+            cut.code * (radius + 1) + number + 1, cut.mask | mask, cut.differ + masks[:number]
+        )
+
+
+def cost_seconds(fingerprints, radius, blocks):
+    """About how much CPU all pairs take: measured up to 8 million fingerprints, and from there on
+    calculated."""
+    every = list(joins(radius, blocks))
+    shared = sum(2.0 ** -bin(cut.mask).count("1") for cut in every)
+    return fingerprints * (ROW_SECONDS * len(every) + COMPARISON_SECONDS * fingerprints * shared)
+
+
+def cheapest_blocks(fingerprints, radius):
+    return min(
+        range(radius + 1, radius + 4),
+        key=lambda blocks: cost_seconds(fingerprints, radius, blocks),
+    )
+
+
+def literal(bits):
+    """64 bits as SQL: BIGINT has a sign."""
+    if bits == 1 << 63:
+        return "shiftleft(1L, 63)"
+    return f"({bits - (1 << 64) if bits >> 63 else bits}L)"
+
+
+def reorder(column):
+    """An id of u64, bit-cast to BIGINT, as a BIGINT in the order of u64; and back."""
+    return f"({column} ^ {literal(1 << 63)})"
+
+
+# Files, wherever Hadoop has them ----------------------------------------------------------------
+
+
+class Files:
+    """Hadoop's file systems, by the classes of the driver's JVM: the same code for local paths,
+    hdfs:// and s3a://."""
+
+    def __init__(self, spark):
+        self.jvm = spark._jvm
+        self.conf = spark.sparkContext._jsc.hadoopConfiguration()
+
+    def _path(self, path):
+        return self.jvm.org.apache.hadoop.fs.Path(path)
+
+    def _at(self, path):
+        path = self._path(path)
+        return path.getFileSystem(self.conf), path
+
+    def full_name(self, path):
+        fs, path = self._at(path)
+        return fs.makeQualified(path).toString()
+
+    def exists(self, path):
+        fs, path = self._at(path)
+        return fs.exists(path)
+
+    def names(self, folder):
+        fs, path = self._at(folder)
+        return sorted(status.getPath().getName() for status in fs.listStatus(path))
+
+    def remove(self, path):
+        fs, path = self._at(path)
+        fs.delete(path, True)
+
+    def make_folder(self, path):
+        fs, path = self._at(path)
+        fs.mkdirs(path)
+
+    def move(self, source, target):
+        fs, path = self._at(source)
+        if not fs.rename(path, self._path(target)):
+            raise Refusal(f"cannot move {source} to {target}: the file system refuses; "
+                          "look whether something has that name, and run the same command again")
+
+    def read(self, path):
+        """What `replace` wrote last, even if it was cut short."""
+        if not self.exists(path) and self.exists(path + ".new"):
+            path += ".new"
+        fs, path = self._at(path)
+        stream = fs.open(path)
+        try:
+            return self.jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+        finally:
+            stream.close()
+
+    def replace(self, path, text):
+        """Writes a file anew. Not every file system renames over another file, so for a moment only
+        the new one is there, whole: `read` and `is_there` know."""
+        new = path + ".new"
+        fs, target = self._at(new)
+        stream = fs.create(target, True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        self.remove(path)
+        self.move(new, path)
+
+    def is_there(self, path):
+        return self.exists(path) or self.exists(path + ".new")
+
+    def parquet_files(self, root):
+        """The files that Spark would read there, in order of their names."""
+        fs, path = self._at(root)
+        if not fs.exists(path):
+            raise Refusal(f"cannot read {root}: it does not exist; `simdb-cli export DATABASE "
+                          "--format parquet` writes what is wanted here")
+        top = fs.makeQualified(path).toString()
+        found, walk = [], fs.listFiles(path, True)
+        while walk.hasNext():
+            status = walk.next()
+            name = status.getPath().toString()
+            below = name[len(top):]
+            if name.endswith(".parquet") and not re.search(r"(^|/)[._]", below):
+                found.append({
+                    "path": name,
+                    "length": status.getLen(),
+                    "modified": status.getModificationTime(),
+                })
+        if not found:
+            raise Refusal(f"cannot read {root}: no file *.parquet is in it; "
+                          "name a folder that `simdb-cli export --format parquet` wrote")
+        return sorted(found, key=lambda file: file["path"])
+
+    def footer(self, path):
+        """What the footer of a Parquet file says of documents: Spark does not tell metadata."""
+        parquet = self.jvm.org.apache.parquet.hadoop
+        file = parquet.util.HadoopInputFile.fromPath(self._path(path), self.conf)
+        reader = parquet.ParquetFileReader.open(file)
+        try:
+            footer = reader.getFooter()
+            schema = footer.getFileMetaData().getSchema()
+            required = all(self._is_required(path, schema, name) for name in ("doc_id", "fingerprint"))
+            ranges = []
+            for group in footer.getBlocks():
+                for column in group.getColumns():
+                    if column.getPath().toDotString() == "doc_id":
+                        seen = column.getStatistics()
+                        known = seen is not None and seen.hasNonNullValue()
+                        ranges.append((seen.genericGetMin(), seen.genericGetMax()) if known else None)
+            return {
+                "metadata": dict(footer.getFileMetaData().getKeyValueMetaData()),
+                "rows": sum(group.getRowCount() for group in footer.getBlocks()),
+                "required": required,
+                "ranges": ranges,
+                "reliable": schema.containsField("reliable"),
+            }
+        finally:
+            reader.close()
+
+    @staticmethod
+    def _is_required(path, schema, name):
+        wanted = "wanted are doc_id and fingerprint, INT64, bit-cast from u64"
+        if not schema.containsField(name):
+            raise Refusal(f"cannot read {path}: it has no column {name}; {wanted}")
+        column = schema.getType(name)
+        kind, annotation = "a group", None
+        if column.isPrimitive():
+            kind = column.asPrimitiveType().getPrimitiveTypeName().toString()
+            annotation = column.getLogicalTypeAnnotation()
+            annotation = annotation and annotation.toString()
+        if kind != "INT64" or annotation not in (None, "INTEGER(64,true)"):
+            described = f"{kind} {annotation or ''}".strip()
+            raise Refusal(f"cannot read {path}: its column {name} is {described}; {wanted}")
+        return column.getRepetition().toString() == "REQUIRED"
+
+
+# What goes in -----------------------------------------------------------------------------------
+
+
+class Documents:
+    """Folders of documents: their files and what the footers of these say."""
+
+    def __init__(self, files, roots):
+        self.roots = roots
+        self.files = [file for root in roots for file in files.parquet_files(root)]
+        names = [file["path"] for file in self.files]
+        if len(set(names)) < len(names):
+            raise Refusal(f"cannot read {' and '.join(roots)}: they have files in common; "
+                          "name each folder once")
+        # Each footer is a round trip to the file system, and of a large corpus there are thousands.
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            footers = list(pool.map(files.footer, names))
+        self.rows = sum(footer["rows"] for footer in footers)
+        self.reliable = any(footer["reliable"] for footer in footers)
+        self.recipe = self._recipe(names, [footer["metadata"] for footer in footers])
+        self.proved = self._are_proved(footers)
+
+    def _recipe(self, names, metadata):
+        first = None
+        for name, pairs in zip(names, metadata):
+            if pairs.get(FORMAT_KEY, KNOWN_FORMATS[0]) not in KNOWN_FORMATS:
+                raise Refusal(f"cannot read {name}: its {FORMAT_KEY} is {pairs[FORMAT_KEY]}, this "
+                              f"program reads {', '.join(KNOWN_FORMATS)}; use the simdb_spark.py of "
+                              "the simdb that exported it")
+            recipe = {key: value for key, value in pairs.items() if key.startswith(RECIPE_KEYS)}
+            if first is None:
+                first = name, recipe
+            same_recipe(first[0], first[1], name, recipe)
+        if not first[1]:
+            say(f"note: {' and '.join(self.roots)}: no file says by which recipe its fingerprints "
+                "were made; only fingerprints of one recipe can be compared")
+        return first[1]
+
+    @staticmethod
+    def _are_proved(footers):
+        """Whether the footers alone say that no id comes twice: within a row group that is how simdb
+        writes them, and ranges of groups that do not meet have none in common."""
+        ranges = [bounds for footer in footers for bounds in footer["ranges"]]
+        if None in ranges or not all(
+            footer["required"] and FORMAT_KEY in footer["metadata"] for footer in footers
+        ):
+            return False
+        ranges.sort()
+        return all(before[1] < after[0] for before, after in zip(ranges, ranges[1:]))
+
+    def frame(self, spark):
+        """Columns `fingerprint` and `doc`, the id in the order of u64."""
+        frame = (
+            spark.read.option("recursiveFileLookup", "true")
+            .option("pathGlobFilter", "*.parquet")
+            .schema("doc_id BIGINT, fingerprint BIGINT" + (", reliable BOOLEAN" if self.reliable else ""))
+            .parquet(*self.roots)
+        )
+        if self.reliable:
+            # A file without the column has reliable documents only.
+            frame = frame.where("coalesce(reliable, true)")
+        return frame.selectExpr("fingerprint", f"{reorder('doc_id')} AS doc")
+
+
+def same_recipe(one_name, one, other_name, other):
+    if one == other or (not one and not other):
+        return
+    differing = [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
+    shown = "; ".join(
+        f"{key} is {one.get(key, 'missing')!r:.200} and {other.get(key, 'missing')!r:.200}"
+        for key in differing
+    )
+    raise Refusal(f"cannot compare {one_name} with {other_name}: their fingerprints are of different "
+                  f"recipes ({shown}); export both from databases of one recipe")
+
+
+# The output folder, and what is done ------------------------------------------------------------
+
+
+class Job:
+    """One output folder: its manifest, the steps that are done, and those still to do."""
+
+    def __init__(self, spark, options, parameters, inputs, recipe):
+        self.spark, self.options = spark, options
+        self.files = Files(spark)
+        self.out = options.OUTPUT.rstrip("/")
+        self.began = time.time()
+        self.views = 0
+        self.manifest = {
+            "program": "simdb_spark.py", "version": VERSION, "verb": options.verb,
+            "parameters": parameters, "inputs": inputs, "recipe": recipe,
+            "state": "unfinished", "finished": {},
+        }
+        self._take_up()
+        self.partitions(0)
+
+    def _take_up(self):
+        at = f"{self.out}/{MANIFEST}"
+        if not self.files.is_there(at):
+            if self.files.exists(self.out) and self.files.names(self.out):
+                raise Refusal(f"cannot write {self.out}: it has files in it that this program did not "
+                              "write; name a new folder")
+            self.files.make_folder(self.out)
+            self._save()
+            return
+        try:
+            before = json.loads(self.files.read(at))
+            differing = [
+                self._difference(key, before[key], self.manifest[key])
+                for key in ("program", "version", "verb", "parameters", "inputs", "recipe")
+                if before[key] != self.manifest[key]
+            ]
+            finished, state = before["finished"], before["state"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise Refusal(f"cannot go on in {self.out}: its {MANIFEST} is no manifest of this program "
+                          f"({error}); delete the folder, or name another") from error
+        if differing:
+            raise Refusal(f"cannot go on in {self.out}: it was begun with other {'; '.join(differing)}. "
+                          "Repeat the command it was begun with, or delete the folder, or name another")
+        self.manifest = before
+        if state == "whole":
+            say(f"{self.out} is whole already")
+        elif finished:
+            say(f"going on in {self.out}, behind {len(finished)} finished steps")
+
+    @staticmethod
+    def _difference(key, before, now):
+        if key != "inputs":
+            return f"{key} ({json.dumps(before)}, now {json.dumps(now)})"
+        old = {file["path"]: file for file in before}
+        new = {file["path"]: file for file in now}
+        changed = [path for path in sorted({*old, *new}) if old.get(path) != new.get(path)]
+        which = "was changed" if changed[0] in old and changed[0] in new else (
+            "is gone" if changed[0] in old else "is new")
+        return f"input ({changed[0]} {which}, {len(changed)} files differ)"
+
+    def _save(self):
+        self.files.replace(f"{self.out}/{MANIFEST}", json.dumps(self.manifest, indent=1))
+
+    @property
+    def is_whole(self):
+        return self.manifest["state"] == "whole"
+
+    def partitions(self, rows):
+        """Sets in how many parts rows are shuffled."""
+        self.parts = self.options.partitions or max(
+            self.spark.sparkContext.defaultParallelism, math.ceil(rows / ROWS_IN_A_PARTITION)
+        )
+        self.spark.conf.set("spark.sql.shuffle.partitions", self.parts)
+
+    def view(self, frame):
+        """A name for a frame in SQL."""
+        self.views += 1
+        name = f"simdb_{self.views}"
+        frame.createOrReplaceTempView(name)
+        return name
+
+    def fact(self, name, find):
+        """A step that is a value and no table."""
+        if name not in self.manifest["finished"]:
+            start = time.time()
+            value = find()
+            self._finish(name, value=value, seconds=round(time.time() - start, 2))
+        return self.manifest["finished"][name]["value"]
+
+    def step(self, name, schema, make):
+        """A step that is a table: made if it is not there, and read back."""
+        at = f"{self.out}/{WORK}/{name}"
+        if name not in self.manifest["finished"]:
+            start = time.time()
+            self.spark.sparkContext.setJobDescription(f"simdb {self.options.verb}: {name}")
+            make().write.mode("overwrite").parquet(at)
+            self._finish(name, seconds=round(time.time() - start, 2))
+        return self.spark.read.schema(schema).parquet(at)
+
+    def rows(self, name, rows, schema):
+        """What the driver worked out, as a table. It goes by a file: what Spark makes of a list in
+        Python may need Python on the workers."""
+        at = f"{self.out}/{WORK}/{name}"
+        self.files.replace(at, "".join(",".join(map(str, row)) + "\n" for row in rows))
+        return self.spark.read.schema(schema).csv(at)
+
+    def _finish(self, name, **what):
+        self.manifest["finished"][name] = what
+        self._save()
+        say(f"{time.time() - self.began:7.1f} s  {name}"
+            + (f": {what['value']}" if "value" in what else ""))
+
+    def finish(self, tables, summarize, inputs_now):
+        """Brings tables of steps into the output folder, and calls it whole."""
+        if not self.is_whole:
+            if inputs_now() != self.manifest["inputs"]:
+                raise Refusal(f"cannot finish {self.out}: the input was changed meanwhile; delete the "
+                              "folder, and run the command again on files that stay as they are")
+            for table in tables:
+                folder = f"{self.out}/{WORK}/{table}"
+                for part in self.files.names(folder):
+                    if part.startswith("part-"):
+                        short = table.replace("=", "-")
+                        self.files.move(f"{folder}/{part}", f"{self.out}/part-{short}-{part[5:]}")
+            self.manifest["summary"] = summarize()
+            self.manifest["state"] = "whole"
+            self._save()
+        if not self.files.exists(f"{self.out}/{SUCCESS}"):
+            self.files.replace(f"{self.out}/{SUCCESS}", "")
+        self.files.remove(f"{self.out}/{WORK}")
+        return self.manifest["summary"]
+
+
+def begin_documents(job, name, documents):
+    """The documents of an input, once they are known to be sound."""
+    frame = documents.frame(job.spark)
+
+    def look():
+        if documents.proved:
+            return "sound by the footers"
+        nulls, = job.spark.sql(
+            f"SELECT count_if(doc IS NULL OR fingerprint IS NULL) FROM {job.view(frame)}"
+        ).first()
+        if nulls:
+            raise Refusal(f"cannot read {' and '.join(documents.roots)}: {nulls} rows have no doc_id or "
+                          "no fingerprint; leave them out")
+        twice = job.spark.sql(
+            f"SELECT doc FROM {job.view(frame)} GROUP BY doc HAVING count(*) > 1 LIMIT 1"
+        ).first()
+        if twice:
+            raise Refusal(f"cannot read {' and '.join(documents.roots)}: document "
+                          f"{twice[0] + (1 << 63)} is there more than once; an id names one document, "
+                          "so give those of several databases different ids")
+        return "sound, every row looked at"
+
+    job.fact(f"{name}-looked-at", look)
+    return frame
+
+
+def distinct(job, name, documents):
+    """Each fingerprint once, with its smallest document; and its other documents as stars around
+    that one."""
+    once = job.step(
+        f"{name}-distinct", "fingerprint BIGINT, doc BIGINT, documents BIGINT",
+        lambda: job.spark.sql(
+            f"SELECT fingerprint, min(doc) AS doc, count(*) AS documents FROM {job.view(documents)} "
+            "GROUP BY fingerprint"),
+    )
+    several = once.where("documents > 1").selectExpr("fingerprint AS f", "doc AS first")
+    # Mostly they are few, and then the documents need not be shuffled for them.
+    few = job.fact(f"{name}-shared", several.count) <= BROADCAST_ROWS
+    copies = job.step(
+        f"{name}-copies", PAIR,
+        lambda: job.spark.sql(
+            f"SELECT {'/*+ BROADCAST(s) */' if few else ''} {reorder('first')} AS a, "
+            f"{reorder('doc')} AS b, 0 AS distance FROM {job.view(documents)} "
+            f"JOIN {job.view(several)} s ON fingerprint = f WHERE doc <> first"),
+    )
+    return once.select("fingerprint", "doc"), copies
+
+
+# Joins ------------------------------------------------------------------------------------------
+
+
+def find_crowded(job, cuts, frame):
+    """The keys of each join that more than `--hot` rows share, by a sample; how many of each."""
+    keys = ", ".join(
+        f"struct({number} AS number, fingerprint & {literal(cut.mask)} AS key)"
+        for number, cut in enumerate(cuts)
+    )
+    crowded = job.step(
+        "crowded", "number INT, key BIGINT",
+        lambda: job.spark.sql(
+            "SELECT number, key FROM "
+            f"(SELECT inline(array({keys})) FROM {job.view(frame)} "
+            f"WHERE (xxhash64(fingerprint) & {SAMPLED - 1}) = 0) "
+            f"GROUP BY number, key HAVING count(*) * {SAMPLED} > {job.options.hot}"),
+    )
+    counts = job.fact("crowded-keys", lambda: {
+        str(row["number"]): row["count"] for row in crowded.groupBy("number").count().collect()
+    })
+    return crowded, counts
+
+
+def near(job, number, cut, left, right, crowded, count, broadcast):
+    """SQL of the pairs (left document, right document, distance) that one join owns.
+
+    left and right have columns `fingerprint` and `doc`. Where they are the same, each pair comes
+    once, and no fingerprint with itself.
+    """
+    radius = job.options.radius
+    x = "(l.fingerprint ^ r.fingerprint)"
+    alone = left is right
+    found, cuts = [], [cut]
+    hot = job.view(crowded.where(f"number = {number}")) if count else None
+    for level in range(CUTS + 1):
+        if level == 0:
+            keys = [f"(fingerprint & {literal(cut.mask)})"]
+            on = f"(l.fingerprint & {literal(cut.mask)}) = (r.fingerprint & {literal(cut.mask)})"
+            is_hot = f"(fingerprint & {literal(cut.mask)}) = {{hot}}.key"
+        else:
+            keys = ["code", "key"]
+            on = "l.code = r.code AND l.key = r.key"
+            is_hot = "{rows}.code = {hot}.code AND {rows}.key = {hot}.key"
+            if level < CUTS:
+                rows = job.view(right)
+                counted = job.step(
+                    f"crowded-{number:02d}-{level}", "code INT, key BIGINT",
+                    lambda: job.spark.sql(f"SELECT code, key FROM {rows} GROUP BY code, key "
+                                          f"HAVING count(*) > {job.options.hot}"),
+                )
+                hot = job.view(counted) if not counted.isEmpty() else None
+            else:
+                hot = None
+
+        def where(side, how):
+            rows = job.view(side)
+            condition = is_hot.format(rows=rows, hot=hot)
+            return job.spark.sql(f"SELECT * FROM {rows} LEFT {how} JOIN {hot} ON {condition}")
+
+        sides = [right] if alone else [left, right]
+        cold = [where(side, "ANTI") if hot else side for side in sides]
+        if not broadcast:
+            cold = [side.repartition(job.parts, *map(job_expression, keys)) for side in cold]
+        names = [job.view(side) for side in cold]
+        owned = " ".join(
+            f"WHEN {c.code} THEN " + (" AND ".join(
+                f"({x} & {literal(mask)}) <> 0" for mask in c.differ) or "true")
+            for c in cuts
+        )
+        found.append(
+            f"SELECT /*+ {'BROADCAST(l)' if broadcast else 'MERGE(r)'} */ "
+            f"l.doc AS l, r.doc AS r, bit_count{x} AS distance "
+            f"FROM {names[0]} l JOIN {names[-1]} r ON {on} WHERE bit_count{x} <= {radius} "
+            + ("AND l.fingerprint < r.fingerprint " if alone else "")
+            + f"AND CASE {'l.code' if level else '0'} {owned} END"
+        )
+        if not hot:
+            break
+        # What is crowded, once for each cut of its key.
+        arrays = " ".join(
+            f"WHEN {c.code} THEN array(" + ", ".join(
+                f"struct({again.code} AS code, fingerprint & {literal(again.mask)} AS key)"
+                for again in cut_again(c, radius)) + ")"
+            for c in cuts
+        )
+        again = [
+            where(side, "SEMI").selectExpr(
+                f"inline(CASE {'code' if level else '0'} {arrays} END)", "fingerprint", "doc")
+            for side in sides
+        ]
+        left, right = again[0], again[-1]
+        cuts = [again for c in cuts for again in cut_again(c, radius)]
+    return " UNION ALL ".join(found)
+
+
+def job_expression(text):
+    from pyspark.sql import functions
+    return functions.expr(text)
+
+
+def plan(job, fingerprints):
+    """The joins: none where only equal fingerprints are wanted."""
+    radius, blocks = job.options.radius, job.options.blocks
+    if radius == 0:
+        return 1, []
+    if blocks == "auto":
+        blocks = job.fact("blocks", lambda: cheapest_blocks(fingerprints, radius))
+    cuts = list(joins(radius, blocks))
+    if not job.is_whole:
+        say(f"           {fingerprints} distinct fingerprints, {blocks} blocks, {len(cuts)} joins in "
+            f"{job.parts} parts, about {cost_seconds(fingerprints, radius, blocks) / 3600:.2g} hours "
+            "of CPU")
+    return blocks, cuts
+
+
+def members(job, copies):
+    """first, doc: each document that has copies or is one, in the order of u64."""
+    stars = job.view(copies)
+    return job.spark.sql(
+        f"SELECT {reorder('a')} AS first, {reorder('b')} AS doc FROM {stars} UNION ALL "
+        f"SELECT DISTINCT {reorder('a')}, {reorder('a')} FROM {stars}")
+
+
+# The verbs --------------------------------------------------------------------------------------
+
+
+def pairs(spark, options):
+    files = Files(spark)
+    documents = Documents(files, options.INPUT)
+    job = Job(spark, options, {
+        "radius": options.radius, "blocks": options.blocks, "expand": options.expand,
+        "hot": options.hot,
+    }, documents.files, documents.recipe)
+    if job.is_whole:
+        return job.finish([], None, None)
+    job.partitions(documents.rows)
+    rows = begin_documents(job, "input", documents)
+    once, copies = distinct(job, "input", rows)
+    fingerprints = job.fact("fingerprints", once.count)
+    job.partitions(fingerprints)
+    blocks, cuts = plan(job, fingerprints)
+    tables = ["input-copies"]
+    if cuts:
+        crowded, counts = find_crowded(job, cuts, once)
+    for number, cut in enumerate(cuts):
+        tables.append(f"join={number:02d}")
+        job.step(tables[-1], PAIR, lambda: spark.sql(
+            f"SELECT {reorder('least(l, r)')} AS a, {reorder('greatest(l, r)')} AS b, distance FROM ("
+            + near(job, number, cut, once, once, crowded, counts.get(str(number), 0), False) + ")"))
+    if options.expand:
+        job.step("expanded", PAIR, lambda: expanded_pairs(job, tables, copies))
+        tables = ["expanded"]
+
+    def summarize():
+        found = count_by_distance(spark, job.out)
+        return {
+            "documents": job.fact("documents", rows.count), "fingerprints": fingerprints,
+            "radius": options.radius, "blocks": blocks, "expanded": options.expand,
+            "rows": sum(found.values()), "rows_at_distance": found,
+        }
+
+    return job.finish(tables, summarize, lambda: Documents(files, options.INPUT).files)
+
+
+def expanded_pairs(job, tables, copies):
+    """Every pair of documents, of pairs and stars."""
+    found = job.view(job.spark.read.schema(PAIR).parquet(
+        *(f"{job.out}/{WORK}/{table}" for table in tables)).where("distance > 0"))
+    of = job.view(members(job, copies))
+    return job.spark.sql(
+        f"SELECT {reorder('least(x, y)')} AS a, {reorder('greatest(x, y)')} AS b, distance FROM ("
+        f"SELECT coalesce(m.doc, {reorder('p.a')}) AS x, coalesce(n.doc, {reorder('p.b')}) AS y, distance "
+        f"FROM {found} p LEFT JOIN {of} m ON {reorder('p.a')} = m.first "
+        f"LEFT JOIN {of} n ON {reorder('p.b')} = n.first "
+        f"UNION ALL SELECT m.doc, n.doc, 0 FROM {of} m JOIN {of} n ON m.first = n.first "
+        "WHERE m.doc < n.doc)")
+
+
+def match(spark, options):
+    files = Files(spark)
+    asked, held = Documents(files, [options.QUERIES]), Documents(files, [options.CORPUS])
+    same_recipe(options.QUERIES, asked.recipe, options.CORPUS, held.recipe)
+    job = Job(spark, options, {
+        "radius": options.radius, "blocks": options.blocks, "firsts": options.firsts,
+        "hot": options.hot, "broadcast": options.broadcast,
+    }, asked.files + held.files, held.recipe)
+    if job.is_whole:
+        return job.finish([], None, None)
+    job.partitions(asked.rows)
+    queries, query_copies = distinct(
+        job, "queries", begin_documents(job, "queries", asked))
+    job.partitions(held.rows)
+    corpus = begin_documents(job, "corpus", held)
+    # Few queries go to every worker, and the corpus is read where it lies and never shuffled.
+    broadcast = asked.rows <= options.broadcast
+    once = options.firsts or not broadcast
+    corpus_copies = None
+    if once:
+        corpus, corpus_copies = distinct(job, "corpus", corpus)
+    fingerprints = job.fact("fingerprints", corpus.count)
+    tables = []
+    if options.radius == 0:
+        cuts, blocks = [Cut(0, (1 << 64) - 1, [])], 1
+    else:
+        blocks, cuts = plan(job, fingerprints)
+    crowded, counts = find_crowded(job, cuts, corpus)
+    for number, cut in enumerate(cuts):
+        tables.append(f"join={number:02d}")
+        count = counts.get(str(number), 0) if options.radius else 0
+        job.step(tables[-1], FOUND, lambda: spark.sql(
+            near(job, number, cut, queries, corpus, crowded, count, broadcast)))
+
+    def answer():
+        found = job.view(spark.read.schema(FOUND).parquet(
+            *(f"{job.out}/{WORK}/{table}" for table in tables)))
+        copies = job.view(members(job, query_copies))
+        sql = (f"SELECT coalesce(m.doc, l) AS l, r, distance FROM {found} "
+               f"LEFT JOIN {copies} m ON l = m.first")
+        if once and not options.firsts:
+            others = job.view(members(job, corpus_copies))
+            sql = (f"SELECT l, coalesce(n.doc, r) AS r, distance FROM ({sql}) "
+                   f"LEFT JOIN {others} n ON r = n.first")
+        return spark.sql(f"SELECT {reorder('l')} AS query, {reorder('r')} AS document, distance "
+                         f"FROM ({sql})")
+
+    job.step("answer", "query BIGINT, document BIGINT, distance INT", answer)
+
+    def summarize():
+        found = count_by_distance(spark, job.out)
+        matched, = spark.read.schema("query BIGINT").parquet(job.out).selectExpr(
+            "count(DISTINCT query)").first()
+        return {
+            "queries": asked.rows, "corpus": held.rows, "radius": options.radius, "blocks": blocks,
+            "queries_matched": matched, "rows": sum(found.values()), "rows_at_distance": found,
+        }
+
+    return job.finish(["answer"], summarize, lambda: (
+        Documents(files, [options.QUERIES]).files + Documents(files, [options.CORPUS]).files))
+
+
+def clusters(spark, options):
+    files = Files(spark)
+    of_pairs = {}
+    manifest = f"{options.PAIRS.rstrip('/')}/{MANIFEST}"
+    inputs = files.parquet_files(options.PAIRS)
+    if files.is_there(manifest):
+        of_pairs = json.loads(files.read(manifest))
+        if of_pairs.get("verb") != "pairs" or of_pairs.get("state") != "whole":
+            raise Refusal(f"cannot read {options.PAIRS}: its {MANIFEST} says that it is no whole output "
+                          "of `pairs`; repeat the command that makes it until it ends")
+    job = Job(spark, options, {
+        "shape": options.shape, "radius": options.radius, "driver_edges": options.driver_edges,
+    }, inputs, of_pairs.get("recipe"))
+    if job.is_whole:
+        return job.finish([], None, None)
+    held = spark.read.schema(PAIR).parquet(options.PAIRS)
+    if options.radius is not None:
+        held = held.where(f"distance <= {options.radius}")
+    rows = job.fact("pairs", held.count)
+    job.partitions(rows)
+    all_pairs = job.view(held)
+    stars = job.step("copies", PAIR, lambda: spark.sql(
+        # A group that is not a star yet becomes one.
+        f"SELECT {reorder('min(least(u, v))')} AS a, {reorder('w')} AS b, 0 AS distance FROM (SELECT "
+        f"{reorder('a')} AS u, {reorder('b')} AS v, greatest({reorder('a')}, {reorder('b')}) AS w "
+        f"FROM {all_pairs} WHERE distance = 0) GROUP BY w"))
+    edges = job.step("edges", EDGE, lambda: edges_of_firsts(
+        job, all_pairs, stars, of_pairs.get("parameters", {}).get("expand") is not False))
+    count = job.fact("edge-count", edges.count)
+    find = star if options.shape == "star" else connected
+    assigned = find(job, edges, count)
+    job.step("answer", CLUSTER, lambda: written_clusters(job, assigned, stars))
+
+    def summarize():
+        written = spark.read.schema(CLUSTER).parquet(job.out)
+        sizes = job.view(written.groupBy("cluster").count())
+        number, documents, largest = spark.sql(
+            f"SELECT count(*), coalesce(sum(count), 0), coalesce(max(count), 0) FROM {sizes}").first()
+        return {"shape": options.shape, "pairs": rows, "clusters": number, "rows": documents,
+                "largest": largest, "removable": documents - number}
+
+    return job.finish(["answer"], summarize, lambda: files.parquet_files(options.PAIRS))
+
+
+def edges_of_firsts(job, all_pairs, stars, expanded):
+    """Pairs of different fingerprints, u < v in the order of u64, each side named by the first
+    document that has it. Pairs that are not expanded name it already."""
+    u, v = reorder("a"), reorder("b")
+    sql = (f"SELECT least({u}, {v}) AS u, greatest({u}, {v}) AS v, distance FROM {all_pairs} "
+           "WHERE distance > 0")
+    if expanded:
+        first = job.view(job.spark.sql(
+            f"SELECT {reorder('a')} AS first, {reorder('b')} AS doc FROM {job.view(stars)}"))
+        sql = (f"SELECT coalesce(m.first, u) AS u, coalesce(n.first, v) AS v, distance "
+               f"FROM ({sql}) LEFT JOIN {first} m ON u = m.doc LEFT JOIN {first} n ON v = n.doc")
+        sql = f"SELECT DISTINCT least(u, v) AS u, greatest(u, v) AS v, distance FROM ({sql})"
+    return job.spark.sql(sql)
+
+
+def star(job, edges, count):
+    """doc, keeper, distance of who is dropped: the rounds that the front page proves."""
+    spark, dropped, left, number = job.spark, [], edges.select("u", "v"), 0
+    while count > job.options.driver_edges:
+        e = job.view(left)
+        now = job.step(f"dropped-{number:03d}", "doc BIGINT", lambda: spark.sql(
+            f"SELECT DISTINCT v AS doc FROM {e} LEFT ANTI JOIN (SELECT DISTINCT v AS larger FROM {e}) "
+            "ON u = larger"))
+        dropped.append(now)
+        d = job.view(now)
+        left = job.step(f"left-{number:03d}", "u BIGINT, v BIGINT", lambda: spark.sql(
+            f"SELECT u, v FROM {e} LEFT ANTI JOIN {d} x ON u = x.doc LEFT ANTI JOIN {d} y ON v = y.doc"))
+        count = job.fact(f"left-{number:03d}-count", left.count)
+        number += 1
+    if count:
+        def by_the_driver():
+            taken = set()
+            for u, v in sorted(tuple(row) for row in left.collect()):
+                # All smaller neighbours of u came before, so by now it is known whether u is kept.
+                if u not in taken:
+                    taken.add(v)
+            return job.rows("taken.csv", ((doc,) for doc in sorted(taken)), "doc BIGINT")
+        dropped.append(job.step("dropped-by-driver", "doc BIGINT", by_the_driver))
+    if not dropped:
+        return job.rows("none.csv", [], "doc BIGINT, keeper BIGINT, distance INT")
+    gone = dropped[0]
+    for more in dropped[1:]:
+        gone = gone.unionAll(more)
+    return spark.sql(
+        f"SELECT v AS doc, min(struct(u, distance)) AS first FROM {job.view(edges)} "
+        f"LEFT ANTI JOIN {job.view(gone)} g ON u = g.doc GROUP BY v"
+    ).selectExpr("doc", "first.u AS keeper", "first.distance AS distance")
+
+
+def connected(job, edges, count):
+    """doc, keeper, distance of who is in a component, its smallest document excepted."""
+    spark = job.spark
+    if count <= job.options.driver_edges:
+        def by_the_driver():
+            root = {}
+
+            def find(doc):
+                while root.setdefault(doc, doc) != doc:
+                    root[doc] = root[root[doc]]
+                    doc = root[doc]
+                return doc
+
+            for u, v, _ in edges.collect():
+                u, v = sorted((find(u), find(v)))
+                root[v] = u
+            return job.rows(
+                "found.csv", ((doc, find(doc)) for doc in sorted(root) if find(doc) != doc),
+                "u BIGINT, v BIGINT")
+        forest = job.step("components", "u BIGINT, v BIGINT", by_the_driver)
+    else:
+        # Edges point to the smaller end here: u > v.
+        forest, number = edges.selectExpr("v AS u", "u AS v"), 0
+        while not (number and job.fact(f"stars-{number:03d}", lambda: is_stars(job, forest))):
+            number += 1
+            e = job.view(forest)
+            forest = job.step(f"round-{number:03d}", "u BIGINT, v BIGINT", lambda: one_round(job, e))
+    f, e = job.view(forest), job.view(edges)
+    return spark.sql(
+        f"SELECT f.u AS doc, f.v AS keeper, e.distance FROM {f} f LEFT JOIN {e} e "
+        "ON e.u = f.v AND e.v = f.u")
+
+
+def one_round(job, edges):
+    # Large-star: all larger neighbours of a node to the smallest of it and its neighbours.
+    large = job.view(job.spark.sql(
+        f"WITH both AS (SELECT u, v FROM {edges} UNION ALL SELECT v, u FROM {edges}) "
+        "SELECT DISTINCT both.v AS u, m AS v FROM both JOIN (SELECT u, least(u, min(v)) AS m FROM both "
+        "GROUP BY u) least_of ON both.u = least_of.u WHERE both.v > both.u"))
+    # Small-star: a node and its smaller neighbours to the smallest of these.
+    return job.spark.sql(
+        f"WITH least_of AS (SELECT u, min(v) AS m FROM {large} GROUP BY u) "
+        f"SELECT DISTINCT u, v FROM (SELECT l.v AS u, m AS v FROM {large} l JOIN least_of "
+        "ON l.u = least_of.u WHERE l.v <> m UNION ALL SELECT u, m FROM least_of)")
+
+
+def is_stars(job, forest):
+    """Whether every edge leads to the smallest of its component: each node has one, and none that
+    is led to leads on."""
+    f = job.view(forest)
+    more, = job.spark.sql(f"SELECT count(*) - count(DISTINCT u) FROM {f}").first()
+    on, = job.spark.sql(
+        f"SELECT count(*) FROM {f} a LEFT SEMI JOIN {f} b ON a.v = b.u").first()
+    return more == 0 and on == 0
+
+
+def written_clusters(job, assigned, stars):
+    """The lines of all documents that are in a cluster with another. Copies go where the first
+    document with their fingerprint goes."""
+    a, s = job.view(assigned), job.view(stars)
+    # A copy of who is in no pair with the keeper is in none either, and a copy of the keeper is at 0.
+    distance = "CASE WHEN a.doc IS NULL THEN 0 ELSE a.distance END"
+    lines = (
+        f"SELECT doc, keeper, distance FROM {a} UNION ALL "
+        f"SELECT {reorder('s.b')}, coalesce(a.keeper, {reorder('s.a')}), {distance} "
+        f"FROM {s} s LEFT JOIN {a} a ON {reorder('s.a')} = a.doc")
+    return job.spark.sql(
+        f"WITH line AS ({lines}) SELECT {reorder('doc')} AS doc_id, {reorder('keeper')} AS keeper, "
+        f"{reorder('keeper')} AS cluster, CAST(distance AS INT) AS distance FROM ("
+        "SELECT * FROM line UNION ALL SELECT DISTINCT keeper, keeper, 0 FROM line)")
+
+
+def count_by_distance(spark, folder):
+    counted = spark.read.schema("distance INT").parquet(folder).groupBy("distance").count().collect()
+    return {str(row["distance"]): row["count"] for row in sorted(counted)}
+
+
+# The command line -------------------------------------------------------------------------------
+
+
+def parser():
+    top = argparse.ArgumentParser(
+        prog="simdb_spark.py", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="All pairs, matching and clusters of what simdb exports, on Apache Spark.",
+        epilog="""Exit codes: 0 found; 1 a plain no (no pair, no match, no cluster); 2 it could not be done.
+
+Run it by spark-submit, or by python with pyspark 3.5 or 4 installed. Progress goes to standard
+error. The head of the file says how it works, what it costs, and what to switch on where a cluster
+is not yours alone.
+
+Examples:
+  simdb-cli export news.simdb --format parquet -o news.parquet
+  spark-submit simdb_spark.py pairs news.parquet pairs
+  spark-submit --master spark://head:7077 simdb_spark.py pairs hdfs:///news hdfs:///pairs --blocks 5
+  spark-submit simdb_spark.py match today.parquet news.parquet found --json
+  spark-submit simdb_spark.py clusters pairs clusters --shape connected""")
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    def verb(name, summary, detail):
+        made = verbs.add_parser(name, help=summary, description=f"{summary}.\n\n{detail}",
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+        return made
+
+    def common(made):
+        made.add_argument("--json", action="store_true",
+                          help="print what was found, counted, as one line of JSON")
+        made.add_argument("--partitions", type=positive, metavar="N",
+                          help="shuffle in so many parts (default: the cores there are, or one for "
+                               f"{ROWS_IN_A_PARTITION} rows)")
+        made.add_argument("--master", metavar="URL",
+                          help="the cluster (default: what spark-submit says, or local[*])")
+        made.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE",
+                          help="a setting of Spark's, as for spark-submit; may come several times")
+        made.add_argument("--debug", action="store_true",
+                          help="show Spark's warnings, and where in the program an error came up")
+
+    def joining(made):
+        made.add_argument("--radius", type=radius, default=3, metavar="K",
+                          help="the most bits in which two fingerprints differ, 0 to 6 (default: 3)")
+        made.add_argument("--blocks", type=blocks, default="auto", metavar="auto|M",
+                          help="in how many blocks to cut fingerprints, more than K; auto: what is "
+                               "least work, within 3 bits 4, from 4e7 fingerprints on 5, from 2e10 on 6")
+        made.add_argument("--hot", type=positive, default=4096, metavar="N",
+                          help="cut a key again that more than N fingerprints share (default: 4096)")
+
+    made = verb("pairs", "Finds all pairs of documents within a radius",
+                "OUTPUT: a BIGINT, b BIGINT, distance INT; a < b as u64; each pair once. Documents with\n"
+                "one fingerprint are a star: the smallest id with each other one, at distance 0; that one\n"
+                "stands for them in all other pairs.")
+    made.add_argument("INPUT", nargs="+", help="a folder of documents, or several")
+    made.add_argument("OUTPUT", help="a new folder, or one that this command began")
+    joining(made)
+    made.add_argument("--expand", action="store_true",
+                      help="write every pair of documents: n copies are n * n / 2 rows")
+    common(made)
+    made = verb("match", "Finds for each document of QUERIES those of CORPUS within a radius",
+                "OUTPUT: query BIGINT, document BIGINT, distance INT. No pairs within QUERIES or within\n"
+                "CORPUS; an id may be in both, and names two documents then.")
+    made.add_argument("QUERIES", help="a folder of documents")
+    made.add_argument("CORPUS", help="a folder of documents")
+    made.add_argument("OUTPUT", help="a new folder, or one that this command began")
+    joining(made)
+    made.add_argument("--firsts", action="store_true",
+                      help="of documents of CORPUS that have one fingerprint, name only the smallest id")
+    made.add_argument("--broadcast", type=natural, default=BROADCAST_ROWS, metavar="N",
+                      help="send up to N queries to every worker, rather than shuffle CORPUS (default: "
+                           "1000000, some 100 MB there)")
+    common(made)
+    made = verb("clusters", "Groups documents by pairs that were found",
+                "OUTPUT: doc_id BIGINT, keeper BIGINT, cluster BIGINT, distance INT (to the keeper). Documents\n"
+                "without any near-duplicate are not written. star: every member is within the radius of its\n"
+                "keeper, the smallest id that nobody before took. connected: whoever is linked, however far;\n"
+                "distance is null for who is in no pair with the keeper.")
+    made.add_argument("PAIRS", help="what `pairs` wrote, or Parquet files with a, b and distance")
+    made.add_argument("OUTPUT", help="a new folder, or one that this command began")
+    made.add_argument("--shape", choices=("star", "connected"), default="star",
+                      help="what a cluster is (default: star)")
+    made.add_argument("--radius", type=radius, metavar="K",
+                      help="use only pairs within K bits (default: all)")
+    made.add_argument("--driver-edges", type=natural, default=500_000, metavar="N",
+                      help="decide the last N pairs in the driver's memory, 300 bytes each (default: "
+                           "500000)")
+    common(made)
+    return top
+
+
+def whole_number(text, least, most=None):
+    try:
+        number = int(text)
+    except ValueError:
+        number = None
+    if number is None or number < least or (most is not None and number > most):
+        limits = f"from {least} to {most}" if most is not None else f"from {least} on"
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number {limits}")
+    return number
+
+
+def natural(text):
+    return whole_number(text, 0)
+
+
+def positive(text):
+    return whole_number(text, 1)
+
+
+def radius(text):
+    return whole_number(text, 0, 6)
+
+
+def blocks(text):
+    return text if text == "auto" else whole_number(text, 1, 10)
+
+
+def start(options):
+    """Spark, and whether it was started here."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise Refusal("cannot find pyspark; run this by spark-submit, or `pip install pyspark`") from error
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running, False
+    builder = SparkSession.builder.appName(f"simdb {options.verb}")
+    if not sys.stderr.isatty():
+        builder = builder.config("spark.ui.showConsoleProgress", "false")
+    if options.master:
+        builder = builder.master(options.master)
+    for setting in options.conf:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise Refusal(f"cannot understand --conf {setting}: wanted is KEY=VALUE")
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    if not hasattr(spark, "_jvm"):
+        raise Refusal("cannot work over Spark Connect: manifests and footers need the driver's JVM; run "
+                      "this by spark-submit")
+    if not options.debug:
+        spark.sparkContext.setLogLevel("ERROR")
+    return spark, True
+
+
+def first_line(error):
+    """What went wrong, without the page of Java below it."""
+    text = str(error).strip()
+    causes = re.findall(r"^Caused by: (.*)$", text, re.MULTILINE)
+    head = text.splitlines()[0] if text else type(error).__name__
+    return f"{head} ({causes[-1]})" if causes else head
+
+
+def main(arguments=None):
+    options = parser().parse_args(arguments)
+    if options.verb != "clusters" and options.radius and options.blocks != "auto" and not (
+        options.radius < options.blocks <= options.radius + 4
+    ):
+        say(f"simdb_spark.py: --blocks {options.blocks} does not suit --radius {options.radius}: it must "
+            f"be from {options.radius + 1} to {options.radius + 4}")
+        return 2
+    spark, ours = None, False
+    try:
+        spark, ours = start(options)
+        summary = {"pairs": pairs, "match": match, "clusters": clusters}[options.verb](spark, options)
+        print(json.dumps(summary) if options.json else
+              ", ".join(f"{key} {value}" for key, value in summary.items()))
+        return 0 if summary["rows"] else 1
+    except Refusal as refusal:
+        say(f"simdb_spark.py: {refusal}")
+        return 2
+    except KeyboardInterrupt:
+        say("simdb_spark.py: interrupted; the same command goes on behind the finished steps")
+        return 2
+    except Exception as error:
+        if options.debug:
+            raise
+        say(f"simdb_spark.py: cannot finish {options.verb} into {options.OUTPUT}: {first_line(error)}. "
+            "The same command goes on behind the finished steps; --debug shows more")
+        return 2
+    finally:
+        if ours:
+            spark.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
