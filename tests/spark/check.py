@@ -345,13 +345,25 @@ def check_match(run, spark, queries):
 def check_clusters(run, spark, everything):
     checks, columns = run.checks, ("doc_id", "keeper", "distance")
     stars, components = plain_star(everything), plain_components(everything)
-    for shape, wanted in (("star", stars), ("connected", components)):
-        for edges in (0, 500_000):
-            out = run.at(f"{shape}-{edges}")
-            run.spark("clusters", run.at("pairs-4"), out, "--shape", shape, "--driver-edges", edges)
-            checks.equal(f"{shape} clusters, {edges} edges at most in the driver, are those of the rule",
-                         rows(spark, out, columns), wanted)
-    return stars
+    # Stars by rounds until few edges are left, and by the driver from there; components by either.
+    for shape, edges, wanted in (("star", 200, stars), ("connected", 0, components),
+                                 ("connected", 500_000, components)):
+        out = run.at(f"{shape}-{edges}")
+        run.spark("clusters", run.at("pairs-4"), out, "--shape", shape, "--driver-edges", edges)
+        checks.equal(f"{shape} clusters, {edges} edges at most in the driver, are those of the rule",
+                     rows(spark, out, columns), wanted)
+        if shape == "star":
+            steps = json.load(open(f"{out}/_simdb_manifest.json"))["finished"]
+            checks.that("some rounds were needed, and the driver at the end",
+                        "dropped-001" in steps and "dropped-by-driver" in steps, list(steps))
+    cli = run.options.simdb_cli
+    if "clusters" in run.simdb(cli, "help"):
+        text = run.simdb(cli, "clusters", run.at("corpus.simdb"), "--format", "csv")
+        lines = [tuple(int(line[name]) for name in ("id", "keeper", "distance"))
+                 for line in csv.DictReader(io.StringIO(text))]
+        checks.equal("star clusters are those of `simdb-cli clusters`", lines, stars)
+    else:
+        print("this simdb-cli has no verb clusters, so its own are not compared")
 
 
 def check_refusals(run, with_metadata):
@@ -362,6 +374,7 @@ def check_refusals(run, with_metadata):
         checks.that(f"it says why: {words}", words in said, said)
 
     refused("other parameters", "pairs", corpus, run.at("pairs-4"), "--blocks", 4, "--radius", 2)
+    refused("only within 3 bits", "clusters", run.at("pairs-4"), run.at("new"), "--radius", 4)
     refused("does not exist", "pairs", run.at("nowhere"), run.at("new"))
     refused("no column doc_id", "pairs", run.at("pairs-4"), run.at("new"))
     refused("did not write", "pairs", corpus, run.at("corpus.parquet"))
@@ -372,6 +385,7 @@ def check_refusals(run, with_metadata):
     os.utime(os.path.join(run.at("touched.parquet"), os.path.relpath(part, run.at("queries.parquet"))), (1, 1))
     refused("was changed", "match", run.at("touched.parquet"), run.at("touched.parquet"), run.at("touched"),
             "--radius", 0)
+    run.spark("pairs", run.at("other.parquet"), run.at("nothing"), "--radius", 0, code=1)
     if with_metadata:
         refused("different recipes", "match", run.at("other.parquet"), corpus, run.at("new"))
 
@@ -390,11 +404,11 @@ def session(cluster):
     return spark
 
 
-def export_all(run, cluster):
+def export_all(run, cluster, names):
     """The databases as Parquet, by simdb; by Spark and CSV where this simdb-cli writes no Parquet."""
     with_metadata = "parquet" in run.simdb(run.options.simdb_cli, "export", "--help")
     spark = None if with_metadata else session(cluster)
-    for name in ("corpus", "queries", "other"):
+    for name in names:
         run.export(spark, name)
     if spark is not None:
         spark.stop()
@@ -429,7 +443,7 @@ def check(options, folder):
         try:
             os.environ.update(cluster.environment())
             checks.that(f"a cluster of two workers runs, pyspark {pyspark.__version__}", True)
-            with_metadata = export_all(run, cluster)
+            with_metadata = export_all(run, cluster, ["corpus", "queries", "other"])
             finished = killed_driver(run, cluster)
             spark = session(cluster)
             check_pairs(run, spark, cluster, stars, finished)
@@ -458,7 +472,7 @@ def check(options, folder):
     return 1 if checks.failed else 0
 
 
-def into_environment(options):
+def into_environment(options, program):
     """Runs this again by the Python of the virtual environment, which is made if it is not there."""
     python = os.path.join(options.venv, "bin", "python")
     if not os.path.exists(python):
@@ -472,12 +486,10 @@ def into_environment(options):
                            check=True)
             installed.truncate(0)
             installed.write(wanted)
-    os.execv(python, [python, os.path.abspath(__file__), *sys.argv[1:], "--inside"])
+    os.execv(python, [python, os.path.abspath(program), *sys.argv[1:], "--inside"])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_arguments(parser):
     parser.add_argument("--simdb-cli", required=True, metavar="PATH", type=os.path.abspath)
     parser.add_argument("--simdb-load", required=True, metavar="PATH", type=os.path.abspath)
     parser.add_argument("--venv", metavar="FOLDER", type=os.path.abspath,
@@ -485,16 +497,22 @@ def main():
                         help="where pyspark is, or is put (default: target/spark-venv)")
     parser.add_argument("--requirements", metavar="FILE", default=os.path.join(HERE, "requirements.txt"),
                         help="which pyspark (default: requirements.txt beside this)")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_arguments(parser)
     parser.add_argument("--documents", type=int, default=50_000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--keep", metavar="FOLDER", help="work in this new folder, and leave it there")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         print("check.py: cannot find java: install a Java runtime, 17 or later", file=sys.stderr)
         return 2
     if not options.inside:
-        into_environment(options)
+        into_environment(options, __file__)
     # So that what was started ends too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
     if options.keep:

@@ -339,12 +339,16 @@ class Files:
 # What goes in -----------------------------------------------------------------------------------
 
 
+def listed(files, roots):
+    return [file for root in roots for file in files.parquet_files(root)]
+
+
 class Documents:
     """Folders of documents: their files and what the footers of these say."""
 
     def __init__(self, files, roots):
         self.roots = roots
-        self.files = [file for root in roots for file in files.parquet_files(root)]
+        self.files = listed(files, roots)
         names = [file["path"] for file in self.files]
         if len(set(names)) < len(names):
             raise Refusal(f"cannot read {' and '.join(roots)}: they have files in common; "
@@ -693,7 +697,8 @@ def job_expression(text):
 
 
 def plan(job, fingerprints):
-    """The joins: none where only equal fingerprints are wanted."""
+    """The joins: none where only equal fingerprints are wanted. They are chosen for all pairs, which
+    suits a match too."""
     radius, blocks = job.options.radius, job.options.blocks
     if radius == 0:
         return 1, []
@@ -701,9 +706,10 @@ def plan(job, fingerprints):
         blocks = job.fact("blocks", lambda: cheapest_blocks(fingerprints, radius))
     cuts = list(joins(radius, blocks))
     if not job.is_whole:
-        say(f"           {fingerprints} distinct fingerprints, {blocks} blocks, {len(cuts)} joins in "
-            f"{job.parts} parts, about {cost_seconds(fingerprints, radius, blocks) / 3600:.2g} hours "
-            "of CPU")
+        hours = cost_seconds(fingerprints, radius, blocks) / 3600
+        cost = f", about {hours:.2g} hours of CPU" if job.options.verb == "pairs" else ""
+        say(f"           {fingerprints} fingerprints, {blocks} blocks, {len(cuts)} joins in {job.parts} "
+            f"parts{cost}")
     return blocks, cuts
 
 
@@ -753,7 +759,7 @@ def pairs(spark, options):
             "rows": sum(found.values()), "rows_at_distance": found,
         }
 
-    return job.finish(tables, summarize, lambda: Documents(files, options.INPUT).files)
+    return job.finish(tables, summarize, lambda: listed(files, options.INPUT))
 
 
 def expanded_pairs(job, tables, copies):
@@ -828,8 +834,8 @@ def match(spark, options):
             "queries_matched": matched, "rows": sum(found.values()), "rows_at_distance": found,
         }
 
-    return job.finish(["answer"], summarize, lambda: (
-        Documents(files, [options.QUERIES]).files + Documents(files, [options.CORPUS]).files))
+    return job.finish(["answer"], summarize, lambda: listed(
+        files, [options.QUERIES, options.CORPUS]))
 
 
 def clusters(spark, options):
@@ -842,6 +848,10 @@ def clusters(spark, options):
         if of_pairs.get("verb") != "pairs" or of_pairs.get("state") != "whole":
             raise Refusal(f"cannot read {options.PAIRS}: its {MANIFEST} says that it is no whole output "
                           "of `pairs`; repeat the command that makes it until it ends")
+    found_within = of_pairs.get("parameters", {}).get("radius")
+    if options.radius is not None and found_within is not None and options.radius > found_within:
+        raise Refusal(f"cannot use pairs within {options.radius} bits: {options.PAIRS} has pairs "
+                      f"only within {found_within} bits; run `pairs --radius {options.radius}` first")
     job = Job(spark, options, {
         "shape": options.shape, "radius": options.radius, "driver_edges": options.driver_edges,
     }, inputs, of_pairs.get("recipe"))
@@ -873,7 +883,7 @@ def clusters(spark, options):
         return {"shape": options.shape, "pairs": rows, "clusters": number, "rows": documents,
                 "largest": largest, "removable": documents - number}
 
-    return job.finish(["answer"], summarize, lambda: files.parquet_files(options.PAIRS))
+    return job.finish(["answer"], summarize, lambda: listed(files, [options.PAIRS]))
 
 
 def edges_of_firsts(job, all_pairs, stars, expanded):
