@@ -217,7 +217,9 @@ class Run:
     def export(self, spark, name):
         database, out = self.at(f"{name}.simdb"), self.at(f"{name}.parquet")
         if spark is None:
-            self.simdb(self.options.simdb_cli, "export", database, "--format", "parquet", "-o", out)
+            # The unreliable ones of the corpus too, for Spark to leave out.
+            more = ["--with-unreliable"] if name == "corpus" else []
+            self.simdb(self.options.simdb_cli, "export", database, "--format", "parquet", "-o", out, *more)
             return
         table = self.at(f"{name}.csv")
         self.simdb(self.options.simdb_cli, "export", database, "--format", "csv", "-o", table)
@@ -385,6 +387,7 @@ def check_refusals(run, with_metadata):
     os.utime(os.path.join(run.at("touched.parquet"), os.path.relpath(part, run.at("queries.parquet"))), (1, 1))
     refused("was changed", "match", run.at("touched.parquet"), run.at("touched.parquet"), run.at("touched"),
             "--radius", 0)
+    refused("more than once", "pairs", run.at("queries.parquet"), run.at("touched.parquet"), run.at("twice"))
     run.spark("pairs", run.at("other.parquet"), run.at("nothing"), "--radius", 0, code=1)
     if with_metadata:
         refused("different recipes", "match", run.at("other.parquet"), corpus, run.at("new"))
@@ -414,6 +417,15 @@ def export_all(run, cluster, names):
         spark.stop()
         print("this simdb-cli writes no Parquet, so recipes are not checked")
     return with_metadata
+
+
+def end_session(spark):
+    """Stops Spark and its JVM, which otherwise ends with this program."""
+    gateway = spark.sparkContext._gateway
+    spark.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(60)
 
 
 def check(options, folder):
@@ -460,11 +472,9 @@ def check(options, folder):
             check_refusals(run, with_metadata)
         finally:
             if spark is not None:
-                spark.stop()
-    left = [pid for pid in standalone.descendants(os.getpid())
-            if "org.apache.spark.deploy" in standalone.command_line(pid)
-            or "CoarseGrained" in standalone.command_line(pid)]
-    checks.that("nothing of the cluster is left running", not left, left)
+                end_session(spark)
+    left = [standalone.command_line(pid) for pid in standalone.descendants(os.getpid())]
+    checks.that("nothing that was started is left running", not left, left)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{time.time() - checks.began:.0f} s, and {used.ru_utime + used.ru_stime:.0f} s of CPU in processes "
           "that were started")

@@ -55,7 +55,9 @@ class Cluster:
         return f"{self.folder}/{name}.log"
 
     def _wait(self, name, words, times):
-        for _ in range(600):
+        # Seconds on a machine that is idle, minutes on one that is not.
+        end = time.time() + 300
+        while time.time() < end:
             with open(self.log(name), errors="replace") as log:
                 text = log.read()
             if text.count(words) >= times:
