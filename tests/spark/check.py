@@ -215,7 +215,7 @@ class Run:
                    "--fingerprint", "fingerprint", *more)
 
     def export(self, spark, name):
-        database, out = self.at(f"{name}.simdb"), self.at(f"{name}.parquet")
+        database, out = self.at(f"{name}.simdb"), self.at(f"{name}-files")
         if spark is None:
             # The unreliable ones of the corpus too, for Spark to leave out.
             more = ["--with-unreliable"] if name == "corpus" else []
@@ -272,7 +272,7 @@ def wait_for_step(folder, step, seconds=180):
 def killed_driver(run, cluster):
     """`pairs` with 5 blocks as a program of its own, whose driver is killed; then once more."""
     checks, out = run.checks, run.at("pairs-5")
-    command = [sys.executable, SCRIPT, "pairs", run.at("corpus.parquet"), out, "--blocks", "5",
+    command = [sys.executable, SCRIPT, "pairs", run.at("corpus-files"), out, "--blocks", "5",
                "--hot", "256", "--master", cluster.url]
     for key, value in SETTINGS.items():
         command += ["--conf", f"{key}={value}"]
@@ -294,7 +294,7 @@ def killed_driver(run, cluster):
 
 
 def check_pairs(run, spark, cluster, stars, finished):
-    checks, corpus = run.checks, run.at("corpus.parquet")
+    checks, corpus = run.checks, run.at("corpus-files")
     # The steps that the killed driver had finished are not done again.
     kept = {name: os.stat(name).st_mtime_ns
             for name in glob.glob(run.at("pairs-5/_work/join=00/part-*.parquet"))}
@@ -340,7 +340,7 @@ def check_match(run, spark, queries):
     columns = ("query", "document", "distance")
     for more in (["--hot", 256], ["--broadcast", 0, "--blocks", 4]):
         out = run.at(f"match{len(more)}")
-        run.spark("match", run.at("queries.parquet"), run.at("corpus.parquet"), out, *more)
+        run.spark("match", run.at("queries-files"), run.at("corpus-files"), out, *more)
         run.checks.equal(f"match {more} is what `simdb-cli query` finds", rows(spark, out, columns), wanted)
 
 
@@ -348,7 +348,7 @@ def check_clusters(run, spark, everything):
     checks, columns = run.checks, ("doc_id", "keeper", "distance")
     stars, components = plain_star(everything), plain_components(everything)
     # Stars by rounds until few edges are left, and by the driver from there; components by either.
-    for shape, edges, wanted in (("star", 200, stars), ("connected", 0, components),
+    for shape, edges, wanted in (("star", 10, stars), ("connected", 0, components),
                                  ("connected", 500_000, components)):
         out = run.at(f"{shape}-{edges}")
         run.spark("clusters", run.at("pairs-4"), out, "--shape", shape, "--driver-edges", edges)
@@ -369,7 +369,7 @@ def check_clusters(run, spark, everything):
 
 
 def check_refusals(run, with_metadata):
-    checks, corpus = run.checks, run.at("corpus.parquet")
+    checks, corpus = run.checks, run.at("corpus-files")
 
     def refused(words, *arguments):
         _, said = run.spark(*arguments, code=2)
@@ -379,18 +379,18 @@ def check_refusals(run, with_metadata):
     refused("only within 3 bits", "clusters", run.at("pairs-4"), run.at("new"), "--radius", 4)
     refused("does not exist", "pairs", run.at("nowhere"), run.at("new"))
     refused("no column doc_id", "pairs", run.at("pairs-4"), run.at("new"))
-    refused("did not write", "pairs", corpus, run.at("corpus.parquet"))
+    refused("did not write", "pairs", corpus, run.at("corpus-files"))
     refused("does not suit", "pairs", corpus, run.at("new"), "--blocks", 3)
-    part = glob.glob(run.at("queries.parquet/**/*.parquet"), recursive=True)[0]
-    shutil.copytree(run.at("queries.parquet"), run.at("touched.parquet"))
-    run.spark("match", run.at("touched.parquet"), run.at("touched.parquet"), run.at("touched"), "--radius", 0)
-    os.utime(os.path.join(run.at("touched.parquet"), os.path.relpath(part, run.at("queries.parquet"))), (1, 1))
-    refused("was changed", "match", run.at("touched.parquet"), run.at("touched.parquet"), run.at("touched"),
+    part = glob.glob(run.at("queries-files/**/*.parquet"), recursive=True)[0]
+    shutil.copytree(run.at("queries-files"), run.at("touched-files"))
+    run.spark("match", run.at("touched-files"), run.at("touched-files"), run.at("touched"), "--radius", 0)
+    os.utime(os.path.join(run.at("touched-files"), os.path.relpath(part, run.at("queries-files"))), (1, 1))
+    refused("was changed", "match", run.at("touched-files"), run.at("touched-files"), run.at("touched"),
             "--radius", 0)
-    refused("more than once", "pairs", run.at("queries.parquet"), run.at("touched.parquet"), run.at("twice"))
-    run.spark("pairs", run.at("other.parquet"), run.at("nothing"), "--radius", 0, code=1)
+    refused("more than once", "pairs", run.at("queries-files"), run.at("touched-files"), run.at("twice"))
+    run.spark("pairs", run.at("other-files"), run.at("nothing"), "--radius", 0, code=1)
     if with_metadata:
-        refused("different recipes", "match", run.at("other.parquet"), corpus, run.at("new"))
+        refused("different recipes", "match", run.at("other-files"), corpus, run.at("new"))
 
 
 # The whole run ----------------------------------------------------------------------------------
@@ -464,7 +464,7 @@ def check(options, folder):
                         len(addresses) > 4 and all(
                             a.startswith("127.") or a in ("::1",) or a.startswith("::ffff:127.")
                             for a in addresses), addresses)
-            run.spark("pairs", run.at("corpus.parquet"), run.at("expanded"), "--expand", "--hot", 256)
+            run.spark("pairs", run.at("corpus-files"), run.at("expanded"), "--expand", "--hot", 256)
             checks.equal("--expand writes every pair of documents",
                          rows(spark, run.at("expanded"), ("a", "b", "distance")), everything)
             check_match(run, spark, queries)

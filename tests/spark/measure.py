@@ -93,9 +93,10 @@ def measure(options, folder):
     with standalone.Cluster(home, run.at("cluster"), memory_mib=1700) as cluster:
         os.environ.update(cluster.environment())
         check.export_all(run, cluster, ["corpus"])
-        size = sum(os.path.getsize(name) for name in glob.glob(run.at("corpus.parquet/*.parquet")))
-        print(f"{time.time() - began:.0f} s  exported, {size / options.count:.1f} bytes a document", flush=True)
-        command = [sys.executable, check.SCRIPT, "pairs", run.at("corpus.parquet"), out, "--master",
+        size = sum(os.path.getsize(name) for name in glob.glob(run.at("corpus-files/*.parquet")))
+        print(f"{time.time() - began:.0f} s  exported, {size / options.count:.1f} bytes a document",
+              flush=True)
+        command = [sys.executable, check.SCRIPT, "pairs", run.at("corpus-files"), out, "--master",
                    cluster.url, "--json", "--blocks", options.blocks]
         for key, value in {**SETTINGS, "spark.eventLog.dir": f"file://{events}"}.items():
             command += ["--conf", f"{key}={value}"]

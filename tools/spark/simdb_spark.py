@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """All pairs, matching and clusters of what simdb exports, on Apache Spark.
 
-    simdb-cli export news.simdb --format parquet -o news.parquet
-    spark-submit simdb_spark.py pairs    news.parquet pairs                # all pairs within 3 bits
-    spark-submit simdb_spark.py match    today.parquet news.parquet found  # new documents beside old ones
-    spark-submit simdb_spark.py clusters pairs clusters                    # who is kept, who joins whom
+    simdb-cli export news.simdb --format parquet -o news
+    spark-submit simdb_spark.py pairs    news pairs           # all pairs within 3 bits
+    spark-submit simdb_spark.py match    today news found     # new documents beside old ones
+    spark-submit simdb_spark.py clusters pairs clusters       # who is kept, who joins whom
 
 Plain Spark SQL over Parquet, by PySpark 3.5 or 4. Nothing of simdb's runs on the workers, and no
 Python does: they need Spark and nothing else. Paths are Hadoop's (local, hdfs://, s3a://, ...).
@@ -119,6 +119,7 @@ ROWS_IN_A_PARTITION = 2_000_000
 SAMPLED = 64
 # How often a crowded key is cut again.
 CUTS = 2
+ALL_BITS = (1 << 64) - 1
 # What is sent to every worker: some 100 MB there.
 BROADCAST_ROWS = 1_000_000
 
@@ -379,13 +380,19 @@ class Documents:
 
     @staticmethod
     def _are_proved(footers):
-        """Whether the footers alone say that no id comes twice: within a row group that is how simdb
-        writes them, and ranges of groups that do not meet have none in common."""
-        ranges = [bounds for footer in footers for bounds in footer["ranges"]]
-        if None in ranges or not all(
-            footer["required"] and FORMAT_KEY in footer["metadata"] for footer in footers
-        ):
-            return False
+        """Whether the footers alone say that no id comes twice. simdb writes a file in order of u64
+        ids, each once; so it is enough that files have no range of ids in common."""
+        ranges = []
+        for footer in footers:
+            groups = footer["ranges"]
+            if FORMAT_KEY not in footer["metadata"] or not footer["required"] or None in groups:
+                return False
+            if groups:
+                # Statistics are signed: a group with both signs does not say its range as u64.
+                (least, _), (_, most) = groups[0], groups[-1]
+                first = 0 if groups[0][0] < 0 <= groups[0][1] else least & ALL_BITS
+                last = ALL_BITS if groups[-1][0] < 0 <= groups[-1][1] else most & ALL_BITS
+                ranges.append((first, last))
         ranges.sort()
         return all(before[1] < after[0] for before, after in zip(ranges, ranges[1:]))
 
@@ -800,7 +807,7 @@ def match(spark, options):
     fingerprints = job.fact("fingerprints", corpus.count)
     tables = []
     if options.radius == 0:
-        cuts, blocks = [Cut(0, (1 << 64) - 1, [])], 1
+        cuts, blocks = [Cut(0, ALL_BITS, [])], 1
     else:
         blocks, cuts = plan(job, fingerprints)
     crowded, counts = find_crowded(job, cuts, corpus)
@@ -1026,10 +1033,10 @@ error. The head of the file says how it works, what it costs, and what to switch
 is not yours alone.
 
 Examples:
-  simdb-cli export news.simdb --format parquet -o news.parquet
-  spark-submit simdb_spark.py pairs news.parquet pairs
+  simdb-cli export news.simdb --format parquet -o news
+  spark-submit simdb_spark.py pairs news pairs
   spark-submit --master spark://head:7077 simdb_spark.py pairs hdfs:///news hdfs:///pairs --blocks 5
-  spark-submit simdb_spark.py match today.parquet news.parquet found --json
+  spark-submit simdb_spark.py match today news found --json
   spark-submit simdb_spark.py clusters pairs clusters --shape connected""")
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
 
@@ -1084,10 +1091,10 @@ Examples:
                            "1000000, some 100 MB there)")
     common(made)
     made = verb("clusters", "Groups documents by pairs that were found",
-                "OUTPUT: doc_id BIGINT, keeper BIGINT, cluster BIGINT, distance INT (to the keeper). Documents\n"
-                "without any near-duplicate are not written. star: every member is within the radius of its\n"
-                "keeper, the smallest id that nobody before took. connected: whoever is linked, however far;\n"
-                "distance is null for who is in no pair with the keeper.")
+                "OUTPUT: doc_id BIGINT, keeper BIGINT, cluster BIGINT, distance INT (to the keeper).\n"
+                "Documents without any near-duplicate are not written. star: every member is within the\n"
+                "radius of its keeper, the smallest id that nobody before took. connected: whoever is\n"
+                "linked, however far; distance is null for who is in no pair with the keeper.")
     made.add_argument("PAIRS", help="what `pairs` wrote, or Parquet files with a, b and distance")
     made.add_argument("OUTPUT", help="a new folder, or one that this command began")
     made.add_argument("--shape", choices=("star", "connected"), default="star",
