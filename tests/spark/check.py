@@ -260,9 +260,10 @@ def steps_of(folder):
     return []
 
 
-def wait_for_step(folder, step, seconds=180):
+def wait_for_step(folder, step, goes_on=lambda: True, seconds=900):
+    """Seconds where nothing else runs, minutes where much does."""
     end = time.time() + seconds
-    while time.time() < end:
+    while time.time() < end and goes_on():
         if step in steps_of(folder):
             return True
         time.sleep(0.02)
@@ -279,7 +280,7 @@ def killed_driver(run, cluster):
     with open(run.at("driver.log"), "wb") as log:
         driver = subprocess.Popen(command, stdout=log, stderr=log, env=cluster.environment())
         try:
-            reached = wait_for_step(out, "join=02")
+            reached = wait_for_step(out, "join=02", lambda: driver.poll() is None)
         finally:
             for pid in standalone.descendants(driver.pid):
                 standalone.end(pid)

@@ -105,7 +105,7 @@ def measure(options, folder):
         if not options.whole:
             driver = subprocess.Popen(command, env=cluster.environment())
             try:
-                check.wait_for_step(out, "join=01", 3600)
+                check.wait_for_step(out, "join=01", lambda: driver.poll() is None, 3600)
             finally:
                 for pid in [*standalone.descendants(driver.pid), driver.pid]:
                     standalone.end(pid)

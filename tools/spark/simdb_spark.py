@@ -272,7 +272,7 @@ class Files:
         return self.exists(path) or self.exists(path + ".new")
 
     def parquet_files(self, root):
-        """The files that Spark would read there, in order of their names."""
+        """The files that Spark would read there."""
         fs, path = self._at(root)
         if not fs.exists(path):
             raise Refusal(f"cannot read {root}: it does not exist; `simdb-cli export DATABASE "
@@ -292,7 +292,7 @@ class Files:
         if not found:
             raise Refusal(f"cannot read {root}: no file *.parquet is in it; "
                           "name a folder that `simdb-cli export --format parquet` wrote")
-        return sorted(found, key=lambda file: file["path"])
+        return found
 
     def footer(self, path):
         """What the footer of a Parquet file says of documents: Spark does not tell metadata."""
@@ -341,7 +341,9 @@ class Files:
 
 
 def listed(files, roots):
-    return [file for root in roots for file in files.parquet_files(root)]
+    """The files of all inputs, in order of their names."""
+    found = [file for root in roots for file in files.parquet_files(root)]
+    return sorted(found, key=lambda file: file["path"])
 
 
 class Documents:
@@ -632,6 +634,8 @@ def near(job, number, cut, left, right, crowded, count, broadcast):
     left and right have columns `fingerprint` and `doc`. Where they are the same, each pair comes
     once, and no fingerprint with itself.
     """
+    from pyspark.sql import functions
+
     radius = job.options.radius
     x = "(l.fingerprint ^ r.fingerprint)"
     alone = left is right
@@ -665,7 +669,7 @@ def near(job, number, cut, left, right, crowded, count, broadcast):
         sides = [right] if alone else [left, right]
         cold = [where(side, "ANTI") if hot else side for side in sides]
         if not broadcast:
-            cold = [side.repartition(job.parts, *map(job_expression, keys)) for side in cold]
+            cold = [side.repartition(job.parts, *map(functions.expr, keys)) for side in cold]
         names = [job.view(side) for side in cold]
         owned = " ".join(
             f"WHEN {c.code} THEN " + (" AND ".join(
@@ -696,11 +700,6 @@ def near(job, number, cut, left, right, crowded, count, broadcast):
         left, right = again[0], again[-1]
         cuts = [again for c in cuts for again in cut_again(c, radius)]
     return " UNION ALL ".join(found)
-
-
-def job_expression(text):
-    from pyspark.sql import functions
-    return functions.expr(text)
 
 
 def plan(job, fingerprints):
@@ -788,9 +787,10 @@ def match(spark, options):
     asked, held = Documents(files, [options.QUERIES]), Documents(files, [options.CORPUS])
     same_recipe(options.QUERIES, asked.recipe, options.CORPUS, held.recipe)
     job = Job(spark, options, {
+        "queries": files.full_name(options.QUERIES), "corpus": files.full_name(options.CORPUS),
         "radius": options.radius, "blocks": options.blocks, "firsts": options.firsts,
         "hot": options.hot, "broadcast": options.broadcast,
-    }, asked.files + held.files, held.recipe)
+    }, listed(files, [options.QUERIES, options.CORPUS]), held.recipe)
     if job.is_whole:
         return job.finish([], None, None)
     job.partitions(asked.rows)
@@ -849,7 +849,7 @@ def clusters(spark, options):
     files = Files(spark)
     of_pairs = {}
     manifest = f"{options.PAIRS.rstrip('/')}/{MANIFEST}"
-    inputs = files.parquet_files(options.PAIRS)
+    inputs = listed(files, [options.PAIRS])
     if files.is_there(manifest):
         of_pairs = json.loads(files.read(manifest))
         if of_pairs.get("verb") != "pairs" or of_pairs.get("state") != "whole":
