@@ -1,6 +1,6 @@
 //! A corpus: documents out of files, in their order, and what becomes of each record.
 //!
-//! - [`inputs`]: what is read
+//! - [`inputs()`]: what is read
 //! - [`pipeline`]: inputs to documents, in order
 //! - [`ledger`], [`places`], [`report`]: what became of every record, and where it was
 //! - [`clashes`]: refuses reports that would replace what is read or made
