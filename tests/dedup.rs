@@ -585,6 +585,46 @@ fn an_interrupted_run_leaves_nothing_though_its_pipe_is_silent() {
     assert!(folder.names().is_empty(), "{:?}", folder.names());
 }
 
+#[test]
+fn a_byte_order_mark_does_not_keep_the_first_record_from_being_marked() {
+    let folder = folder_with("a.jsonl", &format!("\u{feff}{TEXTS}"));
+    dedup(&folder, &["a.jsonl", "-o", "out.jsonl", "--mark"]).ends(0);
+    let marked = folder.read("out.jsonl");
+    let lines = marked
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line));
+    let lines: Vec<Value> = lines.map(|line| line.expect("JSON")).collect();
+    assert_eq!(lines.len(), TEXTS.lines().count());
+    assert!(lines.iter().all(|line| line.get("keeper").is_some()));
+}
+
+#[test]
+fn what_has_expired_in_the_database_is_forgotten_before_something_is_added() {
+    let folder = Folder::new();
+    let at = |id: u64, text: &str, day: u64| {
+        let time = format!("2024-01-0{day}T00:00:00Z");
+        format!("{}\n", json!({"id": id, "text": text, "t": time}))
+    };
+    let other = "A database of fingerprints finds in microseconds what a scan finds in seconds.";
+    folder.write("old.jsonl", at(1, FOX, 1) + &at(2, other, 5));
+    folder
+        .load(&["all.simdb", "old.jsonl", "--time", "t", "--retention", "1d"])
+        .ends(0);
+    folder.write("new.jsonl", at(1, FOX, 5));
+    let add = ["--time", "t", "--against", "all.simdb", "--add", "--json"];
+    let arguments = [&["new.jsonl", "-o", "out.jsonl"][..], &add].concat();
+    let summary = dedup(&folder, &arguments).ends(0).one_json();
+    assert_eq!(
+        (&summary["kept"], &summary["added"]),
+        (&1.into(), &1.into())
+    );
+    let stored = folder
+        .cli(&["get", "all.simdb", "1", "--json"])
+        .ends(0)
+        .one_json();
+    assert!(stored.to_string().contains("2024-01-05"), "{stored}");
+}
+
 #[cfg(feature = "parquet")]
 mod columns {
     use super::{Folder, Value, dedup};
@@ -669,6 +709,25 @@ mod columns {
         );
         assert!(again.ends(2).stderr.contains("\"kept\" already"));
         assert!(!folder.names().contains(&"b.parquet".to_owned()));
+    }
+
+    #[test]
+    fn fingerprints_that_simdb_exported_are_no_corpus() {
+        let folder = folder();
+        folder
+            .load(&["a.simdb", "a.parquet", "--on-error", "skip"])
+            .ends(0);
+        let export = [
+            "export",
+            "a.simdb",
+            "--format",
+            "parquet",
+            "-o",
+            "e.parquet",
+        ];
+        folder.cli(&export).ends(0);
+        let ran = dedup(&folder, &["e.parquet", "-o", "out.parquet"]).ends(2);
+        assert!(ran.stderr.contains("holds fingerprints"), "{ran:?}");
     }
 
     #[test]

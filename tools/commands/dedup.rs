@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use simdb::{Builder, Database, Recipe, Retention, Settings};
+use simdb::{Builder, Database, Recipe, Retention, Settings, Timestamp};
 use tempfile::TempDir;
 
 use super::cluster_options::KeepRule;
@@ -35,6 +35,9 @@ impl Dedup {
         self.refuse_clashes(&given)?;
         let interrupt = Interrupt::listen()?;
         let against = self.open_against()?;
+        if let (true, Some(database)) = (self.add, &against) {
+            forget_expired(database)?;
+        }
         let settings = self.settings(against.as_ref())?;
         let mut new_file = NewFile::create(&self.output)?;
         let mut report = self.report.as_deref().map(ReportFile::create).transpose()?;
@@ -71,20 +74,20 @@ impl Dedup {
         interrupt.check()?;
         // First what is kept has its name: added and not written, nobody would find it again.
         whole.persist()?;
-        if let (true, Some(database)) = (self.add, &against) {
-            tally.added = dedup_copy::add(self, &loaded.database, &fates, database, &interrupt)
-                .with_context(|| {
-                    format!(
-                        "{} is whole, but nothing was added to {}; simdb-load can add it",
-                        self.output.display(),
-                        database.path().display()
-                    )
-                })?;
-        }
         if let Some(report) = &mut report {
             report.finish()?;
         }
         ledger.finish()?;
+        if let (true, Some(database)) = (self.add, &against) {
+            tally.added = dedup_copy::add(self, &loaded.database, &fates, database, &interrupt)
+                .with_context(|| {
+                    format!(
+                        "nothing was added to {}; remove {} and repeat the command",
+                        database.path().display(),
+                        self.output.display()
+                    )
+                })?;
+        }
         dedup_summary::print(&tally, &ledger.counts, started.elapsed(), self.json, output)?;
         Ok(Answer::Yes)
     }
@@ -165,6 +168,16 @@ impl Dedup {
         fates.cluster(&loaded.database, self, scores, interrupt)?;
         Ok(fates)
     }
+}
+
+/// Removes what is expired, which no query meets: its ids would still be taken.
+fn forget_expired(database: &Database) -> Result<()> {
+    let window = database.settings().retention.and_then(|kept| kept.window);
+    if let (Some(window), Some(now)) = (window, database.snapshot()?.now()) {
+        let window_ms = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
+        database.prune(Timestamp(now.0.saturating_sub(window_ms)))?;
+    }
+    Ok(())
 }
 
 fn temporary_folder(folder: &Path) -> Result<TempDir> {

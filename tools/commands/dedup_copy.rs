@@ -126,9 +126,9 @@ impl Copier<'_> {
         let mut head = None;
         for (number, input) in inputs.iter().enumerate() {
             let mut records = reader(input.format, &input.source, &wanted, &bytes_read)?;
-            // All formats so far are lines. What is not would go its own way here: `part_of` says
-            // what is to be done with each record, whatever it is made of.
-            let mut lines = Lines::new(input.source.open(&Arc::default())?, number > 0)?;
+            // Of JSON Lines each line is read for itself, with nothing before it.
+            let without_bom = number > 0 || input.format == Format::Jsonl;
+            let mut lines = Lines::new(input.source.open(&Arc::default())?, without_bom)?;
             let mut part = Part::Head;
             loop {
                 interrupt.check()?;
@@ -176,10 +176,10 @@ impl Copier<'_> {
             removed = Some(Removed {
                 keeper: id,
                 distance: 0,
-                cluster: Some(id),
+                cluster: Some(self.fates.keepers.get(&id).copied().unwrap_or(id)),
             });
         }
-        if removed.is_some() || self.fates.keepers.contains(&id) {
+        if removed.is_some() || self.fates.keepers.contains_key(&id) {
             let keeper = removed.filter(|removed| removed.cluster.is_none());
             match (keeper, self.against, is_repeat) {
                 (_, _, true) => {}
@@ -367,17 +367,25 @@ pub fn add(
             bulk.push(document)?;
         }
     }
+    let mut conflict = None;
     let outcome = bulk.finish(|event| {
-        if let BulkEvent::Progress { done, total } = event {
-            bar.set_length(total);
-            bar.set_position(done);
+        match event {
+            BulkEvent::Progress { done, total } => {
+                bar.set_length(total);
+                bar.set_position(done);
+            }
+            BulkEvent::Conflict { id, .. } => conflict = Some(id),
+            _ => {}
         }
-        match interrupt.is_set() {
+        match interrupt.is_set() || conflict.is_some() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     });
     bar.finish_and_clear();
+    if let Some(id) = conflict {
+        bail!("document {id} is there with another fingerprint");
+    }
     match outcome {
         Err(Error::Interrupted { .. }) => Err(interrupted()),
         outcome => Ok(outcome?.inserted),

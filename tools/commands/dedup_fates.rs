@@ -1,6 +1,6 @@
 //! What becomes of each document that is not simply kept.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
@@ -29,8 +29,8 @@ pub struct Removed {
 #[derive(Default)]
 pub struct Fates {
     pub removed: HashMap<u64, Removed>,
-    /// The documents that others are left out for.
-    pub keepers: HashSet<u64>,
+    /// The documents that others are left out for, and the cluster of each.
+    pub keepers: HashMap<u64, u64>,
     /// Documents whose ids are taken in the database that they are to be added to, and by what.
     pub taken: HashMap<u64, Fingerprint>,
     pub clusters: u64,
@@ -167,7 +167,7 @@ impl Fates {
                 ClustersEvent::Cluster(cluster) => {
                     self.clusters += 1;
                     self.largest = self.largest.max(cluster.members.len() as u64);
-                    self.keepers.insert(cluster.keeper.0);
+                    self.keepers.insert(cluster.keeper.0, cluster.id.0);
                     for member in &cluster.members {
                         if member.id != cluster.keeper {
                             let removed = Removed {

@@ -42,7 +42,7 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 ///
 /// OUTPUT appears when it is whole. One that is killed may leave .simdb-dedup-XXXX and
 /// .OUTPUT.XXXX.new beside it. Memory grows with the documents that have a near-duplicate, by some
-/// 150 bytes for each; where ids are repeated, by 16 bytes for every document.
+/// 150 bytes for each, and 24 for each pair of different fingerprints; where ids are repeated, by 16 bytes for every document.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -254,10 +254,22 @@ impl Dedup {
         if inputs.iter().any(|input| input.source.path().is_none()) {
             bail!("Parquet is read from its end, not from standard input; name a file");
         }
+        let fields = self.fields()?;
+        for input in inputs {
+            let file = parquet::open(&input.source, &Default::default())?;
+            if parquet::reads_own(&fields) && parquet::metadata::recipe_of(&file)?.is_some() {
+                bail!(
+                    "{} holds fingerprints that simdb exported, and no texts; load it, and use \
+                     simdb-cli clusters",
+                    input.source.name()
+                );
+            }
+        }
         if self.no_id || self.score.is_some() {
             bail!("--no-id and --score go with jsonl, csv and tsv, not with parquet");
         }
         use crate::formats::input::Compression;
+        use crate::formats::parquet;
 
         if Compression::of(&self.output) != Compression::None {
             bail!("Parquet is packed by its pages; give OUTPUT a name without .gz or .zst");

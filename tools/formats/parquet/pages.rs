@@ -20,6 +20,10 @@ pub const MOST_RECORDS: usize = 1024;
 /// The most values of a dictionary: each takes 32 bytes, however short it is.
 const MOST_DICTIONARY_VALUES: u32 = 1 << 24;
 
+/// The most values of a page whose lengths are a list of numbers, or that is made of lists itself: a
+/// page that says so of itself in some bytes would take 8 bytes for each.
+const MOST_LISTED: u32 = 1 << 24;
+
 /// What values that are made anew, of parts of those before them, may take together.
 const MADE_BYTES: usize = 64 << 20;
 
@@ -49,6 +53,7 @@ pub struct Gate {
 impl Gate {
     /// Lets one more page through.
     pub fn open(&self) {
+        self.records.store(1, Ordering::Relaxed);
         self.is_open.store(true, Ordering::Relaxed);
     }
 
@@ -92,7 +97,8 @@ impl Pages {
                 // A record that goes on in the next page is not told from one that ends.
                 is_kept: !shape.levels[0],
                 is_open: AtomicBool::new(true),
-                records: AtomicUsize::new(MOST_RECORDS),
+                // Of a page that was not looked at yet, one may be as much as there is room for.
+                records: AtomicUsize::new(1),
             }),
             column: shape,
         })
@@ -124,6 +130,12 @@ impl Pages {
             Encoding::DELTA_BYTE_ARRAY => 2,
             _ => 0,
         };
+        let has_lists = self.column.levels[0];
+        if (lists > 0 || has_lists) && values > MOST_LISTED {
+            return Err(damaged(
+                "a page says that it holds more values than any does",
+            ));
+        }
         let made_at_once = match lists {
             2 => MADE_BYTES / page.buffer().len().max(1),
             _ => MOST_RECORDS,
