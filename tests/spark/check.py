@@ -310,10 +310,10 @@ def check_pairs(run, spark, cluster, stars, finished):
     checks.that("the summary counts pairs by distance", summary["rows_at_distance"] == {
         str(d): sum(1 for p in stars if p[2] == d) for d in range(4)}, summary)
 
-    killed = []
+    killed, ended = [], threading.Event()
 
     def kill_an_executor():
-        if wait_for_step(run.at("pairs-4"), "input-distinct"):
+        if wait_for_step(run.at("pairs-4"), "input-distinct", lambda: not ended.is_set()):
             tracker = spark.sparkContext.statusTracker()
             for _ in range(2000):
                 if tracker.getActiveStageIds():
@@ -323,9 +323,12 @@ def check_pairs(run, spark, cluster, stars, finished):
             for pid in killed:
                 standalone.end(pid)
 
-    killer = threading.Thread(target=kill_an_executor)
+    killer = threading.Thread(target=kill_an_executor, daemon=True)
     killer.start()
-    run.spark("pairs", corpus, run.at("pairs-4"), "--blocks", 4)
+    try:
+        run.spark("pairs", corpus, run.at("pairs-4"), "--blocks", 4)
+    finally:
+        ended.set()
     killer.join()
     checks.that("an executor was killed in the middle of a job", len(killed) == 1, killed)
     checks.equal("pairs in 4 blocks, after an executor was killed, are simdb's",
@@ -486,8 +489,9 @@ def check(options, folder):
 def into_environment(options, program):
     """Runs this again by the Python of the virtual environment, which is made if it is not there."""
     python = os.path.join(options.venv, "bin", "python")
-    if not os.path.exists(python):
-        subprocess.run([sys.executable, "-m", "venv", options.venv], check=True)
+    if not os.path.exists(os.path.join(options.venv, "requirements.txt")):
+        # One that was cut short is made anew.
+        subprocess.run([sys.executable, "-m", "venv", "--clear", options.venv], check=True)
     with open(options.requirements) as wanted, open(
             os.path.join(options.venv, "requirements.txt"), "a+") as installed:
         wanted = wanted.read()
@@ -522,10 +526,10 @@ def main():
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         print("check.py: cannot find java: install a Java runtime, 17 or later", file=sys.stderr)
         return 2
-    if not options.inside:
-        into_environment(options, __file__)
     # So that what was started ends too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
+    if not options.inside:
+        into_environment(options, __file__)
     if options.keep:
         os.makedirs(options.keep)
         return check(options, os.path.abspath(options.keep))

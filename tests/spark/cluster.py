@@ -135,12 +135,17 @@ def listening(pids):
     inodes = set()
     for pid in pids:
         try:
-            for name in os.listdir(f"/proc/{pid}/fd"):
-                target = os.readlink(f"/proc/{pid}/fd/{name}")
-                if target.startswith("socket:["):
-                    inodes.add(target[8:-1])
+            names = os.listdir(f"/proc/{pid}/fd")
         except OSError:
             continue
+        for name in names:
+            try:
+                target = os.readlink(f"/proc/{pid}/fd/{name}")
+            except OSError:
+                # It was closed meanwhile.
+                continue
+            if target.startswith("socket:["):
+                inodes.add(target[8:-1])
     addresses = []
     for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
         try:

@@ -7,7 +7,8 @@
     spark-submit simdb_spark.py clusters pairs clusters       # who is kept, who joins whom
 
 Plain Spark SQL over Parquet, by PySpark 3.5 or 4. Nothing of simdb's runs on the workers, and no
-Python does: they need Spark and nothing else. Paths are Hadoop's (local, hdfs://, s3a://, ...).
+Python does: they need Spark and nothing else. Paths are Hadoop's (hdfs://, s3a://, ...; a local one
+only where every worker sees the same disk). One run at a time may write to an OUTPUT.
 
 # What goes in and out
 
@@ -112,6 +113,7 @@ SUCCESS = "_SUCCESS"
 WORK = "_work"
 # What simdb-cli export says of itself in the footers of its files.
 FORMAT_KEY = "simdb.format"
+DOCUMENTS_KEY = "simdb.documents"
 KNOWN_FORMATS = ("1",)
 RECIPE_KEYS = "simdb.recipe"
 
@@ -182,7 +184,8 @@ def cost_seconds(fingerprints, radius, blocks):
     calculated."""
     every = list(joins(radius, blocks))
     shared = sum(2.0 ** -bin(cut.mask).count("1") for cut in every)
-    return fingerprints * (ROW_SECONDS * len(every) + COMPARISON_SECONDS * fingerprints * shared)
+    # The documents are read and their copies gathered besides, which is as much as two joins.
+    return fingerprints * (ROW_SECONDS * (len(every) + 2) + COMPARISON_SECONDS * fingerprints * shared)
 
 
 def cheapest_blocks(fingerprints, radius):
@@ -390,15 +393,16 @@ class Documents:
         ids, each once; so it is enough that files have no range of ids in common."""
         ranges = []
         for footer in footers:
-            groups = footer["ranges"]
-            if FORMAT_KEY not in footer["metadata"] or not footer["required"] or None in groups:
+            groups, metadata = footer["ranges"], footer["metadata"]
+            if FORMAT_KEY not in metadata or not footer["required"] or None in groups:
                 return False
-            if groups:
+            # What another program has put together keeps what simdb said of one file.
+            if metadata.get(DOCUMENTS_KEY) != str(footer["rows"]):
+                return False
+            for least, most in groups:
                 # Statistics are signed: a group with both signs does not say its range as u64.
-                (least, _), (_, most) = groups[0], groups[-1]
-                first = 0 if groups[0][0] < 0 <= groups[0][1] else least & ALL_BITS
-                last = ALL_BITS if groups[-1][0] < 0 <= groups[-1][1] else most & ALL_BITS
-                ranges.append((first, last))
+                mixed = least < 0 <= most
+                ranges.append((0, ALL_BITS) if mixed else (least & ALL_BITS, most & ALL_BITS))
         ranges.sort()
         return all(before[1] < after[0] for before, after in zip(ranges, ranges[1:]))
 
@@ -524,6 +528,10 @@ class Job:
             start = time.time()
             self.spark.sparkContext.setJobDescription(f"simdb {self.options.verb}: {name}")
             make().write.mode("overwrite").parquet(at)
+            # Even of no rows there is a file, unless the workers have another disk than the driver.
+            if not any(part.startswith("part-") for part in self.files.names(at)):
+                raise Refusal(f"cannot write {at}: nothing that the workers wrote is there; name an "
+                              "OUTPUT that the driver and all workers see (hdfs://, s3a://, a shared disk)")
             self._finish(name, seconds=round(time.time() - start, 2))
         return self.spark.read.schema(schema).parquet(at)
 
@@ -551,7 +559,10 @@ class Job:
                 for part in self.files.names(folder):
                     if part.startswith("part-"):
                         short = table.replace("=", "-")
-                        self.files.move(f"{folder}/{part}", f"{self.out}/part-{short}-{part[5:]}")
+                        target = f"{self.out}/part-{short}-{part[5:]}"
+                        # Where to move is to copy, a killed run may have left both.
+                        self.files.remove(target)
+                        self.files.move(f"{folder}/{part}", target)
             self.manifest["summary"] = summarize()
             self.manifest["state"] = "whole"
             self._save()
@@ -868,7 +879,12 @@ def clusters(spark, options):
     }, inputs, of_pairs.get("recipe"))
     if job.is_whole:
         return job.finish([], None, None)
-    held = spark.read.schema(PAIR).parquet(options.PAIRS)
+    held = (spark.read.option("recursiveFileLookup", "true").option("pathGlobFilter", "*.parquet")
+            .schema(PAIR).parquet(options.PAIRS))
+    # A column that is not there is read as nulls.
+    if held.where("a IS NULL OR b IS NULL OR distance IS NULL").limit(1).count():
+        raise Refusal(f"cannot read {options.PAIRS}: it has not the columns a, b and distance, or "
+                      "nulls in them; name what `pairs` or `simdb-cli pairs --format parquet` wrote")
     if options.radius is not None:
         held = held.where(f"distance <= {options.radius}")
     rows = job.fact("pairs", held.count)
