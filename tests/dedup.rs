@@ -590,9 +590,7 @@ fn a_byte_order_mark_does_not_keep_the_first_record_from_being_marked() {
     let folder = folder_with("a.jsonl", &format!("\u{feff}{TEXTS}"));
     dedup(&folder, &["a.jsonl", "-o", "out.jsonl", "--mark"]).ends(0);
     let marked = folder.read("out.jsonl");
-    let lines = marked
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line));
+    let lines = marked.lines().map(serde_json::from_str::<Value>);
     let lines: Vec<Value> = lines.map(|line| line.expect("JSON")).collect();
     assert_eq!(lines.len(), TEXTS.lines().count());
     assert!(lines.iter().all(|line| line.get("keeper").is_some()));
