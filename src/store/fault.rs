@@ -216,3 +216,11 @@ impl Place {
         }
     }
 }
+
+/// What an error says without the name of the file.
+pub(crate) fn said(error: &Error) -> String {
+    match error {
+        Error::Corrupt { what, .. } => what.clone(),
+        error => error.to_string(),
+    }
+}

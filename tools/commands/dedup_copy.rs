@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result, anyhow, bail};
 use simdb::{BulkEvent, Database, Error, Snapshot};
 
-use super::dedup::Dedup;
-use super::dedup_fates::{Fates, Removed};
-use super::dedup_mark::{Marks, mark_head, mark_record};
+use super::dedup_fates::Fates;
+use super::dedup_mark::{Marks, Removed, mark_head, mark_record};
+use super::dedup_options::Dedup;
 use super::dedup_output::NewFile;
 use super::dedup_summary::{Tally, report_line};
 use crate::console::interrupt::{Interrupt, interrupted};
@@ -24,7 +24,7 @@ use crate::corpus::half_of;
 use crate::corpus::ledger::{Input, Ledger};
 use crate::corpus::report::ReportFile;
 use crate::formats::input::Opened;
-use crate::formats::{Content, Format, Item, MAX_LINE_BYTES, Reject, reader};
+use crate::formats::{Content, Format, Item, MAX_LINE_BYTES, reader};
 
 /// Copies a corpus, record by record.
 pub struct Copier<'c> {
@@ -134,7 +134,7 @@ impl Copier<'_> {
                 interrupt.check()?;
                 bar.set_position(bytes_read.load(Ordering::Relaxed));
                 let item = records.next()?;
-                let until = item.as_ref().map(number_of);
+                let until = item.as_ref().map(Item::number);
                 self.copy_part(&mut lines, until, part, &mut head, &mut written)
                     .with_context(|| place(input, until))?;
                 let Some(item) = item else {
@@ -266,13 +266,6 @@ impl Copier<'_> {
         of_corpus
             .filter(|(id, removed)| self.texts.are_same(**id, removed.keeper))
             .count() as u64
-    }
-}
-
-fn number_of(item: &Item) -> u64 {
-    match item {
-        Item::Record(record) => record.number,
-        Item::Reject(Reject { number, .. }) => *number,
     }
 }
 

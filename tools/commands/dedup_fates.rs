@@ -8,22 +8,14 @@ use simdb::{
     Change, ClustersEvent, Database, DocId, Document, Fingerprint, Snapshot, TextFingerprint,
 };
 
-use super::dedup::Dedup;
+use super::dedup_mark::Removed;
+use super::dedup_options::Dedup;
 use crate::console::interrupt::Interrupt;
 use crate::console::note;
 
 /// Documents that are compared with another database at a time, and bytes of their texts.
 const AT_ONCE: usize = 1 << 16;
 const AT_ONCE_BYTES: usize = 64 << 20;
-
-/// For what a document is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Removed {
-    pub keeper: u64,
-    pub distance: u32,
-    /// The cluster of both; nothing if the keeper is in another database.
-    pub cluster: Option<u64>,
-}
 
 /// What becomes of documents, by their ids.
 #[derive(Default)]

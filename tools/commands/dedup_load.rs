@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use simdb::{BulkEvent, BulkLoad, Database, Error, Fingerprinter, Settings};
 
-use super::dedup::Dedup;
+use super::dedup_options::Dedup;
 use crate::console::interrupt::{Interrupt, interrupted};
 use crate::corpus::half_of;
 use crate::corpus::ledger::{Input, Ledger};

@@ -5,8 +5,16 @@ use std::fmt;
 use anyhow::{Result, anyhow, bail};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use super::dedup_fates::Removed;
 use crate::formats::Format;
+
+/// For what a document is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removed {
+    pub keeper: u64,
+    pub distance: u32,
+    /// The cluster of both; nothing if the keeper is in another database.
+    pub cluster: Option<u64>,
+}
 
 /// What the two fields are called.
 #[derive(Clone, Debug)]

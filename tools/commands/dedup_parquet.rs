@@ -12,7 +12,7 @@ use super::dedup_summary::Tally;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::ledger::Ledger;
 use crate::formats::parquet::copy::{self, Fate, Mark};
-use crate::formats::{Item, Reject, reader};
+use crate::formats::reader;
 
 /// A new file as what columns are written to.
 struct Writing<'f>(&'f mut NewFile);
@@ -56,7 +56,7 @@ impl Copier<'_> {
         let marks = self.marks.clone();
         let mut fate = |row: u64| {
             interrupt.check()?;
-            let item = records.next()?.filter(|item| number_of(item) == row);
+            let item = records.next()?.filter(|item| item.number() == row);
             let item = item.ok_or_else(|| anyhow!("row {row} is not where it was"))?;
             bar.set_position(bytes_read.load(std::sync::atomic::Ordering::Relaxed));
             Ok(match self.part_of(0, item, ledger, tally)? {
@@ -78,12 +78,5 @@ impl Copier<'_> {
         bar.finish_and_clear();
         tally.identical += self.identical();
         Ok(())
-    }
-}
-
-fn number_of(item: &Item) -> u64 {
-    match item {
-        Item::Record(record) => record.number,
-        Item::Reject(Reject { number, .. }) => *number,
     }
 }

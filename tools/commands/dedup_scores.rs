@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::Result;
 use simdb::{Clustering, ClustersEvent, Database, Shape};
 
-use super::dedup::Dedup;
+use super::dedup_options::Dedup;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::ledger::Input;
 use crate::formats::{Item, reader};

@@ -5,7 +5,8 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::dedup_fates::{Fates, Removed};
+use super::dedup_fates::Fates;
+use super::dedup_mark::Removed;
 use crate::console::table::{Align, Table};
 use crate::console::{Output, grouped};
 use crate::corpus::ledger::{Counts, Input};

@@ -204,6 +204,14 @@ pub struct Reject {
 }
 
 impl Item {
+    /// The line or row of the record, or the offset of its first byte.
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::Record(record) => record.number,
+            Self::Reject(reject) => reject.number,
+        }
+    }
+
     /// A document whose content may be bad, but whose id is known.
     fn of(number: u64, id: DocId, content: Result<Content, String>) -> Self {
         match content {

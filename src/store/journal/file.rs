@@ -5,15 +5,12 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::frame::{FileHeader, Identity};
+use super::frame::{FileHeader, Identity, LEAST_BYTES};
 use super::reader::{Owner, Reader};
 use crate::error::{Error, Result};
 use crate::store::chunk::checksum_on;
 use crate::store::disk::DiskFile;
 use crate::store::fault::Place;
-
-/// The length of a new file.
-pub(super) const LEAST_BYTES: u64 = 1 << 20;
 
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 

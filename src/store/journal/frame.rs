@@ -35,6 +35,8 @@
 
 use crate::store::chunk::checksum_on;
 
+/// The length of a new file.
+pub(super) const LEAST_BYTES: u64 = 1 << 20;
 /// Bytes of the header of a file, and of a record.
 pub(super) const HEADER_BYTES: usize = 32;
 /// Where headers may begin: multiples of this.

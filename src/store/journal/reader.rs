@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::file::LEAST_BYTES;
 use super::frame::{
-    ALIGNMENT_BYTES, FIRST_RECORD, FORMAT_VERSION, FileHeader, HEADER_BYTES, Identity, RecordHeader,
+    ALIGNMENT_BYTES, FIRST_RECORD, FORMAT_VERSION, FileHeader, HEADER_BYTES, Identity, LEAST_BYTES,
+    RecordHeader,
 };
 use super::payload;
 use crate::error::{Error, Result};

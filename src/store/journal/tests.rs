@@ -182,7 +182,7 @@ fn appending_does_not_change_the_length_of_the_file_until_it_is_full() {
     let folder = Folder::new();
     let mut journal = folder.create(generation(1)).unwrap();
     let length = || folder.file().metadata().unwrap().len();
-    assert_eq!(length(), file::LEAST_BYTES);
+    assert_eq!(length(), frame::LEAST_BYTES);
     let batches = batches_of(&[1000; 2000]);
     for batch in &batches {
         let before = length();
@@ -224,7 +224,7 @@ fn a_file_that_was_cut_anywhere_is_refused() {
     let batches = batches_of(&[300_000; 7]);
     let used = folder.journal_of(&batches).bytes();
     let bytes = std::fs::read(folder.file()).unwrap();
-    assert!(used > file::LEAST_BYTES);
+    assert!(used > frame::LEAST_BYTES);
     for cut in (0..used as usize).step_by(9_973) {
         std::fs::write(folder.file(), &bytes[..cut]).unwrap();
         let read = folder.replay(generation(1));

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::open::{Damaged, said};
+use super::open::Damaged;
 use crate::store::edit::{DocumentEdit, State, TextEdit};
+use crate::store::fault::said;
 use crate::store::journal::{Found, Identity, Journal};
 
 /// What the last changes of a document come to.

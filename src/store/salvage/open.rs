@@ -8,7 +8,7 @@ use super::pages::{self, Loose};
 use crate::error::{Error, Result};
 use crate::store::chunk::Entry;
 use crate::store::engine::Engine;
-use crate::store::fault::Place;
+use crate::store::fault::{Place, said};
 use crate::store::packed::{Kind, Packed};
 use crate::store::page_file::{Overlay, PageFile};
 use crate::store::schema::{self, Header, JournalMark};
@@ -178,13 +178,5 @@ impl Opened {
             let table = table.map_err(|cause| place.reading(cause))?;
             Ok(table)
         })
-    }
-}
-
-/// What an error says without the name of the file.
-pub(super) fn said(error: &Error) -> String {
-    match error {
-        Error::Corrupt { what, .. } => what.clone(),
-        error => error.to_string(),
     }
 }

@@ -1,10 +1,10 @@
 //! What the tables say of each document, in the order of ids.
 
-use super::open::said;
 use crate::document::{DocId, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::chunk::{Entry, pair};
+use crate::store::fault::said;
 use crate::store::gaps::{Gap, Part};
 
 /// What is known of one document.

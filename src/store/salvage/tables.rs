@@ -6,7 +6,7 @@ use super::open::{Opened, Table};
 use super::streams::{InStep, Parts, Said, Streams, first_of_each};
 use crate::error::Result;
 use crate::store::chunk::{Entry, swapped};
-use crate::store::fault::Place;
+use crate::store::fault::{Place, said};
 use crate::store::folder::folder_of;
 use crate::store::gaps::{Gap, Part};
 use crate::store::packed::{Kind, Packed};
@@ -34,7 +34,7 @@ impl SalvageTables {
         damage: &mut Vec<String>,
     ) -> Self {
         let mut noted = |name: &str, error: crate::error::Error| {
-            let why = super::open::said(&error);
+            let why = said(&error);
             damage.push(format!("table {name} cannot be opened: {why}"));
         };
         let mut pairs = |kind: Kind, is_kept: bool| {

@@ -12,7 +12,7 @@ use parquet::basic::Compression;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::file::Positioned;
+use super::positioned::Positioned;
 use super::thrift::Walk;
 
 /// The most bytes that a page may have, unpacked: four texts of the largest size.

@@ -1,16 +1,15 @@
 //! [`ParquetFile`]: a file and what it says it holds, looked through before it is believed.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result, bail, ensure};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 use super::chunk::Chunk;
 use super::pages::Pages;
+use super::positioned::Positioned;
 use super::thrift::Walk;
 use crate::formats::edge::at_edge;
 
@@ -84,7 +83,7 @@ impl ParquetFile {
         ensure!(
             start
                 .checked_add(len)
-                .is_some_and(|end| end <= self.bytes.len_bytes),
+                .is_some_and(|end| end <= self.bytes.len_bytes()),
             "column {} reaches beyond the end of the file",
             column.column_path()
         );
@@ -96,7 +95,7 @@ impl ParquetFile {
 /// The description at the end of a file.
 fn metadata(bytes: &Positioned) -> Result<ParquetMetaData> {
     let mut tail = [0; TAIL_BYTES as usize];
-    let footer_end = bytes.len_bytes.checked_sub(TAIL_BYTES);
+    let footer_end = bytes.len_bytes().checked_sub(TAIL_BYTES);
     let footer_end = footer_end.context("it is no Parquet file: it is too short for one")?;
     bytes.read_exact_at(footer_end, &mut tail)?;
     let (len, magic) = tail.split_at(4);
@@ -189,51 +188,4 @@ fn look_through_groups(walk: &mut Walk<'_>) -> Option<()> {
 fn described(walk: &mut Walk<'_>) -> Option<usize> {
     let len = walk.structs()?;
     (len <= walk.left_bytes() / LEAST_DESCRIBED_BYTES).then_some(len)
-}
-
-/// A file that is read at places.
-pub struct Positioned {
-    file: Mutex<File>,
-    len_bytes: u64,
-    bytes_read: Arc<AtomicU64>,
-}
-
-impl Positioned {
-    fn open(path: &Path, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        ensure!(
-            metadata.is_file(),
-            "it is no file, and Parquet is read from its end; write it into a file first"
-        );
-        Ok(Self {
-            file: Mutex::new(file),
-            len_bytes: metadata.len(),
-            bytes_read: Arc::clone(bytes_read),
-        })
-    }
-
-    /// How long it is.
-    pub fn len_bytes(&self) -> u64 {
-        self.len_bytes
-    }
-
-    /// Notes bytes as read, for the progress bar.
-    pub fn count(&self, bytes: u64) {
-        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Fills a buffer with what is there.
-    pub fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.seek(SeekFrom::Start(offset))?;
-        file.read_exact(buffer)
-    }
-
-    /// Reads some of what is there.
-    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.seek(SeekFrom::Start(offset))?;
-        file.read(buffer)
-    }
 }

@@ -1,6 +1,7 @@
 //! Parquet, by its columns.
 //!
-//! - [`mod@file`], [`thrift`]: a file and its description, looked through before it is believed
+//! - [`positioned`], [`mod@file`], [`thrift`]: a file and its description, looked through before it
+//!   is believed
 //! - [`chunk`], [`pages`]: bytes of a column and its pages, with bounds
 //! - [`kind`], [`schema`]: which columns are read, and what their types are good for
 //! - [`mod@column`], [`records`]: values, rows, documents
@@ -20,6 +21,7 @@ mod file;
 mod kind;
 pub mod metadata;
 mod pages;
+mod positioned;
 mod records;
 mod schema;
 mod thrift;
