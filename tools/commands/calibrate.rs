@@ -1,5 +1,12 @@
 //! `simdb-cli calibrate`: which radius suits texts like these, by pairs of them that are labelled.
 
+mod corpus;
+mod measure;
+mod picture;
+mod plant;
+mod report;
+mod score;
+
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,12 +16,12 @@ use clap::Args;
 use serde::Serialize;
 use simdb::Recipe;
 
-use super::calibrate_corpus::{Corpus, Reading};
-use super::calibrate_measure::measure;
-use super::calibrate_picture::picture;
-use super::calibrate_plant::plant;
-use super::calibrate_report::print;
-use super::calibrate_score::{ClassScore, Unlisted, scores};
+use self::corpus::{Corpus, Reading};
+use self::measure::measure;
+use self::picture::picture;
+use self::plant::plant;
+use self::report::print;
+use self::score::{ClassScore, Unlisted, scores};
 use crate::console::output_file::{Content, OutputFile, is_stdout, target_of};
 use crate::console::{Answer, Output, counted};
 use crate::options::{LikenessOptions, OnError, RecipeOptions};

@@ -1,5 +1,8 @@
 //! `simdb-cli clusters`: all groups of near-duplicates in a database.
 
+mod lines;
+pub mod options;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -8,9 +11,9 @@ use clap::Args;
 use serde::Serialize;
 use simdb::{ClustersEvent, Snapshot};
 
-use super::cluster_options::{ClusterOptions, KeepRule};
-use super::clusters_lines::Rows;
-use super::found_lines::{FoundOptions, Of, Sink};
+use self::lines::Rows;
+use self::options::{ClusterOptions, KeepRule};
+use super::found::{FoundOptions, Of, Sink};
 use super::open_to_read;
 use crate::console::{Answer, Output, counted, grouped, note};
 use crate::options::RecipeOptions;

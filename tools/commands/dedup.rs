@@ -1,4 +1,21 @@
 //! `simdb-cli dedup`: a corpus without its near-duplicates.
+//!
+//! - [`options`]: the command line
+//! - [`load`]: the first reading, into a database of its own
+//! - [`fates`]: what becomes of each document; [`scores`]: the numbers that may decide it
+//! - [`copy`], [`parquet`]: the second reading, in which what is kept is copied as it is
+//! - [`mark`], [`output`], [`summary`]: what is written of it
+
+mod copy;
+mod fates;
+mod load;
+mod mark;
+mod options;
+mod output;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod scores;
+mod summary;
 
 use std::path::Path;
 use std::time::Instant;
@@ -7,14 +24,13 @@ use anyhow::{Context, Result, bail};
 use simdb::{Builder, Database, Recipe, Retention, Settings, Timestamp};
 use tempfile::TempDir;
 
-use super::cluster_options::KeepRule;
-use super::dedup_copy::{self, Copier};
-use super::dedup_fates::Fates;
-use super::dedup_load::{self, Loaded};
-pub use super::dedup_options::Dedup;
-use super::dedup_output::NewFile;
-use super::dedup_scores;
-use super::dedup_summary::{self, Tally};
+use self::copy::Copier;
+use self::fates::Fates;
+use self::load::Loaded;
+pub use self::options::Dedup;
+use self::output::NewFile;
+use self::summary::Tally;
+use super::clusters::options::KeepRule;
 use crate::console::files::{folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
 use crate::console::{Answer, Output};
@@ -42,10 +58,10 @@ impl Dedup {
         let mut new_file = NewFile::create(&self.output)?;
         let mut report = self.report.as_deref().map(ReportFile::create).transpose()?;
         let folder = temporary_folder(folder_of(&self.output))?;
-        let given = dedup_load::copies_of_streams(given, folder.path(), &interrupt)?;
+        let given = load::copies_of_streams(given, folder.path(), &interrupt)?;
         let mut ledger = Ledger::new(given, self.on_error, self.rejects.as_deref())?;
 
-        let loaded = dedup_load::load(self, &settings, folder.path(), &mut ledger, &interrupt)?;
+        let loaded = load::load(self, &settings, folder.path(), &mut ledger, &interrupt)?;
         let fates = self.fates(&loaded, against.as_ref(), &ledger.inputs, &interrupt)?;
         let mut tally = Tally::new(&fates);
         let against_snapshot = against.as_ref().map(Database::snapshot).transpose()?;
@@ -79,7 +95,7 @@ impl Dedup {
         }
         ledger.finish()?;
         if let (true, Some(database)) = (self.add, &against) {
-            tally.added = dedup_copy::add(self, &loaded.database, &fates, database, &interrupt)
+            tally.added = copy::add(self, &loaded.database, &fates, database, &interrupt)
                 .with_context(|| {
                     format!(
                         "nothing was added to {}; remove {} and repeat the command",
@@ -88,7 +104,7 @@ impl Dedup {
                     )
                 })?;
         }
-        dedup_summary::print(&tally, &ledger.counts, started.elapsed(), self.json, output)?;
+        summary::print(&tally, &ledger.counts, started.elapsed(), self.json, output)?;
         Ok(Answer::Yes)
     }
 
@@ -162,7 +178,7 @@ impl Dedup {
             fates.compare_with(against, &loaded.database, self, interrupt)?;
         }
         let scores = match &self.score {
-            Some(_) => Some(dedup_scores::of(&loaded.database, self, inputs, interrupt)?),
+            Some(_) => Some(scores::of(&loaded.database, self, inputs, interrupt)?),
             None => None,
         };
         fates.cluster(&loaded.database, self, scores, interrupt)?;

@@ -1,12 +1,16 @@
 //! `simdb-cli doctor`: whether the fingerprints lie so that queries are quick, and if not, why.
 
+mod findings;
+mod report;
+mod tables;
+
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 
-use super::doctor_report::examine;
-use super::doctor_tables::print;
+use self::report::examine;
+use self::tables::print;
 use super::open_to_read_by;
 use crate::console::{Answer, Output, grouped, note};
 use crate::options::RecipeOptions;

@@ -1,5 +1,9 @@
 //! `simdb-cli explain`: why two texts are, or are not, near-duplicates.
 
+mod features;
+mod print;
+mod report;
+
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -7,9 +11,9 @@ use clap::Args;
 use simdb::measure::Normaliser;
 use simdb::{Database, Document, Fingerprinter, Recipe, Resemblance, Snapshot};
 
-use super::explain_features::compare;
-use super::explain_print::print;
-use super::explain_report::{ExplainLine, Explanation, Side};
+use self::features::compare;
+use self::print::print;
+use self::report::{ExplainLine, Explanation, Side};
 use super::open_to_read;
 use super::text_input::two_texts;
 use crate::console::{Answer, Output};

@@ -1,5 +1,10 @@
 //! `simdb-cli export`: all documents, in a format that `simdb-load` reads.
 
+mod npy;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod rows;
+
 use std::io::{BufWriter, IntoInnerError, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,10 +13,10 @@ use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use simdb::{Document, Settings, Snapshot};
 
-use super::export_npy::Arrays;
+use self::npy::Arrays;
 #[cfg(feature = "parquet")]
-use super::export_parquet::{PART_ROWS, Parts, Piece, Table};
-use super::export_rows::{csv_header, csv_record, json_line, raw_pair};
+use self::parquet::{PART_ROWS, Parts, Piece, Table};
+use self::rows::{csv_header, csv_record, json_line, raw_pair};
 use super::open_to_read;
 use crate::console::files::{persist_new, temporary_beside};
 use crate::console::interrupt::Interrupt;

@@ -2,70 +2,30 @@
 
 mod backup;
 mod calibrate;
-mod calibrate_corpus;
-mod calibrate_measure;
-mod calibrate_picture;
-mod calibrate_plant;
-mod calibrate_report;
-mod calibrate_score;
 mod check;
-mod cluster_options;
 mod clusters;
-mod clusters_lines;
 mod compare;
 mod completions;
 mod dedup;
-mod dedup_copy;
-mod dedup_fates;
-mod dedup_load;
-mod dedup_mark;
-mod dedup_options;
-mod dedup_output;
-#[cfg(feature = "parquet")]
-mod dedup_parquet;
-mod dedup_scores;
-mod dedup_summary;
 mod distance;
 mod doctor;
-mod doctor_findings;
-mod doctor_report;
-mod doctor_tables;
 mod explain;
-mod explain_features;
-mod explain_print;
-mod explain_report;
 mod export;
-mod export_npy;
-#[cfg(feature = "parquet")]
-mod export_parquet;
-mod export_rows;
-mod found_lines;
-#[cfg(feature = "parquet")]
-mod found_parquet;
+mod found;
 mod get;
 mod hash;
 mod insert;
 mod json_object;
 mod pairs;
-mod pairs_lines;
 mod prune;
 mod query;
-mod query_batch;
-mod query_file;
-mod query_search;
-mod query_similar;
 mod recipe;
-mod recipe_cases;
-mod recipe_test;
 mod remove;
 mod salvage;
 mod stats;
 mod text_input;
 mod vacuum;
 mod watch;
-mod watch_answers;
-mod watch_documents;
-mod watch_lines;
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,7 @@
 //! `simdb-cli pairs`: all pairs of near-duplicates in a database.
 
+mod lines;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -8,9 +10,9 @@ use clap::Args;
 use serde::Serialize;
 use simdb::{PairsEvent, Snapshot};
 
-use super::found_lines::{FoundOptions, Of, Sink};
+use self::lines::{Found, Lines};
+use super::found::{FoundOptions, Of, Sink};
 use super::open_to_read;
-use super::pairs_lines::{Found, Lines};
 use crate::console::{Answer, Output, counted, grouped};
 use crate::options::RecipeOptions;
 

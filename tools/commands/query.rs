@@ -1,15 +1,19 @@
 //! `simdb-cli query`: what lies near a text, a fingerprint, a document, or each of a file.
 
+mod batch;
+mod file;
+mod search;
+mod similar;
+
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use simdb::Fingerprint;
 
-use super::query_batch;
-use super::query_file::{self, QueryFormat};
-use super::query_search::Searcher;
-use super::query_similar::{Candidates, TextSearcher};
+use self::file::QueryFormat;
+use self::search::Searcher;
+use self::similar::{Candidates, TextSearcher};
 use super::{STRICT_RADIUS, not_stored, open_to_read};
 use crate::console::{Answer, Output};
 use crate::options::{LikenessOptions, RecipeOptions};
@@ -147,8 +151,8 @@ impl Query {
             What {
                 file: Some(file), ..
             } => {
-                let format = self.format.unwrap_or_else(|| query_file::format_of(file));
-                query_batch::ask_all(&searcher, query_file::Queries::open(file, format)?, output)
+                let format = self.format.unwrap_or_else(|| file::format_of(file));
+                batch::ask_all(&searcher, file::Queries::open(file, format)?, output)
             }
             What {
                 text: Some(text), ..
@@ -196,14 +200,14 @@ impl Query {
             What {
                 file: Some(file), ..
             } => {
-                let format = self.format.unwrap_or_else(|| query_file::format_of(file));
+                let format = self.format.unwrap_or_else(|| file::format_of(file));
                 if format == QueryFormat::Raw {
                     bail!(
                         "raw queries are fingerprints, and only texts can be compared: {}",
                         file.display()
                     );
                 }
-                searcher.ask_all(query_file::Queries::open_texts(file)?, output)
+                searcher.ask_all(file::Queries::open_texts(file)?, output)
             }
             What {
                 text: Some(text), ..

@@ -1,11 +1,14 @@
 //! `simdb-cli recipe`: which recipes there are, and whether one gives the fingerprints it should.
 
+mod cases;
+mod test;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use simdb::Recipe;
 
-use super::recipe_test::Test;
+use self::test::Test;
 use crate::console::table::{Align, Table};
 use crate::console::{Answer, Output};
 use crate::options::RecipeOptions;

@@ -8,6 +8,10 @@
 //! all cores, the third, which is the first of the process, waits for commits. How much is on its
 //! way is bounded in one place, [`Room`].
 
+mod answers;
+mod documents;
+mod lines;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -17,9 +21,9 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use simdb::{Database, Error};
 
-use super::watch_answers::{Answers, Tally};
-use super::watch_documents::{Documents, Ids};
-use super::watch_lines::{self, Event, Room};
+use self::answers::{Answers, Tally};
+use self::documents::{Documents, Ids};
+use self::lines::{Event, Room};
 use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
 use crate::console::{Answer, Output, OutputClosed, counted, grouped, note};
@@ -132,7 +136,7 @@ impl Watch {
             on_error: self.on_error,
             tally: Tally::default(),
         };
-        watch_lines::start(Arc::clone(&room), events_in, max_line_bytes)?;
+        lines::start(Arc::clone(&room), events_in, max_line_bytes)?;
         let (groups_in, groups) = channel();
         let (submitted, answered) = std::thread::scope(|scope| {
             let interrupt = &interrupt;

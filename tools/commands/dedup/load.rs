@@ -1,0 +1,173 @@
+//! The first reading of a corpus: into a database of its own.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use indicatif::ProgressBar;
+use simdb::{BulkEvent, BulkLoad, Database, Error, Fingerprinter, Settings};
+
+use super::options::Dedup;
+use crate::console::interrupt::{Interrupt, interrupted};
+use crate::corpus::half_of;
+use crate::corpus::ledger::{Input, Ledger};
+use crate::corpus::pipeline::{Entry, Pipeline, Plan};
+use crate::corpus::places::Places;
+
+/// A corpus as a database.
+pub struct Loaded {
+    pub database: Database,
+    /// How many records were read, bad ones among them.
+    pub records: u64,
+    /// Input and number of the bad records.
+    pub rejected: HashSet<(usize, u64)>,
+    /// Whether there are records with the same id and fingerprint as an earlier one.
+    pub has_repeats: bool,
+}
+
+/// The inputs, with copies of those that can be read only once.
+pub fn copies_of_streams(
+    inputs: Vec<Input>,
+    folder: &Path,
+    interrupt: &Interrupt,
+) -> Result<Vec<Input>> {
+    let copied = inputs.into_iter().enumerate().map(|(number, input)| {
+        if input.source.path().is_some() && input.source.size_bytes().is_some() {
+            return Ok(input);
+        }
+        let name = input.source.path().and_then(Path::file_name);
+        // The end of the name says how it is compressed.
+        let name = name.unwrap_or_default().to_string_lossy();
+        let path = folder.join(format!("{number}-{name}"));
+        let cannot = || format!("cannot copy {} to {}", input.source.name(), path.display());
+        let mut stream: Box<dyn io::Read + Send> = match input.source.path() {
+            None => Box::new(io::stdin()),
+            Some(path) => Box::new(File::open(path).with_context(cannot)?),
+        };
+        let mut copy = File::create_new(&path).with_context(cannot)?;
+        let (done, copied) = std::sync::mpsc::channel();
+        // A pipe may be silent for ever, which must not keep an interrupted tool from ending.
+        std::thread::spawn(move || done.send(io::copy(&mut stream, &mut copy).map(drop)));
+        loop {
+            interrupt.check()?;
+            match copied.recv_timeout(PATIENCE) {
+                Ok(outcome) => break outcome.with_context(cannot)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!("a thread failed that copies {}", input.source.name())
+                }
+            }
+        }
+        let source = input.source.copied_to(&path)?;
+        Ok(Input { source, ..input })
+    });
+    copied.collect()
+}
+
+/// How often a waiting tool looks whether it was interrupted.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Loads all documents into a new database in a folder.
+pub fn load(
+    options: &Dedup,
+    settings: &Settings,
+    folder: &Path,
+    ledger: &mut Ledger,
+    interrupt: &Interrupt,
+) -> Result<Loaded> {
+    let path = folder.join("corpus.simdb");
+    let sizes = ledger.inputs.iter().map(|input| input.source.size_bytes());
+    let bar = options.progress.bytes(sizes.sum());
+    bar.set_prefix("reading");
+    let mut pipeline = Pipeline::start(
+        Plan {
+            inputs: ledger.inputs.clone(),
+            wanted: options.wanted()?,
+            fingerprinter: Fingerprinter::new(settings.recipe.clone()),
+            threads: options.threads(),
+            keep_texts: settings.keep_texts,
+        },
+        interrupt.clone(),
+    )?;
+    let builder = options.builder_of(settings);
+    let mut bulk = builder
+        .clone()
+        .bulk_create(&path, half_of(options.memory))?;
+    let mut places = Places::default();
+    let mut rejected = HashSet::new();
+    while let Some(batch) = pipeline.next(|bytes| bar.set_position(bytes))? {
+        let unit = ledger.inputs[batch.input].format.unit();
+        for entry in batch.records {
+            ledger.counts.read += 1;
+            match entry {
+                Entry::Reject(reject) => {
+                    ledger.reject(batch.input, &reject)?;
+                    rejected.insert((batch.input, reject.number));
+                }
+                Entry::Document(number, document) => {
+                    ledger.counts.unreliable += u64::from(!document.reliable);
+                    bulk.push(document)?;
+                    places.push(batch.input, unit, number);
+                }
+            }
+        }
+    }
+    bar.finish_and_clear();
+    let bar = options.progress.work();
+    bar.set_prefix("loading");
+    let present = finish(bulk, &places, ledger, &mut rejected, &bar, interrupt)?;
+    bar.finish_and_clear();
+    // They are counted again when they are copied.
+    let records = std::mem::take(&mut ledger.counts.read);
+    Ok(Loaded {
+        database: builder.open(&path)?,
+        records,
+        rejected,
+        has_repeats: present > 0,
+    })
+}
+
+/// Writes what was pushed; how many documents were there already.
+fn finish(
+    bulk: BulkLoad<'_>,
+    places: &Places,
+    ledger: &mut Ledger,
+    rejected: &mut HashSet<(usize, u64)>,
+    bar: &ProgressBar,
+    interrupt: &Interrupt,
+) -> Result<u64> {
+    let mut failed = Ok(());
+    let outcome = bulk.finish(|event| {
+        match event {
+            BulkEvent::Progress { done, total } => {
+                bar.set_length(total);
+                bar.set_position(done);
+            }
+            BulkEvent::Conflict {
+                position,
+                id,
+                stored,
+            } => {
+                if let Some((input, number)) = places.find(position) {
+                    rejected.insert((input, number));
+                    failed = ledger.conflict(input, number, id, stored);
+                }
+            }
+            _ => {}
+        }
+        match failed.is_ok() && !interrupt.is_set() {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    failed?;
+    match outcome {
+        Err(Error::Interrupted { .. }) => Err(interrupted()),
+        outcome => Ok(outcome?.present),
+    }
+}

@@ -1,0 +1,341 @@
+//! The command line of `simdb-cli dedup`, and what cannot be meant by it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use super::mark::{Marks, check_names};
+use crate::commands::clusters::options::{ClusterOptions, KeepRule};
+use crate::console::files::Identity;
+use crate::console::output_file::is_stdout;
+use crate::console::parse_size;
+use crate::console::progress::Progress;
+use crate::corpus::clashes;
+use crate::corpus::ledger::Input;
+use crate::formats::{Fields, Format, Wanted};
+use crate::options::{FieldNames, OnError, RecipeOptions};
+
+/// Copies a corpus and leaves out near-duplicates, or marks them
+///
+/// Records are copied byte for byte and in their order. Of near-duplicates one is kept, by --keep; the
+/// others are left out, or, with --mark, copied with the id of the document that was kept for them and
+/// their distance from it. --radius and --shape say what near-duplicates are, as for `simdb-cli
+/// clusters`. What says too little to be told from others (a number, a single word) is kept, and
+/// counted.
+///
+/// With --against, a document that is within the radius of one that a database holds is left out
+/// first, and what is left is compared with itself. --add puts what is kept into that database.
+///
+/// Of Parquet one file is read, and one written: all columns of the rows that are kept, packed as they
+/// were.
+///
+/// The inputs are read twice, from standard input and pipes by way of a copy beside OUTPUT; all must be
+/// of one format, tables with the same columns. A document is known by its id: a record with the id of
+/// an earlier one and the same fingerprint is its duplicate, one with another fingerprint is a bad
+/// record.
+///
+/// What was done is counted on standard output; --json makes that a line. --report writes a line
+/// {"id":7,"keeper":1,"distance":2,"cluster":1,"against":false,"file":"a.jsonl","line":7} for each
+/// document that was left out or marked, of Parquet with a "row" beside an empty "line"; "cluster" is the smallest id of its group, and null where
+/// the keeper is in the database of --against.
+///
+/// OUTPUT appears when it is whole. One that is killed may leave .simdb-dedup-XXXX and
+/// .OUTPUT.XXXX.new beside it. Memory grows with the documents that have a near-duplicate, by some
+/// 150 bytes for each, and 24 for each pair of different fingerprints; where ids are repeated, by 16 bytes for every document.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simdb-cli dedup news.jsonl.gz -o kept.jsonl.zst --report removed.jsonl
+  simdb-cli dedup a.csv b.csv -o marked.csv --mark --keep longest
+  simdb-cli dedup posts.jsonl -o best.jsonl --score votes --no-id
+  simdb-cli dedup pages.jsonl -o kept.jsonl --radius 8 --verify
+  simdb-cli dedup today.jsonl -o new.jsonl --against all.simdb --add")]
+pub struct Dedup {
+    /// Files of documents, in this order; `-` is standard input. .gz and .zst are read through
+    #[arg(required = true, value_name = "INPUT")]
+    pub(super) inputs: Vec<PathBuf>,
+
+    /// The new file; it is compressed if its name ends in .gz or .zst
+    #[arg(long, short, value_name = "OUTPUT")]
+    pub(super) output: PathBuf,
+
+    /// How the inputs are written: jsonl, csv, tsv, lines or parquet [default: by the extension of each;
+    /// standard input: jsonl]
+    #[arg(long, value_enum, help_heading = "Input")]
+    pub(super) format: Option<Format>,
+
+    #[command(flatten)]
+    pub(super) fields: FieldNames,
+
+    /// The records have no ids: each is known by its number, counted over all inputs
+    #[arg(long, conflicts_with = "id", help_heading = "Input")]
+    pub(super) no_id: bool,
+
+    /// The id of the first line, for the format `lines`, or of the first record with --no-id; the
+    /// others count up from there, over all inputs
+    #[arg(long, value_name = "ID", default_value_t = 1, help_heading = "Input")]
+    pub(super) first_id: u64,
+
+    #[command(flatten)]
+    pub(super) recipe: RecipeOptions,
+
+    #[command(flatten)]
+    pub(super) clustering: ClusterOptions,
+
+    /// Which of several near-duplicates is kept; of equals the one with the smallest id
+    ///
+    /// `oldest` goes by the field of --time.
+    #[arg(long, value_enum, default_value_t, help_heading = "Duplicates")]
+    pub(super) keep: KeepRule,
+
+    /// Keep the one with the highest number in this field or column instead
+    #[arg(
+        long,
+        value_name = "FIELD",
+        conflicts_with = "keep",
+        help_heading = "Duplicates"
+    )]
+    pub(super) score: Option<String>,
+
+    /// Leave out what is near a document of this database, too
+    #[arg(long, value_name = "DATABASE", help_heading = "Duplicates")]
+    pub(super) against: Option<PathBuf>,
+
+    /// Put the documents that are kept into the database of --against
+    #[arg(long, requires = "against", help_heading = "Duplicates")]
+    pub(super) add: bool,
+
+    /// Copy all documents, each with two more fields or columns: the id of the document that is kept
+    /// for it, and the distance from that; null or empty for one that is kept
+    #[arg(long, help_heading = "Output")]
+    pub(super) mark: bool,
+
+    /// How --mark calls the id of the document that is kept
+    #[arg(
+        long,
+        value_name = "FIELD",
+        default_value = "keeper",
+        help_heading = "Output"
+    )]
+    pub(super) keeper_field: String,
+
+    /// How --mark calls the distance
+    #[arg(
+        long,
+        value_name = "FIELD",
+        default_value = "distance",
+        help_heading = "Output"
+    )]
+    pub(super) distance_field: String,
+
+    /// Write a line of JSON for each duplicate to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) report: Option<PathBuf>,
+
+    /// What to do about a bad record, or an id that is taken by another fingerprint
+    #[arg(long, value_enum, default_value_t = OnError::Abort, help_heading = "Errors")]
+    pub(super) on_error: OnError,
+
+    /// Write each record left out by `--on-error skip` to this file as a line of JSON
+    #[arg(long, value_name = "FILE", help_heading = "Errors")]
+    pub(super) rejects: Option<PathBuf>,
+
+    /// How much memory to use for loading, at least 64MiB
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = parse_size,
+        help_heading = "Resources"
+    )]
+    pub(super) memory: u64,
+
+    /// How many threads make fingerprints [default: all cores]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=1024),
+        help_heading = "Resources"
+    )]
+    pub(super) threads: Option<u16>,
+
+    /// Print the summary as one line of JSON
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+
+    /// Whether to show progress on standard error
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(super) progress: Progress,
+}
+
+/// The least memory a load is given.
+const LEAST_MEMORY_BYTES: u64 = 64 << 20;
+
+impl Dedup {
+    /// Refuses combinations that cannot be meant.
+    pub(super) fn check(&self) -> Result<()> {
+        self.clustering.check()?;
+        self.fields()?;
+        if self.memory < LEAST_MEMORY_BYTES {
+            bail!("--memory must be at least 64MiB");
+        }
+        if is_stdout(&self.output) {
+            bail!(
+                "-o names a new file, which appears when it is whole; standard output cannot be one"
+            );
+        }
+        for (report, option) in [(&self.report, "--report"), (&self.rejects, "--rejects")] {
+            if report.as_deref().is_some_and(is_stdout) {
+                bail!("{option} needs a file: the summary goes to standard output");
+            }
+        }
+        if self.keeper_field == self.distance_field {
+            bail!("--keeper-field and --distance-field must name different fields");
+        }
+        let reads_texts = self.fields.fingerprint.is_none() || self.fields.text.is_some();
+        if self.clustering.verifies() && !reads_texts {
+            bail!("--verify compares texts; name their field with --text");
+        }
+        if self.keep == KeepRule::Longest && !reads_texts {
+            bail!("--keep longest measures texts; name their field with --text");
+        }
+        if self.keep == KeepRule::Oldest && self.fields.time.is_none() {
+            bail!("--keep oldest needs --time, the field that holds the time of arrival");
+        }
+        Ok(())
+    }
+
+    /// The one format of all inputs, which is that of the output.
+    pub(super) fn format_of(&self, inputs: &[Input]) -> Result<Format> {
+        let Some(Input { format, .. }) = inputs.first() else {
+            bail!("there is nothing to read");
+        };
+        if let Some(other) = inputs.iter().find(|input| input.format != *format) {
+            bail!(
+                "all inputs must be of one format, which OUTPUT will have; {} is of another than {}",
+                other.source.name(),
+                inputs[0].source.name()
+            );
+        }
+        match format {
+            Format::Raw | Format::Npy => {
+                bail!("fingerprints alone are no texts; load them, and use simdb-cli clusters")
+            }
+            #[cfg(feature = "parquet")]
+            Format::Parquet => self.refuse_for_parquet(inputs)?,
+            Format::Lines if self.score.is_some() => {
+                bail!("plain lines have no field for --score; use jsonl, csv or tsv")
+            }
+            Format::Lines if self.mark => {
+                bail!("plain lines have no fields for --mark; use jsonl, csv or tsv")
+            }
+            _ => {}
+        }
+        if Format::of(&self.output).is_ok_and(|named| named != *format) {
+            bail!(
+                "{} is to have the format of its inputs, another than its name says; choose \
+                 another name",
+                self.output.display()
+            );
+        }
+        check_names(&self.marks(), *format)?;
+        Ok(*format)
+    }
+
+    #[cfg(feature = "parquet")]
+    fn refuse_for_parquet(&self, inputs: &[Input]) -> Result<()> {
+        if inputs.len() > 1 {
+            bail!(
+                "of Parquet one file is read, and one written; for the next one, --against a \
+                 database with --add knows what was kept of the first"
+            );
+        }
+        if inputs.iter().any(|input| input.source.path().is_none()) {
+            bail!("Parquet is read from its end, not from standard input; name a file");
+        }
+        let fields = self.fields()?;
+        for input in inputs {
+            let file = parquet::open(&input.source, &Default::default())?;
+            if parquet::reads_own(&fields) && parquet::metadata::recipe_of(&file)?.is_some() {
+                bail!(
+                    "{} holds fingerprints that simdb exported, and no texts; load it, and use \
+                     simdb-cli clusters",
+                    input.source.name()
+                );
+            }
+        }
+        if self.no_id || self.score.is_some() {
+            bail!("--no-id and --score go with jsonl, csv and tsv, not with parquet");
+        }
+        use crate::formats::input::Compression;
+        use crate::formats::parquet;
+
+        if Compression::of(&self.output) != Compression::None {
+            bail!("Parquet is packed by its pages; give OUTPUT a name without .gz or .zst");
+        }
+        Ok(())
+    }
+
+    /// What is read of the inputs.
+    pub(super) fn wanted(&self) -> Result<Wanted> {
+        Ok(Wanted {
+            fields: self.fields()?,
+            first_id: Some(self.first_id),
+            ids: None,
+        })
+    }
+
+    /// Where the parts of a document are found.
+    fn fields(&self) -> Result<Fields> {
+        let fields = Fields {
+            are_counted: self.no_id,
+            ..self.fields.fields()?
+        };
+        let others = [
+            Some(&fields.id).filter(|_| !self.no_id),
+            fields.text.as_ref(),
+            fields.fingerprint.as_ref(),
+            fields.time.as_ref(),
+        ];
+        if self.score.is_some() && others.contains(&self.score.as_ref()) {
+            bail!("--score must name a field of its own");
+        }
+        Ok(Fields {
+            score: self.score.clone(),
+            ..fields
+        })
+    }
+
+    /// How duplicates are marked, if they are.
+    pub(super) fn marks(&self) -> Option<Marks> {
+        self.mark.then(|| Marks {
+            keeper: self.keeper_field.clone(),
+            distance: self.distance_field.clone(),
+        })
+    }
+
+    /// Refuses names that would replace what is read or made.
+    pub(super) fn refuse_clashes(&self, inputs: &[Input]) -> Result<()> {
+        let reports = [
+            (self.rejects.as_deref(), "--rejects"),
+            (self.report.as_deref(), "--report"),
+        ];
+        let mut others: Vec<(&Path, _)> = vec![(&self.output, "the output")];
+        if let Some(database) = &self.against {
+            if Identity::of(database).is(&Identity::of(&self.output)) {
+                bail!("{} is the database of --against", self.output.display());
+            }
+            others.push((database, "the database"));
+        }
+        clashes::check(&reports, inputs, &others)
+    }
+
+    /// How many threads make fingerprints.
+    pub(super) fn threads(&self) -> usize {
+        match self.threads {
+            Some(threads) => usize::from(threads),
+            None => std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}

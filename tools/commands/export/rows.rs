@@ -1,0 +1,56 @@
+//! Documents as `simdb-cli export` writes them one by one: lines of JSON, records of CSV, raw pairs.
+
+use anyhow::{Context, Result};
+use simdb::{Document, Settings};
+
+use crate::commands::get::DocumentLine;
+
+/// An object and the end of its line.
+pub fn json_line(document: &Document) -> Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(&DocumentLine::from(document))?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// The names of the columns.
+pub fn csv_header(settings: &Settings) -> Result<Vec<u8>> {
+    let mut columns = vec!["id", "fingerprint", "reliable"];
+    if settings.retention.is_some() {
+        columns.push("arrival");
+    }
+    if settings.keep_texts {
+        columns.push("text");
+    }
+    csv_line(&columns)
+}
+
+/// A record under these names.
+pub fn csv_record(document: &Document, settings: &Settings) -> Result<Vec<u8>> {
+    let id = document.id.to_string();
+    let fingerprint = document.fingerprint.to_string();
+    let reliable = document.reliable.to_string();
+    let arrival = document.arrival.map(|time| time.to_string());
+    let mut fields = vec![id.as_str(), &fingerprint, &reliable];
+    fields.extend(arrival.as_deref());
+    if settings.keep_texts {
+        fields.push(document.text.as_deref().unwrap_or_default());
+    }
+    csv_line(&fields)
+}
+
+fn csv_line(fields: &[&str]) -> Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(fields)?;
+    writer
+        .into_inner()
+        .map_err(|error| error.into_error())
+        .context("cannot write a line of CSV")
+}
+
+/// Id and fingerprint, 8 bytes each.
+pub fn raw_pair(document: &Document) -> [u8; 16] {
+    let mut pair = [0; 16];
+    pair[..8].copy_from_slice(&document.id.0.to_le_bytes());
+    pair[8..].copy_from_slice(&document.fingerprint.bits().to_le_bytes());
+    pair
+}
