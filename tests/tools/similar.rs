@@ -1,13 +1,10 @@
 //! `query --similar`, `query --verify` and `--unique similar`: what the tools make of texts that
 //! are like each other.
 
-#[path = "common/tools.rs"]
-mod tools;
-
 use std::collections::BTreeSet;
 
+use crate::common::Folder;
 use serde_json::{Value, json};
-use tools::Folder;
 
 const FERRY: &str = "The ferry to the islands was cancelled this morning due to heavy fog.";
 /// The same news, far more than three bits away.

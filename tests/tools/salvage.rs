@@ -1,9 +1,6 @@
 //! `simdb-cli salvage`, and what `simdb-cli check` says of the same file.
 
-#[path = "common/tools.rs"]
-mod tools;
-
-use tools::Folder;
+use crate::common::Folder;
 
 const PAGE_BYTES: usize = 4096;
 

@@ -1,10 +1,7 @@
 //! Recipes on the command line: the verb `recipe`, and recipes chosen and given files elsewhere.
 
-#[path = "common/tools.rs"]
-mod tools;
-
+use crate::common::{Folder, TEXTS};
 use serde_json::Value;
-use tools::{Folder, TEXTS};
 
 /// A file of cases in the test data.
 fn vectors(name: &str) -> String {

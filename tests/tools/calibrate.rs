@@ -1,12 +1,9 @@
 //! `simdb-cli calibrate` as a user meets it.
 
-#[path = "common/tools.rs"]
-mod tools;
-
 use std::io::Write;
 
+use crate::common::Folder;
 use serde_json::{Value, json};
-use tools::Folder;
 
 const SHIPS: &str = "Three ships sailed past the lighthouse, and nobody saw them go.";
 const FOX: &str = "The quick brown fox jumps over the lazy dog near the river bank.";

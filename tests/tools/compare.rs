@@ -1,10 +1,7 @@
 //! `simdb-cli compare` as a user meets it.
 
-#[path = "common/tools.rs"]
-mod tools;
-
+use crate::common::Folder;
 use serde_json::json;
-use tools::Folder;
 
 const CAT: &str = "The cat sat on the mat.";
 const OTHER_CAT: &str = "the cat sat on a mat";

@@ -1,12 +1,9 @@
 //! `simdb-cli pairs` as a user meets it.
 
-#[path = "common/tools.rs"]
-mod tools;
-
 use std::process::Stdio;
 
+use crate::common::{Folder, Ran, TEXTS, raw_pairs, stop};
 use serde_json::{Value, json};
-use tools::{Folder, Ran, raw_pairs};
 
 /// Three copies, of which 3 is the first; 1 is two bits from them, 2 is three bits from 1.
 const NEAR: [(u64, u64); 6] = [
@@ -139,7 +136,7 @@ fn a_file_appears_when_it_is_whole_and_is_counted() {
 #[test]
 fn texts_of_the_same_wording_are_copies() {
     let folder = Folder::new();
-    folder.write("a.jsonl", tools::TEXTS);
+    folder.write("a.jsonl", TEXTS);
     folder.load(&["a.simdb", "a.jsonl"]).ends(0);
     let found: Vec<Value> = pairs(&folder, &[]).ends(0).json();
     assert_eq!(found.len(), 1);
@@ -177,7 +174,7 @@ fn an_interrupted_search_leaves_no_file() {
         .spawn()
         .expect("the tool starts");
     folder.wait_for(|name| name.starts_with(".pairs.jsonl."));
-    let ran = tools::stop(child, "-INT");
+    let ran = stop(child, "-INT");
     ran.fails(&["interrupted"]);
     assert_eq!(folder.names(), ["a.raw", "a.simdb"]);
 }

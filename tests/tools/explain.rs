@@ -1,10 +1,7 @@
 //! `simdb-cli explain` as a user meets it.
 
-#[path = "common/tools.rs"]
-mod tools;
-
+use crate::common::{Folder, TEXTS};
 use serde_json::{Value, json};
-use tools::{Folder, TEXTS};
 
 const MUM: &str = "你妈妈喊你回家吃饭哦，回家罗回家罗";
 const OTHER_MUM: &str = "你妈妈叫你回家吃饭啦，回家罗回家罗";

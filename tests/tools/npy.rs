@@ -1,9 +1,6 @@
 //! Arrays of NumPy as a user meets them.
 
-#[path = "common/tools.rs"]
-mod tools;
-
-use tools::{Folder, raw_pairs};
+use crate::common::{Folder, raw_pairs};
 
 /// An array as `numpy.save` writes it.
 fn npy(kind: &str, words: &[u64]) -> Vec<u8> {

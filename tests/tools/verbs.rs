@@ -1,13 +1,10 @@
 //! `simdb-cli` as a user meets it: standard output, standard error, exit codes.
 
-#[path = "common/tools.rs"]
-mod tools;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
+use crate::common::{Folder, TEXTS, raw_pairs, stop};
 use serde_json::{Value, json};
-use tools::{Folder, TEXTS, raw_pairs};
 
 /// A folder with a database `a.simdb` of [`TEXTS`], texts kept.
 fn with_texts() -> Folder {
@@ -839,7 +836,7 @@ fn an_interrupted_export_leaves_no_cut_file() {
             .spawn()
             .expect("the export starts");
         folder.wait_for(|name| name.contains("out.jsonl"));
-        let ran = tools::stop(child, signal);
+        let ran = stop(child, signal);
         // It may be faster than the signal.
         if ran.code == 0 {
             assert_eq!(folder.read_json("out.jsonl").len(), pairs.len());

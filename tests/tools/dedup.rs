@@ -1,12 +1,9 @@
 //! `simdb-cli dedup` as a user meets it.
 
-#[path = "common/tools.rs"]
-mod tools;
-
 use std::io::{Read, Write};
 
+use crate::common::{Folder, Ran, TEXTS, stop};
 use serde_json::{Value, json};
-use tools::{Folder, Ran, TEXTS};
 
 const FOX: &str = "The quick brown fox jumps over the lazy dog near the river bank this morning.";
 
@@ -580,7 +577,7 @@ fn an_interrupted_run_leaves_nothing_though_its_pipe_is_silent() {
         .expect("the tool starts");
     let pipe = child.stdin.take();
     folder.wait_for(|name| name.starts_with(".simdb-dedup-"));
-    tools::stop(child, "-INT").fails(&["interrupted"]);
+    stop(child, "-INT").fails(&["interrupted"]);
     drop(pipe);
     assert!(folder.names().is_empty(), "{:?}", folder.names());
 }

@@ -1,15 +1,12 @@
 //! Parquet as a user meets it: what is exported and loaded again, what others have written, what is
 //! refused.
 
-#[path = "common/tools.rs"]
-mod tools;
-
 use std::path::Path;
 
+use crate::common::{Folder, TEXTS, raw_pairs};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use serde_json::Value;
-use tools::{Folder, TEXTS, raw_pairs};
 
 /// A file of the test data, by its name from any folder.
 fn data(name: &str) -> String {

@@ -1,13 +1,10 @@
 //! `simdb-cli doctor` as a user meets it, and the numbers behind it against a plain count.
 
-#[path = "common/tools.rs"]
-mod tools;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::common::{Folder, Ran, TEXTS, raw_pairs};
 use serde_json::{Value, json};
 use simdb::{Change, Database, DocId, Document, Fingerprint};
-use tools::{Folder, Ran, TEXTS, raw_pairs};
 
 /// A seeded number for each place in a sequence (splitmix64).
 fn random(place: u64) -> u64 {

@@ -1,12 +1,9 @@
 //! `simdb-load` as a user meets it: what comes in, what is refused and where, what is left behind.
 
-#[path = "common/tools.rs"]
-mod tools;
-
 use std::io::Write;
 
+use crate::common::{Folder, Ran, TEXTS, raw_pairs, stop};
 use serde_json::{Value, json};
-use tools::{Folder, Ran, TEXTS, raw_pairs};
 
 /// The fate of all records, from the summary.
 fn counts(ran: &Ran) -> [u64; 5] {
@@ -1069,7 +1066,7 @@ fn an_interrupted_load_leaves_nothing() {
             pipe.write_all(TEXTS.as_bytes()).expect("written");
             // The handler is there before the temporary file is.
             folder.wait_for(|_| true);
-            let ran = tools::stop(child, signal);
+            let ran = stop(child, signal);
             drop(pipe);
             ran.fails(&["interrupted; nothing was changed"]);
             assert!(folder.names().is_empty(), "{:?}", folder.names());

@@ -1,7 +1,5 @@
 //! Running the tools as a user does, in a folder of its own.
 
-#![allow(dead_code, reason = "each test file uses what it needs")]
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

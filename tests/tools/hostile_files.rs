@@ -1,12 +1,9 @@
 //! The tools with inputs from strangers, numbers beyond all bounds, and names that lead elsewhere.
 
-#[path = "common/tools.rs"]
-mod tools;
-
 use std::io::Write;
 
+use crate::common::{Folder, Ran, TEXTS, raw_pairs};
 use serde_json::{Value, json};
-use tools::{Folder, TEXTS, raw_pairs};
 
 const TEXT: &str = "the quick brown fox jumps over the lazy dog near the river bank this morning";
 
@@ -178,7 +175,7 @@ fn a_small_file_that_expands_to_one_endless_line_is_read_over_in_little_memory()
             .current_dir(folder.path())
             .output()
             .expect("a shell");
-        let ran: tools::Ran = ran.into();
+        let ran: Ran = ran.into();
         assert_eq!(ran.ends(0).one_json()["inserted"], 1);
         let [(1, reason)] = &reasons(&folder, "r.jsonl")[..] else {
             panic!("one line is too long");

@@ -1,15 +1,12 @@
 //! `simdb-cli watch` and `prune`: a stream that is deduplicated as it comes, and grows old.
 
-#[path = "common/tools.rs"]
-mod tools;
-
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use crate::common::{Folder, Ran, TEXTS, stop};
 use serde_json::{Value, json};
-use tools::{Folder, Ran, TEXTS};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -210,7 +207,7 @@ fn a_signal_ends_it_with_everything_on_its_way_answered() {
         }
         let answers = answers(running.output);
         let first = answers.recv_timeout(PATIENCE).expect("an answer");
-        let ran = tools::stop(running.child, signal).ends(0);
+        let ran = stop(running.child, signal).ends(0);
         assert!(ran.stderr.contains(" new, 0 duplicates"), "{ran:?}");
         let ids: Vec<_> = std::iter::once(first)
             .chain(answers)
@@ -246,7 +243,7 @@ fn a_second_signal_ends_it_at_once() {
     assert!(kill.expect("kill").success());
     std::thread::sleep(Duration::from_millis(300));
     assert!(child.try_wait().expect("a state").is_none());
-    let ran = tools::stop(child, "-TERM").ends(2);
+    let ran = stop(child, "-TERM").ends(2);
     assert_eq!(ran.stderr, "");
     feeder.join().expect("the pipe is closed");
 }

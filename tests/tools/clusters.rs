@@ -1,10 +1,7 @@
 //! `simdb-cli clusters` as a user meets it.
 
-#[path = "common/tools.rs"]
-mod tools;
-
+use crate::common::{Folder, Ran, raw_pairs};
 use serde_json::{Value, json};
-use tools::{Folder, Ran, raw_pairs};
 
 /// A chain of three, of which 9 is the middle, and two copies.
 const CHAIN: [(u64, u64); 6] = [

@@ -1,0 +1,25 @@
+//! The two command line tools as a user meets them, verb by verb: standard output, standard error,
+//! exit codes, files. One program, since each is linked with the whole library:
+//!
+//! ```sh
+//! cargo test --test tools -- dedup
+//! ```
+
+mod calibrate;
+mod clusters;
+mod common;
+mod compare;
+mod dedup;
+mod doctor;
+mod explain;
+mod hostile_files;
+mod load;
+mod npy;
+mod pairs;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod recipe;
+mod salvage;
+mod similar;
+mod verbs;
+mod watch;
