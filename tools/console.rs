@@ -4,6 +4,8 @@
 pub mod duplicate;
 pub mod files;
 pub mod interrupt;
+pub mod named;
+pub mod new_file;
 pub mod new_folder;
 pub mod output_file;
 pub mod progress;

@@ -148,10 +148,21 @@ fn what_cannot_be_done_ends_with_2() {
     let folder = with_fingerprints(&NEAR);
     pairs(&folder, &["--radius", "65"]).ends(2);
     pairs(&folder, &["--json"]).ends(2);
+    pairs(&folder, &["--json", "-o", "-"]).fails(&["--json", "name a file"]);
     pairs(&folder, &["--format", "raw"]).ends(2);
     folder
         .cli(&["pairs", "none.simdb"])
         .fails(&["there is no database none.simdb"]);
+}
+
+#[test]
+fn a_dash_is_standard_output_and_no_file_of_that_name() {
+    let folder = with_fingerprints(&NEAR);
+    let plain = pairs(&folder, &[]).ends(0);
+    let dashed = pairs(&folder, &["-o", "-"]).ends(0);
+    assert_eq!(dashed.stdout, plain.stdout);
+    assert_eq!(dashed.stderr, plain.stderr);
+    assert_eq!(folder.names(), ["a.raw", "a.simdb"]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ use self::copy::Copier;
 use self::fates::Fates;
 use self::load::Loaded;
 pub use self::options::Dedup;
-use self::output::NewFile;
+use self::output::NewCorpus;
 use self::summary::Tally;
 use super::clusters::options::KeepRule;
 use crate::console::files::{folder_of, refuse_special};
@@ -55,7 +55,7 @@ impl Dedup {
             forget_expired(database)?;
         }
         let settings = self.settings(against.as_ref())?;
-        let mut new_file = NewFile::create(&self.output)?;
+        let mut new_file = NewCorpus::create(&self.output)?;
         let mut report = self.report.as_deref().map(ReportFile::create).transpose()?;
         let folder = temporary_folder(folder_of(&self.output))?;
         let given = load::copies_of_streams(given, folder.path(), &interrupt)?;

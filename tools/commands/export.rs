@@ -5,10 +5,10 @@ mod npy;
 mod parquet;
 mod rows;
 
-use std::io::{BufWriter, IntoInnerError, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use simdb::{Document, Settings, Snapshot};
@@ -18,10 +18,10 @@ use self::npy::Arrays;
 use self::parquet::{PART_ROWS, Parts, Piece, Table};
 use self::rows::{csv_header, csv_record, json_line, raw_pair};
 use super::open_to_read;
-use crate::console::files::{persist_new, temporary_beside};
 use crate::console::interrupt::Interrupt;
+use crate::console::new_file::NewFile;
 use crate::console::new_folder::NewFolder;
-use crate::console::output_file::{Destination, destination, open_stream};
+use crate::console::output_file::{Destination, destination, write_stream};
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted, note};
 use crate::options::RecipeOptions;
@@ -104,7 +104,10 @@ impl Export {
                 let watch = Watch::over(&snapshot, self.progress)?;
                 let written = match self.format.is_folder(path) {
                     true => self.to_folder(path, &snapshot, settings, &watch),
-                    false => self.to_file(path, &snapshot, settings, &watch),
+                    false => NewFile::make(path, &watch.interrupt, |file| {
+                        let write = &mut |bytes: &[u8]| Ok(file.write_all(bytes)?);
+                        self.write(&snapshot, settings, &watch, write)
+                    }),
                 };
                 watch.bar.finish_and_clear();
                 written?;
@@ -112,7 +115,10 @@ impl Export {
             _ if self.format == ExportFormat::Npy => {
                 bail!("npy has two files; name a new folder for them with -o")
             }
-            Some((path, Destination::Stream)) => self.to_stream(path, &snapshot, settings)?,
+            Some((path, Destination::Stream)) => write_stream(path, |stream| {
+                let write = &mut |bytes: &[u8]| Ok(stream.write_all(bytes)?);
+                self.write(&snapshot, settings, &Watch::nothing(), write)
+            })?,
             Some((_, Destination::Stdout)) | None => {
                 if self.format.is_binary() && std::io::stdout().is_terminal() {
                     bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
@@ -124,46 +130,6 @@ impl Export {
             }
         }
         Ok(Answer::Yes)
-    }
-
-    /// Writes to what is there and cannot be replaced, such as a named pipe.
-    fn to_stream(&self, path: &Path, snapshot: &Snapshot, settings: &Settings) -> Result<()> {
-        let cannot = || format!("cannot write {}", path.display());
-        let mut stream = open_stream(path).with_context(cannot)?;
-        self.write(snapshot, settings, &Watch::nothing(), &mut |bytes| {
-            stream.write_all(bytes).with_context(cannot)
-        })?;
-        stream.flush().with_context(cannot)
-    }
-
-    /// Writes to a file that is not there yet, and is not until it is whole.
-    fn to_file(
-        &self,
-        path: &Path,
-        snapshot: &Snapshot,
-        settings: &Settings,
-        watch: &Watch,
-    ) -> Result<()> {
-        let cannot = || format!("cannot write {}", path.display());
-        if path.symlink_metadata().is_ok() {
-            bail!(
-                "{} already exists; remove it, or choose another name",
-                path.display()
-            );
-        }
-        let temporary = temporary_beside(path).with_context(cannot)?;
-        let mut writer = BufWriter::with_capacity(1 << 16, temporary);
-        self.write(snapshot, settings, watch, &mut |bytes| {
-            writer.write_all(bytes).with_context(cannot)
-        })?;
-        let (file, temporary) = writer
-            .into_inner()
-            .map_err(IntoInnerError::into_error)
-            .with_context(cannot)?
-            .into_parts();
-        file.sync_all().with_context(cannot)?;
-        watch.interrupt.check()?;
-        persist_new(temporary, path).with_context(cannot)
     }
 
     /// Writes to a folder that is not there yet, and is not until all of it is whole.

@@ -4,19 +4,20 @@
 #[cfg(feature = "parquet")]
 pub mod parquet;
 
-use std::io::{BufWriter, IntoInnerError, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use serde::Serialize;
 use simdb::Recipe;
 
-use crate::console::files::{persist_new, temporary_beside};
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
+use crate::console::new_file::NewFile;
+use crate::console::output_file::{Destination, destination, is_stdout, write_stream};
+use crate::console::progress::{Progress, show_share};
 use crate::console::{Output, note};
 
 /// How what is found is written.
@@ -107,14 +108,10 @@ pub struct Search {
     failed: Result<()>,
 }
 
-/// How finely progress is told.
-const PROGRESS_STEPS: u64 = 10_000;
-
 impl Search {
     /// Shows which share is done.
     pub fn progress(&self, done: f64) {
-        self.bar.set_length(PROGRESS_STEPS);
-        self.bar.set_position((done * PROGRESS_STEPS as f64) as u64);
+        show_share(&self.bar, done);
     }
 
     /// Whether to go on after this outcome.
@@ -136,12 +133,12 @@ impl Search {
 impl FoundOptions {
     /// A search that has not begun. Its bar is not shown where the lines are, on the same terminal.
     pub fn search(&self, prefix: &'static str) -> Search {
-        let is_shown_in_between = self.output.is_none() && std::io::stdout().is_terminal();
+        let is_shown_in_between = self.is_on_stdout() && std::io::stdout().is_terminal();
         let progress = match self.progress {
             Progress::Auto if is_shown_in_between => Progress::Never,
             progress => progress,
         };
-        let bar = progress.work();
+        let bar = progress.shares();
         bar.set_prefix(prefix);
         Search {
             bar,
@@ -155,60 +152,52 @@ impl FoundOptions {
         output: &mut Output,
         find: impl FnOnce(&mut Sink<'_>) -> Result<Found>,
     ) -> Result<Found> {
-        if let Some(path) = &self.output {
-            return to_file(path, find);
+        if self.json && self.is_on_stdout() {
+            bail!("--json counts on standard output; name a file for the rest with -o");
         }
-        if self.format.is_binary() && std::io::stdout().is_terminal() {
-            bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
+        let write = |write: &mut dyn FnMut(&[u8]) -> Result<()>, interrupt: &Interrupt| {
+            find(&mut Sink {
+                write,
+                interrupt: interrupt.clone(),
+                line: Vec::new(),
+            })
+        };
+        match self.output.as_deref().map(|path| (path, destination(path))) {
+            Some((path, Destination::File)) => {
+                let interrupt = Interrupt::listen()?;
+                NewFile::make(path, &interrupt, |file| {
+                    write(&mut |bytes| Ok(file.write_all(bytes)?), &interrupt)
+                })
+            }
+            Some((path, Destination::Stream)) => write_stream(path, |stream| {
+                write(
+                    &mut |bytes| Ok(stream.write_all(bytes)?),
+                    &Interrupt::default(),
+                )
+            }),
+            Some((_, Destination::Stdout)) | None => {
+                if self.format.is_binary() && std::io::stdout().is_terminal() {
+                    bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
+                }
+                let found = write(&mut |bytes| output.bytes(bytes), &Interrupt::default())?;
+                output.flush()?;
+                Ok(found)
+            }
         }
-        let found = find(&mut Sink {
-            write: &mut |bytes| output.bytes(bytes),
-            interrupt: Interrupt::default(),
-            line: Vec::new(),
-        })?;
-        output.flush()?;
-        Ok(found)
     }
 
     /// Says what was found, beside the lines or in their place.
     pub fn say(&self, output: &mut Output, said: String, counts: &impl Serialize) -> Result<()> {
-        if self.json {
-            return output.json(counts);
+        match self.is_on_stdout() {
+            true => note(said),
+            false if self.json => output.json(counts)?,
+            false => output.line(said)?,
         }
-        match self.output {
-            Some(_) => output.line(said),
-            None => {
-                note(said);
-                Ok(())
-            }
-        }
+        Ok(())
     }
-}
 
-/// Writes to a file that is not there yet, and is not until it is whole.
-fn to_file<Found>(path: &Path, find: impl FnOnce(&mut Sink<'_>) -> Result<Found>) -> Result<Found> {
-    let cannot = || format!("cannot write {}", path.display());
-    if path.symlink_metadata().is_ok() {
-        bail!(
-            "{} already exists; remove it, or choose another name",
-            path.display()
-        );
+    /// Whether the lines go to standard output.
+    fn is_on_stdout(&self) -> bool {
+        self.output.as_deref().is_none_or(is_stdout)
     }
-    let interrupt = Interrupt::listen()?;
-    let temporary = temporary_beside(path).with_context(cannot)?;
-    let mut writer = BufWriter::with_capacity(1 << 16, temporary);
-    let found = find(&mut Sink {
-        write: &mut |bytes| writer.write_all(bytes).with_context(cannot),
-        interrupt: interrupt.clone(),
-        line: Vec::new(),
-    })?;
-    let (file, temporary) = writer
-        .into_inner()
-        .map_err(IntoInnerError::into_error)
-        .with_context(cannot)?
-        .into_parts();
-    file.sync_all().with_context(cannot)?;
-    interrupt.check()?;
-    persist_new(temporary, path).with_context(cannot)?;
-    Ok(found)
 }

@@ -28,6 +28,18 @@ pub fn refuse_special(path: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// Refuses a name that something has already, be it a link that leads nowhere.
+pub fn refuse_existing(path: &Path) -> anyhow::Result<()> {
+    match path.symlink_metadata() {
+        Ok(_) => anyhow::bail!(
+            "{} already exists; remove it, or choose another name",
+            path.display()
+        ),
+        // Whatever else is wrong will be said when it is made.
+        Err(_) => Ok(()),
+    }
+}
+
 /// A new file beside a name, `.NAME.XXXX.new`, that gets the name when it is persisted and is
 /// removed otherwise.
 pub fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {

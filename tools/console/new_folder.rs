@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use super::files::folder_of;
+use super::files::{folder_of, refuse_existing};
 
 /// A folder under a temporary name, `.NAME.XXXX.new`, which is removed unless it is finished.
 pub struct NewFolder {
@@ -19,12 +19,7 @@ impl NewFolder {
     /// Makes a folder that is to get this name, which nothing may have yet.
     pub fn create(target: &Path) -> Result<Self> {
         let cannot = || format!("cannot create the folder {}", target.display());
-        if target.symlink_metadata().is_ok() {
-            bail!(
-                "{} already exists; remove it, or choose another name",
-                target.display()
-            );
-        }
+        refuse_existing(target)?;
         let name = target.file_name().with_context(cannot)?.to_string_lossy();
         let prefix = format!(".{name}.");
         let mut builder = tempfile::Builder::new();

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
 use super::files::temporary_beside;
+use super::named::{Named, cannot_write};
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +76,20 @@ pub fn destination(path: &Path) -> Destination {
     }
 }
 
+/// Lets `make` write to what is there and cannot be replaced. What goes wrong names it.
+pub fn write_stream<T>(
+    path: &Path,
+    make: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let stream = open_stream(path).map_err(|error| cannot_write(path, error))?;
+    let mut stream = Named::new(path, stream);
+    let made = make(&mut stream)?;
+    stream.flush()?;
+    Ok(made)
+}
+
 /// Opens what is there and cannot be replaced.
-pub fn open_stream(path: &Path) -> io::Result<BufWriter<File>> {
+fn open_stream(path: &Path) -> io::Result<BufWriter<File>> {
     let stream = OpenOptions::new().append(true).open(path)?;
     Ok(BufWriter::new(stream))
 }

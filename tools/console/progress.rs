@@ -37,6 +37,13 @@ impl Progress {
         self.bar(None, "{prefix:>9} [{wide_bar:.cyan/blue}] {percent}% {eta}")
     }
 
+    /// A bar over work of which a share is done.
+    pub fn shares(self) -> ProgressBar {
+        let bar = self.work();
+        bar.set_length(SHARES);
+        bar
+    }
+
     fn bar(self, total: Option<u64>, template: &str) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(total, self.target());
         let style = ProgressStyle::with_template(template)
@@ -56,6 +63,16 @@ impl Progress {
             Self::Always | Self::Auto => ProgressDrawTarget::stderr(),
         }
     }
+}
+
+/// How finely shares are told.
+const SHARES: u64 = 10_000;
+
+/// Shows which share of the work is done. What turns out to be more work than it was does not go
+/// back.
+pub fn show_share(bar: &ProgressBar, done: f64) {
+    let position = (done * SHARES as f64) as u64;
+    bar.set_position(position.max(bar.position()));
 }
 
 /// Standard error when it is a file or a pipe: each state of the bar is one line, nothing is

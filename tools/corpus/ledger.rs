@@ -1,5 +1,6 @@
 //! [`Ledger`]: what became of every record of a load, and where the bad ones are.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Error, Result, anyhow};
@@ -71,6 +72,8 @@ pub struct Ledger {
     pub inputs: Vec<Input>,
     /// What was counted so far.
     pub counts: Counts,
+    /// Input and number of every bad record, where somebody asked for them.
+    pub rejected: Option<HashSet<(usize, u64)>>,
     on_error: OnError,
     rejects: Option<ReportFile>,
 }
@@ -96,6 +99,7 @@ impl Ledger {
         Ok(Self {
             inputs,
             counts: Counts::default(),
+            rejected: None,
             on_error,
             rejects: rejects.map(ReportFile::create).transpose()?,
         })
@@ -105,6 +109,9 @@ impl Ledger {
     pub fn reject(&mut self, input: usize, reject: &Reject) -> Result<()> {
         self.counts.rejected += 1;
         let number = reject.number;
+        if let Some(rejected) = &mut self.rejected {
+            rejected.insert((input, number));
+        }
         let input = &self.inputs[input];
         if let Some(file) = &mut self.rejects {
             file.line(&RejectLine {

@@ -2,9 +2,11 @@
 //!
 //! - [`inputs()`]: what is read
 //! - [`pipeline`]: inputs to documents, in order
+//! - [`bulk`]: documents to a database, all at once
 //! - [`ledger`], [`places`], [`report`]: what became of every record, and where it was
 //! - [`clashes`]: refuses reports that would replace what is read or made
 
+pub mod bulk;
 pub mod clashes;
 mod inputs;
 pub mod ledger;

@@ -2,7 +2,7 @@
 //!
 //! - [`options`]: the command line
 //! - [`exports`]: the recipe of what simdb has written itself
-//! - [`bulk`]: documents to the database, sorted, all at once
+//! - [`bulk`]: documents to the database, all at once
 //! - [`unique`]: the same one after another, near-duplicates left out
 //! - [`duplicates`], [`summary`]: what is told in the end
 

@@ -3,13 +3,10 @@
 //! Everything is one transaction. A new database is built under a temporary name beside its own,
 //! which it gets when it is whole.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use simdb::{
-    BulkEvent, Change, Database, DocId, Error, Fingerprint, Outcome, Settings, Transaction,
-};
+use simdb::{Change, Database, DocId, Error, Fingerprint, Outcome, Settings, Transaction};
 use tempfile::TempPath;
 
 use super::duplicates::{Duplicate, Duplicates};
@@ -17,9 +14,8 @@ use super::options::Options;
 use super::{Load, Target, builder_of};
 use crate::console::duplicate::DuplicateOf;
 use crate::console::files::{folder_of, persist_new};
-use crate::console::interrupt::interrupted;
-use crate::corpus::half_of;
 use crate::corpus::pipeline::Entry;
+use crate::corpus::{bulk, half_of};
 use crate::formats::Reject;
 use crate::options::Rule;
 
@@ -98,21 +94,10 @@ fn freeze(
         bulk.push(document?)?;
         load.interrupt.check()?;
     }
-    let outcome = bulk.finish(|event| {
-        if let BulkEvent::Progress { done, total } = event {
-            load.bar.set_length(total);
-            load.bar.set_position(done);
-        }
-        if load.interrupt.is_set() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    });
-    match outcome {
-        Err(Error::Interrupted { .. }) => Err(interrupted()),
-        outcome => Ok(outcome.map(drop)?),
-    }
+    bulk::write(bulk, &load.bar, &load.interrupt, |_, id, _| {
+        unreachable!("document {id} is there once")
+    })
+    .map(drop)
 }
 
 /// What went wrong with the file under its temporary name, said of the name it would have got:

@@ -6,23 +6,22 @@
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
-use std::io::BufRead;
-use std::ops::ControlFlow;
+use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
-use simdb::{BulkEvent, Database, Error, Snapshot};
+use simdb::{Database, Snapshot};
 
 use super::fates::Fates;
 use super::mark::{Marks, Removed, mark_head, mark_record};
 use super::options::Dedup;
-use super::output::NewFile;
+use super::output::NewCorpus;
 use super::summary::{Tally, report_line};
-use crate::console::interrupt::{Interrupt, interrupted};
-use crate::corpus::half_of;
+use crate::console::interrupt::Interrupt;
 use crate::corpus::ledger::{Input, Ledger};
 use crate::corpus::report::ReportFile;
+use crate::corpus::{bulk, half_of};
 use crate::formats::input::Opened;
 use crate::formats::{Content, Format, Item, MAX_LINE_BYTES, reader};
 
@@ -79,7 +78,7 @@ impl Texts {
 
 /// What is written, with the end of a line before each record.
 struct Written<'f> {
-    file: &'f mut NewFile,
+    file: &'f mut NewCorpus,
     is_at_line_start: bool,
 }
 
@@ -87,7 +86,7 @@ impl Written<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if let Some(last) = bytes.last() {
             self.is_at_line_start = *last == b'\n';
-            self.file.write(bytes)?;
+            self.file.write_all(bytes)?;
         }
         Ok(())
     }
@@ -106,7 +105,7 @@ impl Copier<'_> {
         &mut self,
         ledger: &mut Ledger,
         tally: &mut Tally,
-        file: &mut NewFile,
+        file: &mut NewCorpus,
         interrupt: &Interrupt,
     ) -> Result<()> {
         let mut wanted = self.options.wanted()?;
@@ -360,27 +359,9 @@ pub fn add(
             bulk.push(document)?;
         }
     }
-    let mut conflict = None;
-    let outcome = bulk.finish(|event| {
-        match event {
-            BulkEvent::Progress { done, total } => {
-                bar.set_length(total);
-                bar.set_position(done);
-            }
-            BulkEvent::Conflict { id, .. } => conflict = Some(id),
-            _ => {}
-        }
-        match interrupt.is_set() || conflict.is_some() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    });
+    let report = bulk::write(bulk, &bar, interrupt, |_, id, _| {
+        bail!("document {id} is there with another fingerprint")
+    })?;
     bar.finish_and_clear();
-    if let Some(id) = conflict {
-        bail!("document {id} is there with another fingerprint");
-    }
-    match outcome {
-        Err(Error::Interrupted { .. }) => Err(interrupted()),
-        outcome => Ok(outcome?.inserted),
-    }
+    Ok(report.inserted)
 }

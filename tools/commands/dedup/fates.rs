@@ -12,6 +12,7 @@ use super::mark::Removed;
 use super::options::Dedup;
 use crate::console::interrupt::Interrupt;
 use crate::console::note;
+use crate::console::progress::show_share;
 
 /// Documents that are compared with another database at a time, and bytes of their texts.
 const AT_ONCE: usize = 1 << 16;
@@ -143,15 +144,12 @@ impl Fates {
         scores: Option<HashMap<u64, f64>>,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let bar = options.progress.work();
+        let bar = options.progress.shares();
         bar.set_prefix("clusters");
-        bar.set_length(PROGRESS_STEPS);
         let clustering = options.clustering.clustering(options.keep);
         let visitor = |event: ClustersEvent<'_>| {
             match event {
-                ClustersEvent::Progress(done) => {
-                    bar.set_position((done * PROGRESS_STEPS as f64) as u64);
-                }
+                ClustersEvent::Progress(done) => show_share(&bar, done),
                 ClustersEvent::Split { id, documents } => {
                     self.split += 1;
                     note(options.clustering.split(id, documents));
@@ -187,6 +185,3 @@ impl Fates {
         interrupt.check()
     }
 }
-
-/// How finely progress is told.
-const PROGRESS_STEPS: u64 = 10_000;

@@ -3,21 +3,18 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use indicatif::ProgressBar;
-use simdb::{BulkEvent, BulkLoad, Database, Error, Fingerprinter, Settings};
+use simdb::{Database, Fingerprinter, Settings};
 
 use super::options::Dedup;
-use crate::console::interrupt::{Interrupt, interrupted};
-use crate::corpus::half_of;
+use crate::console::interrupt::Interrupt;
 use crate::corpus::ledger::{Input, Ledger};
-use crate::corpus::pipeline::{Entry, Pipeline, Plan};
-use crate::corpus::places::Places;
+use crate::corpus::pipeline::{Pipeline, Plan};
+use crate::corpus::{bulk, half_of};
 
 /// A corpus as a database.
 pub struct Loaded {
@@ -95,79 +92,24 @@ pub fn load(
         interrupt.clone(),
     )?;
     let builder = options.builder_of(settings);
-    let mut bulk = builder
+    let bulk = builder
         .clone()
         .bulk_create(&path, half_of(options.memory))?;
-    let mut places = Places::default();
-    let mut rejected = HashSet::new();
-    while let Some(batch) = pipeline.next(|bytes| bar.set_position(bytes))? {
-        let unit = ledger.inputs[batch.input].format.unit();
-        for entry in batch.records {
-            ledger.counts.read += 1;
-            match entry {
-                Entry::Reject(reject) => {
-                    ledger.reject(batch.input, &reject)?;
-                    rejected.insert((batch.input, reject.number));
-                }
-                Entry::Document(number, document) => {
-                    ledger.counts.unreliable += u64::from(!document.reliable);
-                    bulk.push(document)?;
-                    places.push(batch.input, unit, number);
-                }
-            }
-        }
-    }
+    ledger.rejected = Some(HashSet::new());
+    let pushed = bulk::push_all(bulk, ledger, || {
+        pipeline.next(|bytes| bar.set_position(bytes))
+    })?;
     bar.finish_and_clear();
     let bar = options.progress.work();
     bar.set_prefix("loading");
-    let present = finish(bulk, &places, ledger, &mut rejected, &bar, interrupt)?;
+    let report = pushed.write(ledger, &bar, interrupt)?;
     bar.finish_and_clear();
     // They are counted again when they are copied.
     let records = std::mem::take(&mut ledger.counts.read);
     Ok(Loaded {
         database: builder.open(&path)?,
         records,
-        rejected,
-        has_repeats: present > 0,
+        rejected: ledger.rejected.take().unwrap_or_default(),
+        has_repeats: report.present > 0,
     })
-}
-
-/// Writes what was pushed; how many documents were there already.
-fn finish(
-    bulk: BulkLoad<'_>,
-    places: &Places,
-    ledger: &mut Ledger,
-    rejected: &mut HashSet<(usize, u64)>,
-    bar: &ProgressBar,
-    interrupt: &Interrupt,
-) -> Result<u64> {
-    let mut failed = Ok(());
-    let outcome = bulk.finish(|event| {
-        match event {
-            BulkEvent::Progress { done, total } => {
-                bar.set_length(total);
-                bar.set_position(done);
-            }
-            BulkEvent::Conflict {
-                position,
-                id,
-                stored,
-            } => {
-                if let Some((input, number)) = places.find(position) {
-                    rejected.insert((input, number));
-                    failed = ledger.conflict(input, number, id, stored);
-                }
-            }
-            _ => {}
-        }
-        match failed.is_ok() && !interrupt.is_set() {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
-    });
-    failed?;
-    match outcome {
-        Err(Error::Interrupted { .. }) => Err(interrupted()),
-        outcome => Ok(outcome?.present),
-    }
 }

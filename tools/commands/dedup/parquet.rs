@@ -1,32 +1,17 @@
 //! The second reading of a corpus of Parquet: rows are copied as they are.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Result, anyhow, bail};
 
 use super::copy::{Copier, Part};
-use super::output::NewFile;
+use super::output::NewCorpus;
 use super::summary::Tally;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::ledger::Ledger;
 use crate::formats::parquet::copy::{self, Fate, Mark};
 use crate::formats::reader;
-
-/// A new file as what columns are written to.
-struct Writing<'f>(&'f mut NewFile);
-
-impl Write for Writing<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(io::Error::other)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 impl Copier<'_> {
     /// Copies the one input, and says what became of each row.
@@ -34,7 +19,7 @@ impl Copier<'_> {
         &mut self,
         ledger: &mut Ledger,
         tally: &mut Tally,
-        file: &mut NewFile,
+        file: &mut NewCorpus,
         interrupt: &Interrupt,
     ) -> Result<()> {
         let [input] = &ledger.inputs[..] else {
@@ -69,10 +54,10 @@ impl Copier<'_> {
             })
         };
         match marks {
-            None => copy::copy_rows(path, Writing(file), &mut fate),
+            None => copy::copy_rows(path, file, &mut fate),
             Some(marks) => {
                 let names = [&marks.keeper[..], &marks.distance];
-                copy::mark_rows(path, Writing(file), names, &mut fate)
+                copy::mark_rows(path, file, names, &mut fate)
             }
         }?;
         bar.finish_and_clear();
