@@ -4,14 +4,12 @@
 use std::sync::Barrier;
 use std::time::{Duration, UNIX_EPOCH};
 
-use common::{SplitMix, assert_sound, builder, copy_open, folder};
+use crate::common::{SplitMix, assert_sound, builder, copy_open, folder};
 use simdb::measure::{Normaliser, edit_similarity, shingle_jaccard};
 use simdb::{
     Change, Database, DocId, Document, Error, Fingerprint, Insertion, Likeness, Outcome,
     Resemblance, Retention, Similar, TextFingerprint,
 };
-
-mod common;
 
 const WORDS: [&str; 64] = [
     "river", "stone", "window", "market", "yellow", "seven", "captain", "harbour", "letter",

@@ -1,14 +1,13 @@
 //! Clusters are what a plain implementation makes that compares each document with all others:
 //! whatever the shape, the radius and the rule of who is kept, wherever the documents are.
 
-mod common;
-
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use common::{Model, SplitMix, builder, document, documents, folder, planted};
+use crate::common::{Model, SplitMix, builder, document, documents, folder, planted};
+use crate::history::{database_of, steps};
 use proptest::prelude::*;
 use simdb::{
     Change, Cluster, Clustering, ClustersEvent, Database, DocId, Document, Error, Fingerprint,
@@ -576,56 +575,16 @@ fn a_visitor_may_stop_at_any_event_and_use_the_database_meanwhile() {
     assert!(met > 50);
 }
 
-/// What is done to a small database, and to the model of it.
-#[derive(Clone, Debug)]
-enum Step {
-    /// A fingerprint is one of a few with some bits flipped.
-    Put(u64, u8, Vec<u8>, bool),
-    Remove(u64),
-    Merge,
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let flips = prop::collection::vec(0..64_u8, 0..7);
-    prop_oneof![
-        12 => (0..80_u64, 0..4_u8, flips, prop::bool::weighted(0.9))
-            .prop_map(|(id, near, flips, reliable)| Step::Put(id, near, flips, reliable)),
-        3 => (0..80_u64).prop_map(Step::Remove),
-        1 => Just(Step::Merge),
-    ]
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn whatever_was_done_the_clusters_are_those_of_the_plain_rules(
-        steps in prop::collection::vec(step(), 0..120),
+        steps in steps(),
         radius in 0..9_u32,
         is_star in any::<bool>(),
     ) {
-        let folder = folder();
-        let database = builder().create(folder.path().join("docs.simdb")).unwrap();
-        let mut model = Model::default();
-        let mut changes = Vec::new();
-        for step in steps {
-            match step {
-                Step::Put(id, near, flips, reliable) => {
-                    let near = [0, 0xffff, u64::MAX, 0x9e37_79b9_7f4a_7c15][usize::from(near)];
-                    let bits = flips.iter().fold(near, |bits, flip| bits ^ 1 << flip);
-                    let document = Document { reliable, ..document(id, bits) };
-                    changes.push(Change::Upsert(document));
-                }
-                Step::Remove(id) => changes.push(Change::Remove(DocId(id))),
-                Step::Merge => {
-                    model.apply_all(changes.clone());
-                    database.apply(std::mem::take(&mut changes)).unwrap();
-                    database.merge().unwrap();
-                }
-            }
-        }
-        model.apply_all(changes.clone());
-        database.apply(changes).unwrap();
+        let (database, model, _folder) = database_of(steps);
         let shape = if is_star { Shape::Star } else { CONNECTED };
         let snapshot = database.snapshot().unwrap();
         let (found, split) = told(&snapshot, &clustering(radius, shape));

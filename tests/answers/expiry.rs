@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use common::{SplitMix, assert_sound, builder, document, folder};
+use crate::common::{SplitMix, assert_sound, builder, document, folder};
 use simdb::{Builder, Change, Database, DocId, Document, Outcome, Retention, Timestamp};
-
-mod common;
 
 /// Documents stay for so long.
 const WINDOW_MS: u64 = 1000;

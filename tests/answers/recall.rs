@@ -1,12 +1,10 @@
 //! Every answer equals the plain scan: a million fingerprints with planted neighbours, before and
 //! after reopening and after ten thousand changes, and skewed data.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use common::SplitMix;
+use crate::common::SplitMix;
 use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome, Snapshot};
 
 const DOCUMENTS: u64 = 1_000_000;

@@ -1,10 +1,8 @@
 //! A batch of queries answers as each of them alone.
 
-mod common;
-
 use std::ops::ControlFlow;
 
-use common::SplitMix;
+use crate::common::SplitMix;
 use simdb::{Change, Database, DocId, Document, Fingerprint, Match, Snapshot};
 
 /// A database of random fingerprints, some of them with near neighbours and copies.

@@ -4,12 +4,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use common::engine::with_engine;
-use common::{Model, SplitMix, assert_holds, assert_sound, builder, document, folder};
+use crate::common::engine::with_engine;
+use crate::common::{Model, SplitMix, assert_holds, assert_sound, builder, document, folder};
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
 use simdb::{Builder, Change, Database, DocId, Document, Error, Retention, Timestamp};
-
-mod common;
 
 const TWO_DAYS: Retention = Retention {
     window: Some(Duration::from_secs(2 * 24 * 60 * 60)),
@@ -103,7 +101,7 @@ fn a_window_that_cannot_be_kept_is_refused() {
         );
         assert!(builder.bulk_create(&path, 64 << 20).is_err());
     }
-    assert!(common::names_in(folder.path()).is_empty());
+    assert!(crate::common::names_in(folder.path()).is_empty());
 }
 
 #[test]

@@ -1,0 +1,60 @@
+//! Any history of a small database: changes, and merges in between.
+
+use proptest::prelude::*;
+use simdb::{Change, Database, DocId, Document};
+use tempfile::TempDir;
+
+use crate::common::{Model, builder, document, folder};
+
+/// What is done to a database, and to the model of it.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A fingerprint is one of a few with some bits flipped.
+    Put(u64, u8, Vec<u8>, bool),
+    Remove(u64),
+    Merge,
+}
+
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 0..120)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let flips = prop::collection::vec(0..64_u8, 0..7);
+    prop_oneof![
+        12 => (0..80_u64, 0..4_u8, flips, prop::bool::weighted(0.9))
+            .prop_map(|(id, near, flips, reliable)| Step::Put(id, near, flips, reliable)),
+        3 => (0..80_u64).prop_map(Step::Remove),
+        1 => Just(Step::Merge),
+    ]
+}
+
+/// A database with this history, its model, and the folder that both need.
+pub fn database_of(steps: Vec<Step>) -> (Database, Model, TempDir) {
+    let folder = folder();
+    let database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    let mut model = Model::default();
+    let mut changes = Vec::new();
+    for step in steps {
+        match step {
+            Step::Put(id, near, flips, reliable) => {
+                let near = [0, 0xffff, u64::MAX, 0x9e37_79b9_7f4a_7c15][usize::from(near)];
+                let bits = flips.iter().fold(near, |bits, flip| bits ^ 1 << flip);
+                let document = Document {
+                    reliable,
+                    ..document(id, bits)
+                };
+                changes.push(Change::Upsert(document));
+            }
+            Step::Remove(id) => changes.push(Change::Remove(DocId(id))),
+            Step::Merge => {
+                model.apply_all(changes.clone());
+                database.apply(std::mem::take(&mut changes)).unwrap();
+                database.merge().unwrap();
+            }
+        }
+    }
+    model.apply_all(changes.clone());
+    database.apply(changes).unwrap();
+    (database, model, folder)
+}
