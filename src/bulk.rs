@@ -75,9 +75,14 @@ impl Builder {
 impl Database {
     /// Starts a bulk load into this database. Other writers wait until it is finished or dropped.
     ///
+    /// What is expired is removed first, so that its ids are free: no query has met it any more.
+    ///
     /// # Errors
     /// Those of [`begin`](Self::begin).
     pub fn bulk_load(&self, memory_bytes: u64) -> Result<BulkLoad<'_>> {
+        if let Some(cutoff) = self.snapshot()?.expired_before() {
+            self.prune(cutoff)?;
+        }
         Ok(BulkLoad {
             load: Load::into_existing(&self.store, memory_bytes)?,
             database: PhantomData,

@@ -316,7 +316,7 @@ impl Snapshot {
             Ok::<_, Error>(count)
         };
         // What is expired is no document any more, though perhaps not removed yet.
-        let expired = match self.view.expiry().cutoff() {
+        let expired = match self.expired_before() {
             Some(cutoff) => count(cutoff.min(older_than))?,
             None => 0,
         };
@@ -329,6 +329,11 @@ impl Snapshot {
     /// times.
     pub fn now(&self) -> Option<Timestamp> {
         self.view.expiry().now()
+    }
+
+    /// What arrived before this is expired; nothing if nothing is.
+    pub(crate) fn expired_before(&self) -> Option<Timestamp> {
+        self.view.expiry().cutoff()
     }
 
     /// Calls `visitor` with all documents that arrived before a moment, some at a time.

@@ -1,5 +1,6 @@
 //! What is old is not there for what arrives.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::common::{SplitMix, assert_sound, builder, document, folder};
@@ -62,6 +63,42 @@ fn a_document_that_arrives_is_no_duplicate_of_one_that_is_expired_by_then() {
         );
         assert_eq!(ids(&database), [1]);
     }
+}
+
+/// Loads documents, each with its id, time and fingerprint; how many were new and how many there.
+fn load(database: &Database, documents: &[(u64, u64, u64)]) -> (u64, u64) {
+    let mut load = database.bulk_load(16 << 20).unwrap();
+    for &(id, time, fingerprint) in documents {
+        let arrival = Some(Timestamp(time));
+        load.push(Document {
+            arrival,
+            ..document(id, fingerprint)
+        })
+        .unwrap();
+    }
+    let report = load.finish(|_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(report.conflicts, 0);
+    (report.inserted, report.present)
+}
+
+#[test]
+fn a_bulk_load_finds_the_ids_of_what_is_expired_free() {
+    let folder = folder();
+    let mut database = keeping(false)
+        .create(folder.path().join("docs.simdb"))
+        .unwrap();
+    assert_eq!(
+        load(&database, &[(1, 5000, 7), (2, 5500, 8), (3, 5900, 9)]),
+        (3, 0)
+    );
+    // Nothing but time goes on: a bulk load removes nothing that expires by itself.
+    assert_eq!(load(&database, &[(4, 6800, 10)]), (1, 0));
+    assert_eq!(ids(&database), [3, 4]);
+    // The same again, and another under the id of one that is gone.
+    let again = [(1, 6800, 7), (2, 6800, 80), (3, 5900, 9)];
+    assert_eq!(load(&database, &again), (2, 1));
+    assert_eq!(ids(&database), [1, 2, 3, 4]);
+    assert_sound(&mut database);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use simdb::{Builder, Database, Recipe, Retention, Settings, Timestamp};
+use simdb::{Builder, Database, Recipe, Retention, Settings};
 use tempfile::TempDir;
 
 use self::copy::Copier;
@@ -51,9 +51,6 @@ impl Dedup {
         self.refuse_clashes(&given)?;
         let interrupt = Interrupt::listen()?;
         let against = self.open_against()?;
-        if let (true, Some(database)) = (self.add, &against) {
-            forget_expired(database)?;
-        }
         let settings = self.settings(against.as_ref())?;
         let mut new_file = NewCorpus::create(&self.output)?;
         let mut report = self.report.as_deref().map(ReportFile::create).transpose()?;
@@ -184,16 +181,6 @@ impl Dedup {
         fates.cluster(&loaded.database, self, scores, interrupt)?;
         Ok(fates)
     }
-}
-
-/// Removes what is expired, which no query meets: its ids would still be taken.
-fn forget_expired(database: &Database) -> Result<()> {
-    let window = database.settings().retention.and_then(|kept| kept.window);
-    if let (Some(window), Some(now)) = (window, database.snapshot()?.now()) {
-        let window_ms = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
-        database.prune(Timestamp(now.0.saturating_sub(window_ms)))?;
-    }
-    Ok(())
 }
 
 fn temporary_folder(folder: &Path) -> Result<TempDir> {
