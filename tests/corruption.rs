@@ -598,4 +598,14 @@ fn counters_that_do_not_fit_the_tables_are_found_by_check() {
         let damage = builder().open(&path).unwrap().check(|_, _| {}).unwrap();
         assert_eq!(damage.len(), usize::from(is_compared), "{damage:?}");
     }
+    // One less than none, with a change that is not in the tables yet.
+    let none: Vec<u8> = [0_u64; 6].into_iter().flat_map(u64::to_le_bytes).collect();
+    replace_setting(&path, "counters", Some(&none));
+    let database = builder().open(&path).unwrap();
+    let removed = database.remove(DocId(1));
+    let stats = database.snapshot().and_then(|snapshot| snapshot.stats());
+    assert!(
+        matches!(stats, Err(Error::Corrupt { .. })),
+        "{removed:?}, {stats:?}"
+    );
 }

@@ -129,12 +129,8 @@ struct Totals {
 impl Totals {
     fn of(view: &View) -> Result<Self> {
         let tables = &view.tables;
-        let mut totals = Self {
-            distinct_fingerprints: tables.counters.distinct_fingerprints,
-            unreliable: tables.counters.unreliable,
-            texts: tables.counters.texts,
-            arrivals: Vec::new(),
-        };
+        let mut arrivals = Vec::new();
+        let (mut distinct, mut unreliable, mut texts) = (0, 0, 0);
         let mut fingerprints = BTreeSet::new();
         for edit in view.edits_in_tail().into_iter().flatten() {
             let states = [edit.before, edit.after].into_iter().flatten();
@@ -144,21 +140,35 @@ impl Totals {
         for fingerprint in fingerprints {
             let rotated = block::rotate(fingerprint, 1);
             let was_there = tables.tables.rotated[0].first_in(rotated, rotated)?;
-            totals.distinct_fingerprints -= u64::from(was_there.is_some());
-            totals.distinct_fingerprints += u64::from(view.has_fingerprint(fingerprint)?);
+            distinct += change(was_there.is_some(), view.has_fingerprint(fingerprint)?);
         }
         for id in view.touched() {
             let was_unreliable = tables.tables.unreliable.first_in(id.0, id.0)?;
-            totals.unreliable -= u64::from(was_unreliable.is_some());
-            totals.texts -= u64::from(tables.has_text(*id)?);
-            if let Some(state) = view.stored(*id)? {
-                totals.unreliable += u64::from(!state.reliable);
-                totals.texts += u64::from(view.has_text(*id)?);
-                totals.arrivals.extend(state.arrival);
-            }
+            let state = view.stored(*id)?;
+            let is_unreliable = state.is_some_and(|state| !state.reliable);
+            unreliable += change(was_unreliable.is_some(), is_unreliable);
+            let has_text = state.is_some() && view.has_text(*id)?;
+            texts += change(tables.has_text(*id)?, has_text);
+            arrivals.extend(state.and_then(|state| state.arrival));
         }
-        Ok(totals)
+        let changed = |count: u64, by: i64| {
+            let place = &tables.tables.place;
+            let count = count.checked_add_signed(by);
+            count.ok_or_else(|| place.corrupt("the counters do not fit the tables"))
+        };
+        let counters = &tables.counters;
+        Ok(Self {
+            distinct_fingerprints: changed(counters.distinct_fingerprints, distinct)?,
+            unreliable: changed(counters.unreliable, unreliable)?,
+            texts: changed(counters.texts, texts)?,
+            arrivals,
+        })
     }
+}
+
+/// What a count changes by.
+fn change(was: bool, is: bool) -> i64 {
+    i64::from(is) - i64::from(was)
 }
 
 fn count<E: Entry, T: ReadableTable<E, &'static [u8]>>(
