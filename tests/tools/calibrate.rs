@@ -1,8 +1,9 @@
 //! `simdb-cli calibrate` as a user meets it.
 
 use std::io::Write;
+use std::process::Stdio;
 
-use crate::common::Folder;
+use crate::common::{Folder, stop};
 use serde_json::{Value, json};
 
 const SHIPS: &str = "Three ships sailed past the lighthouse, and nobody saw them go.";
@@ -433,4 +434,34 @@ fn open_tags(xml: &str) -> Vec<&str> {
         }
     }
     open
+}
+
+/// Thousands of texts, all of which resemble each other, take seconds to be compared.
+#[cfg(unix)]
+#[test]
+fn one_that_is_interrupted_leaves_no_temporary_folder() {
+    let folder = Folder::new();
+    let line = |id: u32| {
+        let text = format!("One of very many texts that differ in a number, which is {id} here.");
+        json!({"id": id, "text": text}).to_string() + "\n"
+    };
+    folder.write("docs.jsonl", (0..20_000).map(line).collect::<String>());
+    folder.write("pairs.jsonl", "{\"a\":0,\"b\":1,\"label\":1}\n");
+    let child = folder
+        .command("simdb-cli")
+        .args([
+            "calibrate",
+            "pairs.jsonl",
+            "--docs",
+            "docs.jsonl",
+            "--closed",
+        ])
+        .env("TMPDIR", folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the tool starts");
+    folder.wait_for(|name| name.starts_with(".tmp"));
+    stop(child, "-INT").fails(&["interrupted"]);
+    assert_eq!(folder.names(), ["docs.jsonl", "pairs.jsonl"]);
 }

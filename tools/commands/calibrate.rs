@@ -22,6 +22,7 @@ use self::picture::picture;
 use self::plant::plant;
 use self::report::print;
 use self::score::{ClassScore, Unlisted, scores};
+use crate::console::interrupt::Interrupt;
 use crate::console::output_file::{Content, OutputFile, is_stdout, target_of};
 use crate::console::{Answer, Output, counted};
 use crate::options::{LikenessOptions, OnError, RecipeOptions};
@@ -147,7 +148,9 @@ impl Calibrate {
             check_picture(path)?;
         }
         let (corpus, left_out) = self.corpus(&recipe)?;
-        let measured = measure(&corpus, &recipe, self.likeness.likeness())?;
+        // From here on there is a temporary folder.
+        let interrupt = Interrupt::listen()?;
+        let measured = measure(&corpus, &recipe, self.likeness.likeness(), &interrupt)?;
         let (scores, unlisted) = scores(&corpus, &measured, self.precision);
         if let Some(path) = &self.svg {
             write(path, &picture(&scores)?)?;

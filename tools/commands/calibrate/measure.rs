@@ -11,6 +11,7 @@ use simdb::{
 };
 
 use super::corpus::{Corpus, Doc, Key, key};
+use crate::console::interrupt::Interrupt;
 
 /// The largest radius that is tried.
 pub(super) const MOST_RADIUS: u32 = 16;
@@ -40,7 +41,12 @@ pub(super) struct Measured {
 }
 
 /// Loads the documents into databases of their own, and asks these for each document of a pair.
-pub(super) fn measure(corpus: &Corpus, recipe: &Recipe, likeness: Likeness) -> Result<Measured> {
+pub(super) fn measure(
+    corpus: &Corpus,
+    recipe: &Recipe,
+    likeness: Likeness,
+    interrupt: &Interrupt,
+) -> Result<Measured> {
     let fingerprinter = Fingerprinter::new(recipe.clone());
     let documents = &corpus.documents;
     let made = fingerprints(&fingerprinter, documents)?;
@@ -51,8 +57,9 @@ pub(super) fn measure(corpus: &Corpus, recipe: &Recipe, likeness: Likeness) -> R
 
     let path = folder.path().join("texts.simdb");
     let plain = database(&path, recipe, documents, &made, false)?;
+    interrupt.check()?;
     let snapshot = plain.snapshot()?;
-    alone(&snapshot, &made, &mut notes)?;
+    alone(&snapshot, &made, &mut notes, interrupt)?;
     let radius = Some(MOST_RADIUS);
     ask(
         &plain,
@@ -60,6 +67,7 @@ pub(super) fn measure(corpus: &Corpus, recipe: &Recipe, likeness: Likeness) -> R
         likeness,
         radius,
         &mut notes,
+        interrupt,
         |found, distance| {
             found.checked = distance;
         },
@@ -68,12 +76,14 @@ pub(super) fn measure(corpus: &Corpus, recipe: &Recipe, likeness: Likeness) -> R
 
     let path = folder.path().join("bands.simdb");
     let banded = database(&path, recipe, documents, &made, true)?;
+    interrupt.check()?;
     ask(
         &banded,
         documents,
         likeness,
         None,
         &mut notes,
+        interrupt,
         |found, _| found.similar = true,
     )?;
     Ok(notes.into_measured(corpus, made))
@@ -158,7 +168,12 @@ impl Notes {
 }
 
 /// Notes what lies within the largest radius.
-fn alone(snapshot: &Snapshot, made: &[TextFingerprint], notes: &mut Notes) -> Result<()> {
+fn alone(
+    snapshot: &Snapshot,
+    made: &[TextFingerprint],
+    notes: &mut Notes,
+    interrupt: &Interrupt,
+) -> Result<()> {
     let asked = notes.asked.iter().copied();
     let asked: Vec<_> = asked
         .filter(|place| made[*place as usize].reliable)
@@ -172,10 +187,10 @@ fn alone(snapshot: &Snapshot, made: &[TextFingerprint], notes: &mut Notes) -> Re
                 notes.found.entry(key).or_default().alone = Some(near.distance);
             }
         }
-        ControlFlow::Continue(())
+        interrupt.flow()
     };
     snapshot.within_batch_with(&queries, MOST_RADIUS, usize::MAX, visit)?;
-    Ok(())
+    interrupt.check()
 }
 
 /// Notes what is similar to each of the documents, on all cores.
@@ -185,10 +200,12 @@ fn ask(
     likeness: Likeness,
     radius: Option<u32>,
     notes: &mut Notes,
+    interrupt: &Interrupt,
     set: impl Fn(&mut Found, Option<u32>),
 ) -> Result<()> {
     let snapshot = database.snapshot()?;
-    let one = |place: &u32| -> simdb::Result<Vec<(Key, Option<u32>)>> {
+    let one = |place: &u32| -> Result<Vec<(Key, Option<u32>)>> {
+        interrupt.check()?;
         let query = database.text_query(&documents[*place as usize].text)?;
         let query = query.likeness(likeness);
         let query = match radius {
@@ -199,7 +216,7 @@ fn ask(
         let found = found.map(|found| (key(*place, found.id.0 as u32), found.distance));
         Ok(found.filter(|(key, _)| notes.takes(*key)).collect())
     };
-    let found: simdb::Result<Vec<_>> = notes.asked.par_iter().map(one).collect();
+    let found: Result<Vec<_>> = notes.asked.par_iter().map(one).collect();
     for (key, distance) in found?.into_iter().flatten() {
         set(notes.found.entry(key).or_default(), distance);
     }
