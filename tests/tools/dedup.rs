@@ -1,5 +1,8 @@
 //! `simdb-cli dedup` as a user meets it.
 
+#[cfg(feature = "parquet")]
+mod columns;
+
 use std::io::{Read, Write};
 
 use crate::common::{Folder, Ran, TEXTS, stop};
@@ -618,129 +621,4 @@ fn what_has_expired_in_the_database_is_forgotten_before_something_is_added() {
         .ends(0)
         .one_json();
     assert!(stored.to_string().contains("2024-01-05"), "{stored}");
-}
-
-#[cfg(feature = "parquet")]
-mod columns {
-    use super::{Folder, Value, dedup};
-
-    /// A file of eight rows: 1 and 2 are near each other, 7 and 8 the same, 5 has no text, and that of
-    /// 6 is empty.
-    fn folder() -> Folder {
-        let folder = Folder::new();
-        let data = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/data/parquet/snappy.parquet"
-        );
-        folder.write("a.parquet", std::fs::read(data).expect("a file"));
-        folder
-    }
-
-    /// Its documents, loaded.
-    fn ids(folder: &Folder, name: &str) -> Vec<u64> {
-        let skipped = ["--on-error", "skip", "--json"];
-        folder
-            .load(&[&["b.simdb", name][..], &skipped].concat())
-            .ends(0);
-        let exported = folder.cli(&["export", "b.simdb"]).ends(0).json();
-        exported
-            .iter()
-            .filter_map(|line| line["id"].as_u64())
-            .collect()
-    }
-
-    #[test]
-    fn rows_that_are_kept_are_copied_with_all_their_columns() {
-        let folder = folder();
-        let report = ["--report", "gone.jsonl", "--on-error", "skip", "--json"];
-        let arguments = [&["a.parquet", "-o", "out.parquet"][..], &report].concat();
-        let summary = dedup(&folder, &arguments).ends(0).one_json();
-        for (name, expected) in [("read", 8), ("kept", 5), ("removed", 2), ("rejected", 1)] {
-            assert_eq!(summary[name], expected, "{name}: {summary}");
-        }
-        assert_eq!(ids(&folder, "out.parquet"), [1, 3, 4, 6, 7]);
-        let removed: Vec<Value> = folder
-            .read("gone.jsonl")
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect();
-        let told: Vec<_> = removed
-            .iter()
-            .map(|line| {
-                (
-                    line["id"].as_u64(),
-                    line["keeper"].as_u64(),
-                    line["row"].as_u64(),
-                )
-            })
-            .collect();
-        assert_eq!(
-            told,
-            [(Some(2), Some(1), Some(1)), (Some(8), Some(7), Some(7))]
-        );
-    }
-
-    #[test]
-    fn marks_are_columns() {
-        let folder = folder();
-        let marks = ["--mark", "--keeper-field", "kept", "--on-error", "skip"];
-        dedup(
-            &folder,
-            &[&["a.parquet", "-o", "out.parquet"][..], &marks].concat(),
-        )
-        .ends(0);
-        assert_eq!(ids(&folder, "out.parquet"), [1, 2, 3, 4, 6, 7, 8]);
-        // They are read as ids where they are asked for, and are null elsewhere.
-        let asked = ["--id", "kept", "--on-error", "skip", "--json"];
-        let loaded = folder.load(&[&["c.simdb", "out.parquet"][..], &asked].concat());
-        let summary = loaded.ends(0).one_json();
-        assert_eq!(
-            (&summary["inserted"], &summary["rejected"]),
-            (&2.into(), &5.into())
-        );
-        let again = dedup(
-            &folder,
-            &[&["out.parquet", "-o", "b.parquet"][..], &marks].concat(),
-        );
-        assert!(again.ends(2).stderr.contains("\"kept\" already"));
-        assert!(!folder.names().contains(&"b.parquet".to_owned()));
-    }
-
-    #[test]
-    fn fingerprints_that_simdb_exported_are_no_corpus() {
-        let folder = folder();
-        folder
-            .load(&["a.simdb", "a.parquet", "--on-error", "skip"])
-            .ends(0);
-        let export = [
-            "export",
-            "a.simdb",
-            "--format",
-            "parquet",
-            "-o",
-            "e.parquet",
-        ];
-        folder.cli(&export).ends(0);
-        let ran = dedup(&folder, &["e.parquet", "-o", "out.parquet"]).ends(2);
-        assert!(ran.stderr.contains("holds fingerprints"), "{ran:?}");
-    }
-
-    #[test]
-    fn what_does_not_go_with_columns_is_refused() {
-        let folder = folder();
-        for (arguments, said) in [
-            (&["a.parquet", "-o", "o.parquet.gz"][..], "without .gz"),
-            (&["a.parquet", "-o", "o.parquet", "--no-id"], "--no-id"),
-            (&["a.parquet", "a.parquet", "-o", "o.parquet"], "one file"),
-            (&["a.parquet", "-o", "o.csv"], "format"),
-            (
-                &["-", "--format", "parquet", "-o", "o.parquet"],
-                "name a file",
-            ),
-        ] {
-            let ran = dedup(&folder, arguments).ends(2);
-            assert!(ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
-            assert_eq!(folder.names(), ["a.parquet"]);
-        }
-    }
 }

@@ -4,7 +4,7 @@
 //! - [`load`]: the first reading, into a database of its own
 //! - [`fates`]: what becomes of each document; [`scores`]: the numbers that may decide it
 //! - [`copy`], [`parquet`]: the second reading, in which what is kept is copied as it is
-//! - [`mark`], [`output`], [`summary`]: what is written of it
+//! - [`mark`], [`output`], [`target`], [`summary`]: what is written of it
 
 mod copy;
 mod fates;
@@ -16,6 +16,7 @@ mod output;
 mod parquet;
 mod scores;
 mod summary;
+mod target;
 
 use std::path::Path;
 use std::time::Instant;
@@ -28,8 +29,8 @@ use self::copy::Copier;
 use self::fates::Fates;
 use self::load::Loaded;
 pub use self::options::Dedup;
-use self::output::NewCorpus;
 use self::summary::Tally;
+use self::target::Target;
 use super::clusters::options::KeepRule;
 use crate::console::files::{folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
@@ -52,7 +53,7 @@ impl Dedup {
         let interrupt = Interrupt::listen()?;
         let against = self.open_against()?;
         let settings = self.settings(against.as_ref())?;
-        let mut new_file = NewCorpus::create(&self.output)?;
+        let mut target = Target::create(&self.output, format)?;
         let mut report = self.report.as_deref().map(ReportFile::create).transpose()?;
         let folder = temporary_folder(folder_of(&self.output))?;
         let given = load::copies_of_streams(given, folder.path(), &interrupt)?;
@@ -73,7 +74,7 @@ impl Dedup {
             report: report.as_mut(),
             texts: Default::default(),
         };
-        copier.copy_all(&mut ledger, &mut tally, &mut new_file, &interrupt)?;
+        copier.copy_all(&mut ledger, &mut tally, &mut target, &interrupt)?;
         if ledger.counts.read != loaded.records {
             bail!(
                 "the inputs have changed while they were read: {} records at first, {} then; \
@@ -83,7 +84,7 @@ impl Dedup {
             );
         }
         drop(against_snapshot);
-        let whole = new_file.finish()?;
+        let whole = target.finish()?;
         interrupt.check()?;
         // First what is kept has its name: added and not written, nobody would find it again.
         whole.persist()?;

@@ -45,7 +45,7 @@ impl NewFolder {
     }
 
     /// A new file in it.
-    pub fn file(&self, name: &str) -> io::Result<File> {
+    pub fn file(&self, name: impl AsRef<Path>) -> io::Result<File> {
         File::create_new(self.temporary.path().join(name))
     }
 

@@ -18,6 +18,7 @@ use super::mark::{Marks, Removed, mark_head, mark_record};
 use super::options::Dedup;
 use super::output::NewCorpus;
 use super::summary::{Tally, report_line};
+use super::target::Target;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::ledger::{Input, Ledger};
 use crate::corpus::report::ReportFile;
@@ -105,13 +106,13 @@ impl Copier<'_> {
         &mut self,
         ledger: &mut Ledger,
         tally: &mut Tally,
-        file: &mut NewCorpus,
+        target: &mut Target,
         interrupt: &Interrupt,
     ) -> Result<()> {
         let mut wanted = self.options.wanted()?;
         #[cfg(feature = "parquet")]
         if self.format == Format::Parquet {
-            return self.copy_rows(ledger, tally, file, interrupt);
+            return self.copy_rows(ledger, tally, target, interrupt);
         }
         let inputs = ledger.inputs.clone();
         let sizes = inputs.iter().map(|input| input.source.size_bytes());
@@ -119,7 +120,7 @@ impl Copier<'_> {
         bar.set_prefix("writing");
         let bytes_read = Arc::<AtomicU64>::default();
         let mut written = Written {
-            file,
+            file: target.file()?,
             is_at_line_start: true,
         };
         let mut head = None;

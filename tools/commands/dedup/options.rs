@@ -27,8 +27,10 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 /// With --against, a document that is within the radius of one that a database holds is left out
 /// first, and what is left is compared with itself. --add puts what is kept into that database.
 ///
-/// Of Parquet one file is read, and one written: all columns of the rows that are kept, packed as they
-/// were.
+/// Of Parquet all columns of the rows that are kept are copied, packed as they were; an INPUT may also
+/// be a folder, of which the files named .parquet are read, by name. If OUTPUT ends in .parquet, it is
+/// one file, and all inputs must have the same columns. If it has no extension, it is a folder with a
+/// file for each input, of the same name; there only the columns that are read must be in each.
 ///
 /// The inputs are read twice, from standard input and pipes by way of a copy beside OUTPUT; all must be
 /// of one format, tables with the same columns. A document is known by its id: a record with the id of
@@ -37,8 +39,8 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 ///
 /// What was done is counted on standard output; --json makes that a line. --report writes a line
 /// {"id":7,"keeper":1,"distance":2,"cluster":1,"against":false,"file":"a.jsonl","line":7} for each
-/// document that was left out or marked, of Parquet with a "row" beside an empty "line"; "cluster" is the smallest id of its group, and null where
-/// the keeper is in the database of --against.
+/// document that was left out or marked, of Parquet with a "row" beside an empty "line"; "cluster" is
+/// the smallest id of its group, and null where the keeper is in the database of --against.
 ///
 /// OUTPUT appears when it is whole. One that is killed may leave .simdb-dedup-XXXX and
 /// .OUTPUT.XXXX.new beside it. Memory grows with the documents that have a near-duplicate, by some
@@ -50,13 +52,16 @@ Examples:
   simdb-cli dedup a.csv b.csv -o marked.csv --mark --keep longest
   simdb-cli dedup posts.jsonl -o best.jsonl --score votes --no-id
   simdb-cli dedup pages.jsonl -o kept.jsonl --radius 8 --verify
+  simdb-cli dedup crawl/ -o kept.parquet
+  simdb-cli dedup crawl/ more.parquet -o kept/ --report removed.jsonl
   simdb-cli dedup today.jsonl -o new.jsonl --against all.simdb --add")]
 pub struct Dedup {
-    /// Files of documents, in this order; `-` is standard input. .gz and .zst are read through
+    /// Files of documents, in this order, and folders of Parquet files; `-` is standard input. .gz
+    /// and .zst are read through
     #[arg(required = true, value_name = "INPUT")]
     pub(super) inputs: Vec<PathBuf>,
 
-    /// The new file; it is compressed if its name ends in .gz or .zst
+    /// The new file; it is compressed if its name ends in .gz or .zst. Of Parquet also a new folder
     #[arg(long, short, value_name = "OUTPUT")]
     pub(super) output: PathBuf,
 
@@ -223,7 +228,7 @@ impl Dedup {
                 bail!("fingerprints alone are no texts; load them, and use simdb-cli clusters")
             }
             #[cfg(feature = "parquet")]
-            Format::Parquet => self.refuse_for_parquet(inputs)?,
+            Format::Parquet => self.refuse_for_parquet(inputs, &self.fields()?)?,
             Format::Lines if self.score.is_some() => {
                 bail!("plain lines have no field for --score; use jsonl, csv or tsv")
             }
@@ -241,40 +246,6 @@ impl Dedup {
         }
         check_names(&self.marks(), *format)?;
         Ok(*format)
-    }
-
-    #[cfg(feature = "parquet")]
-    fn refuse_for_parquet(&self, inputs: &[Input]) -> Result<()> {
-        if inputs.len() > 1 {
-            bail!(
-                "of Parquet one file is read, and one written; for the next one, --against a \
-                 database with --add knows what was kept of the first"
-            );
-        }
-        if inputs.iter().any(|input| input.source.path().is_none()) {
-            bail!("Parquet is read from its end, not from standard input; name a file");
-        }
-        let fields = self.fields()?;
-        for input in inputs {
-            let file = parquet::open(&input.source, &Default::default())?;
-            if parquet::reads_own(&fields) && parquet::metadata::recipe_of(&file)?.is_some() {
-                bail!(
-                    "{} holds fingerprints that simdb exported, and no texts; load it, and use \
-                     simdb-cli clusters",
-                    input.source.name()
-                );
-            }
-        }
-        if self.no_id || self.score.is_some() {
-            bail!("--no-id and --score go with jsonl, csv and tsv, not with parquet");
-        }
-        use crate::formats::input::Compression;
-        use crate::formats::parquet;
-
-        if Compression::of(&self.output) != Compression::None {
-            bail!("Parquet is packed by its pages; give OUTPUT a name without .gz or .zst");
-        }
-        Ok(())
     }
 
     /// What is read of the inputs.

@@ -38,6 +38,8 @@ pub enum Role {
     Reliable,
     /// Times of arrival.
     Time,
+    /// Numbers by which documents are preferred.
+    Score,
 }
 
 impl Kind {
@@ -82,6 +84,10 @@ impl Kind {
             },
             Role::Reliable => self == Self::Boolean,
             Role::Time => !matches!(self, Self::Boolean | Self::Other),
+            Role::Score => matches!(
+                self,
+                Self::Signed | Self::Unsigned | Self::Number | Self::Text
+            ),
         }
     }
 }
@@ -128,6 +134,7 @@ impl Role {
             Self::Fingerprint => "INT64, or strings of 16 hexadecimal digits,",
             Self::Reliable => "true and false",
             Self::Time => "timestamps, numbers or strings",
+            Self::Score => "numbers or strings of digits",
         }
     }
 }

@@ -10,7 +10,8 @@ use super::schema::{Chosen, Leaf};
 use crate::formats::edge::at_edge;
 use crate::formats::time::{time_of_ms, time_of_number, time_of_text};
 use crate::formats::{
-    Content, Fields, Item, Records, fingerprint_of, id_of_digits, not_an_id, text_of, utf8,
+    Content, Fields, Item, Records, fingerprint_of, id_of_digits, not_an_id, score_of, text_of,
+    utf8,
 };
 
 /// Reads the rows of a file, counted from 0.
@@ -34,6 +35,7 @@ struct Columns {
     fingerprint: Option<Column>,
     reliable: Option<Column>,
     time: Option<Column>,
+    score: Option<Column>,
 }
 
 /// A row of them.
@@ -43,16 +45,13 @@ struct Row {
     fingerprint: Option<Cell>,
     reliable: Option<Cell>,
     time: Option<Cell>,
+    score: Option<Cell>,
 }
 
 impl ParquetRecords {
-    /// Reads rows by the columns that these fields name, or, if `is_own`, those of simdb's own
-    /// files.
+    /// Reads rows by the columns that these fields name, or those of simdb's own files.
     pub fn new(file: ParquetFile, fields: &Fields) -> Result<Self> {
-        let chosen = match reads_own(fields) && recipe_of(&file)?.is_some() {
-            true => Chosen::own(&file)?,
-            false => Chosen::by_fields(&file, fields)?,
-        };
+        let chosen = chosen(&file, fields)?;
         Ok(Self {
             file,
             chosen,
@@ -62,6 +61,11 @@ impl ParquetRecords {
             row: 0,
             group_end: 0,
         })
+    }
+
+    /// Refuses a file that lacks one of these columns.
+    pub fn check(file: &ParquetFile, fields: &Fields) -> Result<()> {
+        chosen(file, fields).map(drop)
     }
 
     fn next_row(&mut self) -> Result<Option<Row>> {
@@ -85,6 +89,13 @@ impl ParquetRecords {
             self.group_end = self.row.saturating_add(rows);
             self.columns = Some(Columns::of(&self.chosen, &self.file, group)?);
         }
+    }
+}
+
+fn chosen(file: &ParquetFile, fields: &Fields) -> Result<Chosen> {
+    match reads_own(fields) && recipe_of(file)?.is_some() {
+        true => Chosen::own(file),
+        false => Chosen::by_fields(file, fields),
     }
 }
 
@@ -125,6 +136,7 @@ impl Columns {
             fingerprint: column(&chosen.fingerprint)?,
             reliable: column(&chosen.reliable)?,
             time: column(&chosen.time)?,
+            score: column(&chosen.score)?,
         })
     }
 
@@ -145,12 +157,14 @@ impl Columns {
         };
         let (text, fingerprint) = (next(&mut self.text)?, next(&mut self.fingerprint)?);
         let (reliable, time) = (next(&mut self.reliable)?, next(&mut self.time)?);
+        let score = next(&mut self.score)?;
         Ok(id.map(|id| Row {
             id,
             text,
             fingerprint,
             reliable,
             time,
+            score,
         }))
     }
 }
@@ -187,11 +201,15 @@ fn content(row: Row, chosen: &Chosen, max_text_bytes: usize) -> Result<Content, 
         (Some(cell), Some(leaf)) => Some(time(&cell).map_err(|reason| in_column(leaf, &reason))?),
         _ => None,
     };
+    let score = match (row.score, &chosen.score) {
+        (Some(cell), Some(leaf)) => Some(score(&cell).map_err(|reason| in_column(leaf, &reason))?),
+        _ => None,
+    };
     Ok(Content {
         text,
         fingerprint,
         arrival,
-        score: None,
+        score,
     })
 }
 
@@ -225,6 +243,17 @@ fn time(cell: &Cell) -> Result<Timestamp, String> {
             None => Err(format!("{number} is not a time")),
         },
         Cell::Null | Cell::Boolean(_) => Err("it is null, a time is expected".to_owned()),
+    }
+}
+
+fn score(cell: &Cell) -> Result<f64, String> {
+    match cell {
+        Cell::Signed(number) => Ok(*number as f64),
+        Cell::Unsigned(number) => Ok(*number as f64),
+        Cell::Number(number) if number.is_finite() => Ok(*number),
+        Cell::Number(number) => Err(format!("{number} is not a number to go by")),
+        Cell::Text(digits) => utf8(digits.data()).and_then(score_of),
+        _ => Err("it is null, a number is expected".to_owned()),
     }
 }
 

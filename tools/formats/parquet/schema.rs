@@ -21,6 +21,8 @@ pub struct Chosen {
     pub reliable: Option<Leaf>,
     /// Times of arrival.
     pub time: Option<Leaf>,
+    /// Numbers by which documents are preferred.
+    pub score: Option<Leaf>,
 }
 
 /// A column, by its place among those that are not made of others.
@@ -60,6 +62,7 @@ impl Chosen {
             },
             fingerprint,
             time: wanted(&fields.time, Role::Time)?,
+            score: wanted(&fields.score, Role::Score)?,
         })
     }
 
@@ -76,6 +79,7 @@ impl Chosen {
             fingerprint: Some(required(file, FINGERPRINT_COLUMN, Role::Fingerprint)?),
             reliable: optional(file, RELIABLE_FIELD, Role::Reliable)?,
             time: None,
+            score: None,
         })
     }
 }

@@ -1,0 +1,380 @@
+//! `simdb-cli dedup` of Parquet: rows, files and folders of them.
+
+use super::{FOX, Folder, Value, dedup};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+
+/// A file of eight rows: 1 and 2 are near each other, 7 and 8 the same, 5 has no text, and that of
+/// 6 is empty.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let data = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/parquet/snappy.parquet"
+    );
+    folder.write("a.parquet", std::fs::read(data).expect("a file"));
+    folder
+}
+
+/// Its documents, loaded.
+fn ids(folder: &Folder, name: &str) -> Vec<u64> {
+    let skipped = ["--on-error", "skip", "--json"];
+    folder
+        .load(&[&["b.simdb", name][..], &skipped].concat())
+        .ends(0);
+    let exported = folder.cli(&["export", "b.simdb"]).ends(0).json();
+    exported
+        .iter()
+        .filter_map(|line| line["id"].as_u64())
+        .collect()
+}
+
+#[test]
+fn rows_that_are_kept_are_copied_with_all_their_columns() {
+    let folder = folder();
+    let report = ["--report", "gone.jsonl", "--on-error", "skip", "--json"];
+    let arguments = [&["a.parquet", "-o", "out.parquet"][..], &report].concat();
+    let summary = dedup(&folder, &arguments).ends(0).one_json();
+    for (name, expected) in [("read", 8), ("kept", 5), ("removed", 2), ("rejected", 1)] {
+        assert_eq!(summary[name], expected, "{name}: {summary}");
+    }
+    assert_eq!(ids(&folder, "out.parquet"), [1, 3, 4, 6, 7]);
+    let removed: Vec<Value> = folder
+        .read("gone.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let told: Vec<_> = removed
+        .iter()
+        .map(|line| {
+            (
+                line["id"].as_u64(),
+                line["keeper"].as_u64(),
+                line["row"].as_u64(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [(Some(2), Some(1), Some(1)), (Some(8), Some(7), Some(7))]
+    );
+}
+
+#[test]
+fn marks_are_columns() {
+    let folder = folder();
+    let marks = ["--mark", "--keeper-field", "kept", "--on-error", "skip"];
+    dedup(
+        &folder,
+        &[&["a.parquet", "-o", "out.parquet"][..], &marks].concat(),
+    )
+    .ends(0);
+    assert_eq!(ids(&folder, "out.parquet"), [1, 2, 3, 4, 6, 7, 8]);
+    // They are read as ids where they are asked for, and are null elsewhere.
+    let asked = ["--id", "kept", "--on-error", "skip", "--json"];
+    let loaded = folder.load(&[&["c.simdb", "out.parquet"][..], &asked].concat());
+    let summary = loaded.ends(0).one_json();
+    assert_eq!(
+        (&summary["inserted"], &summary["rejected"]),
+        (&2.into(), &5.into())
+    );
+    let again = dedup(
+        &folder,
+        &[&["out.parquet", "-o", "b.parquet"][..], &marks].concat(),
+    );
+    assert!(again.ends(2).stderr.contains("\"kept\" already"));
+    assert!(!folder.names().contains(&"b.parquet".to_owned()));
+}
+
+#[test]
+fn fingerprints_that_simdb_exported_are_no_corpus() {
+    let folder = folder();
+    folder
+        .load(&["a.simdb", "a.parquet", "--on-error", "skip"])
+        .ends(0);
+    let export = [
+        "export",
+        "a.simdb",
+        "--format",
+        "parquet",
+        "-o",
+        "e.parquet",
+    ];
+    folder.cli(&export).ends(0);
+    let ran = dedup(&folder, &["e.parquet", "-o", "out.parquet"]).ends(2);
+    assert!(ran.stderr.contains("holds fingerprints"), "{ran:?}");
+}
+
+#[test]
+fn what_does_not_go_with_columns_is_refused() {
+    let folder = folder();
+    for (arguments, said) in [
+        (&["a.parquet", "-o", "o.parquet.gz"][..], "without .gz"),
+        (&["a.parquet", "-o", "o.parquet", "--no-id"], "--no-id"),
+        (&["a.parquet", "a.parquet", "-o", "o"], "would be one file"),
+        (&["a.parquet", "-o", "o.pq"], "o.pq is neither"),
+        (
+            &["a.parquet", "-o", "o.parquet", "--score", "text.x"],
+            "there is no column \"text.x\"",
+        ),
+        (&["a.parquet", "-o", "o.csv"], "o.csv is neither"),
+        (
+            &["-", "--format", "parquet", "-o", "o.parquet"],
+            "name a file",
+        ),
+    ] {
+        let ran = dedup(&folder, arguments).ends(2);
+        assert!(ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
+        assert_eq!(folder.names(), ["a.parquet"]);
+    }
+}
+
+const OTHER: &str =
+    "A database of fingerprints finds in microseconds what a scan finds in seconds.";
+const THIRD: &str =
+    "Of ships and shoes and sealing wax, of cabbages and kings, and why the sea boils.";
+
+/// A file of an id, a text and a score for each row, two rows a row group.
+fn write(folder: &Folder, name: &str, columns: &str, rows: &[(i64, &str, f64)]) {
+    let schema = parse_message_type(&format!("message m {{ {columns} }}")).expect("a schema");
+    let file = std::fs::File::create(folder.file(name)).expect("a file");
+    let mut writer =
+        SerializedFileWriter::new(file, schema.into(), Default::default()).expect("a writer");
+    for rows in rows.chunks(2) {
+        let mut group = writer.next_row_group().expect("a row group");
+        let ids: Vec<i64> = rows.iter().map(|row| row.0).collect();
+        let texts: Vec<ByteArray> = rows.iter().map(|row| row.1.into()).collect();
+        let scores: Vec<f64> = rows.iter().map(|row| row.2).collect();
+        let mut column = group.next_column().expect("ids").expect("ids");
+        column
+            .typed::<Int64Type>()
+            .write_batch(&ids, None, None)
+            .expect("written");
+        column.close().expect("written");
+        let mut column = group.next_column().expect("texts").expect("texts");
+        column
+            .typed::<ByteArrayType>()
+            .write_batch(&texts, None, None)
+            .expect("written");
+        column.close().expect("written");
+        if let Some(mut column) = group.next_column().expect("scores") {
+            column
+                .typed::<DoubleType>()
+                .write_batch(&scores, None, None)
+                .expect("written");
+            column.close().expect("written");
+        }
+        group.close().expect("written");
+    }
+    writer.close().expect("written");
+}
+
+const COLUMNS: &str = "required int64 id; required binary text (UTF8); required double score;";
+
+/// The rows of a file as text, without their texts.
+fn rows(folder: &Folder, name: &str) -> Vec<String> {
+    let file = std::fs::File::open(folder.file(name)).expect("a file");
+    let reader = SerializedFileReader::new(file).expect("a Parquet file");
+    let rows = reader.get_row_iter(None).expect("rows");
+    let shown = rows.map(|row| {
+        let row = row.expect("a row");
+        let columns = row.get_column_iter();
+        let shown = columns.filter(|(name, _)| *name != "text");
+        let shown: Vec<_> = shown.map(|(_, value)| value.to_string()).collect();
+        // A zero is shown with an exponent.
+        shown.join(" ").replace("0E0", "0.0")
+    });
+    shown.collect()
+}
+
+/// A folder `in` of parts, and a file beside it. Of 1, 12 and 21 the third is the best, 11 and 22 are
+/// the same; the second part has nothing of its own but 3.
+fn corpus() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.file("in")).expect("a folder");
+    write(
+        &folder,
+        "in/b.parquet",
+        COLUMNS,
+        &[(12, FOX, 2.0), (22, OTHER, 0.0), (3, THIRD, 0.0)],
+    );
+    write(
+        &folder,
+        "in/a.parquet",
+        COLUMNS,
+        &[(1, FOX, 1.5), (11, OTHER, 0.0)],
+    );
+    write(&folder, "in/c.parquet", COLUMNS, &[]);
+    folder.write("in/_SUCCESS", "");
+    folder.write("in/notes.txt", "not a corpus");
+    let louder = FOX.to_uppercase();
+    write(&folder, "more.parquet", COLUMNS, &[(21, &louder, 3.0)]);
+    folder
+}
+
+#[test]
+fn files_and_folders_are_one_corpus_and_become_one_file() {
+    let folder = corpus();
+    let report = ["--report", "gone.jsonl", "--json"];
+    let arguments = [&["in", "more.parquet", "-o", "out.parquet"][..], &report].concat();
+    let summary = dedup(&folder, &arguments).ends(0).one_json();
+    for (name, expected) in [("read", 6), ("kept", 3), ("removed", 3), ("identical", 2)] {
+        assert_eq!(summary[name], expected, "{name}: {summary}");
+    }
+    assert_eq!(rows(&folder, "out.parquet"), ["1 1.5", "11 0.0", "3 0.0"]);
+    let told: Vec<_> = folder
+        .read_json("gone.jsonl")
+        .iter()
+        .map(|line| ["id", "keeper", "file", "row"].map(|name| line[name].clone()))
+        .collect();
+    let expected: [[Value; 4]; 3] = [
+        [12.into(), 1.into(), "in/b.parquet".into(), 0.into()],
+        [22.into(), 11.into(), "in/b.parquet".into(), 1.into()],
+        [21.into(), 1.into(), "more.parquet".into(), 0.into()],
+    ];
+    assert_eq!(told, expected);
+    let left = ["gone.jsonl", "in", "more.parquet", "out.parquet"];
+    assert_eq!(folder.names(), left);
+}
+
+#[test]
+fn a_folder_gets_a_file_for_each_input_also_where_nothing_is_kept() {
+    let folder = corpus();
+    let arguments = ["more.parquet", "in", "-o", "out", "--score", "score"];
+    dedup(&folder, &arguments).ends(0);
+    for (name, expected) in [
+        ("out/more.parquet", &["21 3.0"][..]),
+        ("out/a.parquet", &["11 0.0"]),
+        ("out/b.parquet", &["3 0.0"]),
+        ("out/c.parquet", &[]),
+    ] {
+        assert_eq!(rows(&folder, name), expected, "{name}");
+    }
+    assert_eq!(
+        std::fs::read_dir(folder.file("out"))
+            .expect("a folder")
+            .count(),
+        4
+    );
+    assert_eq!(folder.names(), ["in", "more.parquet", "out"]);
+    dedup(&folder, &arguments).fails(&["out already exists"]);
+    std::fs::create_dir(folder.file("twice")).expect("a folder");
+    std::fs::copy(folder.file("in/a.parquet"), folder.file("twice/a.parquet")).expect("a copy");
+    dedup(&folder, &["in", "twice", "-o", "x"])
+        .fails(&["in/a.parquet and twice/a.parquet would be one file in x"]);
+    // The same rows again are the same documents.
+    dedup(&folder, &["in", "twice", "-o", "x.parquet"]).ends(0);
+    assert_eq!(rows(&folder, "x.parquet"), ["1 1.5", "11 0.0", "3 0.0"]);
+}
+
+#[test]
+fn rows_of_many_files_are_marked() {
+    let folder = corpus();
+    dedup(&folder, &["in", "-o", "one.parquet", "--mark"]).ends(0);
+    let expected = [
+        "1 1.5 null null",
+        "11 0.0 null null",
+        "12 2.0 1 0",
+        "22 0.0 11 0",
+        "3 0.0 null null",
+    ];
+    assert_eq!(rows(&folder, "one.parquet"), expected);
+    dedup(&folder, &["in", "-o", "each", "--mark"]).ends(0);
+    assert_eq!(rows(&folder, "each/a.parquet"), expected[..2]);
+    assert_eq!(rows(&folder, "each/b.parquet"), expected[2..]);
+    dedup(
+        &folder,
+        &["in", "-o", "x", "--mark", "--keeper-field", "score"],
+    )
+    .fails(&["in/a.parquet", "\"score\" already"]);
+}
+
+#[test]
+fn files_of_other_columns_are_no_one_file_but_a_folder_of_files() {
+    let folder = corpus();
+    for (columns, told) in [
+        (
+            "required int64 id; required binary text (UTF8);",
+            "number 3 is none",
+        ),
+        (
+            "required int64 id; required binary text (UTF8); required double votes;",
+            "number 3 is votes",
+        ),
+    ] {
+        write(
+            &folder,
+            "other.parquet",
+            columns,
+            &[(7, THIRD, 0.0), (8, FOX, 0.0)],
+        );
+        dedup(&folder, &["in", "other.parquet", "-o", "out.parquet"]).fails(&[
+            "other.parquet has not the columns of in/a.parquet",
+            told,
+            "score",
+        ]);
+        dedup(&folder, &["in", "other.parquet", "-o", "out"]).ends(0);
+        assert!(rows(&folder, "out/other.parquet").is_empty());
+        std::fs::remove_dir_all(folder.file("out")).expect("removed");
+        let lacking = ["in", "other.parquet", "-o", "out", "--score", "score"];
+        dedup(&folder, &lacking).fails(&["other.parquet", "there is no column \"score\""]);
+    }
+    assert_eq!(folder.names(), ["in", "more.parquet", "other.parquet"]);
+}
+
+#[test]
+fn bad_rows_and_a_database_are_known_by_file_and_row() {
+    let folder = corpus();
+    write(
+        &folder,
+        "in/d.parquet",
+        COLUMNS,
+        &[(8, THIRD, 0.0), (-1, FOX, 0.0), (9, FOX, f64::NAN)],
+    );
+    dedup(&folder, &["in", "-o", "x.parquet"]).fails(&["in/d.parquet: row 1", "is not an id"]);
+    folder.load(&["old.simdb", "more.parquet"]).ends(0);
+    let arguments = [
+        "in",
+        "-o",
+        "out",
+        "--against",
+        "old.simdb",
+        "--add",
+        "--on-error",
+        "skip",
+    ];
+    let reports = ["--rejects", "bad.jsonl", "--report", "gone.jsonl", "--json"];
+    let summary = dedup(&folder, &[&arguments[..], &reports].concat())
+        .ends(0)
+        .one_json();
+    for (name, expected) in [
+        ("read", 8),
+        ("kept", 2),
+        ("against", 3),
+        ("added", 2),
+        ("rejected", 1),
+    ] {
+        assert_eq!(summary[name], expected, "{name}: {summary}");
+    }
+    let bad = folder.read_json("bad.jsonl");
+    assert_eq!(
+        (&bad[0]["file"], &bad[0]["row"]),
+        (&"in/d.parquet".into(), &1.into())
+    );
+    assert_eq!(rows(&folder, "out/a.parquet"), ["11 0.0"]);
+    assert!(rows(&folder, "out/d.parquet").is_empty());
+    let arguments = [
+        "in",
+        "-o",
+        "x",
+        "--score",
+        "score",
+        "--on-error",
+        "skip",
+        "--json",
+    ];
+    let summary = dedup(&folder, &arguments).ends(0).one_json();
+    assert_eq!(summary["rejected"], 2);
+}
