@@ -1,37 +1,23 @@
-//! Comma- and tab-separated values under a line of column names.
+//! Comma- and tab-separated values under a line of column names, as documents.
 
-use std::borrow::Cow;
-use std::io::{self, BufRead, Read};
-
-use anyhow::{Context, Result, anyhow, bail};
-use csv::{ByteRecord, Reader, ReaderBuilder, Terminator};
+use anyhow::Result;
+use csv::ByteRecord;
 use simdb::DocId;
 
 use super::input::Opened;
+use super::table::{Column, Table};
 use super::time::time_of_text;
 use super::{
-    Content, EXCERPT_CHARACTERS, Fields, Item, RELIABLE_FIELD, Records, excerpt, fingerprint_of,
-    id_of_digits, next_id, score_of, text_of, utf8,
+    Content, Fields, Item, RELIABLE_FIELD, Records, fingerprint_of, id_of_digits, next_id,
+    score_of, text_of,
 };
 
-/// Reads CSV or TSV. Blank lines are skipped.
+/// Reads the documents of a table.
 pub struct Delimited {
-    name: String,
-    reader: Reader<Rationed>,
-    record: ByteRecord,
+    table: Table,
     columns: Columns,
-    /// How many fields a record has.
-    fields: usize,
-    /// The line of the record read last.
-    line: u64,
     /// The id of the next record, if they are counted.
     counted: u64,
-}
-
-/// A wanted column: its name and its place.
-struct Column {
-    name: String,
-    place: usize,
 }
 
 /// Where the parts of a document stand in a record.
@@ -47,78 +33,20 @@ struct Columns {
 }
 
 impl Delimited {
-    /// Comma-separated values, quoted as in RFC 4180.
+    /// Comma-separated values.
     pub fn csv(input: Opened, fields: &Fields, first_id: u64) -> Result<Self> {
-        let mut builder = ReaderBuilder::new();
-        builder.delimiter(b',');
-        Self::new(input, fields, first_id, &mut builder)
+        let table = Table::csv(input, fields.max_line_bytes())?;
+        Self::new(table, fields, first_id)
     }
 
-    /// Tab-separated values: a quotation mark is part of the text, as no one agrees on what else
-    /// it could be, so neither tab nor line feed can be.
+    /// Tab-separated values.
     pub fn tsv(input: Opened, fields: &Fields, first_id: u64) -> Result<Self> {
-        let mut builder = ReaderBuilder::new();
-        builder.delimiter(b'\t').quoting(false);
-        Self::new(input, fields, first_id, &mut builder)
+        let table = Table::tsv(input, fields.max_line_bytes())?;
+        Self::new(table, fields, first_id)
     }
 
-    fn new(
-        mut input: Opened,
-        fields: &Fields,
-        first_id: u64,
-        builder: &mut ReaderBuilder,
-    ) -> Result<Self> {
-        input.skip_bom()?;
-        let name = input.name;
-        // Records end in a line feed that is read with them, so that lines can be counted; the
-        // carriage return before it is ours to remove. The number of fields is ours to check.
-        let mut reader = builder
-            .terminator(Terminator::Any(b'\n'))
-            .flexible(true)
-            .has_headers(false)
-            .from_reader(Rationed {
-                input: input.reader,
-                left_bytes: fields.max_line_bytes(),
-                ration_bytes: fields.max_line_bytes(),
-                last: b'\n',
-                given_bytes: 0,
-                end_bytes: None,
-            });
-        let mut header = ByteRecord::new();
-        reader
-            .read_byte_record(&mut header)
-            .with_context(|| format!("cannot read the column names of {name}"))?;
-        if never_closed(&reader) {
-            bail!("{name}:1: {NEVER_CLOSED}");
-        }
-        let header = without_carriage_return(&header);
-        if header.is_empty() {
-            bail!("{name}:1: there are no column names");
-        }
-        let optional = |wanted: &str| {
-            let mut places = header
-                .iter()
-                .enumerate()
-                .filter(|(_, column)| *column == wanted.as_bytes())
-                .map(|(place, _)| place);
-            let place = places.next();
-            // Nobody knows which of the two counts.
-            if places.next().is_some() {
-                bail!("{name}:1: column {wanted:?} is there twice");
-            }
-            let name = wanted.to_owned();
-            Ok(place.map(|place| Column { name, place }))
-        };
-        let required = |wanted: &str| {
-            optional(wanted)?.ok_or_else(|| {
-                let there = header.iter().take(COLUMNS_SHOWN + 1);
-                let there: Vec<_> = there.map(String::from_utf8_lossy).collect();
-                anyhow!(
-                    "{name}:1: there is no column {wanted:?}; the columns are {}",
-                    names(&there)
-                )
-            })
-        };
+    fn new(table: Table, fields: &Fields, first_id: u64) -> Result<Self> {
+        let required = |wanted: &str| table.required(wanted);
         let columns = Columns {
             id: match fields.are_counted {
                 true => None,
@@ -127,7 +55,7 @@ impl Delimited {
             text: fields.text.as_deref().map(required).transpose()?,
             fingerprint: fields.fingerprint.as_deref().map(required).transpose()?,
             reliable: match fields.fingerprint {
-                Some(_) => optional(RELIABLE_FIELD)?,
+                Some(_) => table.optional(RELIABLE_FIELD)?,
                 None => None,
             },
             time: fields.time.as_deref().map(required).transpose()?,
@@ -135,126 +63,31 @@ impl Delimited {
             max_text_bytes: fields.max_text_bytes,
         };
         Ok(Self {
-            name,
-            reader,
-            record: ByteRecord::new(),
+            table,
             columns,
-            fields: header.len(),
-            line: 1,
             counted: first_id,
         })
     }
 }
 
-impl Delimited {
-    /// The memory of one giant is not kept for the many that follow it.
-    fn forget_giant(&mut self) {
-        if self.record.as_slice().len() > KEPT_BYTES || self.record.len() > KEPT_BYTES {
-            self.record = ByteRecord::new();
-        }
-    }
-}
-
 impl Records for Delimited {
     fn next(&mut self) -> Result<Option<Item>> {
-        loop {
-            self.reader.get_mut().renew();
-            self.forget_giant();
-            let more = self
-                .reader
-                .read_byte_record(&mut self.record)
-                .with_context(|| {
-                    format!(
-                        "cannot read {} beyond the record of line {}",
-                        self.name, self.line
-                    )
-                })?;
-            if !more {
-                return Ok(None);
-            }
-            if self.record.as_slice() == b"\r" {
-                continue;
-            }
-            let line_feeds = self
-                .record
-                .as_slice()
-                .iter()
-                .filter(|&&byte| byte == b'\n')
-                .count();
-            // The reader stands on the line after the record.
-            self.line = (self.reader.position().line() - 1).saturating_sub(line_feeds as u64);
-            if self.record.as_slice().ends_with(b"\r") {
-                self.record = without_carriage_return(&self.record);
-            }
-            let id = match self.columns.id {
-                Some(_) => None,
-                None => Some(next_id(&mut self.counted)?),
-            };
-            if never_closed(&self.reader) {
-                // No line feed ended this record: the reader still stands on its last line.
-                self.line += 1;
-                return Ok(Some(Item::reject(self.line, id, NEVER_CLOSED.to_owned())));
-            }
-            let (found, expected) = (self.record.len(), self.fields);
-            return Ok(Some(if found == expected {
-                self.columns.item(self.line, id, &self.record)
-            } else {
-                let reason = format!("there are {found} fields under {expected} column names");
-                Item::reject(self.line, id, reason)
-            }));
-        }
+        let Some((line, record)) = self.table.next()? else {
+            return Ok(None);
+        };
+        let id = match self.columns.id {
+            Some(_) => None,
+            None => Some(next_id(&mut self.counted)?),
+        };
+        Ok(Some(match record {
+            Ok(record) => self.columns.item(line, id, record),
+            Err(reason) => Item::reject(line, id, reason),
+        }))
     }
 
     fn next_id(&self) -> Option<u64> {
         self.columns.id.is_none().then_some(self.counted)
     }
-}
-
-/// How many columns are named where one is missing.
-const COLUMNS_SHOWN: usize = 20;
-
-/// The names of columns, as far as a message can bear them.
-fn names(columns: &[Cow<'_, str>]) -> String {
-    let shown = columns.iter().take(COLUMNS_SHOWN);
-    let mut names: Vec<_> = shown.map(|name| excerpt(&plain(name))).collect();
-    if columns.len() > COLUMNS_SHOWN {
-        names.push("…".to_owned());
-    }
-    names.join(", ")
-}
-
-/// A name without what would move the cursor of a terminal.
-fn plain(name: &str) -> String {
-    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    name.chars()
-        .take(2 * EXCERPT_CHARACTERS)
-        .map(shown)
-        .collect()
-}
-
-/// The room that is kept for the record after a giant.
-const KEPT_BYTES: usize = 1 << 18;
-
-/// What is wrong with a record that swallowed the rest of its file.
-const NEVER_CLOSED: &str = "a quotation mark is opened and never closed";
-
-/// Whether the record read last goes on where its input ends.
-fn never_closed(reader: &Reader<Rationed>) -> bool {
-    let end_bytes = reader.get_ref().end_bytes;
-    end_bytes.is_some_and(|end| reader.position().byte() > end)
-}
-
-/// The same record, without the carriage return that ended its line.
-fn without_carriage_return(record: &ByteRecord) -> ByteRecord {
-    let last = record.len().saturating_sub(1);
-    let trimmed = record
-        .iter()
-        .enumerate()
-        .map(|(place, field)| match place == last {
-            true => field.strip_suffix(b"\r").unwrap_or(field),
-            false => field,
-        });
-    trimmed.collect()
 }
 
 impl Columns {
@@ -326,70 +159,6 @@ impl Columns {
                 )),
             },
         }
-    }
-}
-
-impl Column {
-    /// The value of this column in a record.
-    fn value<'r>(&self, record: &'r ByteRecord) -> Result<&'r str, String> {
-        // Records of another length have been refused before.
-        let bytes = record.get(self.place).unwrap_or_default();
-        utf8(bytes).map_err(|reason| format!("column {:?}: {reason}", self.name))
-    }
-}
-
-/// An input that gives out no more than a ration before it is renewed: a quotation mark that is
-/// never closed must not draw the rest of a file into memory. It ends in a line feed, added if it
-/// has none.
-struct Rationed {
-    input: Box<dyn BufRead + Send>,
-    left_bytes: usize,
-    ration_bytes: usize,
-    /// The byte given out last.
-    last: u8,
-    given_bytes: u64,
-    /// How many bytes there were before the blank line that is added behind the last: only a
-    /// record whose quotation mark is never closed reaches beyond them.
-    end_bytes: Option<u64>,
-}
-
-impl Rationed {
-    fn renew(&mut self) {
-        self.left_bytes = self.ration_bytes;
-    }
-}
-
-impl Read for Rationed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left_bytes == 0 {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!(
-                    "the next record is longer than {} bytes; \
-                     is there a quotation mark that is never closed?",
-                    self.ration_bytes
-                ),
-            ));
-        }
-        let most = buffer.len().min(self.left_bytes);
-        let bytes = self.input.read(&mut buffer[..most])?;
-        self.left_bytes -= bytes;
-        if let Some(last) = buffer[..bytes].last() {
-            self.last = *last;
-            self.given_bytes += bytes as u64;
-            return Ok(bytes);
-        }
-        let Some(first) = buffer.first_mut().filter(|_| self.end_bytes.is_none()) else {
-            return Ok(0);
-        };
-        *first = b'\n';
-        if self.last == b'\n' {
-            self.end_bytes = Some(self.given_bytes);
-        } else {
-            self.last = b'\n';
-            self.given_bytes += 1;
-        }
-        Ok(1)
     }
 }
 
@@ -514,7 +283,11 @@ mod tests {
             "t.csv:1: there is no column \"id\"; the columns are a, b"
         );
         let empty = Opened::of_bytes("t.csv", b"");
-        assert!(Delimited::csv(empty, &fields(None, None), 1).is_err());
+        let error = Delimited::csv(empty, &fields(None, None), 1).err();
+        assert_eq!(
+            error.unwrap().to_string(),
+            "t.csv:1: there are no column names"
+        );
     }
 
     #[test]

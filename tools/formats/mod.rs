@@ -13,6 +13,7 @@ pub mod npy;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod raw;
+pub mod table;
 pub mod time;
 
 use std::path::Path;

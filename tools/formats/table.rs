@@ -1,0 +1,273 @@
+//! [`Table`]: comma- and tab-separated values, record by record under their column names.
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, Read};
+
+use anyhow::{Context, Result, anyhow, bail};
+use csv::{ByteRecord, Reader, ReaderBuilder, Terminator};
+
+use super::input::Opened;
+use super::{EXCERPT_CHARACTERS, excerpt, utf8};
+
+/// Reads CSV or TSV. Blank lines are skipped.
+pub struct Table {
+    name: String,
+    reader: Reader<Rationed>,
+    header: ByteRecord,
+    record: ByteRecord,
+    /// The line of the record read last.
+    line: u64,
+}
+
+/// A wanted column: its name and its place.
+pub struct Column {
+    /// What it is called.
+    pub name: String,
+    place: usize,
+}
+
+impl Table {
+    /// Comma-separated values, quoted as in RFC 4180, in records of at most so many bytes.
+    pub fn csv(input: Opened, max_record_bytes: usize) -> Result<Self> {
+        let mut builder = ReaderBuilder::new();
+        builder.delimiter(b',');
+        Self::new(input, max_record_bytes, &mut builder)
+    }
+
+    /// Tab-separated values: a quotation mark is part of the text, as no one agrees on what else
+    /// it could be, so neither tab nor line feed can be.
+    pub fn tsv(input: Opened, max_record_bytes: usize) -> Result<Self> {
+        let mut builder = ReaderBuilder::new();
+        builder.delimiter(b'\t').quoting(false);
+        Self::new(input, max_record_bytes, &mut builder)
+    }
+
+    fn new(
+        mut input: Opened,
+        max_record_bytes: usize,
+        builder: &mut ReaderBuilder,
+    ) -> Result<Self> {
+        input.skip_bom()?;
+        let name = input.name;
+        // Records end in a line feed that is read with them, so that lines can be counted; the
+        // carriage return before it is ours to remove. The number of fields is ours to check.
+        let mut reader = builder
+            .terminator(Terminator::Any(b'\n'))
+            .flexible(true)
+            .has_headers(false)
+            .from_reader(Rationed {
+                input: input.reader,
+                left_bytes: max_record_bytes,
+                ration_bytes: max_record_bytes,
+                last: b'\n',
+                given_bytes: 0,
+                end_bytes: None,
+            });
+        let mut header = ByteRecord::new();
+        reader
+            .read_byte_record(&mut header)
+            .with_context(|| format!("cannot read the column names of {name}"))?;
+        // An empty file has no quotation mark either.
+        if header.is_empty() {
+            bail!("{name}:1: there are no column names");
+        }
+        if never_closed(&reader) {
+            bail!("{name}:1: {NEVER_CLOSED}");
+        }
+        let header = without_carriage_return(&header);
+        Ok(Self {
+            name,
+            reader,
+            header,
+            record: ByteRecord::new(),
+            line: 1,
+        })
+    }
+
+    /// The column of that name, if there is one.
+    pub fn optional(&self, wanted: &str) -> Result<Option<Column>> {
+        let columns = self.header.iter().enumerate();
+        let mut places = columns.filter(|(_, column)| *column == wanted.as_bytes());
+        let place = places.next().map(|(place, _)| place);
+        // Nobody knows which of the two counts.
+        if places.next().is_some() {
+            bail!("{}:1: column {wanted:?} is there twice", self.name);
+        }
+        let name = wanted.to_owned();
+        Ok(place.map(|place| Column { name, place }))
+    }
+
+    /// The column of that name, which must be there.
+    pub fn required(&self, wanted: &str) -> Result<Column> {
+        self.optional(wanted)?.ok_or_else(|| {
+            let there = self.header.iter().take(COLUMNS_SHOWN + 1);
+            let there: Vec<_> = there.map(String::from_utf8_lossy).collect();
+            anyhow!(
+                "{}:1: there is no column {wanted:?}; the columns are {}",
+                self.name,
+                names(&there)
+            )
+        })
+    }
+
+    /// The line of the next record, and the record or what is wrong with it; nothing at the end.
+    pub fn next(&mut self) -> Result<Option<(u64, Result<&ByteRecord, String>)>> {
+        loop {
+            self.reader.get_mut().renew();
+            self.forget_giant();
+            let more = self
+                .reader
+                .read_byte_record(&mut self.record)
+                .with_context(|| {
+                    format!(
+                        "cannot read {} beyond the record of line {}",
+                        self.name, self.line
+                    )
+                })?;
+            if !more {
+                return Ok(None);
+            }
+            if self.record.as_slice() != b"\r" {
+                break;
+            }
+        }
+        let bytes = self.record.as_slice().iter();
+        let line_feeds = bytes.filter(|&&byte| byte == b'\n').count();
+        // The reader stands on the line after the record.
+        self.line = (self.reader.position().line() - 1).saturating_sub(line_feeds as u64);
+        if self.record.as_slice().ends_with(b"\r") {
+            self.record = without_carriage_return(&self.record);
+        }
+        if never_closed(&self.reader) {
+            // No line feed ended this record: the reader still stands on its last line.
+            self.line += 1;
+            return Ok(Some((self.line, Err(NEVER_CLOSED.to_owned()))));
+        }
+        let (found, expected) = (self.record.len(), self.header.len());
+        let record = match found == expected {
+            true => Ok(&self.record),
+            false => Err(format!(
+                "there are {found} fields under {expected} column names"
+            )),
+        };
+        Ok(Some((self.line, record)))
+    }
+
+    /// The memory of one giant is not kept for the many that follow it.
+    fn forget_giant(&mut self) {
+        if self.record.as_slice().len() > KEPT_BYTES || self.record.len() > KEPT_BYTES {
+            self.record = ByteRecord::new();
+        }
+    }
+}
+
+impl Column {
+    /// The value of this column in a record.
+    pub fn value<'r>(&self, record: &'r ByteRecord) -> Result<&'r str, String> {
+        // Records of another length have been refused before.
+        let bytes = record.get(self.place).unwrap_or_default();
+        utf8(bytes).map_err(|reason| format!("column {:?}: {reason}", self.name))
+    }
+}
+
+/// How many columns are named where one is missing.
+const COLUMNS_SHOWN: usize = 20;
+
+/// The names of columns, as far as a message can bear them.
+fn names(columns: &[Cow<'_, str>]) -> String {
+    let shown = columns.iter().take(COLUMNS_SHOWN);
+    let mut names: Vec<_> = shown.map(|name| excerpt(&plain(name))).collect();
+    if columns.len() > COLUMNS_SHOWN {
+        names.push("…".to_owned());
+    }
+    names.join(", ")
+}
+
+/// A name without what would move the cursor of a terminal.
+fn plain(name: &str) -> String {
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    name.chars()
+        .take(2 * EXCERPT_CHARACTERS)
+        .map(shown)
+        .collect()
+}
+
+/// The room that is kept for the record after a giant.
+const KEPT_BYTES: usize = 1 << 18;
+
+/// What is wrong with a record that swallowed the rest of its file.
+const NEVER_CLOSED: &str = "a quotation mark is opened and never closed";
+
+/// Whether the record read last goes on where its input ends.
+fn never_closed(reader: &Reader<Rationed>) -> bool {
+    let end_bytes = reader.get_ref().end_bytes;
+    end_bytes.is_some_and(|end| reader.position().byte() > end)
+}
+
+/// The same record, without the carriage return that ended its line.
+fn without_carriage_return(record: &ByteRecord) -> ByteRecord {
+    let last = record.len().saturating_sub(1);
+    let trimmed = record
+        .iter()
+        .enumerate()
+        .map(|(place, field)| match place == last {
+            true => field.strip_suffix(b"\r").unwrap_or(field),
+            false => field,
+        });
+    trimmed.collect()
+}
+
+/// An input that gives out no more than a ration before it is renewed: a quotation mark that is
+/// never closed must not draw the rest of a file into memory. It ends in a line feed, added if it
+/// has none.
+struct Rationed {
+    input: Box<dyn BufRead + Send>,
+    left_bytes: usize,
+    ration_bytes: usize,
+    /// The byte given out last.
+    last: u8,
+    given_bytes: u64,
+    /// How many bytes there were before the blank line that is added behind the last: only a
+    /// record whose quotation mark is never closed reaches beyond them.
+    end_bytes: Option<u64>,
+}
+
+impl Rationed {
+    fn renew(&mut self) {
+        self.left_bytes = self.ration_bytes;
+    }
+}
+
+impl Read for Rationed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left_bytes == 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!(
+                    "the next record is longer than {} bytes; \
+                     is there a quotation mark that is never closed?",
+                    self.ration_bytes
+                ),
+            ));
+        }
+        let most = buffer.len().min(self.left_bytes);
+        let bytes = self.input.read(&mut buffer[..most])?;
+        self.left_bytes -= bytes;
+        if let Some(last) = buffer[..bytes].last() {
+            self.last = *last;
+            self.given_bytes += bytes as u64;
+            return Ok(bytes);
+        }
+        let Some(first) = buffer.first_mut().filter(|_| self.end_bytes.is_none()) else {
+            return Ok(0);
+        };
+        *first = b'\n';
+        if self.last == b'\n' {
+            self.end_bytes = Some(self.given_bytes);
+        } else {
+            self.last = b'\n';
+            self.given_bytes += 1;
+        }
+        Ok(1)
+    }
+}
