@@ -2,6 +2,7 @@
 
 #[cfg(feature = "parquet")]
 mod columns;
+mod given;
 
 use std::io::{Read, Write};
 

@@ -2,12 +2,14 @@
 //!
 //! - [`options`]: the command line
 //! - [`load`]: the first reading, into a database of its own
-//! - [`fates`]: what becomes of each document; [`scores`]: the numbers that may decide it
+//! - [`fates`]: what becomes of each document; [`scores`]: the numbers that may decide it;
+//!   [`follow`]: clusters that were found elsewhere
 //! - [`copy`], [`parquet`]: the second reading, in which what is kept is copied as it is
 //! - [`mark`], [`output`], [`target`], [`summary`]: what is written of it
 
 mod copy;
 mod fates;
+mod follow;
 mod load;
 mod mark;
 mod options;
@@ -32,6 +34,7 @@ pub use self::options::Dedup;
 use self::summary::Tally;
 use self::target::Target;
 use super::clusters::options::KeepRule;
+use super::given_clusters::GivenClusters;
 use crate::console::files::{folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
 use crate::console::{Answer, Output};
@@ -51,6 +54,11 @@ impl Dedup {
         let format = self.format_of(&given)?;
         self.refuse_clashes(&given)?;
         let interrupt = Interrupt::listen()?;
+        // What is wrong with them is said before the inputs are read.
+        let clusters = self.clusters.as_deref();
+        let clusters = clusters
+            .map(|path| GivenClusters::read(path, self.progress, &interrupt))
+            .transpose()?;
         let against = self.open_against()?;
         let settings = self.settings(against.as_ref())?;
         let mut target = Target::create(&self.output, format)?;
@@ -60,7 +68,11 @@ impl Dedup {
         let mut ledger = Ledger::new(given, self.on_error, self.rejects.as_deref())?;
 
         let loaded = load::load(self, &settings, folder.path(), &mut ledger, &interrupt)?;
-        let fates = self.fates(&loaded, against.as_ref(), &ledger.inputs, &interrupt)?;
+        let fates = match &clusters {
+            Some(clusters) => self.follow(&loaded, clusters, &interrupt)?,
+            None => self.fates(&loaded, against.as_ref(), &ledger.inputs, &interrupt)?,
+        };
+        drop(clusters);
         let mut tally = Tally::new(&fates);
         let against_snapshot = against.as_ref().map(Database::snapshot).transpose()?;
         let mut copier = Copier {
@@ -163,7 +175,19 @@ impl Dedup {
         builder.cache_bytes(cache_bytes)
     }
 
-    /// What becomes of each document that is not simply kept.
+    /// What becomes of each document that is not simply kept, by clusters found elsewhere.
+    fn follow(
+        &self,
+        loaded: &Loaded,
+        clusters: &GivenClusters,
+        interrupt: &Interrupt,
+    ) -> Result<Fates> {
+        let mut fates = Fates::default();
+        fates.follow(clusters, &loaded.database, self, interrupt)?;
+        Ok(fates)
+    }
+
+    /// The same, as it is found here.
     fn fates(
         &self,
         loaded: &Loaded,

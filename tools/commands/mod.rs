@@ -13,6 +13,7 @@ mod explain;
 mod export;
 mod found;
 mod get;
+mod given_clusters;
 mod hash;
 mod insert;
 mod json_object;

@@ -1,30 +1,68 @@
-//! `simdb-cli remove`: documents by their ids.
+//! `simdb-cli remove`: documents by their ids, or what clusters leave out.
 
-use anyhow::Result;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use simdb::{Change, DocId, Outcome};
+use simdb::{Change, Database, DocId, Outcome};
 
-use super::{Documents, not_stored};
+use super::given_clusters::{GivenClusters, LeftOut};
+use super::not_stored;
 use crate::console::files::refuse_special;
-use crate::console::{Answer, Output};
+use crate::console::interrupt::Interrupt;
+use crate::console::progress::Progress;
+use crate::console::{Answer, Output, counted, grouped};
+use crate::options::RecipeOptions;
 
-/// Removes documents by their ids, in one transaction
+/// Removes documents by their ids, in one transaction, or near-duplicates by clusters
 ///
 /// The exit code is 1 if an id was missing; the others are removed all the same. --json prints
 /// id, removed (true or false) and the fingerprint that the document had, or null.
+///
+/// With --clusters, what clusters leave out is removed and their keepers stay, as `simdb-cli dedup
+/// --clusters` does with a corpus: so clusters that were found by Spark come back to a database. What
+/// is stored is compared with the clusters first: if the fingerprints of a document and its keeper
+/// have another distance than these say, they are of other documents, and nothing is removed. What has
+/// a keeper that is not stored is not removed. Documents are removed some thousands at a time, so it
+/// may be interrupted and repeated; the exit code is 0 though all are removed already. --json prints
+/// {"removed":7,"without_keeper":0,"not_stored":0,"documents":93,"seconds":0.1}: how many documents
+/// were removed, how many were not because their keeper is not stored, how many documents of the
+/// clusters are not stored, and how many documents are left.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli remove news.simdb 17
-  simdb-cli remove news.simdb 17 18 19 --json")]
+  simdb-cli remove news.simdb 17 18 19 --json
+  simdb-cli remove news.simdb --clusters clusters/")]
 pub struct Remove {
-    #[command(flatten)]
-    documents: Documents,
+    /// The database
+    database: PathBuf,
 
-    /// Print one line of JSON for each id
+    /// The ids
+    #[arg(
+        value_name = "ID",
+        required_unless_present = "clusters",
+        conflicts_with = "clusters"
+    )]
+    ids: Vec<u64>,
+
+    #[command(flatten)]
+    recipe: RecipeOptions,
+
+    /// Remove what these clusters leave out: what `simdb-cli clusters` has written (.jsonl, .csv,
+    /// .parquet), or a folder of Parquet files with the columns doc_id, keeper, cluster and distance
+    #[arg(long, value_name = "PATH")]
+    clusters: Option<PathBuf>,
+
+    /// Print one line of JSON for each id; with --clusters one in all
     #[arg(long)]
     json: bool,
+
+    /// Whether to show progress on standard error, with --clusters
+    #[arg(long, value_enum, default_value_t)]
+    progress: Progress,
 }
 
 #[derive(Serialize)]
@@ -34,19 +72,33 @@ struct RemoveLine {
     fingerprint: Option<String>,
 }
 
+#[derive(Serialize)]
+struct ClustersLine {
+    removed: u64,
+    without_keeper: u64,
+    not_stored: u64,
+    documents: u64,
+    seconds: f64,
+}
+
+/// How many documents are removed in one transaction.
+const AT_ONCE: usize = 1 << 14;
+
 impl Remove {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let Documents {
-            database,
-            ids,
-            recipe,
-        } = &self.documents;
-        refuse_special(database)?;
-        let database = recipe.builder()?.open(database)?;
-        let changes = ids.iter().map(|&id| Change::Remove(DocId(id)));
+        refuse_special(&self.database)?;
+        match &self.clusters {
+            Some(clusters) => self.remove_by(clusters, output),
+            None => self.remove_ids(output),
+        }
+    }
+
+    fn remove_ids(&self, output: &mut Output) -> Result<Answer> {
+        let database = self.recipe.builder()?.open(&self.database)?;
+        let changes = self.ids.iter().map(|&id| Change::Remove(DocId(id)));
         let outcomes = database.apply(changes)?;
         let mut answer = Answer::Yes;
-        for (&id, outcome) in ids.iter().zip(outcomes) {
+        for (&id, outcome) in self.ids.iter().zip(outcomes) {
             let stored = match outcome {
                 Outcome::Removed { stored } => Some(stored),
                 _ => None,
@@ -65,5 +117,82 @@ impl Remove {
             }
         }
         Ok(answer)
+    }
+
+    fn remove_by(&self, clusters: &Path, output: &mut Output) -> Result<Answer> {
+        let started = Instant::now();
+        let interrupt = Interrupt::listen()?;
+        let given = GivenClusters::read(clusters, self.progress, &interrupt)?;
+        let database = self.recipe.builder()?.open(&self.database)?;
+        if database.settings().frozen {
+            bail!(
+                "{} is frozen, nothing can be removed from it",
+                self.database.display()
+            );
+        }
+        let (mut ids, mut without_keeper) = (Vec::new(), 0);
+        let mut take = |left_out: LeftOut| match left_out.has_keeper {
+            true => ids.push(left_out.id),
+            false => without_keeper += 1,
+        };
+        let snapshot = database.snapshot()?;
+        let not_stored = given.left_out(&snapshot, self.progress, &interrupt, &mut take)?;
+        // An older state would be kept in the file as long as somebody reads it.
+        drop(snapshot);
+        drop(given);
+        let removed = self.remove_all(&database, &ids, &interrupt)?;
+        let documents = database.len()?;
+        database.close()?;
+        if self.json {
+            output.json(&ClustersLine {
+                removed,
+                without_keeper,
+                not_stored,
+                documents,
+                seconds: started.elapsed().as_secs_f64(),
+            })?;
+            return Ok(Answer::Yes);
+        }
+        output.line(format_args!("removed  {}", counted(removed, "document")))?;
+        for (count, what) in [
+            (without_keeper, "not removed: their keepers are not stored"),
+            (not_stored, "of the clusters are not stored"),
+        ] {
+            if count > 0 {
+                output.line(format_args!("         {}  {what}", grouped(count)))?;
+            }
+        }
+        output.line(format_args!("left     {}", counted(documents, "document")))?;
+        Ok(Answer::Yes)
+    }
+
+    fn remove_all(&self, database: &Database, ids: &[u64], interrupt: &Interrupt) -> Result<u64> {
+        let bar = self.progress.work();
+        bar.set_prefix("removing");
+        bar.set_length(ids.len() as u64);
+        let mut removed = 0;
+        for some in ids.chunks(AT_ONCE) {
+            if interrupt.is_set() && removed > 0 {
+                bail!(
+                    "interrupted; {} of {} were removed; repeat the command for the others",
+                    grouped(removed),
+                    counted(ids.len() as u64, "document")
+                );
+            }
+            interrupt.check()?;
+            let changes = some.iter().map(|&id| Change::Remove(DocId(id)));
+            let outcomes = database.apply(changes).with_context(|| {
+                format!(
+                    "{} of {} were removed; repeat the command for the others",
+                    grouped(removed),
+                    counted(ids.len() as u64, "document")
+                )
+            })?;
+            let is_removed = |outcome: &&Outcome| matches!(outcome, Outcome::Removed { .. });
+            removed += outcomes.iter().filter(is_removed).count() as u64;
+            bar.inc(some.len() as u64);
+        }
+        bar.finish_and_clear();
+        Ok(removed)
     }
 }

@@ -53,8 +53,8 @@ pub fn inputs(names: &[PathBuf], given: Option<Format>, fields: &FieldNames) -> 
     Ok(inputs)
 }
 
-/// The files that an argument stands for.
-fn files_of(input: &Path, format: Option<Format>) -> Result<Vec<PathBuf>> {
+/// The files that an argument stands for: of a folder those of Parquet, by name.
+pub fn files_of(input: &Path, format: Option<Format>) -> Result<Vec<PathBuf>> {
     if !may_be_folder(format) || !input.is_dir() {
         return Ok(vec![input.to_owned()]);
     }

@@ -8,7 +8,7 @@
 
 pub mod bulk;
 pub mod clashes;
-mod inputs;
+pub mod inputs;
 pub mod ledger;
 pub mod pipeline;
 pub mod places;

@@ -378,3 +378,38 @@ fn bad_rows_and_a_database_are_known_by_file_and_row() {
     let summary = dedup(&folder, &arguments).ends(0).one_json();
     assert_eq!(summary["rejected"], 2);
 }
+
+#[test]
+fn clusters_that_are_given_decide_about_rows() {
+    let folder = corpus();
+    // Of 1 and 12 the later one is kept; 21 and its keeper are elsewhere.
+    folder.write(
+        "c.csv",
+        "cluster,id,keeper,distance\n1,1,12,0\n1,12,12,0\n11,22,11,0\n20,21,20,2\n",
+    );
+    let ran = dedup(
+        &folder,
+        &["in", "-o", "out", "--clusters", "c.csv", "--mark"],
+    )
+    .ends(0);
+    assert!(ran.stderr.contains("1 document of the 4"), "{ran:?}");
+    let expected = [
+        "1 1.5 12 0",
+        "11 0.0 null null",
+        "12 2.0 null null",
+        "22 0.0 11 0",
+        "3 0.0 null null",
+    ];
+    assert_eq!(rows(&folder, "out/a.parquet"), expected[..2]);
+    assert_eq!(rows(&folder, "out/b.parquet"), expected[2..]);
+    let shard = [
+        "more.parquet",
+        "-o",
+        "shard.parquet",
+        "--clusters",
+        "c.csv",
+        "--mark",
+    ];
+    dedup(&folder, &shard).ends(0);
+    assert_eq!(rows(&folder, "shard.parquet"), ["21 3.0 20 2"]);
+}

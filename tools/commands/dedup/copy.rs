@@ -175,7 +175,7 @@ impl Copier<'_> {
         if is_repeat && removed.is_none() {
             removed = Some(Removed {
                 keeper: id,
-                distance: 0,
+                distance: Some(0),
                 cluster: Some(self.fates.keepers.get(&id).copied().unwrap_or(id)),
             });
         }

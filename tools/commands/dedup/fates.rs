@@ -114,7 +114,7 @@ impl Fates {
             if let Some((keeper, distance)) = keeper {
                 let removed = Removed {
                     keeper,
-                    distance,
+                    distance: Some(distance),
                     cluster: None,
                 };
                 self.removed.insert(document.id.0, removed);
@@ -162,7 +162,7 @@ impl Fates {
                         if member.id != cluster.keeper {
                             let removed = Removed {
                                 keeper: cluster.keeper.0,
-                                distance: member.distance,
+                                distance: Some(member.distance),
                                 cluster: Some(cluster.id.0),
                             };
                             self.removed.insert(member.id.0, removed);

@@ -11,7 +11,8 @@ use crate::formats::Format;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removed {
     pub keeper: u64,
-    pub distance: u32,
+    /// In how many bits they differ. Not known of some clusters that were found elsewhere.
+    pub distance: Option<u32>,
     /// The cluster of both; nothing if the keeper is in another database.
     pub cluster: Option<u64>,
 }
@@ -50,15 +51,19 @@ pub fn mark_record(
     marks: &Marks,
     removed: Option<Removed>,
 ) -> Result<Vec<u8>> {
-    let values = removed.map(|removed| [removed.keeper, u64::from(removed.distance)]);
+    let values = match removed {
+        Some(removed) => [Some(removed.keeper), removed.distance.map(u64::from)],
+        None => [None, None],
+    };
     if format == Format::Jsonl {
         return mark_json(record, marks, values);
     }
     let separator = separator(format);
-    let columns = match values {
-        Some([keeper, distance]) => format!("{separator}{keeper}{separator}{distance}"),
-        None => format!("{separator}{separator}"),
-    };
+    let mut columns = String::new();
+    for value in values {
+        columns.push(separator);
+        columns.extend(value.map(|value| value.to_string()));
+    }
     Ok(before_line_end(record, &columns))
 }
 
@@ -98,7 +103,7 @@ fn before_line_end(record: &[u8], what: &str) -> Vec<u8> {
     [record, what.as_bytes(), ends].concat()
 }
 
-fn mark_json(record: &[u8], marks: &Marks, values: Option<[u64; 2]>) -> Result<Vec<u8>> {
+fn mark_json(record: &[u8], marks: &Marks, values: [Option<u64>; 2]) -> Result<Vec<u8>> {
     let names = marks.names();
     let mut json = serde_json::Deserializer::from_slice(record);
     let has_other = match (&mut json).deserialize_map(Names(names))? {
@@ -108,14 +113,14 @@ fn mark_json(record: &[u8], marks: &Marks, values: Option<[u64; 2]>) -> Result<V
     let end = record.iter().rposition(|byte| *byte == b'}');
     let end = end.ok_or_else(|| anyhow!("the record is no JSON object"))?;
     let mut fields = String::new();
-    for (place, name) in names.into_iter().enumerate() {
+    for (place, (name, value)) in names.into_iter().zip(values).enumerate() {
         if place > 0 || has_other {
             fields.push(',');
         }
         fields.push_str(&serde_json::to_string(name)?);
         fields.push(':');
-        match values {
-            Some(values) => fields.push_str(&values[place].to_string()),
+        match value {
+            Some(value) => fields.push_str(&value.to_string()),
             None => fields.push_str("null"),
         }
     }
@@ -174,7 +179,7 @@ mod tests {
 
     const REMOVED: Option<Removed> = Some(Removed {
         keeper: 7,
-        distance: 2,
+        distance: Some(2),
         cluster: None,
     });
 
@@ -198,6 +203,15 @@ mod tests {
             "1,\"a\n\",7,2\r\n"
         );
         assert_eq!(marked("1\ta,", Format::Tsv, None), "1\ta,\t\t");
+        let unknown = REMOVED.map(|removed| Removed {
+            distance: None,
+            ..removed
+        });
+        assert_eq!(marked("1,a\n", Format::Csv, unknown), "1,a,7,\n");
+        assert_eq!(
+            marked("{}", Format::Jsonl, unknown),
+            "{\"keeper\":7,\"distance\":null}"
+        );
     }
 
     #[test]

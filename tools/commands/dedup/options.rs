@@ -37,10 +37,14 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 /// an earlier one and the same fingerprint is its duplicate, one with another fingerprint is a bad
 /// record.
 ///
+/// With --clusters, clusters that were found elsewhere decide: of the whole corpus in a database, or by
+/// Spark. Their documents that are not in the inputs are counted on standard error.
+///
 /// What was done is counted on standard output; --json makes that a line. --report writes a line
 /// {"id":7,"keeper":1,"distance":2,"cluster":1,"against":false,"file":"a.jsonl","line":7} for each
 /// document that was left out or marked, of Parquet with a "row" beside an empty "line"; "cluster" is
-/// the smallest id of its group, and null where the keeper is in the database of --against.
+/// the smallest id of its group, and null where the keeper is in the database of --against. A distance
+/// that is not known, from a keeper that is not in the inputs, is null.
 ///
 /// OUTPUT appears when it is whole. One that is killed may leave .simdb-dedup-XXXX and
 /// .OUTPUT.XXXX.new beside it. Memory grows with the documents that have a near-duplicate, by some
@@ -54,7 +58,8 @@ Examples:
   simdb-cli dedup pages.jsonl -o kept.jsonl --radius 8 --verify
   simdb-cli dedup crawl/ -o kept.parquet
   simdb-cli dedup crawl/ more.parquet -o kept/ --report removed.jsonl
-  simdb-cli dedup today.jsonl -o new.jsonl --against all.simdb --add")]
+  simdb-cli dedup today.jsonl -o new.jsonl --against all.simdb --add
+  simdb-cli dedup shard-07.jsonl -o kept-07.jsonl --clusters clusters.parquet")]
 pub struct Dedup {
     /// Files of documents, in this order, and folders of Parquet files; `-` is standard input. .gz
     /// and .zst are read through
@@ -102,6 +107,31 @@ pub struct Dedup {
         help_heading = "Duplicates"
     )]
     pub(super) score: Option<String>,
+
+    /// Leave out what these clusters leave out, which were found elsewhere, instead of finding any:
+    /// what `simdb-cli clusters` has written (.jsonl, .csv, .parquet), or a folder of Parquet files
+    /// with the columns doc_id, keeper, cluster and distance
+    ///
+    /// A keeper may be among documents that are not given, as where a corpus is deduplicated part by
+    /// part. Where both are given, their distance must be what the clusters say: otherwise these are
+    /// of another corpus or recipe, which is an error. Memory: 32 bytes for each of their documents.
+    #[arg(
+        long,
+        value_name = "PATH",
+        conflicts_with_all = [
+            "radius",
+            "shape",
+            "cap",
+            "verify",
+            "edit_similarity",
+            "jaccard",
+            "keep",
+            "score",
+            "against",
+        ],
+        help_heading = "Duplicates"
+    )]
+    pub(super) clusters: Option<PathBuf>,
 
     /// Leave out what is near a document of this database, too
     #[arg(long, value_name = "DATABASE", help_heading = "Duplicates")]
@@ -293,6 +323,9 @@ impl Dedup {
             (self.report.as_deref(), "--report"),
         ];
         let mut others: Vec<(&Path, _)> = vec![(&self.output, "the output")];
+        if let Some(clusters) = &self.clusters {
+            others.push((clusters, "the file of --clusters"));
+        }
         if let Some(database) = &self.against {
             if Identity::of(database).is(&Identity::of(&self.output)) {
                 bail!("{} is the database of --against", self.output.display());

@@ -63,7 +63,7 @@ struct Summary {
 pub struct ReportLine<'r> {
     id: u64,
     keeper: u64,
-    distance: u32,
+    distance: Option<u32>,
     cluster: Option<u64>,
     against: bool,
     file: &'r str,

@@ -37,8 +37,8 @@ const ARROW_SCHEMA_KEY: &str = "ARROW:schema";
 pub struct Mark {
     /// The id of the document that is kept in its place.
     pub keeper: u64,
-    /// In how many bits their fingerprints differ.
-    pub distance: u32,
+    /// In how many bits their fingerprints differ, if that is known.
+    pub distance: Option<u32>,
 }
 
 /// What becomes of a row.
@@ -67,7 +67,7 @@ impl<W: Write + Send> Copying<W> {
     ///
     /// With `marks`, each row has its mark in two more columns of these names: the document that is
     /// kept in its place, INT64 with the bits of an id, and the distance, INT32; null where it has
-    /// none. An error if there are columns of these names. The form of the schema that Arrow keeps
+    /// none, or that is not known. An error if there are columns of these names. The form of the schema that Arrow keeps
     /// for itself is left out then.
     pub fn start(
         first: &ParquetFile,
@@ -154,7 +154,7 @@ impl<W: Write + Send> Copying<W> {
             let marks = || marks.iter().map(Option::as_ref);
             let keepers = marks().map(|mark| Some(mark?.keeper as i64));
             write_optional::<Int64Type, _>(keepers, &mut output)?;
-            let distances = marks().map(|mark| Some(mark?.distance as i32));
+            let distances = marks().map(|mark| Some(mark?.distance? as i32));
             write_optional::<Int32Type, _>(distances, &mut output)?;
         }
         output.close()?;
@@ -392,8 +392,8 @@ mod tests {
     #[test]
     fn marks_stand_in_two_more_columns() {
         let marked = |row| match row {
-            1 => Some((1, 2)),
-            7 => Some((u64::MAX, 0)),
+            1 => Some((1, Some(2))),
+            7 => Some((u64::MAX, None)),
             _ => None,
         };
         let bytes = copy(&[fixture("snappy")], Some(NAMES), &mut |row| {
@@ -406,9 +406,10 @@ mod tests {
         assert_eq!(after.len(), 8);
         for (row, (before, after)) in (0..).zip(before.iter().zip(after)) {
             let marks = match marked(row) {
-                Some((keeper, distance)) => {
+                Some((keeper, Some(distance))) => {
                     format!("keeper: {}, distance: {distance}", keeper as i64)
                 }
+                Some((keeper, None)) => format!("keeper: {}, distance: null", keeper as i64),
                 None => "keeper: null, distance: null".to_owned(),
             };
             let before = before.strip_suffix('}').unwrap();

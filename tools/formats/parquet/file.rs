@@ -69,6 +69,13 @@ impl ParquetFile {
         pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
     }
 
+    /// Whether there is a column of that name.
+    pub fn has_column(&self, name: &str) -> bool {
+        let schema = self.metadata.file_metadata().schema_descr();
+        let mut fields = schema.root_schema().get_fields().iter();
+        fields.any(|field| field.name() == name)
+    }
+
     /// The pages of a column, which is counted among those that are not made of others, in a row
     /// group. To be called at the edge.
     pub fn pages(&self, group: usize, leaf: usize) -> Result<Pages> {

@@ -40,6 +40,10 @@ pub enum Role {
     Time,
     /// Numbers by which documents are preferred.
     Score,
+    /// Ids, as 64 bits whatever their sign.
+    IdBits,
+    /// In how many bits fingerprints differ.
+    Distance,
 }
 
 impl Kind {
@@ -84,6 +88,10 @@ impl Kind {
             },
             Role::Reliable => self == Self::Boolean,
             Role::Time => !matches!(self, Self::Boolean | Self::Other),
+            Role::IdBits => {
+                matches!(self, Self::Signed | Self::Unsigned) && physical == Type::INT64
+            }
+            Role::Distance => matches!(self, Self::Signed | Self::Unsigned),
             Role::Score => matches!(
                 self,
                 Self::Signed | Self::Unsigned | Self::Number | Self::Text
@@ -135,6 +143,8 @@ impl Role {
             Self::Reliable => "true and false",
             Self::Time => "timestamps, numbers or strings",
             Self::Score => "numbers or strings of digits",
+            Self::IdBits => "INT64",
+            Self::Distance => "integers",
         }
     }
 }

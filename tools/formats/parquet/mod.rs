@@ -4,7 +4,7 @@
 //!   is believed
 //! - [`chunk`], [`pages`]: bytes of a column and its pages, with bounds
 //! - [`kind`], [`schema`]: which columns are read, and what their types are good for
-//! - [`mod@column`], [`records`]: values, rows, documents
+//! - [`mod@column`], [`cells`], [`records`]: values, rows, documents
 //! - [`metadata`]: what simdb's own files say of themselves
 //! - [`mod@write`]: columns of integers into a new file
 //! - [`copy`]: some of the rows of a file into another, with all that belongs to them
@@ -12,6 +12,7 @@
 //! Whatever a file says of itself, memory is bounded: by its description (64 MiB) and, for each
 //! column that is read, one page (512 MiB) with one dictionary.
 
+mod cells;
 mod chunk;
 mod column;
 pub mod copy;
@@ -32,7 +33,13 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Result, bail};
 
+#[allow(unused_imports, reason = "each tool uses what it needs")]
+pub use self::cells::Cells;
+#[allow(unused_imports, reason = "each tool uses what it needs")]
+pub use self::column::Cell;
 pub use self::file::ParquetFile;
+#[allow(unused_imports, reason = "each tool uses what it needs")]
+pub use self::kind::Role;
 pub use self::records::ParquetRecords;
 #[allow(unused_imports, reason = "each tool uses what it needs")]
 pub use self::records::reads_own;

@@ -84,7 +84,8 @@ impl Chosen {
     }
 }
 
-fn required(file: &ParquetFile, name: &str, role: Role) -> Result<Leaf> {
+/// The column of that name, which must be there.
+pub fn required(file: &ParquetFile, name: &str, role: Role) -> Result<Leaf> {
     match optional(file, name, role)? {
         Some(leaf) => Ok(leaf),
         None => bail!(

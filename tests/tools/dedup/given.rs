@@ -1,0 +1,451 @@
+//! Clusters that were found elsewhere decide: `simdb-cli dedup --clusters` and `simdb-cli remove
+//! --clusters`.
+
+use crate::common::Folder;
+use serde_json::{Value, json};
+
+use super::{TEXTS, dedup};
+
+/// An id that Parquet keeps as a negative number.
+const LARGE: u64 = (1 << 63) + 5;
+
+/// Of 1 and 2, and of 3, 4 and the large one, the first is kept; nothing is near 6.
+const DOCUMENTS: [(u64, &str); 6] = [
+    (1, "00000000000000ff"),
+    (2, "00000000000000fe"),
+    (3, "ffff000000000000"),
+    (4, "ffff000000000000"),
+    (LARGE, "fff7000000000000"),
+    (6, "0f0f0f0f0f0f0f0f"),
+];
+
+const CLUSTERS: &str = "cluster,id,keeper,distance\n1,1,1,0\n1,2,1,1\n3,3,3,0\n3,4,3,0\n\
+     3,9223372036854775813,3,1\n";
+
+fn line((id, fingerprint): (u64, &str)) -> String {
+    format!("{{\"id\":{id},\"fp\":\"{fingerprint}\"}}\n")
+}
+
+fn lines(of: impl Fn(u64) -> bool) -> String {
+    let documents = DOCUMENTS.into_iter().filter(|(id, _)| of(*id));
+    documents.map(line).collect()
+}
+
+/// The documents, in a file and in a database, and their clusters.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("a.jsonl", lines(|_| true));
+    folder.write("c.csv", CLUSTERS);
+    folder
+        .load(&["a.simdb", "a.jsonl", "--fingerprint", "fp"])
+        .ends(0);
+    folder
+}
+
+fn follow(
+    folder: &Folder,
+    input: &str,
+    output: &str,
+    clusters: &str,
+    more: &[&str],
+) -> crate::common::Ran {
+    let arguments = [
+        input,
+        "-o",
+        output,
+        "--clusters",
+        clusters,
+        "--fingerprint",
+        "fp",
+    ];
+    dedup(folder, &[&arguments[..], more].concat())
+}
+
+fn stored(folder: &Folder) -> Vec<u64> {
+    let exported = folder.cli(&["export", "a.simdb"]).ends(0).json();
+    let ids = exported.iter().map(|line| line["id"].as_u64());
+    ids.map(|id| id.expect("an id")).collect()
+}
+
+#[test]
+fn clusters_given_back_leave_out_what_dedup_alone_leaves_out() {
+    let folder = folder();
+    folder.write("texts.jsonl", TEXTS);
+    folder.load(&["texts.simdb", "texts.jsonl"]).ends(0);
+    let formats: &[&str] = match cfg!(feature = "parquet") {
+        true => &["jsonl", "csv", "parquet"],
+        false => &["jsonl", "csv"],
+    };
+    let report = ["--report", "r.jsonl", "--mark", "--json"];
+    for (name, more) in [("a", &["--fingerprint", "fp"][..]), ("texts", &[])] {
+        let (input, database) = (format!("{name}.jsonl"), format!("{name}.simdb"));
+        let run = |output: &str, given: &[&str]| {
+            let arguments = [&[&input, "-o", output][..], more, &report, given].concat();
+            let mut summary = dedup(&folder, &arguments).ends(0).one_json();
+            summary["seconds"] = Value::Null;
+            (folder.read(output), folder.read("r.jsonl"), summary)
+        };
+        let alone = run(&format!("{name}-alone.jsonl"), &[]);
+        assert!(alone.2["removed"].as_u64() > Some(0), "{alone:?}");
+        for format in formats {
+            let clusters = format!("{name}.clusters.{format}");
+            folder
+                .cli(&["clusters", &database, "--format", format, "-o", &clusters])
+                .ends(0);
+            let output = format!("{name}-{format}.jsonl");
+            assert_eq!(run(&output, &["--clusters", &clusters]), alone, "{format}");
+        }
+    }
+}
+
+#[test]
+fn a_shard_leaves_out_what_is_kept_in_another() {
+    let folder = folder();
+    folder.write("b.jsonl", lines(|id| [2, 3, 4].contains(&id)));
+    let report = ["--report", "gone.jsonl", "--json"];
+    let ran = follow(&folder, "b.jsonl", "out.jsonl", "c.csv", &report).ends(0);
+    assert!(
+        ran.stderr
+            .contains("not in the inputs: 2 documents of the 5 in the clusters"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains(
+            "left out for keepers that are not in the inputs, so not compared with them: 1 document"
+        ),
+        "{}",
+        ran.stderr
+    );
+    let summary = ran.one_json();
+    for (name, expected) in [("kept", 1), ("removed", 2), ("clusters", 2), ("largest", 2)] {
+        assert_eq!(summary[name], expected, "{name}: {summary}");
+    }
+    assert_eq!(folder.read("out.jsonl"), lines(|id| id == 3));
+    let gone = folder.read_json("gone.jsonl");
+    assert_eq!(
+        (&gone[0]["id"], &gone[0]["keeper"], &gone[0]["distance"]),
+        (&json!(2), &json!(1), &json!(1))
+    );
+}
+
+#[test]
+fn clusters_of_another_corpus_leave_out_nothing() {
+    let folder = folder();
+    folder.write(
+        "short.jsonl",
+        "{\"id\":1,\"text\":\"a\"}\n{\"id\":2,\"text\":\"b\"}\n",
+    );
+    folder.write("wrong.csv", CLUSTERS.replace("1,2,1,1", "1,2,1,2"));
+    let told = [
+        "wrong.csv are of other documents, or of another recipe",
+        "documents 2 and 1 differ in 1 bits, and in 2",
+        "nothing was changed",
+    ];
+    let before = stored(&folder);
+    follow(&folder, "a.jsonl", "out.jsonl", "wrong.csv", &[]).fails(&told);
+    folder
+        .cli(&["remove", "a.simdb", "--clusters", "wrong.csv"])
+        .fails(&told);
+    assert_eq!(stored(&folder), before);
+    dedup(
+        &folder,
+        &["short.jsonl", "-o", "out.jsonl", "--clusters", "c.csv"],
+    )
+    .fails(&["c.csv are of other documents", "document 1 says too little"]);
+    assert!(!folder.names().contains(&"out.jsonl".to_owned()));
+}
+
+#[test]
+fn clusters_that_contradict_themselves_are_refused() {
+    let folder = folder();
+    for (more, told) in [
+        (
+            "7,2,7,1\n",
+            "document 2 is there twice, in cluster 1 and in cluster 7",
+        ),
+        ("3,4,3,0\n", "document 4 is there twice"),
+        (
+            "2,6,2,3\n",
+            "document 2 is the keeper of document 6, and is itself left out for document 1",
+        ),
+        (
+            "9,6,1,3\n",
+            "document 6 is in cluster 9, and its keeper 1 in cluster 1",
+        ),
+        ("6,6,6,1\n", "c.csv:7: document 6 is its own keeper"),
+        ("1,6,1,65\n", "c.csv:7: the distance 65"),
+        ("1,x,1,0\n", "c.csv:7: column \"id\": \"x\" is no number"),
+        (
+            "1,6,1\n",
+            "c.csv:7: there are 3 fields under 4 column names",
+        ),
+    ] {
+        folder.write("c.csv", format!("{CLUSTERS}{more}"));
+        follow(&folder, "a.jsonl", "out.jsonl", "c.csv", &[]).fails(&[told]);
+        folder
+            .cli(&["remove", "a.simdb", "--clusters", "c.csv"])
+            .fails(&[told]);
+    }
+    assert_eq!(stored(&folder).len(), DOCUMENTS.len());
+}
+
+#[test]
+fn files_of_no_clusters_and_damaged_ones_are_told_apart() {
+    let folder = folder();
+    folder.write("empty.jsonl", "");
+    folder.write("empty.csv", "cluster,id,keeper,distance\n");
+    for (number, name) in ["empty.jsonl", "empty.csv"].iter().enumerate() {
+        let output = format!("{number}.jsonl");
+        follow(&folder, "a.jsonl", &output, name, &[]).ends(0);
+        assert_eq!(folder.read(&output), lines(|_| true));
+        folder
+            .cli(&["remove", "a.simdb", "--clusters", name])
+            .ends(0);
+    }
+    let sound = "{\"cluster\":1,\"keeper\":1,\"members\":[{\"id\":1,\"distance\":0}]}\n";
+    for (name, content, told) in [
+        ("x.csv", String::new(), "x.csv:1: there are no column names"),
+        (
+            "x.csv",
+            "a,b\n".to_owned(),
+            "x.csv:1: there is no column \"id\"",
+        ),
+        (
+            "x.jsonl",
+            format!("{sound}\n{{\"cluster\""),
+            "x.jsonl:3: malformed JSON",
+        ),
+        (
+            "x.jsonl",
+            format!("{sound}{{\"id\":7}}\n"),
+            "x.jsonl:2: missing field `cluster`",
+        ),
+        (
+            "x.jsonl",
+            sound.replace("\"id\":1", "\"id\":-1"),
+            "x.jsonl:1: invalid value",
+        ),
+        (
+            "x.txt",
+            sound.to_owned(),
+            ".jsonl, .csv and .parquet are read",
+        ),
+    ] {
+        folder.write(name, content);
+        follow(&folder, "a.jsonl", "out.jsonl", name, &[]).fails(&[told]);
+        folder
+            .cli(&["remove", "a.simdb", "--clusters", name])
+            .fails(&[told]);
+    }
+    follow(&folder, "a.jsonl", "out.jsonl", "none.csv", &[]).fails(&["cannot read none.csv"]);
+    assert_eq!(stored(&folder).len(), DOCUMENTS.len());
+}
+
+#[test]
+fn what_finds_clusters_does_not_go_with_clusters_that_are_given() {
+    let folder = folder();
+    for option in [
+        &["--radius", "3"][..],
+        &["--shape", "star"],
+        &["--cap", "7"],
+        &["--verify"],
+        &["--edit-similarity", "0.5"],
+        &["--keep", "first"],
+        &["--score", "votes"],
+        &["--against", "a.simdb"],
+    ] {
+        let ran = follow(&folder, "a.jsonl", "out.jsonl", "c.csv", option).ends(2);
+        assert!(
+            ran.stderr.contains("cannot be used with"),
+            "{option:?}: {}",
+            ran.stderr
+        );
+    }
+    for arguments in [
+        &["remove", "a.simdb"][..],
+        &["remove", "a.simdb", "1", "--clusters", "c.csv"],
+    ] {
+        folder.cli(arguments).ends(2);
+    }
+    follow(
+        &folder,
+        "a.jsonl",
+        "out.jsonl",
+        "c.csv",
+        &["--report", "c.csv"],
+    )
+    .fails(&["--report c.csv is the file of --clusters"]);
+    assert_eq!(folder.names(), ["a.jsonl", "a.simdb", "c.csv"]);
+    assert_eq!(folder.read("c.csv"), CLUSTERS);
+}
+
+#[test]
+fn what_clusters_leave_out_is_removed_from_a_database_and_keepers_stay() {
+    let folder = folder();
+    // 7 and 8 are not stored; 6 has a keeper that is not.
+    folder.write("c.csv", format!("{CLUSTERS}7,7,7,0\n7,6,7,2\n7,8,7,1\n"));
+    let remove = ["remove", "a.simdb", "--clusters", "c.csv"];
+    let ran = folder.cli(&[&remove[..], &["--json"]].concat()).ends(0);
+    let mut line = ran.one_json();
+    line["seconds"] = Value::Null;
+    assert_eq!(
+        line,
+        json!({"removed": 3, "without_keeper": 1, "not_stored": 2, "documents": 3, "seconds": null})
+    );
+    assert_eq!(stored(&folder), [1, 3, 6]);
+    let again = folder.cli(&remove).ends(0);
+    assert_eq!(
+        again.stdout,
+        "removed  0 documents\n         1  not removed: their keepers are not stored\n         5  of \
+         the clusters are not stored\nleft     3 documents\n"
+    );
+    assert_eq!(stored(&folder), [1, 3, 6]);
+    folder.cli(&["check", "a.simdb"]).ends(0);
+}
+
+#[cfg(feature = "parquet")]
+mod spark {
+    use super::*;
+    use parquet::data_type::{Int32Type, Int64Type};
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    /// A file as Spark writes it: every column may be null.
+    fn write(folder: &Folder, name: &str, rows: &[[Option<u64>; 4]]) {
+        let columns = "optional int64 doc_id; optional int64 keeper; optional int64 cluster; \
+             optional int32 distance;";
+        let schema = parse_message_type(&format!("message spark_schema {{ {columns} }}"));
+        let schema = schema.expect("a schema").into();
+        let file = std::fs::File::create(folder.file(name)).expect("a file");
+        let mut writer =
+            SerializedFileWriter::new(file, schema, Default::default()).expect("a writer");
+        let mut group = writer.next_row_group().expect("a row group");
+        for place in 0..4 {
+            let cells = rows.iter().map(|row| row[place]);
+            let levels: Vec<i16> = cells
+                .clone()
+                .map(|cell| i16::from(cell.is_some()))
+                .collect();
+            let mut column = group.next_column().expect("a column").expect("a column");
+            if place < 3 {
+                let values: Vec<i64> = cells.flatten().map(|bits| bits as i64).collect();
+                let column = column.typed::<Int64Type>();
+                column.write_batch(&values, Some(&levels), None)
+            } else {
+                let values: Vec<i32> = cells.flatten().map(|bits| bits as i32).collect();
+                let column = column.typed::<Int32Type>();
+                column.write_batch(&values, Some(&levels), None)
+            }
+            .expect("written");
+            column.close().expect("written");
+        }
+        group.close().expect("written");
+        writer.close().expect("written");
+    }
+
+    fn row(id: u64, keeper: u64, distance: Option<u64>) -> [Option<u64>; 4] {
+        [Some(id), Some(keeper), Some(keeper), distance]
+    }
+
+    /// The folder `c` with the clusters, and what else Spark puts there.
+    fn with_clusters() -> Folder {
+        let folder = folder();
+        std::fs::create_dir(folder.file("c")).expect("a folder");
+        let first = [
+            row(2, 1, Some(1)),
+            row(LARGE, 3, Some(1)),
+            row(3, 3, Some(0)),
+        ];
+        write(&folder, "c/part-0.snappy.parquet", &first);
+        // How far 4 is from 3 is not known.
+        let second = [row(4, 3, None), row(1, 1, Some(0))];
+        write(&folder, "c/part-1.snappy.parquet", &second);
+        write(&folder, "c/part-2.snappy.parquet", &[]);
+        for name in ["_SUCCESS", "_simdb_manifest.json", "._SUCCESS.crc"] {
+            folder.write(&format!("c/{name}"), "");
+        }
+        folder
+    }
+
+    #[test]
+    fn a_folder_that_spark_has_written_decides() {
+        let folder = with_clusters();
+        let report = ["--report", "gone.jsonl"];
+        let ran = follow(&folder, "a.jsonl", "out.jsonl", "c", &report).ends(0);
+        assert_eq!(ran.stderr, "");
+        assert_eq!(
+            folder.read("out.jsonl"),
+            lines(|id| [1, 3, 6].contains(&id))
+        );
+        let told = |name: &str| {
+            let gone = folder.read_json(name);
+            let told = gone
+                .iter()
+                .map(|line| ["id", "keeper", "distance"].map(|name| line[name].clone()));
+            told.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told("gone.jsonl"),
+            [
+                [json!(2), json!(1), json!(1)],
+                [json!(4), json!(3), json!(0)],
+                [json!(LARGE), json!(3), json!(1)]
+            ]
+        );
+        // Without the keeper it is not known, which is not 0.
+        folder.write("b.jsonl", lines(|id| id == 4));
+        let arguments = ["--mark", "--report", "gone-b.jsonl"];
+        follow(&folder, "b.jsonl", "b.out.jsonl", "c", &arguments).ends(0);
+        assert_eq!(told("gone-b.jsonl"), [[json!(4), json!(3), Value::Null]]);
+        let marked = &folder.read_json("b.out.jsonl")[0];
+        assert_eq!(
+            (&marked["keeper"], &marked["distance"]),
+            (&json!(3), &Value::Null)
+        );
+
+        folder
+            .cli(&["remove", "a.simdb", "--clusters", "c"])
+            .ends(0);
+        assert_eq!(stored(&folder), [1, 3, 6]);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_whole_is_refused() {
+        let folder = with_clusters();
+        std::fs::remove_file(folder.file("c/_SUCCESS")).expect("removed");
+        for ran in [
+            follow(&folder, "a.jsonl", "out.jsonl", "c", &[]),
+            folder.cli(&["remove", "a.simdb", "--clusters", "c"]),
+        ] {
+            ran.fails(&["c is not whole: _SUCCESS is not in it"]);
+        }
+        std::fs::create_dir(folder.file("d")).expect("a folder");
+        follow(&folder, "a.jsonl", "out.jsonl", "d", &[])
+            .fails(&["no file in it is named .parquet"]);
+    }
+
+    #[test]
+    fn a_row_without_an_id_and_a_damaged_file_are_refused_by_name() {
+        let folder = with_clusters();
+        let rows = [row(2, 1, Some(1)), [None, Some(1), Some(1), Some(1)]];
+        write(&folder, "c/part-1.snappy.parquet", &rows);
+        follow(&folder, "a.jsonl", "out.jsonl", "c", &[])
+            .fails(&["c/part-1.snappy.parquet: row 1: there is no id"]);
+        let bytes = std::fs::read(folder.file("c/part-0.snappy.parquet")).expect("bytes");
+        folder.write("c/part-0.snappy.parquet", &bytes[..bytes.len() - 20]);
+        let before = stored(&folder);
+        folder
+            .cli(&["remove", "a.simdb", "--clusters", "c"])
+            .fails(&["c/part-0.snappy.parquet"]);
+        assert_eq!(stored(&folder), before);
+        // The pages of another column cut: no row of it is believed.
+        let mut bytes = bytes;
+        bytes[4..40].fill(0xff);
+        folder.write("c/part-0.snappy.parquet", bytes);
+        folder
+            .cli(&["remove", "a.simdb", "--clusters", "c"])
+            .fails(&["c/part-0.snappy.parquet"]);
+        assert_eq!(stored(&folder), before);
+    }
+}

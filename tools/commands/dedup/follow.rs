@@ -1,0 +1,60 @@
+//! Clusters that were found elsewhere decide what becomes of documents.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use simdb::Database;
+
+use super::fates::Fates;
+use super::mark::Removed;
+use super::options::Dedup;
+use crate::commands::given_clusters::GivenClusters;
+use crate::console::interrupt::Interrupt;
+use crate::console::{counted, note};
+
+impl Fates {
+    /// Removes from a corpus what these clusters leave out. An error if they are of another corpus.
+    pub fn follow(
+        &mut self,
+        given: &GivenClusters,
+        corpus: &Database,
+        options: &Dedup,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let mut without_keeper = 0;
+        // How many documents of each cluster are in the corpus.
+        let mut sizes: HashMap<u64, u64> = HashMap::new();
+        let snapshot = corpus.snapshot()?;
+        let absent = given.left_out(&snapshot, options.progress, interrupt, &mut |left_out| {
+            let (keeper, cluster) = (left_out.keeper, left_out.cluster);
+            let size = sizes.entry(cluster).or_default();
+            *size += 1;
+            match left_out.has_keeper {
+                true => *size += u64::from(self.keepers.insert(keeper, cluster).is_none()),
+                false => without_keeper += 1,
+            }
+            let removed = Removed {
+                keeper,
+                distance: left_out.distance,
+                cluster: Some(cluster),
+            };
+            self.removed.insert(left_out.id, removed);
+        })?;
+        self.clusters = sizes.len() as u64;
+        self.largest = sizes.values().copied().max().unwrap_or(0);
+        if absent > 0 {
+            note(format_args!(
+                "not in the inputs: {} of the {} in the clusters",
+                counted(absent, "document"),
+                given.len()
+            ));
+        }
+        if without_keeper > 0 {
+            note(format_args!(
+                "left out for keepers that are not in the inputs, so not compared with them: {}",
+                counted(without_keeper, "document")
+            ));
+        }
+        Ok(())
+    }
+}
