@@ -363,13 +363,19 @@ def check_clusters(run, spark, everything):
             checks.that("some rounds were needed, and the driver at the end",
                         "dropped-001" in steps and "dropped-by-driver" in steps, list(steps))
     cli = run.options.simdb_cli
-    if "clusters" in run.simdb(cli, "help"):
-        text = run.simdb(cli, "clusters", run.at("corpus.simdb"), "--format", "csv")
-        lines = [tuple(int(line[name]) for name in ("id", "keeper", "distance"))
-                 for line in csv.DictReader(io.StringIO(text))]
-        checks.equal("star clusters are those of `simdb-cli clusters`", lines, stars)
-    else:
-        print("this simdb-cli has no verb clusters, so its own are not compared")
+    text = run.simdb(cli, "clusters", run.at("corpus.simdb"), "--format", "csv")
+    lines = [tuple(int(line[name]) for name in ("id", "keeper", "distance"))
+             for line in csv.DictReader(io.StringIO(text))]
+    checks.equal("star clusters are those of `simdb-cli clusters`", lines, stars)
+    run.simdb(cli, "backup", run.at("corpus.simdb"), run.at("kept.simdb"))
+    told = run.simdb(cli, "remove", run.at("kept.simdb"), "--clusters", run.at("star-10"), "--json")
+    left_out = [document for document, keeper, _ in stars if document != keeper]
+    told = json.loads(told)
+    counts = [told["removed"], told["without_keeper"], told["not_stored"]]
+    checks.that("`simdb-cli remove --clusters` removes what clusters of Spark leave out",
+                counts == [len(left_out), 0, 0], (counts, len(left_out)))
+    left = run.simdb(cli, "clusters", run.at("kept.simdb"), codes=(0, 1))
+    checks.that("none is near another then", left == "", left[:300])
 
 
 def check_refusals(run, with_metadata):
