@@ -242,7 +242,7 @@ impl Journal {
             edits: edits.len() as u32,
         };
         let next = header.next(self.end);
-        self.grow_to(next + HEADER_BYTES as u64)
+        self.grow_to(RecordHeader::beyond_end(next))
             .map_err(|cause| self.refusal(cause))?;
         if let Err(cause) = self.write(&mut header, edits, counts) {
             self.give_up();
@@ -254,8 +254,8 @@ impl Journal {
         self.records += 1;
         self.end = next;
         // If this fails, damage to the record just written will pass for a crash.
-        let end = RecordHeader::end(self.records);
-        let _ = self.file.write_at(next, &end.encode(self.identity));
+        let end = RecordHeader::encode_end(self.records, next, self.identity);
+        let _ = self.file.write_at(next, &end);
         Ok(())
     }
 

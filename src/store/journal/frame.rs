@@ -23,7 +23,8 @@
 //!
 //! Behind the last record is a header without a payload, of the record that will be there. It is
 //! written when the record before it is durable, so it tells one that was damaged since from one
-//! that was never finished; and it need not be durable itself.
+//! that was never finished; and it need not be durable itself. It is there once more in the next
+//! sector, since one that is lost takes the end of the record and what is behind it along.
 //!
 //! All integers are little-endian. Each header begins at a multiple of 64 bytes. What is between
 //! the end of a payload and the next header means nothing.
@@ -41,6 +42,8 @@ pub(super) const LEAST_BYTES: u64 = 1 << 20;
 pub(super) const HEADER_BYTES: usize = 32;
 /// Where headers may begin: multiples of this.
 pub(super) const ALIGNMENT_BYTES: u64 = 64;
+/// What a disk loses at a time.
+const SECTOR_BYTES: u64 = 512;
 /// Where the first record begins.
 pub(super) const FIRST_RECORD: u64 = ALIGNMENT_BYTES;
 
@@ -133,6 +136,23 @@ impl RecordHeader {
             payload_crc: 0,
             edits: 0,
         }
+    }
+
+    /// What is written at `next` behind the last of so many records: that twice, the second time in
+    /// a sector of its own.
+    pub(super) fn encode_end(sequence: u64, next: u64, identity: Identity) -> Vec<u8> {
+        let end = Self::end(sequence).encode(identity);
+        let mut bytes = vec![0; Self::beyond_end(next).saturating_sub(next) as usize];
+        bytes[..HEADER_BYTES].copy_from_slice(&end);
+        let again = bytes.len() - HEADER_BYTES;
+        bytes[again..].copy_from_slice(&end);
+        bytes
+    }
+
+    /// Where that ends.
+    pub(super) fn beyond_end(next: u64) -> u64 {
+        let again = (next + HEADER_BYTES as u64).next_multiple_of(SECTOR_BYTES);
+        again + HEADER_BYTES as u64
     }
 
     /// Whether there is no record yet. Every payload has at least the totals in it.

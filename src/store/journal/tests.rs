@@ -261,6 +261,25 @@ fn a_flipped_byte_never_gives_other_batches() {
 }
 
 #[test]
+fn a_lost_sector_is_never_taken_for_the_end() {
+    const SECTOR_BYTES: usize = 512;
+    // The last record ends at any place of a sector, some of them within the first.
+    for last in (0..1600).step_by(64) {
+        let folder = Folder::new();
+        let batches = batches_of(&[10, last]);
+        let used = folder.journal_of(&batches).bytes() as usize;
+        let bytes = std::fs::read(folder.file()).unwrap();
+        for start in (0..used).step_by(SECTOR_BYTES) {
+            let mut damaged = bytes.clone();
+            damaged[start..start + SECTOR_BYTES].fill(0);
+            std::fs::write(folder.file(), &damaged).unwrap();
+            let read = folder.replay(generation(1));
+            assert!(is_corrupt(&read), "{last}, {start}: {read:?}");
+        }
+    }
+}
+
+#[test]
 fn the_loss_of_a_record_before_others_is_damage() {
     let folder = Folder::new();
     let batches = batches_of(&[10, 0, 100]);
@@ -295,7 +314,8 @@ fn a_longer_record_that_was_cut_short_leaves_nothing_behind() {
     let end = journal.bytes() as usize;
     let mut whole = std::fs::read(folder.file()).unwrap();
     // It was never durable, so there is nothing behind it.
-    whole[end..end + HEADER_BYTES].fill(0);
+    let beyond = RecordHeader::beyond_end(end as u64) as usize;
+    whole[end..beyond].fill(0);
     for cut in (start..end - 64).step_by(16) {
         // Either what is in front came to the disk, or what is behind.
         for lost in [cut..end, start..cut + 1] {
@@ -460,7 +480,10 @@ fn a_record_that_failed_is_not_read_after_reopening() {
     let batches = batches_of(&[5, 6]);
     let mut journal = folder.journal_of(&batches);
     // As if the sync of the second one had failed.
-    let end = journal.file.write_at(journal.end, &[0; HEADER_BYTES]);
+    let beyond = RecordHeader::beyond_end(journal.end) - journal.end;
+    let end = journal
+        .file
+        .write_at(journal.end, &vec![0; beyond as usize]);
     end.unwrap();
     journal.end = FIRST_RECORD + 128;
     journal.records = 1;
