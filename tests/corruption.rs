@@ -506,11 +506,17 @@ fn database_whose_bands_were_made_otherwise_is_refused_with_both_ways() {
     assert!(refused.to_string().contains(&told), "{refused}");
 }
 
-/// Every row of a table with keys of 16 bytes.
-fn rows_of(path: &Path, table: &str) -> Vec<(u128, Vec<u8>)> {
+/// What tables have as keys.
+trait TableKey: redb::Key + for<'k> redb::Value<SelfType<'k> = Self> + 'static {}
+
+impl TableKey for u64 {}
+impl TableKey for u128 {}
+
+/// Every row of a table.
+fn rows_of<K: TableKey>(path: &Path, table: &str) -> Vec<(K, Vec<u8>)> {
     with_engine(path, |database| {
         let transaction = database.begin_read().unwrap();
-        let table = TableDefinition::<u128, &[u8]>::new(table);
+        let table = TableDefinition::<K, &[u8]>::new(table);
         let table = transaction.open_table(table).unwrap();
         let rows = table.iter().unwrap().map(|row| {
             let (fence, bytes) = row.unwrap();
@@ -521,11 +527,11 @@ fn rows_of(path: &Path, table: &str) -> Vec<(u128, Vec<u8>)> {
 }
 
 /// Puts these rows in the place of all that a table has.
-fn replace_rows(path: &Path, table: &str, rows: &[(u128, Vec<u8>)]) {
+fn replace_rows<K: TableKey>(path: &Path, table: &str, rows: &[(K, Vec<u8>)]) {
     with_engine(path, |database| {
         let transaction = database.begin_write().unwrap();
         {
-            let table = TableDefinition::<u128, &[u8]>::new(table);
+            let table = TableDefinition::<K, &[u8]>::new(table);
             transaction.delete_table(table).unwrap();
             let mut table = transaction.open_table(table).unwrap();
             for (fence, bytes) in rows {
@@ -534,6 +540,111 @@ fn replace_rows(path: &Path, table: &str, rows: &[(u128, Vec<u8>)]) {
         }
         transaction.commit().unwrap();
     });
+}
+
+/// Gives one file the table of another.
+fn exchange<K: TableKey>(from: &Path, to: &Path, table: &str) {
+    replace_rows::<K>(to, table, &rows_of(from, table));
+}
+
+#[test]
+fn tables_that_do_not_hold_the_same_are_found_by_check() {
+    let folder = folder();
+    let database_of = |name: &str, change: &dyn Fn(&mut Vec<Document>)| {
+        let path = folder.path().join(name);
+        let mut documents = documents(6, 0, 1_000);
+        for document in &mut documents {
+            document.reliable = document.id.0 % 5 != 0;
+        }
+        change(&mut documents);
+        let database = builder().create(&path).unwrap();
+        let inserts = documents.into_iter().map(Change::Insert);
+        database.apply(inserts).unwrap();
+        database.close().unwrap();
+        path
+    };
+    let sound = database_of("sound", &|_| {});
+    let another = database_of("another", &|documents| {
+        documents[7].fingerprint = Fingerprint::from_bits(0x1234_5678_9abc_def0);
+    });
+    let doubtful = database_of("doubtful", &|documents| documents[8].reliable = false);
+    let fewer = database_of("fewer", &|documents| drop(documents.remove(10)));
+    let many = database_of("many", &|documents| {
+        for document in documents.iter_mut().step_by(2) {
+            document.fingerprint = Fingerprint::from_bits(!document.fingerprint.bits());
+        }
+    });
+    type Exchange = fn(&Path, &Path, &str);
+    let (long, short): (Exchange, Exchange) = (exchange::<u128>, exchange::<u64>);
+    for (from, table, exchange, said) in [
+        (&sound, "block0", long, &[][..]),
+        (
+            &another,
+            "fingerprints",
+            long,
+            &[
+                "lacks document 7 with 123456789abcdef0",
+                "block0 holds document 7 with",
+            ],
+        ),
+        (
+            &another,
+            "block0",
+            long,
+            &[
+                "holds document 7 with 123456789abcdef0",
+                "block0 lacks document 7 with",
+            ],
+        ),
+        (
+            &another,
+            "block1",
+            short,
+            &["block1 lacks fingerprint", "block1 holds 123456789abcdef0"],
+        ),
+        (
+            &another,
+            "block2",
+            short,
+            &["block2 lacks fingerprint", "block2 holds 123456789abcdef0"],
+        ),
+        (
+            &another,
+            "block3",
+            short,
+            &["block3 lacks fingerprint", "block3 holds 123456789abcdef0"],
+        ),
+        (
+            &doubtful,
+            "unreliable",
+            short,
+            &["block0 holds document 8 with"],
+        ),
+        (&doubtful, "block0", long, &["block0 lacks document 8 with"]),
+        (
+            &fewer,
+            "fingerprints",
+            long,
+            &[
+                "unreliable holds document 10, table fingerprints does not",
+                "hold 999",
+            ],
+        ),
+        (&many, "block0", long, &["block0 lacks document 2 with"]),
+        (&many, "block2", short, &["block2 lacks fingerprint"]),
+    ] {
+        let path = folder.path().join("docs.simdb");
+        std::fs::copy(&sound, &path).unwrap();
+        exchange(from, &path, table);
+        let mut database = builder().open(&path).unwrap();
+        let damage = database.check(|_, _| {}).unwrap();
+        assert_eq!(damage.is_empty(), said.is_empty(), "{table}: {damage:?}");
+        // However much is wrong, it is told in some sentences.
+        assert!(damage.len() < 100, "{}", damage.len());
+        for said in said {
+            assert!(damage.concat().contains(said), "{said}: {damage:?}");
+        }
+    }
 }
 
 #[test]
@@ -549,7 +660,7 @@ fn bands_that_are_not_those_of_the_stored_texts_are_found_by_check() {
         let inserts = documents.into_iter().map(Change::Insert);
         database.apply(inserts).unwrap();
         database.close().unwrap();
-        rows_of(&path, "bands")
+        rows_of::<u128>(&path, "bands")
     };
     let text = |id: u64| {
         Some(format!(
@@ -564,7 +675,7 @@ fn bands_that_are_not_those_of_the_stored_texts_are_found_by_check() {
     });
     let none = rows_with("none", &|_| None);
     let path = folder.path().join("docs.simdb");
-    let sound = rows_of(&path, "bands");
+    let sound = rows_of::<u128>(&path, "bands");
     assert!(sound.len() > 5);
     for (rows, said) in [
         (&sound, ""),
