@@ -156,6 +156,60 @@ fn database_whose_journal_is_missing_is_refused_until_it_is_back() {
 }
 
 #[test]
+fn an_older_copy_of_a_file_beside_a_journal_in_use_is_refused() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let stored = documents(1, 0, 100);
+    let database = builder().create(&path).unwrap();
+    database.apply(inserts(&stored)).unwrap();
+    database.close().unwrap();
+    let closed = std::fs::read(&path).unwrap();
+    let database = builder().open(&path).unwrap();
+    database.apply(inserts(&documents(2, 1 << 20, 50))).unwrap();
+    let copy = folder.path().join("copy.simdb");
+    common::copy_open(&path, &copy);
+    std::fs::write(&copy, &closed).unwrap();
+    for opened in [builder().open(&copy), builder().open_read_only(&copy)] {
+        let said = opened.unwrap_err();
+        assert!(matches!(said, Error::Corrupt { .. }), "{said:?}");
+        assert!(said.to_string().contains("holds commits"), "{said}");
+    }
+    // What is in the journal is not lost by that.
+    for number in [1, 2] {
+        let _ = std::fs::remove_file(journal(&copy, number));
+    }
+    common::copy_open(&path, &copy);
+    assert_eq!(builder().open(&copy).unwrap().len().unwrap(), 150);
+}
+
+#[test]
+fn a_journal_of_a_later_version_is_refused_by_name() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().create(&path).unwrap();
+    database.apply(inserts(&documents(1, 0, 100))).unwrap();
+    let copy = folder.path().join("copy.simdb");
+    common::copy_open(&path, &copy);
+    let file = journal(&copy, 1);
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[8..12].copy_from_slice(&2_u32.to_le_bytes());
+    let crc = crc32fast::hash(&bytes[..28]);
+    bytes[28..32].copy_from_slice(&crc.to_le_bytes());
+    std::fs::write(&file, &bytes).unwrap();
+    for opened in [builder().open(&copy), builder().open_read_only(&copy)] {
+        match opened.unwrap_err() {
+            Error::FormatVersion {
+                path,
+                found: 2,
+                supported: 1,
+            } => assert_eq!(path, file),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(std::fs::read(&file).unwrap() == bytes);
+}
+
+#[test]
 fn journals_of_another_database_beside_a_closed_one_do_no_harm() {
     let folder = folder();
     let (path, other) = (
