@@ -75,12 +75,14 @@ impl Builder {
 impl Database {
     /// Starts a bulk load into this database. Other writers wait until it is finished or dropped.
     ///
-    /// What is expired is removed first, so that its ids are free: no query has met it any more.
+    /// What is expired by now is removed first, durably and whatever becomes of the load, so that its
+    /// ids are free: no query has met it any more.
     ///
     /// # Errors
-    /// Those of [`begin`](Self::begin).
+    /// Those of [`begin`](Self::begin) and, where something is expired, of [`prune`](Self::prune).
     pub fn bulk_load(&self, memory_bytes: u64) -> Result<BulkLoad<'_>> {
-        if let Some(cutoff) = self.snapshot()?.expired_before() {
+        let expired_before = self.snapshot()?.expired_before();
+        if let Some(cutoff) = expired_before {
             self.prune(cutoff)?;
         }
         Ok(BulkLoad {

@@ -8,6 +8,7 @@
 
 #[allow(dead_code, reason = "each tool uses what it needs of what both share")]
 mod console;
+#[allow(dead_code, reason = "each tool uses what it needs of what both share")]
 mod corpus;
 #[allow(dead_code, reason = "each tool uses what it needs of what both share")]
 mod formats;

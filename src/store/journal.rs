@@ -155,6 +155,10 @@ impl Journal {
             source,
         })?;
         let journal = Self::at(read.file, identity, read.extent, read.length, place);
+        if journal.records > 0 {
+            // A crash may have come before what is behind the last record.
+            journal.mark_end();
+        }
         Ok(Found::Sought(journal))
     }
 
@@ -253,9 +257,7 @@ impl Journal {
         }
         self.records += 1;
         self.end = next;
-        // If this fails, damage to the record just written will pass for a crash.
-        let end = RecordHeader::encode_end(self.records, next, self.identity);
-        let _ = self.file.write_at(next, &end);
+        self.mark_end();
         Ok(())
     }
 
@@ -293,8 +295,16 @@ impl Journal {
         // Whoever opens the database after a failed sync would read the record out of memory and
         // take it for durable, although no sync will write it any more. If this fails too, there
         // is nothing left to do.
-        let end = RecordHeader::end(self.records);
-        let _ = self.file.write_at(self.end, &end.encode(self.identity));
+        self.mark_end();
+    }
+
+    /// Writes what is behind the last record. If that fails, damage to this record will pass for a
+    /// crash.
+    fn mark_end(&self) {
+        let end = RecordHeader::encode_end(self.records, self.end, self.identity);
+        if RecordHeader::beyond_end(self.end) <= self.length {
+            let _ = self.file.write_at(self.end, &end);
+        }
     }
 
     /// Makes the file long enough. A disk that is full is noticed here, where it does no harm.

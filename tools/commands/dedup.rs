@@ -183,7 +183,7 @@ impl Dedup {
         interrupt: &Interrupt,
     ) -> Result<Fates> {
         let mut fates = Fates::default();
-        fates.follow(clusters, &loaded.database, self, interrupt)?;
+        fates.follow(clusters, loaded, self, interrupt)?;
         Ok(fates)
     }
 

@@ -95,14 +95,12 @@ mod tests {
         drop(file.finish().unwrap());
         assert_eq!(names(), 0);
 
-        let failed = NewFile::make(&path, &Interrupt::default(), |file| {
-            file.write_all(b"a")?;
-            anyhow::bail!("no more")
-        });
-        assert_eq!(failed.unwrap_or("failed"), "failed");
+        let write = |file: &mut dyn Write| Ok(file.write_all(b"whole")?);
+        let interrupted = Interrupt::default();
+        interrupted.set();
+        assert!(NewFile::make(&path, &interrupted, write).is_err());
         assert_eq!(names(), 0);
 
-        let write = |file: &mut dyn Write| Ok(file.write_all(b"whole")?);
         NewFile::make(&path, &Interrupt::default(), write).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"whole");
         assert_eq!(names(), 1);

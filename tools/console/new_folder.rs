@@ -18,6 +18,8 @@ pub struct NewFolder {
 impl NewFolder {
     /// Makes a folder that is to get this name, which nothing may have yet.
     pub fn create(target: &Path) -> Result<Self> {
+        // Without a `/.` at the end, which is no name.
+        let target: &Path = &target.components().collect::<PathBuf>();
         let cannot = || format!("cannot create the folder {}", target.display());
         refuse_existing(target)?;
         let name = target.file_name().with_context(cannot)?.to_string_lossy();

@@ -66,14 +66,32 @@ pub struct Counts {
     pub unreliable: u64,
 }
 
+/// Which records are bad.
+#[derive(Debug, Default)]
+pub struct Rejected {
+    /// Input and number of each.
+    pub places: HashSet<(usize, u64)>,
+    /// Their ids, as far as they have any.
+    pub ids: HashSet<u64>,
+    /// Whether some have none.
+    pub has_unnamed: bool,
+}
+
+impl Rejected {
+    /// Whether one of them may have had this id.
+    pub fn may_be(&self, id: u64) -> bool {
+        self.has_unnamed || self.ids.contains(&id)
+    }
+}
+
 /// Counts records and deals with bad ones.
 pub struct Ledger {
     /// The inputs in their order.
     pub inputs: Vec<Input>,
     /// What was counted so far.
     pub counts: Counts,
-    /// Input and number of every bad record, where somebody asked for them.
-    pub rejected: Option<HashSet<(usize, u64)>>,
+    /// All bad records, where somebody asked for them.
+    pub rejected: Option<Rejected>,
     on_error: OnError,
     rejects: Option<ReportFile>,
 }
@@ -110,7 +128,9 @@ impl Ledger {
         self.counts.rejected += 1;
         let number = reject.number;
         if let Some(rejected) = &mut self.rejected {
-            rejected.insert((input, number));
+            rejected.places.insert((input, number));
+            rejected.ids.extend(reject.id.map(|id| id.0));
+            rejected.has_unnamed |= reject.id.is_none();
         }
         let input = &self.inputs[input];
         if let Some(file) = &mut self.rejects {

@@ -413,3 +413,42 @@ fn clusters_that_are_given_decide_about_rows() {
     dedup(&folder, &shard).ends(0);
     assert_eq!(rows(&folder, "shard.parquet"), ["21 3.0 20 2"]);
 }
+
+#[test]
+fn what_simdb_exported_is_refused_however_its_columns_are_named() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", crate::common::TEXTS);
+    folder.load(&["a.simdb", "a.jsonl"]).ends(0);
+    folder
+        .cli(&[
+            "export",
+            "a.simdb",
+            "--format",
+            "parquet",
+            "-o",
+            "a.parquet",
+        ])
+        .ends(0);
+    let named = ["--id", "doc_id", "--fingerprint", "fingerprint"];
+    for more in [&[][..], &named] {
+        let arguments = [&["a.parquet", "-o", "kept.parquet"], more].concat();
+        dedup(&folder, &arguments).fails(&["that simdb exported"]);
+    }
+}
+
+#[test]
+fn a_folder_may_be_named_with_a_dot_at_its_end() {
+    let folder = folder();
+    dedup(
+        &folder,
+        &["a.parquet", "-o", "kept/.", "--on-error", "skip"],
+    )
+    .ends(0);
+    assert!(folder.file("kept/a.parquet").exists());
+    // That is what a file is called.
+    dedup(
+        &folder,
+        &["a.parquet", "-o", ".parquet", "--on-error", "skip"],
+    )
+    .fails(&[".parquet"]);
+}

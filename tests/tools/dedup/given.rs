@@ -130,6 +130,68 @@ fn a_shard_leaves_out_what_is_kept_in_another() {
 }
 
 #[test]
+fn what_a_bad_record_may_be_the_keeper_of_is_kept() {
+    let folder = folder();
+    for bad in ["{\"id\":3,\"fp\":\"none\"}\n", "{\n"] {
+        folder.write("b.jsonl", lines(|id| id != 3) + bad);
+        let skipped = ["--on-error", "skip", "--json"];
+        let ran = follow(&folder, "b.jsonl", "kept.jsonl", "c.csv", &skipped).ends(0);
+        assert!(
+            ran.stderr.contains("may be a bad record: 2 documents"),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(ran.one_json()["removed"], 1);
+        assert_eq!(folder.read("kept.jsonl"), lines(|id| id != 3 && id != 2));
+        std::fs::remove_file(folder.file("kept.jsonl")).expect("it is there");
+    }
+}
+
+#[test]
+fn clusters_that_nothing_shows_to_be_of_these_documents_are_refused() {
+    let folder = folder();
+    // Two that are as far from a third document as no third document can be.
+    folder.write("b.jsonl", lines(|id| [2, 4, 6].contains(&id)));
+    for (two, four) in [(1, 1), (30, 30)] {
+        folder.write(
+            "d.csv",
+            format!("cluster,id,keeper,distance\n1,2,1,{two}\n1,4,1,{four}\n"),
+        );
+        follow(&folder, "b.jsonl", "kept.jsonl", "d.csv", &[])
+            .fails(&["of other documents", "documents 2 and 4 differ"]);
+    }
+    folder.write("d.csv", "cluster,id,keeper,distance\n1,1,1,0\n1,2,1,\n");
+    for refused in [
+        follow(&folder, "a.jsonl", "kept.jsonl", "d.csv", &[]),
+        folder.cli(&["remove", "a.simdb", "--clusters", "d.csv"]),
+    ] {
+        refused.fails(&["say no distances"]);
+    }
+    folder.write(
+        "d.jsonl",
+        "{\"cluster\":1,\"keeper\":1,\"members\":[{\"id\":1},{\"id\":2}]}\n",
+    );
+    folder
+        .cli(&["remove", "a.simdb", "--clusters", "d.jsonl"])
+        .fails(&["d.jsonl:1", "distance"]);
+    // Some of them are enough.
+    folder.write(
+        "d.csv",
+        "cluster,id,keeper,distance\n1,1,1,0\n1,2,1,1\n3,3,3,0\n3,4,3,\n",
+    );
+    let ran = folder
+        .cli(&["remove", "a.simdb", "--clusters", "d.csv", "--json"])
+        .ends(0);
+    assert!(
+        ran.stderr
+            .contains("not compared with their keepers: 1 document"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.one_json()["removed"], 2);
+}
+
+#[test]
 fn clusters_of_another_corpus_leave_out_nothing() {
     let folder = folder();
     folder.write(
@@ -373,7 +435,9 @@ mod spark {
         let folder = with_clusters();
         let report = ["--report", "gone.jsonl"];
         let ran = follow(&folder, "a.jsonl", "out.jsonl", "c", &report).ends(0);
-        assert_eq!(ran.stderr, "");
+        let told =
+            "without a distance in the clusters, so not compared with their keepers: 1 document\n";
+        assert_eq!(ran.stderr, told);
         assert_eq!(
             folder.read("out.jsonl"),
             lines(|id| [1, 3, 6].contains(&id))

@@ -20,7 +20,7 @@ use super::output::NewCorpus;
 use super::summary::{Tally, report_line};
 use super::target::Target;
 use crate::console::interrupt::Interrupt;
-use crate::corpus::ledger::{Input, Ledger};
+use crate::corpus::ledger::{Input, Ledger, Rejected};
 use crate::corpus::report::ReportFile;
 use crate::corpus::{bulk, half_of};
 use crate::formats::input::Opened;
@@ -35,8 +35,8 @@ pub struct Copier<'c> {
     pub fates: &'c Fates,
     /// What the documents were compared with.
     pub against: Option<&'c Snapshot>,
-    /// Input and number of the bad records.
-    pub rejected: HashSet<(usize, u64)>,
+    /// The bad records.
+    pub rejected: Rejected,
     /// The ids met so far, if some are there more than once.
     pub repeats: Option<HashSet<u64>>,
     pub report: Option<&'c mut ReportFile>,
@@ -159,7 +159,9 @@ impl Copier<'_> {
     ) -> Result<Part> {
         ledger.counts.read += 1;
         let record = match item {
-            Item::Record(record) if !self.rejected.contains(&(input, record.number)) => record,
+            Item::Record(record) if !self.rejected.places.contains(&(input, record.number)) => {
+                record
+            }
             _ => return Ok(Part::Drop),
         };
         let id = record.id.0;

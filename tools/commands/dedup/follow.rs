@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use simdb::Database;
 
 use super::fates::Fates;
+use super::load::Loaded;
 use super::mark::Removed;
 use super::options::Dedup;
 use crate::commands::given_clusters::GivenClusters;
@@ -14,19 +14,24 @@ use crate::console::{counted, note};
 
 impl Fates {
     /// Removes from a corpus what these clusters leave out. An error if they are of another corpus.
+    /// What a bad record may have been the keeper of is not removed: else nothing would be left.
     pub fn follow(
         &mut self,
         given: &GivenClusters,
-        corpus: &Database,
+        corpus: &Loaded,
         options: &Dedup,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let mut without_keeper = 0;
+        let (mut without_keeper, mut kept) = (0, 0);
         // How many documents of each cluster are in the corpus.
         let mut sizes: HashMap<u64, u64> = HashMap::new();
-        let snapshot = corpus.snapshot()?;
+        let snapshot = corpus.database.snapshot()?;
         let absent = given.left_out(&snapshot, options.progress, interrupt, &mut |left_out| {
             let (keeper, cluster) = (left_out.keeper, left_out.cluster);
+            if !left_out.has_keeper && corpus.rejected.may_be(keeper) {
+                kept += 1;
+                return;
+            }
             let size = sizes.entry(cluster).or_default();
             *size += 1;
             match left_out.has_keeper {
@@ -47,6 +52,12 @@ impl Fates {
                 "not in the inputs: {} of the {} in the clusters",
                 counted(absent, "document"),
                 given.len()
+            ));
+        }
+        if kept > 0 {
+            note(format_args!(
+                "kept, since what would be kept for them may be a bad record: {}",
+                counted(kept, "document")
             ));
         }
         if without_keeper > 0 {

@@ -1,6 +1,5 @@
 //! The first reading of a corpus: into a database of its own.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -12,7 +11,7 @@ use simdb::{Database, Fingerprinter, Settings};
 
 use super::options::Dedup;
 use crate::console::interrupt::Interrupt;
-use crate::corpus::ledger::{Input, Ledger};
+use crate::corpus::ledger::{Input, Ledger, Rejected};
 use crate::corpus::pipeline::{Pipeline, Plan};
 use crate::corpus::{bulk, half_of};
 
@@ -21,8 +20,8 @@ pub struct Loaded {
     pub database: Database,
     /// How many records were read, bad ones among them.
     pub records: u64,
-    /// Input and number of the bad records.
-    pub rejected: HashSet<(usize, u64)>,
+    /// The bad records.
+    pub rejected: Rejected,
     /// Whether there are records with the same id and fingerprint as an earlier one.
     pub has_repeats: bool,
 }
@@ -95,7 +94,7 @@ pub fn load(
     let bulk = builder
         .clone()
         .bulk_create(&path, half_of(options.memory))?;
-    ledger.rejected = Some(HashSet::new());
+    ledger.rejected = Some(Rejected::default());
     let pushed = bulk::push_all(bulk, ledger, || {
         pipeline.next(|bytes| bar.set_position(bytes))
     })?;

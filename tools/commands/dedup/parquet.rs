@@ -94,7 +94,9 @@ impl Dedup {
     /// An input whose columns are those that are asked for.
     fn open_checked(&self, input: &Input, fields: &Fields) -> Result<ParquetFile> {
         let file = parquet::open(&input.source, &Default::default())?;
-        if parquet::reads_own(fields) && parquet::metadata::recipe_of(&file)?.is_some() {
+        // Whatever recipe they were made with: what is copied would be taken for that of the first.
+        let reads_fingerprints = parquet::reads_own(fields) || fields.fingerprint.is_some();
+        if reads_fingerprints && parquet::metadata::recipe_of(&file)?.is_some() {
             bail!(
                 "{} holds fingerprints that simdb exported, and no texts; load it, and use \
                  simdb-cli clusters",

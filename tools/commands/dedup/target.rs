@@ -27,7 +27,8 @@ pub enum Whole {
 /// Whether an output of this name is a folder.
 #[cfg(feature = "parquet")]
 pub fn is_folder(path: &Path, format: Format) -> bool {
-    format == Format::Parquet && path.extension().is_none()
+    let has_extension = path.extension().is_some() || path.ends_with(".parquet");
+    format == Format::Parquet && !has_extension
 }
 
 impl Target {

@@ -124,6 +124,8 @@ struct ClusterLine {
 #[derive(Deserialize)]
 struct MemberLine {
     id: u64,
+    /// It may be null, but it must be there.
+    #[serde(deserialize_with = "Option::deserialize")]
     distance: Option<u64>,
 }
 
@@ -139,7 +141,12 @@ fn read_lines(
         let line = match line {
             Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
             Line::Whole(bytes) => utf8(bytes).map_err(at)?,
-            Line::TooLong => return Err(at(line_too_long(MAX_LINE_BYTES))),
+            Line::TooLong => {
+                let reason = line_too_long(MAX_LINE_BYTES);
+                return Err(at(format!(
+                    "{reason}; csv and parquet have a line or a row for each document"
+                )));
+            }
         };
         let found = serde_json::from_str::<ClusterLine>(line);
         let found = found.map_err(|error| {
@@ -175,7 +182,7 @@ fn read_table(
                 let digits = column.value(record)?;
                 id_of_digits(digits).map_err(|_| {
                     format!(
-                        "column {:?}: {} is no number",
+                        "column {:?}: {} is no number without a sign",
                         column.name,
                         excerpt(&format!("{digits:?}"))
                     )
