@@ -1,17 +1,22 @@
-//! The bytes of a file, in pages that copies share until one of them is written to.
+//! The bytes of a file, in pages that copies share until one of them is written to; so do they with
+//! what says where the pages are, group by group, since a file may have a million.
 
 use std::io;
 use std::sync::Arc;
 
 pub const PAGE_BYTES: u64 = 4096;
 
+/// Pages that are known together.
+const GROUP_PAGES: usize = 1024;
+
 type Page = [u8; PAGE_BYTES as usize];
+type Group = Vec<Option<Arc<Page>>>;
 
 /// The bytes of a file. What was never written is zero and takes no memory.
 #[derive(Clone, Debug, Default)]
 pub struct Content {
     len: u64,
-    pages: Vec<Option<Arc<Page>>>,
+    groups: Vec<Arc<Group>>,
 }
 
 impl Content {
@@ -27,7 +32,7 @@ impl Content {
         }
         for (page, from, part) in parts(offset, bytes.len()) {
             let out = &mut bytes[part.clone()];
-            match self.pages.get(page).and_then(Option::as_ref) {
+            match self.page(page) {
                 Some(page) => out.copy_from_slice(&page[from..from + out.len()]),
                 None => out.fill(0),
             }
@@ -40,14 +45,12 @@ impl Content {
         self.len = self.len.max(offset + bytes.len() as u64);
         for (page, from, part) in parts(offset, bytes.len()) {
             let bytes = &bytes[part];
-            if self.pages.len() <= page {
-                self.pages.resize(page + 1, None);
-            }
-            let slot = &mut self.pages[page];
-            if slot.is_none() && bytes.iter().all(|byte| *byte == 0) {
+            if self.page(page).is_none() && bytes.iter().all(|byte| *byte == 0) {
                 continue;
             }
-            let page = slot.get_or_insert_with(|| Arc::new([0; PAGE_BYTES as usize]));
+            let page = self
+                .slot(page)
+                .get_or_insert_with(|| Arc::new([0; PAGE_BYTES as usize]));
             Arc::make_mut(page)[from..from + bytes.len()].copy_from_slice(bytes);
         }
     }
@@ -55,10 +58,18 @@ impl Content {
     /// Cuts the file, or makes it longer with zeros.
     pub fn set_len(&mut self, len: u64) {
         if len < self.len {
-            self.pages.truncate(len.div_ceil(PAGE_BYTES) as usize);
+            let pages = len.div_ceil(PAGE_BYTES) as usize;
+            self.groups.truncate(pages.div_ceil(GROUP_PAGES));
+            if let Some(last) = self.groups.last_mut()
+                && !pages.is_multiple_of(GROUP_PAGES)
+            {
+                Arc::make_mut(last).truncate(pages % GROUP_PAGES);
+            }
             let kept = (len % PAGE_BYTES) as usize;
+            let last = (len / PAGE_BYTES) as usize;
             if kept > 0
-                && let Some(Some(page)) = self.pages.get_mut((len / PAGE_BYTES) as usize)
+                && self.page(last).is_some()
+                && let Some(page) = self.slot(last)
             {
                 Arc::make_mut(page)[kept..].fill(0);
             }
@@ -74,12 +85,29 @@ impl Content {
         self.len = self.len.max(offset + count);
         let (first, last) = (offset / PAGE_BYTES, (offset + count - 1) / PAGE_BYTES);
         for page in first as usize..=last as usize {
-            let theirs = other.pages.get(page).cloned().flatten();
-            if self.pages.len() <= page {
-                self.pages.resize(page + 1, None);
+            let theirs = other.page(page).cloned();
+            if theirs.is_some() || self.page(page).is_some() {
+                *self.slot(page) = theirs;
             }
-            self.pages[page] = theirs;
         }
+    }
+
+    fn page(&self, number: usize) -> Option<&Arc<Page>> {
+        let group = self.groups.get(number / GROUP_PAGES)?;
+        group.get(number % GROUP_PAGES)?.as_ref()
+    }
+
+    /// Where a page is noted.
+    fn slot(&mut self, number: usize) -> &mut Option<Arc<Page>> {
+        let (group, place) = (number / GROUP_PAGES, number % GROUP_PAGES);
+        if self.groups.len() <= group {
+            self.groups.resize_with(group + 1, Arc::default);
+        }
+        let group = Arc::make_mut(&mut self.groups[group]);
+        if group.len() <= place {
+            group.resize(place + 1, None);
+        }
+        &mut group[place]
     }
 }
 
