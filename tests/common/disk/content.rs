@@ -60,10 +60,8 @@ impl Content {
         if len < self.len {
             let pages = len.div_ceil(PAGE_BYTES) as usize;
             self.groups.truncate(pages.div_ceil(GROUP_PAGES));
-            if let Some(last) = self.groups.last_mut()
-                && !pages.is_multiple_of(GROUP_PAGES)
-            {
-                Arc::make_mut(last).truncate(pages % GROUP_PAGES);
+            if let Some(group) = self.groups.get_mut(pages / GROUP_PAGES) {
+                Arc::make_mut(group).truncate(pages % GROUP_PAGES);
             }
             let kept = (len % PAGE_BYTES) as usize;
             let last = (len / PAGE_BYTES) as usize;
