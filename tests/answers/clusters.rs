@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::common::{Model, SplitMix, builder, document, documents, folder, planted};
-use crate::history::{database_of, steps};
+use crate::history::{database_of, later_changes, steps};
 use proptest::prelude::*;
 use simdb::{
     Change, Cluster, Clustering, ClustersEvent, Database, DocId, Document, Error, Fingerprint,
@@ -282,21 +282,7 @@ fn crowded_prefixes_change_nothing() {
 fn what_is_not_merged_yet_counts_and_what_is_removed_does_not() {
     let folder = folder();
     let (database, mut model) = stored(&folder, near_each_other(7, 0, 700));
-    let mut sequence = SplitMix(8);
-    let mut changes = Vec::new();
-    for id in 1000..1300 {
-        let of = model.documents[&DocId(sequence.below(700))].fingerprint;
-        let distance = sequence.below(6) as u32;
-        let near = planted(&mut sequence, of, distance);
-        changes.push(Change::Insert(Document::new(DocId(id), near)));
-    }
-    for _ in 0..200 {
-        let id = DocId(sequence.below(1300));
-        changes.push(match sequence.below(3) {
-            0 => Change::Upsert(Document::new(id, Fingerprint::from_bits(sequence.next()))),
-            _ => Change::Remove(id),
-        });
-    }
+    let changes = later_changes(&model, 700, 1000..1300, 200);
     model.apply_all(changes.clone());
     database.apply(changes).unwrap();
     assert_clusters(&database, &model, [0, 1, 3, 4, 8]);

@@ -1,10 +1,12 @@
 //! Any history of a small database: changes, and merges in between.
 
+use std::ops::Range;
+
 use proptest::prelude::*;
-use simdb::{Change, Database, DocId, Document};
+use simdb::{Change, Database, DocId, Document, Fingerprint};
 use tempfile::TempDir;
 
-use crate::common::{Model, builder, document, folder};
+use crate::common::{Model, SplitMix, builder, document, folder, planted};
 
 /// What is done to a database, and to the model of it.
 #[derive(Clone, Debug)]
@@ -27,6 +29,28 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..80_u64).prop_map(Step::Remove),
         1 => Just(Step::Merge),
     ]
+}
+
+/// What happens to a database of the documents below `stored`: new ones near them, and so many
+/// changes of any.
+pub fn later_changes(model: &Model, stored: u64, new: Range<u64>, others: u64) -> Vec<Change> {
+    let mut sequence = SplitMix(8);
+    let mut changes = Vec::new();
+    let end = new.end;
+    for id in new {
+        let of = model.documents[&DocId(sequence.below(stored))].fingerprint;
+        let distance = sequence.below(6) as u32;
+        let near = planted(&mut sequence, of, distance);
+        changes.push(Change::Insert(Document::new(DocId(id), near)));
+    }
+    for _ in 0..others {
+        let id = DocId(sequence.below(end));
+        changes.push(match sequence.below(3) {
+            0 => Change::Upsert(Document::new(id, Fingerprint::from_bits(sequence.next()))),
+            _ => Change::Remove(id),
+        });
+    }
+    changes
 }
 
 /// A database with this history, its model, and the folder that both need.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::common::{Model, SplitMix, builder, document, documents, folder, planted};
-use crate::history::{database_of, steps};
+use crate::history::{database_of, later_changes, steps};
 use proptest::prelude::*;
 use simdb::{
     Change, Database, DocId, Document, Fingerprint, Pair, PairsEvent, Retention, Snapshot,
@@ -195,21 +195,7 @@ fn copies_are_one_group_and_the_smallest_id_stands_for_them() {
 fn what_is_not_merged_yet_is_paired_with_what_is() {
     let folder = folder();
     let (database, mut model) = stored(&folder, near_each_other(7, 0, 1500));
-    let mut sequence = SplitMix(8);
-    let mut changes = Vec::new();
-    for id in 2000..2600 {
-        let of = model.documents[&DocId(sequence.below(1500))].fingerprint;
-        let distance = sequence.below(6) as u32;
-        let near = planted(&mut sequence, of, distance);
-        changes.push(Change::Insert(Document::new(DocId(id), near)));
-    }
-    for _ in 0..300 {
-        let id = DocId(sequence.below(2600));
-        changes.push(match sequence.below(3) {
-            0 => Change::Upsert(Document::new(id, Fingerprint::from_bits(sequence.next()))),
-            _ => Change::Remove(id),
-        });
-    }
+    let changes = later_changes(&model, 1500, 2000..2600, 300);
     model.apply_all(changes.clone());
     database.apply(changes).unwrap();
     assert_pairs(&database, &model, [0, 1, 3, 4, 8]);

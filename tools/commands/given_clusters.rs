@@ -1,19 +1,19 @@
 //! [`GivenClusters`]: clusters that were found elsewhere, and decide what is left out here.
 
+mod proof;
 mod rows;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
-use simdb::{DocId, Document, Fingerprint, Snapshot};
+use simdb::{DocId, Fingerprint, Snapshot};
 
+use self::proof::Proof;
 pub use self::rows::Row;
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
-use crate::console::{counted, note};
 
 /// Who is left out for whom. 32 bytes for each document in a cluster.
 pub struct GivenClusters {
@@ -31,6 +31,8 @@ pub struct LeftOut {
     pub distance: Option<u32>,
     /// Whether its keeper is there too.
     pub has_keeper: bool,
+    /// Whether the clusters say how far it is from its keeper.
+    pub has_distance: bool,
 }
 
 impl GivenClusters {
@@ -118,9 +120,7 @@ impl GivenClusters {
         bar.set_prefix("checking");
         bar.set_length(self.len());
         let mut absent = 0;
-        let (mut compared, mut uncompared) = (0_u64, 0_u64);
-        // Of each keeper that is not there, one of its members and how far it is from it.
-        let mut siblings: HashMap<u64, (u64, Fingerprint, u32)> = HashMap::new();
+        let mut proof = Proof::of(&self.path);
         // Members of a cluster often follow one another.
         let mut keeper: Option<(u64, Option<Fingerprint>)> = None;
         for row in &self.rows {
@@ -130,7 +130,7 @@ impl GivenClusters {
                 absent += 1;
                 continue;
             };
-            self.refuse_unreliable(&document)?;
+            proof.refuse_unreliable(&document)?;
             if !row.is_left_out() {
                 continue;
             }
@@ -139,79 +139,24 @@ impl GivenClusters {
                 _ => {
                     let there = snapshot.get(DocId(row.keeper))?;
                     if let Some(there) = &there {
-                        self.refuse_unreliable(there)?;
+                        proof.refuse_unreliable(there)?;
                     }
                     there.map(|there| there.fingerprint)
                 }
             };
             keeper = Some((row.keeper, of_keeper));
-            let actual = of_keeper.map(|keeper| keeper.distance(document.fingerprint));
-            match (actual, row.distance) {
-                (Some(actual), Some(given)) => {
-                    compared += 1;
-                    ensure!(
-                        actual == given,
-                        "{}: documents {} and {} differ in {actual} bits, and in {given} by the \
-                         clusters; nothing was changed",
-                        self.of_others(),
-                        row.id,
-                        row.keeper
-                    );
-                }
-                (Some(_), None) => uncompared += 1,
-                (None, Some(given)) => {
-                    let this = (row.id, document.fingerprint, given);
-                    let (id, sibling, other) = *siblings.entry(row.keeper).or_insert(this);
-                    let apart = sibling.distance(document.fingerprint);
-                    ensure!(
-                        apart <= given + other
-                            && given.abs_diff(other) <= apart
-                            && apart % 2 == (given + other) % 2,
-                        "{}: documents {id} and {} differ in {apart} bits, and cannot be {other} and \
-                         {given} bits from one document; nothing was changed",
-                        self.of_others(),
-                        row.id
-                    );
-                }
-                (None, None) => {}
-            }
+            let actual = proof.compare(row, document.fingerprint, of_keeper)?;
             take(LeftOut {
                 id: row.id,
                 keeper: row.keeper,
                 cluster: row.cluster,
                 distance: actual.or(row.distance),
                 has_keeper: of_keeper.is_some(),
+                has_distance: row.distance.is_some(),
             });
         }
         bar.finish_and_clear();
-        ensure!(
-            compared > 0 || uncompared == 0,
-            "the clusters in {} say no distances, so nothing shows that they are of these documents; \
-             nothing was changed",
-            self.path.display()
-        );
-        if uncompared > 0 {
-            note(format_args!(
-                "without a distance in the clusters, so not compared with their keepers: {}",
-                counted(uncompared, "document")
-            ));
-        }
+        proof.finish()?;
         Ok(absent)
-    }
-
-    fn of_others(&self) -> String {
-        let path = self.path.display();
-        format!("the clusters in {path} are of other documents, or of another recipe")
-    }
-
-    /// Clusters have no documents that say too little.
-    fn refuse_unreliable(&self, document: &Document) -> Result<()> {
-        ensure!(
-            document.reliable,
-            "{}: document {} says too little to be in one; nothing was changed",
-            self.of_others(),
-            document.id
-        );
-        Ok(())
     }
 }

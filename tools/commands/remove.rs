@@ -130,16 +130,19 @@ impl Remove {
                 self.database.display()
             );
         }
-        let (mut ids, mut without_keeper) = (Vec::new(), 0);
-        let mut take = |left_out: LeftOut| match left_out.has_keeper {
-            true => ids.push(left_out.id),
-            false => without_keeper += 1,
+        let (mut ids, mut proving, mut without_keeper) = (Vec::new(), Vec::new(), 0);
+        let mut take = |left_out: LeftOut| match (left_out.has_keeper, left_out.has_distance) {
+            (true, false) => ids.push(left_out.id),
+            (true, true) => proving.push(left_out.id),
+            (false, _) => without_keeper += 1,
         };
         let snapshot = database.snapshot()?;
         let not_stored = given.left_out(&snapshot, self.progress, &interrupt, &mut take)?;
         // An older state would be kept in the file as long as somebody reads it.
         drop(snapshot);
         drop(given);
+        // Those last by which the clusters are proved, so that what is interrupted can be repeated.
+        ids.append(&mut proving);
         let removed = self.remove_all(&database, &ids, &interrupt)?;
         let documents = database.len()?;
         database.close()?;

@@ -129,7 +129,7 @@ pub(super) struct RecordHeader {
 
 impl RecordHeader {
     /// What stands behind so many records, where the next one will be.
-    pub(super) fn end(sequence: u64) -> Self {
+    fn end(sequence: u64) -> Self {
         Self {
             sequence,
             payload_bytes: 0,
