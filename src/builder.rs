@@ -250,7 +250,7 @@ impl Builder {
         damaged: impl AsRef<Path>,
         target: impl AsRef<Path>,
         memory_bytes: u64,
-        observer: impl FnMut(u64) -> ControlFlow<()>,
+        mut observer: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Salvage> {
         let place = self.place(damaged);
         let found = Damaged::open(&place, target.as_ref(), memory_bytes)?;
@@ -271,7 +271,7 @@ impl Builder {
             Some((made.fingerprint, made.reliable))
         };
         let target = place.beside(target.as_ref());
-        found.salvage(&target, &header, memory_bytes, fingerprint, observer)
+        found.salvage(&target, &header, memory_bytes, fingerprint, &mut observer)
     }
 
     /// The file of that name, on the disk that is asked for.

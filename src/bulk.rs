@@ -119,7 +119,10 @@ impl BulkLoad<'_> {
     /// whose id does not ascend. Each page of a new file is written once; those of the documents
     /// before that first one twice. Where arrival times are kept, two more sorts of 16 bytes a
     /// document, and one of 24 beside the first.
-    pub fn finish(self, observer: impl FnMut(BulkEvent) -> ControlFlow<()>) -> Result<BulkReport> {
-        self.load.finish(observer)
+    pub fn finish(
+        self,
+        mut observer: impl FnMut(BulkEvent) -> ControlFlow<()>,
+    ) -> Result<BulkReport> {
+        self.load.finish(&mut observer)
     }
 }

@@ -257,13 +257,13 @@ impl Database {
     ///
     /// # Cost
     /// Reads the whole file, about three times.
-    pub fn check(&mut self, observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
+    pub fn check(&mut self, mut observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
         self.stop_writing();
         let Some(store) = Arc::get_mut(&mut self.store) else {
             let path = self.path().to_path_buf();
             return Err(Error::SnapshotHeld { path });
         };
-        store::check::check(store, observer)
+        store::check::check(store, &mut observer)
     }
 
     /// Writes a copy of the database as of now to `path`, while reading and writing go on. The

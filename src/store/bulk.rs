@@ -6,7 +6,6 @@ mod stream;
 mod texts;
 mod watch;
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -27,7 +26,7 @@ use pushed::{Pushed, PushedSorter, Split};
 use stages::{Stages, Target};
 use stream::Stream;
 use texts::{BulkBands, BulkTexts, Texts};
-use watch::Watch;
+use watch::{Observer, Watch};
 
 pub use watch::BulkEvent;
 
@@ -231,10 +230,7 @@ impl Load {
     }
 
     /// Sorts and writes everything.
-    pub(crate) fn finish(
-        mut self,
-        observer: impl FnMut(BulkEvent) -> ControlFlow<()>,
-    ) -> Result<BulkReport> {
+    pub(crate) fn finish(mut self, observer: &mut Observer<'_>) -> Result<BulkReport> {
         self.write_texts()?;
         let (target, pushed) = match self.incoming.take() {
             Some(Incoming::InOrder(stream)) => (

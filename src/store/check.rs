@@ -31,8 +31,17 @@ const NAMED: usize = 10;
 /// Entries between two calls of the observer.
 const ENTRIES_PER_REPORT: u64 = 64 << 10;
 
+/// Is told how many steps of how many are done, and may end a walk. Behind a pointer, for a walk
+/// would be compiled anew for each closure.
+pub(crate) type Observer<'o> = dyn FnMut(u64, u64) -> Result<()> + 'o;
+
 /// All damage found, a sentence each.
-pub(crate) fn check(store: &mut Store, mut observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
+pub(crate) fn check(store: &mut Store, observer: &mut dyn FnMut(u64, u64)) -> Result<Vec<String>> {
+    // One that never ends a walk.
+    let observer: &mut Observer<'_> = &mut |done, total| {
+        observer(done, total);
+        Ok(())
+    };
     let is_alone = Arc::get_mut(&mut store.handle).is_some();
     if !is_alone && !store.is_read_only() {
         let path = store.place.path().to_path_buf();
@@ -42,7 +51,7 @@ pub(crate) fn check(store: &mut Store, mut observer: impl FnMut(u64, u64)) -> Re
     store.runs.clear();
     if !store.read()?.is_merged() {
         // To merge is to write, and damage ends that. What can be read, is read before.
-        let damage = walk(store, told(&mut observer))?;
+        let damage = walk(store, observer)?;
         if !damage.is_empty() || store.is_read_only() {
             return Ok(damage);
         }
@@ -51,27 +60,16 @@ pub(crate) fn check(store: &mut Store, mut observer: impl FnMut(u64, u64)) -> Re
     if noted(store.close(), &mut damage)?.is_none() {
         return Ok(damage);
     }
-    damage.extend(walk(store, told(&mut observer))?);
+    damage.extend(walk(store, observer)?);
     if damage.is_empty() {
         engine_check(store, &mut damage)?;
     }
     Ok(damage)
 }
 
-/// An observer that never ends a walk.
-fn told(observer: &mut impl FnMut(u64, u64)) -> impl FnMut(u64, u64) -> Result<()> {
-    |done, total| {
-        observer(done, total);
-        Ok(())
-    }
-}
-
 /// Walks all tables, for as long as the observer lets it. Where not everything is merged into them,
 /// nothing is said of whether they hold the same, but whether what is to be merged fits them.
-pub(crate) fn walk(
-    store: &Store,
-    observer: impl FnMut(u64, u64) -> Result<()>,
-) -> Result<Vec<String>> {
+pub(crate) fn walk(store: &Store, observer: &mut Observer<'_>) -> Result<Vec<String>> {
     let mut damage = Vec::new();
     let view = store.place.guarded(|| store.read());
     let Some(view) = noted(view, &mut damage)? else {
@@ -210,16 +208,16 @@ impl Documents {
     }
 }
 
-struct Walk<O> {
+struct Walk<'o> {
     damage: Vec<String>,
-    observer: O,
+    observer: &'o mut Observer<'o>,
     /// The tables hold everything, so they must hold the same.
     is_merged: bool,
     done: u64,
     total: u64,
 }
 
-impl<O: FnMut(u64, u64) -> Result<()>> Walk<O> {
+impl Walk<'_> {
     /// Walks all packed tables, then compares what they hold.
     fn tables(&mut self, view: &ReadView) -> Result<()> {
         let tables = &view.tables;

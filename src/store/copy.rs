@@ -75,7 +75,7 @@ pub(crate) fn vacuum(place: &Place, observer: &mut Observer<'_>) -> Result<(u64,
 /// Proves a copy before it gets its name.
 fn prove(copy: &WholeFile, mut steps: Steps<'_, '_>) -> Result<()> {
     let copied = Store::open_read_only(&copy.at(), CACHE_BYTES)?;
-    let damage = check::walk(&copied, |done, total| steps.proved(done, total))?;
+    let damage = check::walk(&copied, &mut |done, total| steps.proved(done, total))?;
     match damage.first() {
         None => Ok(()),
         Some(what) => Err(steps.target.corrupt(format!(

@@ -62,6 +62,9 @@ const NAMED: usize = 100;
 /// Documents between two calls of the observer.
 const DOCUMENTS_PER_REPORT: u64 = 4096;
 
+/// Is told how many documents are read, and may end it.
+pub(crate) type Observer<'o> = dyn FnMut(u64) -> ControlFlow<()> + 'o;
+
 impl Damaged {
     /// Writes what can be read to a new file. `fingerprint` is what the recipe makes of a text, and
     /// whether that is reliable; `observer` is told how many documents are read.
@@ -71,7 +74,7 @@ impl Damaged {
         header: &Header,
         memory_bytes: u64,
         fingerprint: impl Fn(&str) -> Option<(Fingerprint, bool)>,
-        mut observer: impl FnMut(u64) -> ControlFlow<()>,
+        observer: &mut Observer<'_>,
     ) -> Result<Salvage> {
         let mut load = Load::create(target, header, memory_bytes)?;
         let mut late = self.late_changes();
@@ -106,7 +109,7 @@ impl Damaged {
             }
             read += 1;
             if read % DOCUMENTS_PER_REPORT == 0 {
-                proceed(&mut observer, read, target)?;
+                proceed(observer, read, target)?;
             }
         }
         for (id, Late { state, text, kept }) in late {
@@ -125,17 +128,13 @@ impl Damaged {
         }
         damage.extend(streams.whys());
         salvage.damage = damage;
-        let report = load.finish(|_| observer(read))?;
+        let report = load.finish(&mut |_| observer(read))?;
         salvage.documents = report.inserted;
         Ok(salvage)
     }
 }
 
-fn proceed(
-    observer: &mut impl FnMut(u64) -> ControlFlow<()>,
-    read: u64,
-    target: &Place,
-) -> Result<()> {
+fn proceed(observer: &mut Observer<'_>, read: u64, target: &Place) -> Result<()> {
     match observer(read) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Error::Interrupted {

@@ -2,7 +2,6 @@
 
 use bytemuck::{Pod, Zeroable};
 use rdst::RadixKey;
-use std::ops::ControlFlow;
 
 use super::BulkReport;
 use super::watch::{BulkEvent, Watch};
@@ -206,19 +205,19 @@ impl Split {
 
     /// The entries of `fingerprints` that are new. `stored` knows the fingerprints of documents
     /// that were there before; it is asked in order of their ids.
-    pub(super) fn fresh<O: FnMut(BulkEvent) -> ControlFlow<()>>(
+    pub(super) fn fresh(
         &mut self,
         mut pushed: impl Iterator<Item = Result<(Pushed, Option<u64>)>>,
-        watch: &mut Watch<O>,
+        watch: &mut Watch<'_>,
         mut stored: impl FnMut(u64) -> Result<Option<u64>>,
     ) -> impl Iterator<Item = Result<u128>> {
         std::iter::from_fn(move || self.next(&mut pushed, watch, &mut stored).transpose())
     }
 
-    fn next<O: FnMut(BulkEvent) -> ControlFlow<()>>(
+    fn next(
         &mut self,
         pushed: &mut impl Iterator<Item = Result<(Pushed, Option<u64>)>>,
-        watch: &mut Watch<O>,
+        watch: &mut Watch<'_>,
         mut stored: impl FnMut(u64) -> Result<Option<u64>>,
     ) -> Result<Option<u128>> {
         for next in pushed {

@@ -4,14 +4,12 @@
 //! where that is in memory. Arrival times, where they are kept, are sorted beside them: by id for
 //! `times`, then by time for `arrivals`.
 
-use std::ops::ControlFlow;
-
 use redb::ReadableTable;
 
 use super::BulkReport;
 use super::pushed::{PushedSorter, Split};
 use super::texts::{BulkBands, BulkTexts};
-use super::watch::{BulkEvent, Watch};
+use super::watch::Watch;
 use crate::block::BLOCK_BITS;
 use crate::error::Result;
 use crate::store::chunk::{Entry, pair, swapped};
@@ -49,17 +47,17 @@ impl Target {
 }
 
 /// A bulk load that is being written.
-pub(super) struct Stages<O> {
+pub(super) struct Stages<'o> {
     target: Target,
-    watch: Watch<O>,
+    watch: Watch<'o>,
     workplace: Workplace,
     sorter_bytes: usize,
 }
 
-impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Stages<O> {
+impl<'o> Stages<'o> {
     pub(super) fn new(
         target: Target,
-        watch: Watch<O>,
+        watch: Watch<'o>,
         workplace: Workplace,
         sorter_bytes: usize,
     ) -> Self {

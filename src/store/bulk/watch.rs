@@ -34,9 +34,13 @@ pub enum BulkEvent {
     },
 }
 
+/// Whoever asked for a bulk load, and may end it. Behind a pointer, for all that a load does would be
+/// compiled anew for each closure.
+pub(crate) type Observer<'o> = dyn FnMut(BulkEvent) -> ControlFlow<()> + 'o;
+
 /// Tells the observer how far the work is, and stops it when the observer says so.
-pub(super) struct Watch<O> {
-    observer: O,
+pub(super) struct Watch<'o> {
+    observer: &'o mut Observer<'o>,
     path: PathBuf,
     /// Steps of each stage, in order.
     stages: Vec<u64>,
@@ -44,10 +48,10 @@ pub(super) struct Watch<O> {
     done: u64,
 }
 
-impl<O: FnMut(BulkEvent) -> ControlFlow<()>> Watch<O> {
+impl<'o> Watch<'o> {
     /// A load of so many documents, and of so many bands if they are kept.
     pub(super) fn new(
-        observer: O,
+        observer: &'o mut Observer<'o>,
         path: &Path,
         documents: u64,
         keeps: Keeps,

@@ -29,7 +29,7 @@ pub(super) fn expected(view: &ReadView) -> Result<u64> {
     Ok(chunks.saturating_mul(u128::CAPACITY as u64))
 }
 
-impl<O: FnMut(u64, u64) -> Result<()>> Walk<O> {
+impl Walk<'_> {
     /// Reads every text, and finds its document. Gives the entries that `bands` should hold, where
     /// it is kept; nothing if a text cannot be read.
     pub(super) fn texts(

@@ -21,7 +21,7 @@ pub(super) struct TimesFound {
 
 type Table = redb::ReadOnlyTable<u128, &'static [u8]>;
 
-impl<O: FnMut(u64, u64) -> Result<()>> Walk<O> {
+impl Walk<'_> {
     /// Walks both tables; whether all of them could be read.
     pub(super) fn times(&mut self, view: &ReadView, found: &mut TimesFound) -> Result<bool> {
         let Some(kept) = &view.tables.times else {

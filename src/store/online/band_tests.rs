@@ -202,7 +202,7 @@ impl Twin {
             pushed.push((*id, (state, *number)));
             load.push(document(*id, state, *number)).unwrap();
         }
-        load.finish(|_| ControlFlow::Continue(())).unwrap();
+        load.finish(&mut |_| ControlFlow::Continue(())).unwrap();
         for (id, document) in pushed {
             self.stored.entry(id).or_insert(document);
         }
@@ -308,7 +308,7 @@ fn document(id: u64, state: State, number: Option<usize>) -> Document {
 }
 
 fn assert_sound(mut store: Store) {
-    assert_eq!(check::check(&mut store, |_, _| {}).unwrap(), [""; 0]);
+    assert_eq!(check::check(&mut store, &mut |_, _| {}).unwrap(), [""; 0]);
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
@@ -422,7 +422,7 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
             }
         }
         assert!(strange.len() > 100);
-        load.finish(|_| ControlFlow::Continue(()))?;
+        load.finish(&mut |_| ControlFlow::Continue(()))?;
         let store = Store::open(&Place::of_system(&twin.path), CACHE_BYTES)?;
         twin.assert_answers_of(&store);
         let stats = crate::store::stats::stats(&store.read()?)?;
@@ -438,7 +438,7 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
             assert!(bands.fill > 0.99, "{}", bands.fill);
             drop(store);
             let mut store = Store::open(&Place::of_system(&twin.path), CACHE_BYTES)?;
-            assert_eq!(check::check(&mut store, |_, _| {})?, [""; 0]);
+            assert_eq!(check::check(&mut store, &mut |_, _| {})?, [""; 0]);
         } else {
             assert_sound(store);
         }

@@ -237,7 +237,7 @@ mod tests {
             assert_holds(&store, &stored);
             store.close().unwrap();
             assert_holds(&store, &stored);
-            assert_eq!(check::check(&mut store, |_, _| {}).unwrap(), [""; 0]);
+            assert_eq!(check::check(&mut store, &mut |_, _| {}).unwrap(), [""; 0]);
             if is_last {
                 assert!(commits > 5, "only {commits} commits");
                 return;
