@@ -1097,6 +1097,38 @@ fn a_new_database_that_cannot_be_written_is_said_not_to_be_created() {
     }
 }
 
+/// A database that is small enough to be in its journal until the very end.
+#[test]
+fn a_new_database_is_there_whole_or_said_not_to_be_created() {
+    let pairs: Vec<_> = (0..60_000u64)
+        .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        .collect();
+    let mut ends = [0, 0];
+    for blocks in [2000, 5000, 7000, 9000, 20_000] {
+        let folder = Folder::new();
+        folder.write("a.raw", raw_pairs(&pairs));
+        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let output = std::process::Command::new("sh")
+            .current_dir(folder.path())
+            .args(["-c", &limited, env!("CARGO_BIN_EXE_simdb-load")])
+            .args(["a.simdb", "a.raw", "--unique", "0", "--threads", "1"])
+            .output()
+            .expect("the loader runs");
+        let ran = Ran::from(output);
+        let is_there = ran.code == 0;
+        ends[usize::from(is_there)] += 1;
+        if is_there {
+            assert_eq!(folder.names(), ["a.raw", "a.simdb"]);
+            let checked = folder.cli(&["check", "a.simdb"]).ends(0);
+            assert!(checked.stdout.contains("60,000 documents"), "{checked:?}");
+        } else {
+            ran.fails(&["a.simdb was not created", "caused by"]);
+            assert_eq!(folder.names(), ["a.raw"]);
+        }
+    }
+    assert!(ends.iter().all(|times| *times > 0), "{ends:?}");
+}
+
 #[test]
 fn help_has_examples() {
     let folder = Folder::new();

@@ -69,7 +69,10 @@ fn create(
     if settings.frozen {
         return freeze(&database, settings, options, load);
     }
-    drop(database);
+    // What was committed may be in the journal still, which is no part of the file.
+    database
+        .close()
+        .map_err(|error| not_created(error.into(), target))?;
     TempPath::try_from_path(path)
         .and_then(|temporary| persist_new(temporary, target))
         .with_context(|| {
