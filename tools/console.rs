@@ -33,18 +33,22 @@ pub enum Answer {
 const EXIT_FAILED: u8 = 2;
 
 /// Runs a tool and turns its outcome into the exit code: 0 for yes, 1 for no, 2 for an error,
-/// which is printed with everything that caused it. A reader that closed our standard output
-/// has seen enough, so that is a success.
+/// which is printed with everything that caused it. A reader that closed our standard output has
+/// seen enough: that is what was decided by then, and a success where nothing was.
 pub fn run(tool: impl FnOnce(&mut Output) -> Result<Answer>) -> ExitCode {
     let mut output = Output::new();
     let outcome = tool(&mut output).and_then(|answer| {
+        output.decided(answer);
         output.flush()?;
         Ok(answer)
     });
+    let outcome = match outcome {
+        Err(error) if error.is::<OutputClosed>() => Ok(output.decided),
+        outcome => outcome,
+    };
     match outcome {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
-        Err(error) if error.is::<OutputClosed>() => ExitCode::SUCCESS,
         Err(error) => {
             // What was found before the error is still a result.
             let _ = output.flush();
@@ -85,6 +89,7 @@ impl std::error::Error for OutputClosed {}
 pub struct Output {
     out: BufWriter<StdoutLock<'static>>,
     line_buffered: bool,
+    decided: Answer,
 }
 
 impl Output {
@@ -93,7 +98,13 @@ impl Output {
         Self {
             line_buffered: stdout.is_terminal(),
             out: BufWriter::with_capacity(1 << 16, stdout.lock()),
+            decided: Answer::Yes,
         }
+    }
+
+    /// How the tool will end, however much of what it says now is read.
+    pub fn decided(&mut self, answer: Answer) {
+        self.decided = answer;
     }
 
     /// Writes one line.

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
-use crate::common::{Folder, TEXTS, raw_pairs, stop};
+use crate::common::{Folder, Ran, TEXTS, raw_pairs, stop};
 use serde_json::{Value, json};
 
 /// A folder with a database `a.simdb` of [`TEXTS`], texts kept.
@@ -672,8 +672,8 @@ fn a_sound_database_is_proved_sound() {
     );
 }
 
-#[test]
-fn damage_is_a_plain_no() {
+/// `a.simdb` with a flipped bit in a page of its tables.
+fn with_damage() -> Folder {
     let pairs: Vec<_> = (0..20_000u64)
         .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
         .collect();
@@ -687,6 +687,12 @@ fn damage_is_a_plain_no() {
         .expect("the fingerprint");
     bytes[place] ^= 1;
     folder.write("a.simdb", bytes);
+    folder
+}
+
+#[test]
+fn damage_is_a_plain_no() {
+    let folder = with_damage();
     let line = folder
         .cli(&["check", "a.simdb", "--json"])
         .ends(1)
@@ -888,6 +894,36 @@ fn completions_are_there_for_every_shell() {
             "{shell}"
         );
     }
+}
+
+#[test]
+fn an_answer_that_nobody_reads_is_the_same_answer() {
+    fn end(folder: &Folder, arguments: &[&str], code: i32) {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = folder.command("simdb-cli");
+        let command = command.args(arguments).stdout(writer);
+        let ran = Ran::from(command.output().expect("the tool runs"));
+        assert_eq!(ran.code, code, "{arguments:?}: {ran:?}");
+    }
+    let folder = with_fingerprints(&[(1, 0), (2, u64::MAX)]);
+    let insert = [
+        "insert",
+        "a.simdb",
+        "9",
+        "--fingerprint",
+        "0000000000000001",
+        "--unique",
+        "3",
+    ];
+    end(&folder, &insert, 1);
+    end(&folder, &["remove", "a.simdb", "1", "1000"], 1);
+    end(&folder, &insert, 0);
+    end(&folder, &["remove", "a.simdb", "9"], 0);
+    end(&folder, &["check", "a.simdb"], 0);
+    let folder = with_damage();
+    end(&folder, &["check", "a.simdb"], 1);
+    end(&folder, &["salvage", "a.simdb", "b.simdb"], 1);
 }
 
 #[test]

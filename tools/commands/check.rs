@@ -66,6 +66,7 @@ impl Check {
                 Ok(Answer::Yes)
             }
             Err(Unsound::Damaged(damage)) => {
+                output.decided(Answer::No);
                 if self.json {
                     output.json(&DamageLine {
                         ok: false,

@@ -62,11 +62,13 @@ impl Doctor {
                 grouped(line.unmerged_changes)
             ));
         }
+        let answer = if line.ok { Answer::Yes } else { Answer::No };
+        output.decided(answer);
         if self.json {
             output.json(&line)?;
         } else {
             print(&line, output)?;
         }
-        Ok(if line.ok { Answer::Yes } else { Answer::No })
+        Ok(answer)
     }
 }

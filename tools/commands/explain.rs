@@ -133,16 +133,18 @@ impl Explain {
             likeness: self.likeness.likeness(),
         };
         let line = ExplainLine::of(&explanation);
+        let answer = if line.near_duplicates {
+            Answer::Yes
+        } else {
+            Answer::No
+        };
+        output.decided(answer);
         if self.json {
             output.json(&line)?;
         } else {
             print(&line, output)?;
         }
-        Ok(if line.near_duplicates {
-            Answer::Yes
-        } else {
-            Answer::No
-        })
+        Ok(answer)
     }
 
     fn texts(&self) -> Result<[String; 2]> {

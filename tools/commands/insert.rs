@@ -119,6 +119,12 @@ impl Insert {
             Outcome::Replaced { .. } => "replaced",
             _ => "inserted",
         };
+        let answer = if duplicate.is_some() {
+            Answer::No
+        } else {
+            Answer::Yes
+        };
+        output.decided(answer);
         if self.json {
             output.json(&InsertLine {
                 id: id.0,
@@ -146,10 +152,6 @@ impl Insert {
             }
             output.line(line)?;
         }
-        Ok(if duplicate.is_some() {
-            Answer::No
-        } else {
-            Answer::Yes
-        })
+        Ok(answer)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
-use simdb::{Change, Database, DocId, Outcome};
+use simdb::{Change, Database, DocId, Fingerprint, Outcome};
 
 use super::given_clusters::{GivenClusters, LeftOut};
 use super::not_stored;
@@ -97,12 +97,19 @@ impl Remove {
         let database = self.recipe.builder()?.open(&self.database)?;
         let changes = self.ids.iter().map(|&id| Change::Remove(DocId(id)));
         let outcomes = database.apply(changes)?;
-        let mut answer = Answer::Yes;
-        for (&id, outcome) in self.ids.iter().zip(outcomes) {
-            let stored = match outcome {
+        let stored: Vec<Option<Fingerprint>> = outcomes
+            .into_iter()
+            .map(|outcome| match outcome {
                 Outcome::Removed { stored } => Some(stored),
                 _ => None,
-            };
+            })
+            .collect();
+        let answer = match stored.contains(&None) {
+            true => Answer::No,
+            false => Answer::Yes,
+        };
+        output.decided(answer);
+        for (&id, stored) in self.ids.iter().zip(stored) {
             if self.json {
                 output.json(&RemoveLine {
                     id,
@@ -113,7 +120,7 @@ impl Remove {
                 output.line(format_args!("removed  {id}  {stored}"))?;
             }
             if stored.is_none() {
-                answer = not_stored(id);
+                not_stored(id);
             }
         }
         Ok(answer)

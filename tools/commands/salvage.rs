@@ -82,11 +82,13 @@ impl Salvage {
         });
         bar.finish_and_clear();
         let found = found?;
-        self.print(&found, output)?;
-        Ok(match found.damage.is_empty() {
+        let answer = match found.damage.is_empty() {
             true => Answer::Yes,
             false => Answer::No,
-        })
+        };
+        output.decided(answer);
+        self.print(&found, output)?;
+        Ok(answer)
     }
 
     fn print(&self, found: &Found, output: &mut Output) -> Result<()> {

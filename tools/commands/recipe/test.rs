@@ -104,6 +104,8 @@ impl Test {
         }
         let mut deciding = report.parts.iter().filter(|part| part.decides);
         let agrees = deciding.all(|part| part.agree == part.cases);
+        let answer = if agrees { Answer::Yes } else { Answer::No };
+        output.decided(answer);
         if self.json {
             output.json(&ReportLine {
                 recipe: recipe.name(),
@@ -121,7 +123,7 @@ impl Test {
         {
             note("(*) words that are cut otherwise than by the original; --strict counts them");
         }
-        Ok(if agrees { Answer::Yes } else { Answer::No })
+        Ok(answer)
     }
 }
 
