@@ -80,8 +80,7 @@ impl Batch {
         let expiry = *self.expiry.get_or_insert_with(|| view.expiry());
         // What a document meets is what is there when it arrives.
         self.go_on(change.arrival());
-        let state = self.look_up(id, view)?;
-        let stored = state.map(|state| state.fingerprint);
+        let stored = self.look_up(id, view)?.map(|state| state.fingerprint);
         let outcome = match (change, stored) {
             (
                 Change::Insert(_)
@@ -133,14 +132,16 @@ impl Batch {
                 self.remove(id);
                 Outcome::Removed { stored }
             }
-            (Change::RemoveOlder { than, .. }, Some(stored))
-                if state
-                    .is_some_and(|state| state.arrival.is_some_and(|arrival| arrival < *than)) =>
-            {
-                self.remove(id);
-                Outcome::Removed { stored }
+            (Change::RemoveOlder { than, .. }, stored) => {
+                // What is expired goes too, although nobody meets it.
+                let is_older = self.arrived_before(id, *than);
+                if is_older {
+                    self.remove(id);
+                }
+                let removed = stored.filter(|_| is_older);
+                removed.map_or(Outcome::Missing, |stored| Outcome::Removed { stored })
             }
-            (Change::Remove(_) | Change::RemoveOlder { .. }, _) => Outcome::Missing,
+            (Change::Remove(_), None) => Outcome::Missing,
         };
         let counts = match outcome {
             Outcome::Inserted | Outcome::Replaced { .. } => true,
@@ -208,6 +209,13 @@ impl Batch {
             }
         };
         Ok(now.filter(|state| !self.has_passed(state.arrival)))
+    }
+
+    /// Whether a document that was looked up arrived before, be it expired or not.
+    fn arrived_before(&self, id: DocId, time: Timestamp) -> bool {
+        let now = self.touched.get(&id).and_then(|touched| touched.now);
+        let arrival = now.and_then(|state| state.arrival);
+        arrival.is_some_and(|arrival| arrival < time)
     }
 
     fn has_passed(&self, arrival: Option<Timestamp>) -> bool {

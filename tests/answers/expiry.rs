@@ -102,6 +102,25 @@ fn a_bulk_load_finds_the_ids_of_what_is_expired_free() {
 }
 
 #[test]
+fn a_bulk_load_finds_free_what_expired_before_it_was_merged() {
+    let folder = folder();
+    let mut database = keeping(false)
+        .create(folder.path().join("docs.simdb"))
+        .unwrap();
+    for change in [
+        unique(5000, 1, 7),
+        unique(5100, 2, 80),
+        unique(7000, 3, 9000),
+    ] {
+        database.apply([change]).unwrap();
+    }
+    assert_eq!(ids(&database), [3]);
+    assert_eq!(load(&database, &[(1, 7000, 7), (2, 7000, 800)]), (2, 0));
+    assert_eq!(ids(&database), [1, 2, 3]);
+    assert_sound(&mut database);
+}
+
+#[test]
 fn what_becomes_of_a_document_does_not_depend_on_what_it_is_handed_over_with() {
     let folder = folder();
     for (seed, sliding) in [(1, false), (2, true), (3, false), (4, true)] {
