@@ -21,4 +21,4 @@ pub(crate) use pairs::pairs;
 pub use pairs::{Pair, PairsEvent};
 pub(crate) use similar::{MOST_NEAR, similar, similar_in_turn};
 pub use similar::{Similar, TextQuery};
-pub(crate) use single::{for_each_match, nearest, within};
+pub(crate) use single::{nearest, within};

@@ -311,17 +311,18 @@ impl Batch {
                 is_so
             }
         };
-        if !is_known {
-            let mut failed = Ok(());
-            query::for_each_match(view, query, radius, |found| {
-                match self.is_still_so(&found, moved_on, view) {
-                    Ok(true) => nearest = Some(found),
-                    Ok(false) => {}
-                    Err(error) => failed = Err(error),
+        // More and more, since most often the first is so still, and there may be a million.
+        let mut asked = if is_known { 0 } else { 1 };
+        while asked > 0 && nearest.is_none() {
+            let found = query::within(view, query, radius, asked)?;
+            for found in &found {
+                if self.is_still_so(found, moved_on, view)? {
+                    nearest = Some(*found);
+                    break;
                 }
-                nearest.is_none() && failed.is_ok()
-            })?;
-            failed?;
+            }
+            let is_all = found.len() < asked;
+            asked = if is_all { 0 } else { asked.saturating_mul(16) };
         }
         let is_there = |id: DocId| {
             let now = self.touched.get(&id).and_then(|touched| touched.now);

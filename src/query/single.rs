@@ -14,7 +14,9 @@ const MAX_RADIUS: u32 = 64;
 /// block takes on another bit, then what scans tell apart.
 const GROWING_RADII: [u32; 6] = [3, 7, 11, 15, 23, 31];
 
-/// Every document within the radius, nearest first, then smallest id; at most `limit` of them.
+/// Every document within the radius, nearest first, then smallest id; at most `limit` of them. The
+/// documents of a fingerprint are read as they are taken, so a million copies of one text cost no
+/// more than those that are asked for.
 pub(crate) fn within(
     view: &View<impl Index>,
     query: Fingerprint,
@@ -26,11 +28,20 @@ pub(crate) fn within(
         return Ok(matches);
     }
     let in_tail = view.in_tail(query, radius, limit);
-    let mut take = |found| {
-        matches.push(found);
+    let mut in_tail = in_tail.into_iter().peekable();
+    for_each_in_tables(view, query, radius, |found| {
+        while matches.len() < limit
+            && let Some(nearer) = in_tail.next_if(|next| next.order() < found.order())
+        {
+            matches.push(nearer);
+        }
+        if matches.len() < limit {
+            matches.push(found);
+        }
         matches.len() < limit
-    };
-    for_each_in_both(view, in_tail, query, radius, &mut take)?;
+    })?;
+    let left = limit - matches.len();
+    matches.extend(in_tail.take(left));
     Ok(matches)
 }
 
@@ -43,42 +54,6 @@ pub(crate) fn nearest(view: &View, query: Fingerprint, count: usize) -> Result<V
         }
     }
     within(view, query, MAX_RADIUS, count)
-}
-
-/// Calls `visitor` with every document within the radius, nearest first, then smallest id, until
-/// it says `false`. The documents of a fingerprint are read as they are asked for, so a million
-/// copies of one text cost no more than those that are looked at.
-pub(crate) fn for_each_match(
-    view: &View<impl Index>,
-    query: Fingerprint,
-    radius: u32,
-    mut visitor: impl FnMut(Match) -> bool,
-) -> Result<()> {
-    let in_tail = view.in_tail(query, radius, usize::MAX);
-    for_each_in_both(view, in_tail, query, radius, &mut visitor)
-}
-
-/// The same, where what the tail has was found before.
-fn for_each_in_both(
-    view: &View<impl Index>,
-    in_tail: Vec<Match>,
-    query: Fingerprint,
-    radius: u32,
-    visitor: &mut impl FnMut(Match) -> bool,
-) -> Result<()> {
-    let mut in_tail = in_tail.into_iter().peekable();
-    let mut goes_on = true;
-    for_each_in_tables(view, query, radius, |found| {
-        while goes_on && let Some(nearer) = in_tail.next_if(|next| next.order() < found.order()) {
-            goes_on = visitor(nearer);
-        }
-        goes_on = goes_on && visitor(found);
-        goes_on
-    })?;
-    while goes_on && let Some(found) = in_tail.next() {
-        goes_on = visitor(found);
-    }
-    Ok(())
 }
 
 fn for_each_in_tables(

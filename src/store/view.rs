@@ -111,18 +111,8 @@ impl<T: Index> View<T> {
         if self.tail.is_empty() {
             return Vec::new();
         }
-        if self.expiry.cutoff().is_none() {
-            return self.tail.within_limit(query, radius, limit);
-        }
-        let mut matches = self.tail.within_limit(query, radius, usize::MAX);
-        matches.retain(|found| {
-            let state = self.tail.edit(found.id).and_then(|current| current.state);
-            !self
-                .expiry
-                .has_passed(state.and_then(|state| state.arrival))
-        });
-        matches.truncate(limit);
-        matches
+        let answers = |state: State| !self.expiry.has_passed(state.arrival);
+        self.tail.within_limit(query, radius, limit, answers)
     }
 
     /// Documents that arrived before `cutoff`, as far as the tables tell: of the `most` entries

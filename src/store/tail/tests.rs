@@ -125,8 +125,14 @@ fn assert_view_is(view: &TailView, model: &Model, ids: u64) {
             assert_eq!(view.within(query, radius), expected, "radius {radius}");
             for limit in [0, 2] {
                 let expected = &expected[..limit.min(expected.len())];
-                assert_eq!(view.within_limit(query, radius, limit), expected);
+                assert_eq!(view.within_limit(query, radius, limit, |_| true), expected);
             }
+            let is_odd = |bits: u64| bits & 1 == 1;
+            let passes = |state: State| is_odd(state.fingerprint.bits());
+            let mut odd = expected.clone();
+            odd.retain(|found| is_odd(found.fingerprint.bits()));
+            odd.truncate(2);
+            assert_eq!(view.within_limit(query, radius, 2, passes), odd);
         }
     }
 }
@@ -283,7 +289,7 @@ fn copies_of_one_fingerprint_are_found_in_order_of_ids_beyond_a_piece() {
         tail.append(&removals.collect::<Vec<_>>());
         let query = Fingerprint::from_bits(CENTRES[0] ^ 7);
         let ids = |view: &TailView, limit| {
-            let found = view.within_limit(query, 3, limit).into_iter();
+            let found = view.within_limit(query, 3, limit, |_| true).into_iter();
             found.map(|found| found.id.0).collect::<Vec<_>>()
         };
         assert!(ids(&whole, usize::MAX).into_iter().eq(0..count));
@@ -448,7 +454,7 @@ fn tail_at_a_million_edits() {
             println!("within {radius}: p50 {:?}, p99 {:?}", of(50), of(99));
         }
         let start = Instant::now();
-        let limited = view.within_limit(Fingerprint::from_bits(1), 64, 3);
+        let limited = view.within_limit(Fingerprint::from_bits(1), 64, 3, |_| true);
         println!("within 64, limit {}: {:?}", limited.len(), start.elapsed());
         let start = Instant::now();
         let all = view.within(Fingerprint::from_bits(1), 64).len();
@@ -481,7 +487,7 @@ fn tail_at_a_million_edits() {
         start.elapsed() / COUNT as u32
     );
     let start = Instant::now();
-    let found = view_of(&tail).within_limit(Fingerprint::from_bits(CENTRES[0]), 3, 3);
+    let found = view_of(&tail).within_limit(Fingerprint::from_bits(CENTRES[0]), 3, 3, |_| true);
     println!("three of them ({:?}): {:?}", found[0].id, start.elapsed());
     let start = Instant::now();
     let found = view_of(&tail).within(Fingerprint::from_bits(CENTRES[0]), 3);

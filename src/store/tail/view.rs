@@ -96,13 +96,19 @@ impl TailView {
     /// Every reliable document of the tails within the radius, nearest first, then smallest id.
     #[cfg(test)]
     pub(crate) fn within(&self, query: Fingerprint, radius: u32) -> Vec<Match> {
-        self.within_limit(query, radius, usize::MAX)
+        self.within_limit(query, radius, usize::MAX, |_| true)
     }
 
-    /// Every reliable document of the tails within the radius, nearest first, then smallest id: the
-    /// first `limit`. At most that many documents are taken of each fingerprint, and
-    /// of a distance only if those nearer were not enough.
-    pub(crate) fn within_limit(&self, query: Fingerprint, radius: u32, limit: usize) -> Vec<Match> {
+    /// Every reliable document of the tails within the radius of which what is stored passes, nearest
+    /// first, then smallest id: the first `limit`. At most that many documents are taken of each
+    /// fingerprint, and of a distance only if those nearer were not enough.
+    pub(crate) fn within_limit(
+        &self,
+        query: Fingerprint,
+        radius: u32,
+        limit: usize,
+        passes: impl Fn(State) -> bool,
+    ) -> Vec<Match> {
         let mut matches = Vec::new();
         if limit == 0 {
             return matches;
@@ -112,7 +118,7 @@ impl TailView {
             let left = limit - nearer;
             for (distance, age, bits) in class {
                 let fingerprint = Fingerprint::from_bits(*bits);
-                self.for_each_document(*age, fingerprint, left, |id| {
+                self.for_each_document(*age, fingerprint, left, &passes, |id| {
                     matches.push(Match {
                         id,
                         fingerprint,
@@ -173,12 +179,13 @@ impl TailView {
     }
 
     /// The first `most` documents, in order of their ids, that have a fingerprint by one of the
-    /// tails.
+    /// tails, and of which what is stored passes.
     fn for_each_document(
         &self,
         age: usize,
         fingerprint: Fingerprint,
         most: usize,
+        passes: &impl Fn(State) -> bool,
         mut visitor: impl FnMut(DocId),
     ) {
         let (newer, part) = (&self.parts[..age], &self.parts[age]);
@@ -192,7 +199,8 @@ impl TailView {
                 };
                 let id = version.id;
                 after = Some(id);
-                if part.has(*slot, version, fingerprint)
+                let state = part.state_with(fingerprint, *slot, version);
+                if state.is_some_and(passes)
                     && newer.iter().all(|newer| newer.version(id).is_none())
                 {
                     visitor(id);
@@ -241,12 +249,16 @@ impl Part {
         pieces.flatten().filter_map(seen)
     }
 
-    /// Whether a document has the fingerprint, given the version by which it first had it.
-    fn has(&self, slot: u32, first: &Version, fingerprint: Fingerprint) -> bool {
-        slot < self.visible
-            && (first.is_last(self.visible)
-                || self
-                    .version(first.id)
-                    .is_some_and(|last| found_by(last.after) == Some(fingerprint)))
+    /// What is stored of a document if it has the fingerprint, given the version by which it first
+    /// had it.
+    fn state_with(&self, fingerprint: Fingerprint, slot: u32, first: &Version) -> Option<State> {
+        if slot >= self.visible {
+            return None;
+        }
+        if first.is_last(self.visible) {
+            return first.after;
+        }
+        let last = self.version(first.id)?.after;
+        last.filter(|_| found_by(last) == Some(fingerprint))
     }
 }

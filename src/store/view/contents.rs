@@ -90,7 +90,8 @@ impl View {
 
     /// Whether a reliable document has exactly this fingerprint.
     pub(crate) fn has_fingerprint(&self, fingerprint: Fingerprint) -> Result<bool> {
-        if !self.tail.within_limit(fingerprint, 0, 1).is_empty() {
+        let in_tail = self.tail.within_limit(fingerprint, 0, 1, |_| true);
+        if !in_tail.is_empty() {
             return Ok(true);
         }
         let mut from = Some(DocId(0));
