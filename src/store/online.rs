@@ -215,7 +215,9 @@ impl Store {
         if changes < large && bytes < MERGE_FROM_BYTES {
             return Ok(());
         }
-        if changes >= MOST_GROWTH * large || bytes >= MOST_GROWTH * MERGE_FROM_BYTES {
+        let is_too_large =
+            changes >= MOST_GROWTH * large || bytes >= MOST_GROWTH * MERGE_FROM_BYTES;
+        if is_too_large {
             // Nobody comes to merge for a writer that is being closed.
             while tails.older.is_some() && !tails.has_failed && !tails.is_closing {
                 tails = self.online.wait(tails);
@@ -229,7 +231,12 @@ impl Store {
         let Some(writing) = pen.writing() else {
             return Ok(());
         };
-        *writing = Writing::new(self.create_journal(generation)?, writing.counts);
+        let journal = match self.create_journal(generation) {
+            // This one grows on, but not for ever. The next commit is told.
+            Err(Error::Io { .. }) if is_too_large => return self.settle(pen),
+            journal => journal?,
+        };
+        *writing = Writing::new(journal, writing.counts);
         tails = self.online.tails();
         tails.generation = generation;
         let next = writing.empty_tail();

@@ -179,6 +179,55 @@ mod tests {
         assert_eq!(found, *stored);
     }
 
+    fn header() -> Header {
+        Header {
+            recipe: String::new(),
+            keep_texts: false,
+            bands: None,
+            frozen: false,
+            retention: None,
+        }
+    }
+
+    #[test]
+    fn where_no_second_journal_can_be_created_the_tail_ends_and_a_commit_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let store = Store::create(&Place::of_system(&path), header(), 16 << 20).unwrap();
+        let mut stored = Stored::new();
+        commit(&store, &mut stored, [(0, Some(0))].into_iter());
+        // Something that cannot be taken away has its name.
+        let taken = folder.path().join("store.journal-2");
+        std::fs::create_dir(&taken).unwrap();
+        std::fs::write(taken.join("file"), "").unwrap();
+        let insert = |id: u64| DocumentEdit {
+            id: DocId(id),
+            before: None,
+            after: Some(state(id << 32)),
+            text: TextEdit::Keep,
+        };
+        let mut told = None;
+        for round in 1..100_u64 {
+            let ids = round * 1000..round * 1000 + 100;
+            let edits: Vec<DocumentEdit> = ids.clone().map(insert).collect();
+            match store.commit(&mut store.take_pen().unwrap(), edits, None) {
+                Ok(()) => stored.extend(ids.map(|id| (id, id << 32))),
+                Err(error) => {
+                    told = Some(error);
+                    break;
+                }
+            }
+            assert!(store.read().unwrap().changes_in_tail() < 1000);
+        }
+        assert!(matches!(told, Some(Error::Io { .. })), "{told:?}");
+        assert_holds(&store, &stored);
+        std::fs::remove_dir_all(&taken).unwrap();
+        commit(&store, &mut stored, [(1, Some(1))].into_iter());
+        assert_holds(&store, &stored);
+        store.close().unwrap();
+        assert_holds(&store, &stored);
+    }
+
     /// A merge that is cut after any of its commits, a restart, and then changes of what was half
     /// merged, back and forth.
     #[test]
@@ -187,14 +236,7 @@ mod tests {
         for commits in 0_u32.. {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("store");
-            let header = Header {
-                recipe: String::new(),
-                keep_texts: false,
-                bands: None,
-                frozen: false,
-                retention: None,
-            };
-            let store = Store::create(&Place::of_system(&path), header, 16 << 20).unwrap();
+            let store = Store::create(&Place::of_system(&path), header(), 16 << 20).unwrap();
             let mut stored = Stored::new();
             commit(
                 &store,
