@@ -182,6 +182,55 @@ fn an_older_copy_of_a_file_beside_a_journal_in_use_is_refused() {
     assert_eq!(builder().open(&copy).unwrap().len().unwrap(), 150);
 }
 
+/// A copy that is put back more than once, or late, beside journals that go on from another.
+#[test]
+fn a_copy_put_back_beside_a_much_later_journal_is_refused() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let (closed, in_use) = (
+        folder.path().join("closed.simdb"),
+        folder.path().join("in-use.simdb"),
+    );
+    let database = builder().create(&path).unwrap();
+    database.apply(inserts(&documents(1, 0, 100))).unwrap();
+    database.close().unwrap();
+    std::fs::copy(&path, &closed).unwrap();
+    let database = builder().open(&path).unwrap();
+    database.apply(inserts(&documents(2, 1000, 10))).unwrap();
+    common::copy_open(&path, &in_use);
+    database.close().unwrap();
+    // The third generation, and the fifth.
+    for round in [3, 4, 5] {
+        let database = builder().open(&path).unwrap();
+        database
+            .apply(inserts(&documents(round, round * 1000, 10)))
+            .unwrap();
+        if round != 4 {
+            for older in [&closed, &in_use] {
+                std::fs::copy(journal(&path, 1), journal(older, 1)).unwrap();
+            }
+            for opened in [builder().open(&closed), builder().open_read_only(&closed)] {
+                let said = opened.unwrap_err();
+                assert!(said.to_string().contains("holds commits"), "{said}");
+            }
+        }
+        if round == 5 {
+            for opened in [builder().open(&in_use), builder().open_read_only(&in_use)] {
+                let said = opened.unwrap_err();
+                assert!(said.to_string().contains("older copy"), "{said}");
+            }
+        }
+        database.close().unwrap();
+    }
+    // Without it they are what they were.
+    for (copy, stored) in [(&closed, 100), (&in_use, 110)] {
+        std::fs::remove_file(journal(copy, 1)).unwrap();
+        let mut database = builder().open(copy).unwrap();
+        assert_eq!(database.len().unwrap(), stored);
+        assert_sound(&mut database);
+    }
+}
+
 #[test]
 fn a_journal_of_a_later_version_is_refused_by_name() {
     let folder = folder();

@@ -31,13 +31,15 @@ impl Online {
         };
         let mut ink = Ink::default();
         let merged = mark.merged_generation;
+        if !mark.open {
+            refuse_if_in_use(&file, identity, merged, place)?;
+        }
         for generation in merged.saturating_add(1)..=merged.saturating_add(2) {
             let sought = Identity {
                 database: identity,
                 generation,
             };
             if !mark.open {
-                refuse_if_in_use(&file, sought, place)?;
                 break;
             }
             match read_journal(&file, sought, place, for_writing)? {
@@ -63,6 +65,14 @@ impl Online {
                         path: place.path().to_path_buf(),
                         journal: Journal::path(&file, generation),
                     });
+                }
+                Found::Other(other)
+                    if other.database == identity && other.generation > generation =>
+                {
+                    return Err(place.corrupt(format!(
+                        "it is an older copy than its journal {}",
+                        Journal::path(&file, generation).display()
+                    )));
                 }
                 Found::Missing | Found::Other(_) => {}
             }
@@ -100,23 +110,31 @@ impl Online {
     }
 }
 
-/// Refuses the next journal of a file that says there is none, if there are commits in it. It is
+/// Refuses a later journal of a file that says there is none, if there are commits in it. It is
 /// begun before the file is marked, but nothing is written to it before that: so it is the file
 /// that is not what it was.
-fn refuse_if_in_use(file: &Path, next: Identity, place: &Place) -> Result<()> {
-    let mut holds_commits = false;
-    let mut note = |_, _| {
-        holds_commits = true;
-        Ok(())
-    };
-    // What is no journal, or another's, is in nobody's way before there is something to write.
-    let _ = Journal::read(file, next, place, &mut note);
-    if holds_commits {
-        let path = Journal::path(file, next.generation);
-        return Err(place.corrupt(format!(
-            "it says that it was closed, but its journal {} holds commits",
-            path.display()
-        )));
+fn refuse_if_in_use(file: &Path, database: u64, merged: u64, place: &Place) -> Result<()> {
+    for number in [1, 2] {
+        // What is no journal, or another's, is in nobody's way before there is something to write.
+        let Ok(Some(owner)) = Journal::owner_of(file, number, place) else {
+            continue;
+        };
+        if owner.database != database || owner.generation <= merged {
+            continue;
+        }
+        let mut holds_commits = false;
+        let mut note = |_, _| {
+            holds_commits = true;
+            Ok(())
+        };
+        let _ = Journal::read(file, owner, place, &mut note);
+        if holds_commits {
+            let path = Journal::path(file, number);
+            return Err(place.corrupt(format!(
+                "it says that it was closed, but its journal {} holds commits",
+                path.display()
+            )));
+        }
     }
     Ok(())
 }
