@@ -156,6 +156,57 @@ fn database_whose_journal_is_missing_is_refused_until_it_is_back() {
 }
 
 #[test]
+fn database_whose_second_journal_is_lost_is_refused_until_it_is_back() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().create(&path).unwrap();
+    let stored = documents(1, 0, 1_000);
+    database.apply(inserts(&stored)).unwrap();
+    // To open what a crash left is to begin the second.
+    let once = crashed("once.simdb", folder.path(), &database);
+    let database = builder().open(&once).unwrap();
+    let later = documents(2, 5_000, 100);
+    database.apply(inserts(&later)).unwrap();
+    let copy = crashed("copy.simdb", folder.path(), &database);
+    let [first, second] = [1, 2].map(|number| journal(&copy, number));
+    let (other, sound) = (
+        std::fs::read(first).unwrap(),
+        std::fs::read(&second).unwrap(),
+    );
+    let misplaced = [&other[..512], &sound[512..]].concat();
+    let saved = folder.path().join("saved.simdb");
+    for left in [
+        None,
+        Some(&sound[..0]),
+        Some(&sound[..20]),
+        Some(&misplaced),
+    ] {
+        match left {
+            None => std::fs::remove_file(&second).unwrap(),
+            Some(bytes) => std::fs::write(&second, bytes).unwrap(),
+        }
+        for opened in [builder().open(&copy), builder().open_read_only(&copy)] {
+            let refused = opened.unwrap_err();
+            let Error::JournalMissing { journal, .. } = &refused else {
+                panic!("{refused:?}")
+            };
+            assert_eq!(journal.file_name(), second.file_name());
+        }
+        let go_on = |_| std::ops::ControlFlow::Continue(());
+        let found = builder().salvage(&copy, &saved, 16 << 20, go_on).unwrap();
+        assert_eq!(found.documents, 1_000);
+        let said = found.damage.join("\n");
+        assert!(said.contains("journal-2 is missing"), "{said}");
+        std::fs::remove_file(&saved).unwrap();
+    }
+    std::fs::write(&second, &sound).unwrap();
+    let mut copy = builder().open(&copy).unwrap();
+    let model = Model::of(stored, false).with(later);
+    assert_holds(&copy.snapshot().unwrap(), &model);
+    assert_sound(&mut copy);
+}
+
+#[test]
 fn an_older_copy_of_a_file_beside_a_journal_in_use_is_refused() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");

@@ -23,7 +23,7 @@ mod disk;
 mod trial;
 
 /// Faults that are tried of each kind in each part of a workload, unless all are asked for.
-const TRIED: u64 = 3;
+const TRIED: u64 = 5;
 /// Steps that are taken in the same process after one has failed.
 const STEPS_AFTER: usize = 4;
 

@@ -54,6 +54,8 @@ pub(crate) struct Journal {
     end: u64,
     /// How far the file is written, if only with zeros.
     length: u64,
+    /// The next generation has begun: nothing more comes into this one.
+    goes_on: bool,
     /// A record was perhaps written and perhaps not.
     failed: bool,
     place: Place,
@@ -129,6 +131,7 @@ impl Journal {
         let extent = Extent {
             records: 0,
             end: FIRST_RECORD,
+            goes_on: false,
         };
         Ok(Self::at(file, identity, extent, length, place))
     }
@@ -163,18 +166,37 @@ impl Journal {
     }
 
     /// Like [`replay`](Self::replay), for a database that is opened for reading only: writes
-    /// nothing.
+    /// nothing. Returns whether the next generation has begun.
     pub(crate) fn read(
         database: &Path,
         identity: Identity,
         place: &Place,
         visitor: &mut Visitor<'_>,
-    ) -> Result<Found<()>> {
-        Ok(match read(database, identity, place, false, visitor)? {
-            Found::Sought(_) => Found::Sought(()),
-            Found::Other(identity) => Found::Other(identity),
-            Found::Missing => Found::Missing,
-        })
+    ) -> Result<Found<bool>> {
+        let found = read(database, identity, place, false, visitor)?;
+        Ok(found.map(|read| read.extent.goes_on))
+    }
+
+    /// Whether the next generation has begun.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.goes_on
+    }
+
+    /// Notes, durably, that the next generation has begun: after that its journal is missed if it
+    /// is lost. Nothing more can be written to this one.
+    ///
+    /// # Errors
+    /// [`Error::Storage`]: perhaps it is noted.
+    pub(crate) fn go_on(&mut self) -> Result<()> {
+        if self.goes_on {
+            return Ok(());
+        }
+        self.goes_on = true;
+        let noted = self
+            .grow_to(RecordHeader::beyond_end(self.end))
+            .and_then(|()| self.file.write_at(self.end, &self.encoded_end()))
+            .and_then(|()| self.file.sync());
+        noted.map_err(|cause| self.refusal(cause))
     }
 
     /// Whose journal is in the file that generations of this number, odd or even, have.
@@ -218,6 +240,7 @@ impl Journal {
             identity,
             records: extent.records,
             end: extent.end,
+            goes_on: extent.goes_on,
             length,
             failed: false,
             place: place.clone(),
@@ -232,6 +255,9 @@ impl Journal {
     pub(crate) fn append(&mut self, edits: &[DocumentEdit], counts: Counts) -> Result<()> {
         if self.failed {
             return Err(self.refusal(std::io::Error::other("a commit before this one failed")));
+        }
+        if self.goes_on {
+            return Err(self.refusal(std::io::Error::other("the next generation has begun")));
         }
         let Ok(payload_bytes) = u32::try_from(payload::encoded_bytes(edits)) else {
             return Err(self.refusal(std::io::Error::other(
@@ -301,10 +327,13 @@ impl Journal {
     /// Writes what is behind the last record. If that fails, damage to this record will pass for a
     /// crash.
     fn mark_end(&self) {
-        let end = RecordHeader::encode_end(self.records, self.end, self.identity);
         if RecordHeader::beyond_end(self.end) <= self.length {
-            let _ = self.file.write_at(self.end, &end);
+            let _ = self.file.write_at(self.end, &self.encoded_end());
         }
+    }
+
+    fn encoded_end(&self) -> Vec<u8> {
+        RecordHeader::encode_end(self.records, self.end, self.goes_on, self.identity)
     }
 
     /// Makes the file long enough. A disk that is full is noticed here, where it does no harm.

@@ -236,6 +236,7 @@ impl Store {
             Err(Error::Io { .. }) if is_too_large => return self.settle(pen),
             journal => journal?,
         };
+        writing.journal.go_on()?;
         *writing = Writing::new(journal, writing.counts);
         tails = self.online.tails();
         tails.generation = generation;

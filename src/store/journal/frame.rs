@@ -24,7 +24,9 @@
 //! Behind the last record is a header without a payload, of the record that will be there. It is
 //! written when the record before it is durable, so it tells one that was damaged since from one
 //! that was never finished; and it need not be durable itself. It is there once more in the next
-//! sector, since one that is lost takes the end of the record and what is behind it along.
+//! sector, since one that is lost takes the end of the record and what is behind it along. If it says
+//! that there is one change in it, the next generation has begun, in the other file: that is durable
+//! before anything is written there, so that a file which is lost whole is missed.
 //!
 //! All integers are little-endian. Each header begins at a multiple of 64 bytes. What is between
 //! the end of a payload and the next header means nothing.
@@ -128,20 +130,25 @@ pub(super) struct RecordHeader {
 }
 
 impl RecordHeader {
-    /// What stands behind so many records, where the next one will be.
-    fn end(sequence: u64) -> Self {
+    /// What stands behind so many records, where the next one would be.
+    fn end(sequence: u64, goes_on: bool) -> Self {
         Self {
             sequence,
             payload_bytes: 0,
             payload_crc: 0,
-            edits: 0,
+            edits: u32::from(goes_on),
         }
     }
 
     /// What is written at `next` behind the last of so many records: that twice, the second time in
-    /// a sector of its own.
-    pub(super) fn encode_end(sequence: u64, next: u64, identity: Identity) -> Vec<u8> {
-        let end = Self::end(sequence).encode(identity);
+    /// a sector of its own. `goes_on` if there is a next generation.
+    pub(super) fn encode_end(
+        sequence: u64,
+        next: u64,
+        goes_on: bool,
+        identity: Identity,
+    ) -> Vec<u8> {
+        let end = Self::end(sequence, goes_on).encode(identity);
         let mut bytes = vec![0; Self::beyond_end(next).saturating_sub(next) as usize];
         bytes[..HEADER_BYTES].copy_from_slice(&end);
         let again = bytes.len() - HEADER_BYTES;
@@ -151,13 +158,22 @@ impl RecordHeader {
 
     /// Where that ends.
     pub(super) fn beyond_end(next: u64) -> u64 {
-        let again = (next + HEADER_BYTES as u64).next_multiple_of(SECTOR_BYTES);
-        again + HEADER_BYTES as u64
+        Self::second_end(next) + HEADER_BYTES as u64
+    }
+
+    /// Where it is for the second time.
+    pub(super) fn second_end(next: u64) -> u64 {
+        (next + HEADER_BYTES as u64).next_multiple_of(SECTOR_BYTES)
     }
 
     /// Whether there is no record yet. Every payload has at least the totals in it.
     pub(super) fn is_end(&self) -> bool {
         self.payload_bytes == 0
+    }
+
+    /// Whether it is the end, and the next generation has begun.
+    pub(super) fn goes_on(&self) -> bool {
+        self.is_end() && self.edits > 0
     }
 
     pub(super) fn encode(&self, identity: Identity) -> Vec<u8> {

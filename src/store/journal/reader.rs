@@ -25,6 +25,8 @@ pub(super) struct Extent {
     pub(super) records: u64,
     /// Where the next one will begin.
     pub(super) end: u64,
+    /// The next generation has begun.
+    pub(super) goes_on: bool,
 }
 
 /// Whose journal a file is.
@@ -94,6 +96,7 @@ impl<'f> Reader<'f> {
         let mut extent = Extent {
             records: 0,
             end: FIRST_RECORD,
+            goes_on: false,
         };
         let mut payload = Vec::new();
         while let Some(header) = self.record_at(extent.end, identity)?
@@ -117,6 +120,11 @@ impl<'f> Reader<'f> {
         }
         if self.length < LEAST_BYTES.max(extent.end + HEADER_BYTES as u64) {
             return Err(self.corrupt("was cut"));
+        }
+        for end in [extent.end, RecordHeader::second_end(extent.end)] {
+            let header = self.record_at(end, identity)?;
+            extent.goes_on |=
+                header.is_some_and(|end| end.sequence == extent.records && end.goes_on());
         }
         Ok(extent)
     }

@@ -73,7 +73,7 @@ impl Folder {
             Ok(())
         };
         let found = Journal::read(&self.database, generation(1), &self.place, &mut visitor)?;
-        assert!(matches!(found, Found::Sought(())), "{found:?}");
+        assert!(matches!(found, Found::Sought(false)), "{found:?}");
         assert_eq!(self.replay(generation(1)).unwrap().1, read);
         Ok(read)
     }
@@ -123,6 +123,47 @@ fn batches_of(lengths: &[usize]) -> Vec<Batch> {
 
 fn is_corrupt<T>(result: &Result<T>) -> bool {
     matches!(result, Err(Error::Corrupt { .. }))
+}
+
+#[test]
+fn a_journal_that_another_follows_says_so_and_takes_no_more() {
+    for lengths in [&[][..], &[10], &[300, 20_000], &[420]] {
+        let folder = Folder::new();
+        let batches = batches_of(lengths);
+        let mut journal = folder.journal_of(&batches);
+        journal.go_on().unwrap();
+        journal.go_on().unwrap();
+        let refused = journal.append(&[insertion(99, "late")], counts(99));
+        assert!(matches!(refused, Err(Error::Storage { .. })), "{refused:?}");
+        let end = journal.end as usize;
+        drop(journal);
+        let sound = std::fs::read(folder.file()).unwrap();
+        // Also if one of the two sectors is lost that say it, and after it was said again.
+        let sector = end / 512 * 512;
+        for lost in [
+            None,
+            Some(end.max(sector)..sector + 512),
+            Some(sector + 512..sector + 1024),
+        ] {
+            let mut bytes = sound.clone();
+            if let Some(lost) = lost {
+                bytes[lost].fill(0);
+            }
+            std::fs::write(folder.file(), bytes).unwrap();
+            for _ in 0..2 {
+                let mut read = Vec::new();
+                let mut visitor = |edits, counts| {
+                    read.push((edits, counts));
+                    Ok(())
+                };
+                let found =
+                    Journal::read(&folder.database, generation(1), &folder.place, &mut visitor);
+                assert!(matches!(found, Ok(Found::Sought(true))), "{found:?}");
+                assert_eq!(read, batches);
+                assert!(folder.reopen().goes_on());
+            }
+        }
+    }
 }
 
 #[test]

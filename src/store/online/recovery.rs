@@ -31,6 +31,8 @@ impl Online {
         };
         let mut ink = Ink::default();
         let merged = mark.merged_generation;
+        // The journal of what is set aside, and whether it says that there is another.
+        let (mut before, mut goes_on) = (None, true);
         if !mark.open {
             refuse_if_in_use(&file, identity, merged, place)?;
         }
@@ -51,6 +53,8 @@ impl Online {
                     tails.generation = generation;
                     if tails.older.is_none() {
                         tails.older = Some(tail);
+                        before = found.journal;
+                        goes_on = found.goes_on;
                     } else {
                         tails.current = Some((Arc::clone(&tail), visible));
                         ink.writing = found.journal.map(|journal| Writing {
@@ -60,7 +64,7 @@ impl Online {
                         });
                     }
                 }
-                Found::Missing | Found::Other(_) if tails.older.is_none() => {
+                Found::Missing | Found::Other(_) if goes_on => {
                     return Err(Error::JournalMissing {
                         path: place.path().to_path_buf(),
                         journal: Journal::path(&file, generation),
@@ -78,20 +82,24 @@ impl Online {
             }
         }
         tails.has_files = tails.older.is_some();
-        if for_writing && tails.has_files && ink.writing.is_none() {
+        if let Some(before) = &mut before {
             // A merge of the first may have come half way: what it holds must stay as it is, and
             // what comes from now on goes into the next.
             let next = Identity {
                 database: identity,
-                generation: tails.generation + 1,
+                generation: merged + 2,
             };
-            match Journal::begin(&file, next, place) {
-                Ok(journal) => {
+            let begun = match ink.writing.take() {
+                Some(writing) => Ok(writing),
+                None => Journal::begin(&file, next, place).map(|journal| {
                     let writing = Writing::new(journal, counts);
                     tails.generation = next.generation;
                     tails.current = Some(writing.empty_tail());
-                    ink.writing = Some(writing);
-                }
+                    writing
+                }),
+            };
+            match begun.and_then(|writing| before.go_on().map(|()| writing)) {
+                Ok(writing) => ink.writing = Some(writing),
                 Err(error) => {
                     // All can be read.
                     tails.has_failed = true;
@@ -144,6 +152,8 @@ struct Read {
     edits: Vec<DocumentEdit>,
     /// Nothing if it holds nothing.
     counts: Option<Counts>,
+    /// Whether the next generation has begun.
+    goes_on: bool,
     /// To be written on.
     journal: Option<Journal>,
 }
@@ -161,13 +171,16 @@ fn read_journal(
         Ok(())
     };
     let found = if for_writing {
-        Journal::replay(file, sought, place, &mut take)?.map(Some)
+        let found = Journal::replay(file, sought, place, &mut take)?;
+        found.map(|journal| (journal.goes_on(), Some(journal)))
     } else {
-        Journal::read(file, sought, place, &mut take)?.map(|()| None)
+        let found = Journal::read(file, sought, place, &mut take)?;
+        found.map(|goes_on| (goes_on, None))
     };
-    Ok(found.map(|journal| Read {
+    Ok(found.map(|(goes_on, journal)| Read {
         edits,
         counts,
+        goes_on,
         journal,
     }))
 }

@@ -29,7 +29,10 @@ impl Damaged {
                 return late;
             }
         };
-        for generation in self.generations(&file) {
+        let generations = self.generations(&file);
+        let mut missed: Vec<u64> = self.first_open().into_iter().collect();
+        for generation in &generations {
+            let generation = *generation;
             let sought = match self.identity {
                 Some(database) => Identity {
                     database,
@@ -42,16 +45,22 @@ impl Damaged {
                 Ok(())
             };
             match Journal::read(&file, sought, &self.place, &mut take) {
-                Ok(Found::Sought(())) => {}
-                // There need not be a second one.
-                Ok(Found::Missing | Found::Other(_)) if Some(generation) != self.first_open() => {}
-                Ok(Found::Missing | Found::Other(_)) => {
-                    let path = Journal::path(&file, generation);
-                    self.damage
-                        .push(format!("the journal {} is missing", path.display()));
+                Ok(Found::Sought(goes_on)) => {
+                    missed.retain(|missed| *missed != generation);
+                    missed.extend(goes_on.then_some(generation + 1));
                 }
-                Err(error) => self.damage.push(said(&error)),
+                // There need not be a second one.
+                Ok(Found::Missing | Found::Other(_)) => {}
+                Err(error) => {
+                    missed.retain(|missed| *missed != generation);
+                    self.damage.push(said(&error));
+                }
             }
+        }
+        for generation in missed {
+            let path = Journal::path(&file, generation);
+            self.damage
+                .push(format!("the journal {} is missing", path.display()));
         }
         late
     }
