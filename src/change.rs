@@ -32,7 +32,8 @@ pub enum Change {
         radius: u32,
     },
     /// Store the document, unless its id is taken or the text of a document is like its own. It
-    /// must have a text, and the database must keep texts.
+    /// must have a text, and the database must keep texts. Of the documents that are handed over
+    /// with it, at most 256 that share a band are compared, and 256 in all.
     InsertUnlessSimilar {
         /// The document, with its text.
         document: Document,

@@ -25,6 +25,9 @@ const LEAST_COMMON: f64 = 0.1;
 /// The edit similarity forgives misspellings, replaced words and cut ends; the Jaccard index
 /// forgives parts that have been moved. Two texts that say too little, a number or a single word,
 /// are near-duplicates only if their wording is the same.
+///
+/// Whatever is asked for here, texts that are stored, or clustered, are not compared with one that
+/// has less than a tenth of its shingles of characters in common with them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Likeness {
     /// The least edit similarity of the letters and digits: 0.65, so two thirds of the longer text

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use common::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, documents, folder, names_in,
@@ -15,6 +16,7 @@ use common::{
 };
 use simdb::{
     BulkEvent, Change, Database, DocId, Document, Error, Fingerprint, Insertion, Match, Outcome,
+    Retention, Timestamp,
 };
 
 mod common;
@@ -160,6 +162,52 @@ fn two_copies_and_nothing_else_are_found() {
             .apply([Change::Remove(DocId(1)), Change::Remove(DocId(2))])
             .unwrap();
     }
+}
+
+/// What is not merged yet is looked at as sparingly as what is, also where it may have expired.
+#[test]
+fn copies_that_wait_to_be_merged_are_read_up_to_the_limit() {
+    let retention = Retention {
+        window: Some(Duration::from_secs(1000)),
+        sliding: false,
+        by_clock: false,
+    };
+    let (_folder, path) = in_folder("docs.simdb");
+    let database = builder().retention(retention).create(path).unwrap();
+    let shared = Fingerprint::from_bits(0x00ff_00ff_00ff_00ff);
+    let copy = |id| Document {
+        arrival: Some(Timestamp(1_000_000 + id)),
+        ..Document::new(DocId(id), shared)
+    };
+    let copies: Vec<Document> = (0..20_000).map(copy).collect();
+    insert_all(&database, &copies);
+    let snapshot = database.snapshot().unwrap();
+    assert_eq!(snapshot.stats().unwrap().unmerged_changes, 20_000);
+    let timed = |limit| {
+        let started = Instant::now();
+        for _ in 0..20 {
+            let found = snapshot.within_limit(shared, 3, limit).unwrap();
+            assert_eq!(found.len(), limit.min(copies.len()));
+        }
+        started.elapsed()
+    };
+    let (one, all) = (timed(1), timed(usize::MAX));
+    assert!(one * 2 < all, "{one:?} for one match, {all:?} for all");
+
+    let started = Instant::now();
+    let more = (20_000..21_000).map(|id| Change::InsertUnique {
+        document: copy(id),
+        radius: 3,
+    });
+    let mut transaction = database.begin().unwrap();
+    for outcome in transaction.apply(more).unwrap() {
+        assert!(matches!(outcome, Outcome::Duplicate(of) if of.id == DocId(0)));
+    }
+    let unique = started.elapsed();
+    assert!(
+        unique < all * 10,
+        "{unique:?} for a thousand, {all:?} for all twenty times"
+    );
 }
 
 #[test]
