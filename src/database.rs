@@ -269,7 +269,7 @@ impl Database {
     /// Writes a copy of the database as of now to `path`, while reading and writing go on. The
     /// copy appears under its name only when it is whole, durable, read back and proved (out of the
     /// operating system's cache, as a rule). It gets no more permissions than the database has. To
-    /// restore it is to copy the file.
+    /// restore it is to copy the file, and to remove what journals the lost one has left beside it.
     ///
     /// While it is written, pages that merges replace stay in the file, which so may grow by what
     /// is merged meanwhile; they are used again afterwards.

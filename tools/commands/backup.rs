@@ -15,7 +15,7 @@ use crate::options::RecipeOptions;
 /// Copies a database, consistently
 ///
 /// The copy appears under its name when it is whole, read back and proved; a file that is there is
-/// not overwritten. To restore it, copy the file.
+/// not overwritten. To restore it, copy the file, and remove what journals the lost one has left.
 /// --json prints documents and file_bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -74,7 +74,7 @@ impl Online {
                     if other.database == identity && other.generation > generation =>
                 {
                     return Err(place.corrupt(format!(
-                        "it is an older copy than its journal {}",
+                        "it is an older copy than its journal {}; remove that if it is not wanted",
                         Journal::path(&file, generation).display()
                     )));
                 }
@@ -139,7 +139,8 @@ fn refuse_if_in_use(file: &Path, database: u64, merged: u64, place: &Place) -> R
         if holds_commits {
             let path = Journal::path(file, number);
             return Err(place.corrupt(format!(
-                "it says that it was closed, but its journal {} holds commits",
+                "it says that it was closed, but its journal {} holds commits; if it is a copy that \
+                 was put back, remove that journal",
                 path.display()
             )));
         }
