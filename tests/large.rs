@@ -1,6 +1,6 @@
 //! Power is cut while a file grows over 4 GiB, where the numbers of bytes no longer fit 32 bits and
 //! the storage engine begins a second region. On the simulated disk of `power`, which holds all of it
-//! in memory: some 10 GiB, and some minutes, so it is run by hand:
+//! in memory: some 10 GiB, and an hour or more, so it is run by hand:
 //!
 //! ```sh
 //! cargo test --test large -- --ignored --nocapture
@@ -111,7 +111,7 @@ fn holds(database: &Database, expected: &Expected, chance: &mut Chance) -> bool 
 }
 
 #[test]
-#[ignore = "takes 10 GiB of memory and some minutes"]
+#[ignore = "takes 10 GiB of memory and an hour or more"]
 fn a_file_that_grows_over_4_gib_survives_cuts_of_power() {
     let asked = std::env::var("SIMDB_TEST_CUTS").ok();
     let cuts = asked.map_or(CUTS, |cuts| cuts.parse().unwrap());

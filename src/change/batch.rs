@@ -211,10 +211,14 @@ impl Batch {
         Ok(now.filter(|state| !self.has_passed(state.arrival)))
     }
 
+    /// A document that was looked up, as of now, be it expired or not.
+    fn now(&self, id: DocId) -> Option<State> {
+        self.touched.get(&id).and_then(|touched| touched.now)
+    }
+
     /// Whether a document that was looked up arrived before, be it expired or not.
     fn arrived_before(&self, id: DocId, time: Timestamp) -> bool {
-        let now = self.touched.get(&id).and_then(|touched| touched.now);
-        let arrival = now.and_then(|state| state.arrival);
+        let arrival = self.now(id).and_then(|state| state.arrival);
         arrival.is_some_and(|arrival| arrival < time)
     }
 
@@ -311,21 +315,11 @@ impl Batch {
                 is_so
             }
         };
-        // More and more, since most often the first is so still, and there may be a million.
-        let mut asked = if is_known { 0 } else { 1 };
-        while asked > 0 && nearest.is_none() {
-            let found = query::within(view, query, radius, asked)?;
-            for found in &found {
-                if self.is_still_so(found, moved_on, view)? {
-                    nearest = Some(*found);
-                    break;
-                }
-            }
-            let is_all = found.len() < asked;
-            asked = if is_all { 0 } else { asked.saturating_mul(16) };
+        if !is_known {
+            nearest = self.first_still_so(query, radius, moved_on, view)?;
         }
         let is_there = |id: DocId| {
-            let now = self.touched.get(&id).and_then(|touched| touched.now);
+            let now = self.now(id);
             now.is_some_and(|state| !self.has_passed(state.arrival))
         };
         self.recent
@@ -343,6 +337,30 @@ impl Batch {
                 }
             });
         Ok(nearest)
+    }
+
+    /// The first of what lay within the radius before the batch that is there now.
+    fn first_still_so(
+        &self,
+        query: Fingerprint,
+        radius: u32,
+        moved_on: bool,
+        view: &View<impl Index>,
+    ) -> Result<Option<Match>> {
+        // More and more, since most often the first is so still, and there may be a million.
+        let mut limit = 1;
+        loop {
+            let found = query::within(view, query, radius, limit)?;
+            for found in &found {
+                if self.is_still_so(found, moved_on, view)? {
+                    return Ok(Some(*found));
+                }
+            }
+            if found.len() < limit {
+                return Ok(None);
+            }
+            limit = limit.saturating_mul(16);
+        }
     }
 
     /// Whether what was found before the batch is there now.
@@ -397,7 +415,7 @@ impl Batch {
             candidates.extend(near.into_iter().map(|(_, id)| id));
         }
         for id in candidates {
-            let now = self.touched.get(&id).and_then(|touched| touched.now);
+            let now = self.now(id);
             let now = now.filter(|state| !self.has_passed(state.arrival));
             let (Some(state), Some(keyed)) = (now, text_of(&id)) else {
                 continue;

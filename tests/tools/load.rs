@@ -1074,6 +1074,19 @@ fn an_interrupted_load_leaves_nothing() {
     }
 }
 
+/// Loads `a.raw` into `a.simdb`, where a file can have no more than so many blocks.
+#[cfg(unix)]
+fn load_with_files_of(blocks: u32, folder: &Folder) -> Ran {
+    let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    let output = std::process::Command::new("sh")
+        .current_dir(folder.path())
+        .args(["-c", &limited, env!("CARGO_BIN_EXE_simdb-load")])
+        .args(["a.simdb", "a.raw", "--unique", "0", "--threads", "1"])
+        .output()
+        .expect("the loader runs");
+    Ran::from(output)
+}
+
 /// A limit on the size of files is what a test can have of a full disk.
 #[cfg(unix)]
 #[test]
@@ -1084,20 +1097,15 @@ fn a_new_database_that_cannot_be_written_is_said_not_to_be_created() {
             .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
             .collect();
         folder.write("a.raw", raw_pairs(&pairs));
-        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
-        let output = std::process::Command::new("sh")
-            .current_dir(folder.path())
-            .args(["-c", &limited, env!("CARGO_BIN_EXE_simdb-load")])
-            .args(["a.simdb", "a.raw", "--unique", "0", "--threads", "1"])
-            .output()
-            .expect("the loader runs");
-        let ran = Ran::from(output).fails(&["a.simdb was not created", "caused by"]);
+        let ran =
+            load_with_files_of(blocks, &folder).fails(&["a.simdb was not created", "caused by"]);
         assert!(!ran.stderr.contains("new.simdb"), "{}", ran.stderr);
         assert_eq!(folder.names(), ["a.raw"]);
     }
 }
 
 /// A database that is small enough to be in its journal until the very end.
+#[cfg(unix)]
 #[test]
 fn a_new_database_is_there_whole_or_said_not_to_be_created() {
     let pairs: Vec<_> = (0..60_000u64)
@@ -1107,14 +1115,7 @@ fn a_new_database_is_there_whole_or_said_not_to_be_created() {
     for blocks in [2000, 5000, 7000, 9000, 20_000] {
         let folder = Folder::new();
         folder.write("a.raw", raw_pairs(&pairs));
-        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
-        let output = std::process::Command::new("sh")
-            .current_dir(folder.path())
-            .args(["-c", &limited, env!("CARGO_BIN_EXE_simdb-load")])
-            .args(["a.simdb", "a.raw", "--unique", "0", "--threads", "1"])
-            .output()
-            .expect("the loader runs");
-        let ran = Ran::from(output);
+        let ran = load_with_files_of(blocks, &folder);
         let is_there = ran.code == 0;
         ends[usize::from(is_there)] += 1;
         if is_there {

@@ -31,8 +31,10 @@ impl Online {
         };
         let mut ink = Ink::default();
         let merged = mark.merged_generation;
-        // The journal of what is set aside, and whether it says that there is another.
-        let (mut before, mut goes_on) = (None, true);
+        // The journal of what is set aside.
+        let mut before = None;
+        // Whether the next must be there: the file says so of the first, and that of the second.
+        let mut is_due = true;
         if !mark.open {
             refuse_if_in_use(&file, identity, merged, place)?;
         }
@@ -54,7 +56,7 @@ impl Online {
                     if tails.older.is_none() {
                         tails.older = Some(tail);
                         before = found.journal;
-                        goes_on = found.goes_on;
+                        is_due = found.goes_on;
                     } else {
                         tails.current = Some((Arc::clone(&tail), visible));
                         ink.writing = found.journal.map(|journal| Writing {
@@ -64,7 +66,7 @@ impl Online {
                         });
                     }
                 }
-                Found::Missing | Found::Other(_) if goes_on => {
+                Found::Missing | Found::Other(_) if is_due => {
                     return Err(Error::JournalMissing {
                         path: place.path().to_path_buf(),
                         journal: Journal::path(&file, generation),

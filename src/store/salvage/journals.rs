@@ -29,10 +29,9 @@ impl Damaged {
                 return late;
             }
         };
-        let generations = self.generations(&file);
+        // There must be the first, and each that the one before it says follows.
         let mut missed: Vec<u64> = self.first_open().into_iter().collect();
-        for generation in &generations {
-            let generation = *generation;
+        for generation in self.generations(&file) {
             let sought = match self.identity {
                 Some(database) => Identity {
                     database,
