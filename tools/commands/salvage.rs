@@ -111,14 +111,14 @@ impl Salvage {
             (found.from_one_table, "found in one table only"),
             (
                 found.from_text,
-                "with fingerprints made again of their texts",
+                "whose fingerprint was made again of the text",
             ),
             (
                 found.ambiguous,
                 "with several fingerprints, one of them taken",
             ),
-            (found.without_text, "that may have lost their texts"),
-            (found.without_arrival, "whose arrival times are lost"),
+            (found.without_text, "whose text may be lost"),
+            (found.without_arrival, "whose arrival time is lost"),
         ] {
             if count > 0 {
                 output.line(format_args!("  {} {what}", counted(count, "document")))?;
