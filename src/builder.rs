@@ -11,7 +11,7 @@ use crate::recipe::{Fingerprinter, Recipe};
 use crate::retention::Retention;
 use crate::store::disk::Disk;
 use crate::store::salvage::{Damaged, Salvage};
-use crate::store::{self, Header, Place, Store};
+use crate::store::{self, Header, Pace, Place, Store};
 
 /// How a database is to be created or opened.
 ///
@@ -39,6 +39,7 @@ pub struct Builder {
     similar: bool,
     retention: Option<Retention>,
     frozen: bool,
+    merge_from: Option<usize>,
     disk: Option<Arc<dyn Disk>>,
 }
 
@@ -106,6 +107,31 @@ impl Builder {
         self
     }
 
+    /// The least changes that are gathered in the journal before they are brought into the tables,
+    /// in the background; 65,536 unless set. In a database of more than a hundred times as many
+    /// documents, it is one for each hundred. With fewer, less is in memory and to be read again
+    /// after a crash; but each change then rewrites more pages. A [`Transaction`](crate::Transaction)
+    /// that touches more documents goes into the tables at once. It counts for this handle, and is
+    /// not kept in the file.
+    ///
+    /// ```
+    /// use simdb::{Database, DocId, Fingerprint};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::builder().merge_from(1_000).create(folder.path().join("docs.simdb"))?;
+    /// for batch in 0..5_u64 {
+    ///     let ids = 1_000 * batch..1_000 * (batch + 1);
+    ///     let bits = |id: u64| id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ///     db.insert_all(ids.map(|id| (DocId(id), Fingerprint::from_bits(bits(id)))))?;
+    /// }
+    /// assert!(db.stats()?.unmerged_changes < 5_000);
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn merge_from(mut self, changes: usize) -> Self {
+        self.merge_from = Some(changes);
+        self
+    }
+
     /// Where the file is, if not on the file system of the operating system.
     ///
     /// ```
@@ -132,7 +158,7 @@ impl Builder {
     /// file is there all the same, whole and empty.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
         let place = self.place(path);
-        let store = Store::create(&place, self.header()?, self.cache())?;
+        let store = Store::create(&place, self.header()?, self.cache())?.at_pace(self.pace());
         Database::over(store, self.recipe.as_ref())
     }
 
@@ -147,7 +173,7 @@ impl Builder {
     /// # Cost
     /// About a millisecond, after a crash too.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
-        let store = Store::open(&self.place(path), self.cache())?;
+        let store = Store::open(&self.place(path), self.cache())?.at_pace(self.pace());
         Database::over(store, self.recipe.as_ref())
     }
 
@@ -293,6 +319,11 @@ impl Builder {
             frozen: self.frozen,
             retention: self.retention,
         })
+    }
+
+    fn pace(&self) -> Pace {
+        self.merge_from
+            .map_or_else(Pace::default, Pace::merging_from)
     }
 
     fn cache(&self) -> usize {

@@ -9,7 +9,7 @@ use crate::document::DocId;
 use crate::error::{Error, Result};
 use crate::query::TextQuery;
 use crate::recipe::TextFingerprint;
-use crate::store::{Index, Pen, Store, View, WriteTransaction, refuse_too_long};
+use crate::store::{Index, Pace, Pen, Store, View, WriteTransaction, refuse_too_long};
 
 /// Many changes and one commit. Dropped before [`commit`](Self::commit), nothing has happened.
 ///
@@ -49,13 +49,13 @@ struct Small {
     batch: Batch,
 }
 
-/// A transaction that touches more documents, or has longer texts, goes on in the tables.
-const SMALL: usize = 64 << 10;
+/// A transaction that touches more documents than are merged before the end, or has longer texts,
+/// goes on in the tables.
 const SMALL_BYTES: usize = 64 << 20;
 
 impl Small {
-    fn is_large(&self) -> bool {
-        self.batch.len() > SMALL || self.batch.text_bytes() > SMALL_BYTES
+    fn is_large(&self, pace: Pace) -> bool {
+        self.batch.len() > pace.merge_from() || self.batch.text_bytes() > SMALL_BYTES
     }
 }
 
@@ -105,7 +105,7 @@ impl<'d> Transaction<'d> {
             }
         };
         self.stage = Some(match stage {
-            Stage::Small(small) if small.is_large() => {
+            Stage::Small(small) if small.is_large(self.store.pace()) => {
                 let mut tables = self.store.write_with(small.pen)?;
                 tables.see_arrival(small.batch.latest_arrival());
                 tables.apply(small.batch.into_edits())?;

@@ -9,24 +9,14 @@
 
 use super::chunk::Entry;
 use super::edit::{DocumentEdit, TextEdit};
+use super::pace::Pace;
 use super::packed::Op;
 use super::write::{WriteTransaction, block0_changes, rotated_changes};
 use crate::block::BLOCKS;
 use crate::error::Result;
 
-/// So few documents are merged in one commit.
-const FEW: usize = if cfg!(test) { 64 } else { 2048 };
-/// Changes of one table in a commit. In a table of millions each touches a page or half of one,
-/// so that a commit writes about as many pages.
-const CHANGES_A_SLICE: usize = if cfg!(test) { 100 } else { 8 << 10 };
 /// Texts in a commit.
 const TEXT_BYTES_A_SLICE: usize = 16 << 20;
-/// Changes of `bands` that are merged in one commit with all others of their documents. A text has
-/// dozens, each in another page.
-const FEW_BANDS: usize = 4 * CHANGES_A_SLICE;
-/// Changes of `bands` that are gathered before they are applied: up to 64 MiB. The more, the fewer
-/// pages are written for each.
-const MOST_BANDS: usize = if cfg!(test) { 4_000 } else { 4 << 20 };
 /// More keys than a text has.
 const KEYS_OF_TEXT: usize = 64;
 
@@ -34,20 +24,22 @@ const KEYS_OF_TEXT: usize = 64;
 /// gives. The last of them is given to `finish` before it is committed.
 pub(super) fn merge(
     edits: &[DocumentEdit],
+    pace: Pace,
     begin: impl Fn() -> Result<WriteTransaction>,
     finish: impl FnOnce(&mut WriteTransaction) -> Result<()>,
 ) -> Result<()> {
     let mut last = begin()?;
-    let are_few = edits.len() <= FEW
+    let are_few = edits.len() <= pace.at_once()
         && text_bytes(edits) <= TEXT_BYTES_A_SLICE
-        && (!last.keeps_bands() || edits.iter().map(most_bands).sum::<usize>() <= FEW_BANDS);
+        && (!last.keeps_bands()
+            || edits.iter().map(most_bands).sum::<usize>() <= pace.bands_at_once());
     if are_few {
         last.apply(edits.to_vec())?;
     } else {
         let keeps_bands = last.keeps_bands();
         drop(last);
-        merge_documents(edits, keeps_bands, &begin)?;
-        merge_blocks(edits, &begin)?;
+        merge_documents(edits, pace, keeps_bands, &begin)?;
+        merge_blocks(edits, pace, &begin)?;
         last = begin()?;
     }
     finish(&mut last)?;
@@ -57,21 +49,22 @@ pub(super) fn merge(
 /// Merges the tables of documents.
 fn merge_documents(
     edits: &[DocumentEdit],
+    pace: Pace,
     keeps_bands: bool,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let mut rest = edits;
     while !rest.is_empty() {
         let count = match keeps_bands {
-            true => documents_in_group(rest),
+            true => documents_in_group(rest, pace),
             false => rest.len(),
         };
         let (mut group, others) = rest.split_at(count);
         if keeps_bands {
-            merge_bands(group, begin)?;
+            merge_bands(group, pace, begin)?;
         }
         while !group.is_empty() {
-            let (slice, others) = group.split_at(documents_in_slice(group));
+            let (slice, others) = group.split_at(documents_in_slice(group, pace));
             commit(begin, |transaction| transaction.apply_documents(slice))?;
             group = others;
         }
@@ -84,6 +77,7 @@ fn merge_documents(
 /// is there until all of its bands are as they shall be: begun anew, this comes to the same.
 fn merge_bands(
     edits: &[DocumentEdit],
+    pace: Pace,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let transaction = begin()?;
@@ -92,7 +86,7 @@ fn merge_bands(
     drop(transaction);
     // Where there are several changes for each page, so many that a commit writes as many pages.
     let changes_a_page = changes.len() / usize::try_from(chunks).unwrap_or(usize::MAX).max(1);
-    let slice = CHANGES_A_SLICE * changes_a_page.max(1);
+    let slice = pace.slice() * changes_a_page.max(1);
     let mut changes = changes.into_sorted().peekable();
     while changes.peek().is_some() {
         commit(begin, |transaction| {
@@ -105,13 +99,14 @@ fn merge_bands(
 /// Merges the tables of blocks.
 fn merge_blocks(
     edits: &[DocumentEdit],
+    pace: Pace,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let block0 = block0_changes(edits);
     let mut distinct = Vec::with_capacity(block0.len());
     let mut rest = block0.as_slice();
     while !rest.is_empty() {
-        let (slice, others) = rest.split_at(entries_in_slice(rest));
+        let (slice, others) = rest.split_at(entries_in_slice(rest, pace));
         commit(begin, |transaction| {
             distinct.append(&mut transaction.apply_block0(slice)?);
             Ok(())
@@ -121,7 +116,7 @@ fn merge_blocks(
     drop(block0);
     for block in 1..BLOCKS {
         // Two of its entries are as long as one of block 0.
-        for slice in rotated_changes(block, &distinct).chunks(2 * CHANGES_A_SLICE) {
+        for slice in rotated_changes(block, &distinct).chunks(2 * pace.slice()) {
             commit(begin, |transaction| transaction.apply_rotated(block, slice))?;
         }
     }
@@ -138,11 +133,11 @@ fn commit(
 }
 
 /// How many of these documents have their bands merged together: at least one.
-fn documents_in_group(edits: &[DocumentEdit]) -> usize {
+fn documents_in_group(edits: &[DocumentEdit], pace: Pace) -> usize {
     let mut bands = 0;
     let fits = edits.iter().take_while(|edit| {
         bands += most_bands(edit);
-        bands <= MOST_BANDS
+        bands <= pace.gathered_bands()
     });
     fits.count().max(1)
 }
@@ -158,9 +153,9 @@ fn text_bytes(edits: &[DocumentEdit]) -> usize {
 }
 
 /// How many of these documents go into one commit: at least one.
-fn documents_in_slice(edits: &[DocumentEdit]) -> usize {
+fn documents_in_slice(edits: &[DocumentEdit], pace: Pace) -> usize {
     let mut bytes = 0;
-    let fits = edits.iter().take(CHANGES_A_SLICE).take_while(|edit| {
+    let fits = edits.iter().take(pace.slice()).take_while(|edit| {
         bytes += edit.text.len_bytes();
         bytes <= TEXT_BYTES_A_SLICE
     });
@@ -168,8 +163,8 @@ fn documents_in_slice(edits: &[DocumentEdit]) -> usize {
 }
 
 /// How many of these changes go into one commit: those of one fingerprint together.
-fn entries_in_slice(changes: &[(u128, Op)]) -> usize {
-    let Some((last, _)) = changes.get(CHANGES_A_SLICE - 1) else {
+fn entries_in_slice(changes: &[(u128, Op)], pace: Pace) -> usize {
+    let Some((last, _)) = changes.get(pace.slice() - 1) else {
         return changes.len();
     };
     changes.partition_point(|(entry, _)| entry.first() <= last.first())

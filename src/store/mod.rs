@@ -19,6 +19,7 @@ mod journal;
 mod merge;
 mod new_file;
 mod online;
+mod pace;
 mod packed;
 mod page_file;
 mod pen;
@@ -47,6 +48,7 @@ use engine::Engine;
 pub(crate) use fault::Place;
 use new_file::NewFile;
 use online::Online;
+pub(crate) use pace::Pace;
 use page_file::{Overlay, PageFile};
 use runs::RunCache;
 use schema::JournalMark;
@@ -71,6 +73,7 @@ pub(crate) struct Store {
     runs: Arc<RunCache>,
     workers: Arc<Workers>,
     online: Online,
+    pace: Pace,
     place: Place,
     header: Header,
     /// Made the way the database keeps them, if it does.
@@ -201,10 +204,20 @@ impl Store {
             runs: Arc::new(runs),
             workers,
             online,
+            pace: Pace::default(),
             place,
             header,
             bands,
         })
+    }
+
+    /// The same, merged at another pace.
+    pub(crate) fn at_pace(self, pace: Pace) -> Self {
+        Self { pace, ..self }
+    }
+
+    pub(crate) fn pace(&self) -> Pace {
+        self.pace
     }
 
     /// The path the database was opened under.

@@ -27,8 +27,6 @@ use super::{Handle, Store};
 use crate::document::Timestamp;
 use crate::error::{Error, Result};
 
-/// No tail of fewer changes is merged before the end.
-const MERGE_FROM: usize = if cfg!(test) { 256 } else { 64 << 10 };
 /// A tail is merged when it has one change for so many documents in the tables. A merge rewrites
 /// every page that it touches: the more changes, the fewer pages each.
 const DOCUMENTS_A_CHANGE: u64 = 100;
@@ -211,7 +209,7 @@ impl Store {
         };
         let (changes, bytes) = (tail.len() as usize, tail.bytes());
         let documents = tails.counts.unwrap_or_default().documents;
-        let large = MERGE_FROM.max((documents / DOCUMENTS_A_CHANGE) as usize);
+        let large = (self.pace.merge_from()).max((documents / DOCUMENTS_A_CHANGE) as usize);
         if changes < large && bytes < MERGE_FROM_BYTES {
             return Ok(());
         }

@@ -18,6 +18,7 @@ use crate::retention::Retention;
 use crate::store::bands::BandMaker;
 use crate::store::bulk::Load;
 use crate::store::merge::merge;
+use crate::store::pace::Pace;
 use crate::store::{DocumentEdit, Header, Place, State, Store, TextEdit, check, copy};
 
 const CACHE_BYTES: usize = 16 << 20;
@@ -222,7 +223,7 @@ impl Twin {
             0 => Err(cut()),
             _ => store.begin_on_tables(),
         };
-        assert!(merge(&edits, begin, |_| Err(cut())).is_err());
+        assert!(merge(&edits, Pace::default(), begin, |_| Err(cut())).is_err());
         self.assert_answers();
         self.reopen();
     }
@@ -373,7 +374,7 @@ fn a_merge_cut_after_any_commit_comes_to_the_same_when_it_is_begun_anew() {
                 false => twin.store().begin_on_tables(),
             }
         };
-        assert!(merge(&edits, begin, |_| Err(cut(&twin.path))).is_err());
+        assert!(merge(&edits, Pace::default(), begin, |_| Err(cut(&twin.path))).is_err());
         seen_all |= begun.get() <= commits;
         twin.assert_answers();
         twin.reopen();

@@ -61,6 +61,7 @@ impl Store {
         self.place.guarded(|| {
             merge(
                 &older.net_edits(older.len()),
+                self.pace,
                 || self.begin_on_tables(),
                 |last| {
                     // It stays, also where its document went.
@@ -257,7 +258,7 @@ mod tests {
                 0 => Err(Error::Interrupted { path: path.clone() }),
                 _ => store.begin_on_tables(),
             };
-            let merged = merge(&edits, begin, |_| {
+            let merged = merge(&edits, store.pace(), begin, |_| {
                 let path = path.clone();
                 Err(Error::Interrupted { path })
             });

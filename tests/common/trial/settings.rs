@@ -17,6 +17,9 @@ pub struct Settings {
     pub similar: bool,
     pub retention: Option<Retention>,
     pub cache_bytes: usize,
+    /// Changes after which a tail is set aside and merged in the background, and a transaction goes
+    /// on in the tables, if it is not the usual number.
+    pub merge_from: Option<usize>,
 }
 
 impl Settings {
@@ -47,6 +50,12 @@ impl Settings {
                 settings.retention = Some(window(false));
             }
         }
+        settings.merge_from = match sequence.below(6) {
+            0 => Some(4),
+            1 => Some(16),
+            2 => Some(100),
+            _ => None,
+        };
         settings
     }
 
@@ -60,8 +69,12 @@ impl Settings {
             .cache_bytes(self.cache_bytes)
             .keep_texts(self.keep_texts)
             .similar(self.similar);
-        match self.retention {
+        let builder = match self.retention {
             Some(retention) => builder.retention(retention),
+            None => builder,
+        };
+        match self.merge_from {
+            Some(changes) => builder.merge_from(changes),
             None => builder,
         }
     }

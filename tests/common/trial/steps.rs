@@ -272,10 +272,16 @@ impl World {
         let count = 1 + self.sequence.below(3);
         let batches: Vec<_> = (0..count).map(|_| self.drawn_batch()).collect();
         let mut tried = self.expected.clone();
+        let most = self.settings.merge_from.unwrap_or(usize::MAX);
+        let mut is_large = false;
         let mut transaction = self.database.as_ref().expect("it is open").begin()?;
         for batch in batches {
             self.changed += batch.len() as u64;
             let foreseen = tried.apply_all(&batch);
+            if !is_large && tried.differs_in(&self.expected) > most {
+                is_large = true;
+                self.large_transactions += 1;
+            }
             assert_foreseen(&foreseen, &transaction.apply(batch)?);
         }
         if !is_committed {

@@ -31,6 +31,8 @@ pub struct World {
     pub(super) backup: Option<(PathBuf, Expected)>,
     /// Changes of documents so far.
     pub changed: u64,
+    /// Transactions so far that went on in the tables.
+    pub large_transactions: u64,
     /// Whether some changes come by thousands.
     pub is_large: bool,
 }
@@ -60,6 +62,7 @@ impl World {
             held: Vec::new(),
             backup: None,
             changed: 0,
+            large_transactions: 0,
             is_large: false,
         }
     }
@@ -117,8 +120,19 @@ impl World {
             held: Vec::new(),
             backup: None,
             changed: self.changed,
+            large_transactions: 0,
             is_large: self.is_large,
         }
+    }
+
+    /// Whether a tail was set aside since the database was opened: the next has a journal too.
+    pub fn has_two_journals(&self) -> bool {
+        let files = self.disk.files();
+        let journals = ["journal-1", "journal-2"].map(|name| {
+            let path = self.path.with_extension(format!("simdb.{name}"));
+            files.iter().any(|(file, _)| *file == path)
+        });
+        journals == [true, true]
     }
 
     /// The process is gone, and with it all that it had open.
