@@ -2,11 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::SystemTime;
 
+use common::engine::with_engine;
 use common::{
     Model, SplitMix, assert_holds, assert_sound, builder, copy_open, documents, folder, journal,
 };
-use simdb::{Change, DocId, Document, Error, Retention, Salvage, Timestamp};
+use redb::TableHandle;
+use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Salvage, Timestamp};
 
 mod common;
 
@@ -77,18 +80,9 @@ fn all_of_a_sound_file_is_saved() {
     let before = std::fs::read(&path).unwrap();
     let found = salvage(&path, &saved).unwrap();
     let documents = model.documents.len() as u64;
-    assert_eq!(found.documents, documents);
-    let expected = (0, 0, 0, 0, Vec::<String>::new());
-    assert_eq!(
-        (
-            found.from_one_table,
-            found.from_text,
-            found.without_fingerprint,
-            found.without_text,
-            found.damage
-        ),
-        expected
-    );
+    let mut nothing_lost = Salvage::default();
+    nothing_lost.documents = documents;
+    assert_eq!(found, nothing_lost);
     let mut copy = builder().open(&saved).unwrap();
     assert_holds(&copy.snapshot().unwrap(), &model);
     assert_sound(&mut copy);
@@ -110,6 +104,24 @@ fn all_of_a_sound_file_is_saved() {
     assert!(!folder.path().join("none").exists());
 }
 
+/// Which ways salvage went, over many damaged files.
+#[derive(Debug, Default)]
+struct Ways {
+    tried: u64,
+    /// Nothing was lost but texts.
+    whole: u64,
+    /// No page says which recipe it was.
+    recipe_lost: u64,
+    /// The storage engine cannot open the file: its pages are looked at.
+    by_pages: u64,
+    /// A table, or what leads to all of it, is lost.
+    tables_lost: u64,
+    from_one_table: u64,
+    made_again: u64,
+    unreliable_lost: u64,
+    texts_lost: u64,
+}
+
 #[test]
 fn one_lost_page_loses_nothing_that_is_in_another_and_invents_nothing() {
     let folder = folder();
@@ -120,24 +132,29 @@ fn one_lost_page_loses_nothing_that_is_in_another_and_invents_nothing() {
     let model = database(&path);
     let sound = std::fs::read(&path).unwrap();
     let pages = sound.len() / PAGE_BYTES;
-    let (mut tried, mut whole, mut texts_lost) = (0, 0, 0);
-    for page in (0..pages).step_by(3) {
+    let mut ways = Ways::default();
+    // What leads to all else is at both ends.
+    let is_near_an_end = |page: usize| page < 24 || page + 24 >= pages;
+    for page in (0..pages).filter(|page| is_near_an_end(*page) || page % 6 == 0) {
         let mut damaged = sound.clone();
         damaged[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0);
         std::fs::write(&path, &damaged).unwrap();
         let found = match salvage(&path, &saved) {
             Ok(found) => found,
-            // The one page that says which recipe it was.
             Err(Error::Corrupt { what, .. }) if what.contains("recipe") => {
-                let named = builder().recipe(simdb::Recipe::ngram()).similar(true);
-                let named = named.retention(Retention::default());
+                ways.recipe_lost += 1;
+                let named = keeping_all().recipe(simdb::Recipe::ngram());
                 named.salvage(&path, &saved, 16 << 20, go_on).unwrap()
             }
             Err(error) => panic!("page {page}: {error:?}"),
         };
+        let told = |begin: &str| found.damage.iter().any(|what| what.starts_with(begin));
+        let is_by_pages = told("the file cannot be opened");
+        ways.by_pages += u64::from(is_by_pages);
+        ways.tables_lost += u64::from(told("table "));
         let stored = saved_documents(&saved);
         assert_eq!(stored.len() as u64, found.documents, "page {page}");
-        let (mut unreliable_lost, mut made_again) = (0, 0);
+        let (mut unreliable_lost, mut made_again, mut texts_lost) = (0, 0, 0);
         let mut stored = stored.iter().peekable();
         for expected in model.documents.values() {
             let Some(stored) = stored.next_if(|stored| stored.id == expected.id) else {
@@ -157,9 +174,8 @@ fn one_lost_page_loses_nothing_that_is_in_another_and_invents_nothing() {
                     "page {page}: {stored:?}"
                 );
                 made_again += 1;
-            } else if stored.reliable != expected.reliable {
-                // Nothing says of a page that it is missing where no table leads to it.
-                assert!(found.damage[0].contains("cannot be opened"), "{found:?}");
+            } else {
+                assert_eq!(stored.reliable, expected.reliable, "page {page}");
             }
             assert!(stored.text == expected.text || stored.text.is_none());
             texts_lost += u64::from(stored.text != expected.text);
@@ -170,11 +186,302 @@ fn one_lost_page_loses_nothing_that_is_in_another_and_invents_nothing() {
             found.without_fingerprint, unreliable_lost,
             "page {page}: {found:?}"
         );
-        whole += u64::from(unreliable_lost == 0);
-        tried += 1;
+        assert!(is_by_pages || found.without_text >= texts_lost, "{found:?}");
+        assert_eq!((found.ambiguous, found.without_arrival), (0, 0));
+        ways.from_one_table += found.from_one_table;
+        ways.made_again += made_again;
+        ways.unreliable_lost += unreliable_lost;
+        ways.texts_lost += texts_lost;
+        ways.whole += u64::from(unreliable_lost == 0);
+        ways.tried += 1;
     }
-    assert!(tried > 100 && whole * 10 > tried * 8, "{whole} of {tried}");
-    assert!(texts_lost > 0);
+    let Ways { tried, whole, .. } = ways;
+    assert!(tried > 100 && whole * 10 > tried * 8, "{ways:?}");
+    for count in [
+        ways.recipe_lost,
+        ways.by_pages,
+        ways.tables_lost,
+        ways.from_one_table,
+        ways.made_again,
+        ways.unreliable_lost,
+        ways.texts_lost,
+    ] {
+        assert!(count > 0, "{ways:?}");
+    }
+}
+
+/// Takes tables out of a file, whose checksums are right afterwards.
+fn lose_tables(path: &Path, names: &[&str]) {
+    with_engine(path, |engine| {
+        let transaction = engine.begin_write().unwrap();
+        let tables: Vec<_> = transaction.list_tables().unwrap().collect();
+        for table in tables {
+            if names.contains(&table.name()) {
+                assert!(transaction.delete_table(table).unwrap());
+            }
+        }
+        transaction.commit().unwrap();
+    });
+}
+
+#[test]
+fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
+    let folder = folder();
+    let (path, saved) = (
+        folder.path().join("docs.simdb"),
+        folder.path().join("saved"),
+    );
+    let model = database(&path);
+    let sound = std::fs::read(&path).unwrap();
+    let made_of = {
+        let database = builder().open(&path).unwrap();
+        move |text: &str| database.fingerprint(text).unwrap()
+    };
+    let path = folder.path().join("damaged.simdb");
+    for lost in [
+        &["fingerprints"][..],
+        &["block0"],
+        &["fingerprints", "block0"],
+        &["unreliable"],
+        &["block0", "unreliable"],
+        &["times"],
+        &["arrivals"],
+        &["times", "arrivals"],
+        &["texts"],
+        &["fingerprints", "texts"],
+        &MADE_ANEW,
+    ] {
+        let is_lost = |table: &str| lost.contains(&table);
+        std::fs::write(&path, &sound).unwrap();
+        lose_tables(&path, lost);
+        let before = now();
+        let found = salvage(&path, &saved).unwrap();
+        let saved = saved_documents(&saved);
+        let mut saved = saved.iter().peekable();
+        let (mut from_one_table, mut from_text, mut lost_ids) = (0, 0, Vec::new());
+        for document in model.documents.values() {
+            let mut expected = document.clone();
+            if is_lost("texts") {
+                expected.text = None;
+            }
+            // Of a reliable document both tables have the fingerprint.
+            let is_in_block0 = document.reliable && !is_lost("block0");
+            if is_lost("fingerprints") && is_in_block0 {
+                from_one_table += 1;
+            } else if is_lost("fingerprints") {
+                let Some(text) = &expected.text else {
+                    lost_ids.push(document.id);
+                    continue;
+                };
+                let made = made_of(text);
+                expected.fingerprint = made.fingerprint;
+                expected.reliable = document.reliable && made.reliable;
+                from_text += 1;
+            }
+            if is_lost("unreliable") && is_lost("block0") {
+                // Most are reliable.
+                let text = expected.text.as_deref();
+                expected.reliable = text.is_none_or(|text| made_of(text).reliable);
+            }
+            let stored = saved.next().unwrap();
+            if is_lost("times") && is_lost("arrivals") {
+                assert!(stored.arrival >= Some(before) && stored.arrival <= Some(now()));
+                expected.arrival = stored.arrival;
+            }
+            assert_eq!(*stored, expected, "{lost:?}");
+        }
+        assert!(saved.next().is_none(), "{lost:?}");
+        let all = model.documents.len() as u64;
+        let of_all = |is_lost: bool| u64::from(is_lost) * all;
+        assert_eq!(found.from_one_table, from_one_table, "{lost:?}");
+        assert_eq!(found.from_text, from_text, "{lost:?}");
+        assert_eq!(found.ambiguous, 0, "{lost:?}");
+        assert_eq!(found.without_fingerprint, lost_ids.len() as u64, "{lost:?}");
+        assert_eq!(found.documents + found.without_fingerprint, all, "{lost:?}");
+        assert_eq!(found.without_text, of_all(is_lost("texts")), "{lost:?}");
+        assert_eq!(
+            found.without_arrival,
+            of_all(is_lost("times") && is_lost("arrivals")),
+            "{lost:?}"
+        );
+        // The first of those that are lost are named.
+        lost_ids.truncate(100);
+        assert_eq!(found.lost_ids, lost_ids, "{lost:?}");
+        // What is made anew is not missed.
+        let mut named = lost.iter().filter(|table| !MADE_ANEW.contains(table));
+        let told = |begin: &str| found.damage.iter().any(|what| what.starts_with(begin));
+        assert!(
+            named
+                .clone()
+                .all(|table| told(&format!("table {table} cannot be opened"))),
+            "{found:?}"
+        );
+        let is_of_one = |what: &String| named.clone().any(|table| what.contains(table));
+        assert!(found.damage.iter().all(is_of_one), "{found:?}");
+        assert_eq!(named.next().is_none(), found.damage.is_empty(), "{found:?}");
+        // The table that says most: each count is more than nothing.
+        if is_lost("fingerprints") {
+            let counts = [found.without_fingerprint, found.lost_ids.len() as u64];
+            assert!(counts.iter().all(|count| *count > 0), "{found:?}");
+            assert!(from_one_table > 0 || is_lost("block0"), "{found:?}");
+            assert!(from_text > 0 || is_lost("texts"), "{found:?}");
+        }
+    }
+}
+
+/// The tables that say nothing but what others say.
+const MADE_ANEW: [&str; 4] = ["block1", "block2", "block3", "bands"];
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    Timestamp(since.unwrap().as_millis() as u64)
+}
+
+/// The page in which the storage engine says where everything is: behind ours, and one of checksums.
+const ENGINE_HEADER: usize = 2;
+
+#[test]
+fn of_several_fingerprints_that_pages_say_one_is_taken_and_told_of() {
+    let folder = folder();
+    let (path, saved) = (
+        folder.path().join("docs.simdb"),
+        folder.path().join("saved"),
+    );
+    let before = database(&path);
+    let mut after = before.clone();
+    let open = builder().open(&path).unwrap();
+    let mut sequence = SplitMix(8);
+    // The pages that held what they were before stay where they are, and are not in use any more.
+    let changed: Vec<Change> = (0..60)
+        .map(|_| {
+            let old = &before.documents[&DocId(sequence.below(4_000))];
+            Change::Upsert(Document {
+                fingerprint: Fingerprint::from_bits(sequence.next()),
+                ..old.clone()
+            })
+        })
+        .collect();
+    after.apply_all(changed.clone());
+    open.apply(changed).unwrap();
+    open.close().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[ENGINE_HEADER * PAGE_BYTES..(ENGINE_HEADER + 1) * PAGE_BYTES].fill(0);
+    std::fs::write(&path, &bytes).unwrap();
+    let found = salvage(&path, &saved).unwrap();
+    assert!(
+        found.damage[0].starts_with("the file cannot be opened"),
+        "{found:?}"
+    );
+    let stored = saved_documents(&saved);
+    assert!(
+        stored
+            .iter()
+            .map(|stored| stored.id)
+            .eq(after.documents.keys().copied())
+    );
+    let (mut changed, mut old_taken) = (0, 0);
+    for stored in &stored {
+        let (old, new) = (&before.documents[&stored.id], &after.documents[&stored.id]);
+        // What was never otherwise is what it was.
+        assert!(
+            stored.fingerprint == old.fingerprint || stored.fingerprint == new.fingerprint,
+            "{stored:?}"
+        );
+        changed += u64::from(old.fingerprint != new.fingerprint);
+        old_taken += u64::from(stored.fingerprint != new.fingerprint);
+        let others = (stored.reliable, stored.arrival, &stored.text);
+        assert_eq!(others, (old.reliable, old.arrival, &old.text));
+    }
+    assert!(
+        found.ambiguous > 0 && found.ambiguous <= changed,
+        "{found:?}"
+    );
+    assert!(
+        old_taken > 0 && old_taken <= found.ambiguous,
+        "{old_taken}: {found:?}"
+    );
+    assert_eq!((found.without_fingerprint, found.without_arrival), (0, 0));
+}
+
+#[test]
+fn of_many_lost_pages_the_report_says_how_many_documents_each_cost() {
+    let folder = folder();
+    let (path, saved) = (
+        folder.path().join("docs.simdb"),
+        folder.path().join("saved"),
+    );
+    let model = database(&path);
+    // Without pages that are not in use.
+    simdb::Database::vacuum(&path).unwrap();
+    let sound = std::fs::read(&path).unwrap();
+    let pages = (sound.len() / PAGE_BYTES) as u64;
+    let mut sums = Salvage::default();
+    let mut by_tables = 0;
+    for seed in 0..24 {
+        let mut sequence = SplitMix(seed);
+        let mut damaged = sound.clone();
+        for _ in 0..8 {
+            // What says where all else is stays.
+            let page = 3 + sequence.below(pages - 3) as usize;
+            damaged[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0xff);
+        }
+        std::fs::write(&path, &damaged).unwrap();
+        let before = now();
+        let found = match salvage(&path, &saved) {
+            Ok(found) => found,
+            Err(Error::Corrupt { what, .. }) if what.contains("recipe") => continue,
+            Err(error) => panic!("seed {seed}: {error:?}"),
+        };
+        let first = found.damage.first();
+        if first.is_some_and(|what| what.starts_with("the file cannot be opened")) {
+            continue;
+        }
+        by_tables += 1;
+        let stored = saved_documents(&saved);
+        let mut stored = stored.iter().peekable();
+        let (mut missing, mut made_again, mut arrived_now, mut texts_lost) = (Vec::new(), 0, 0, 0);
+        for expected in model.documents.values() {
+            let Some(stored) = stored.next_if(|stored| stored.id == expected.id) else {
+                missing.push(expected.id);
+                continue;
+            };
+            made_again += u64::from(stored.fingerprint != expected.fingerprint);
+            texts_lost += u64::from(stored.text != expected.text);
+            assert!(stored.text == expected.text || stored.text.is_none());
+            if stored.arrival != expected.arrival {
+                assert!(stored.arrival >= Some(before), "seed {seed}: {stored:?}");
+                arrived_now += 1;
+            }
+        }
+        assert!(stored.next().is_none(), "seed {seed}");
+        assert_eq!(found.without_arrival, arrived_now, "seed {seed}");
+        assert_eq!(found.from_text, made_again, "seed {seed}");
+        assert!(found.without_text >= texts_lost, "seed {seed}");
+        // Of some not even the id is anywhere.
+        let told = found.without_fingerprint as usize;
+        assert!(told <= missing.len(), "seed {seed}: {found:?}");
+        assert_eq!(found.lost_ids.len(), told.min(100), "seed {seed}");
+        assert!(
+            found.lost_ids.iter().all(|id| missing.contains(id)),
+            "seed {seed}"
+        );
+        assert_eq!(found.ambiguous, 0);
+        sums.from_one_table += found.from_one_table;
+        sums.from_text += found.from_text;
+        sums.without_fingerprint += found.without_fingerprint;
+        sums.without_text += found.without_text;
+        sums.without_arrival += found.without_arrival;
+    }
+    assert!(by_tables > 5, "{by_tables}");
+    for count in [
+        sums.from_one_table,
+        sums.from_text,
+        sums.without_fingerprint,
+        sums.without_text,
+        sums.without_arrival,
+    ] {
+        assert!(count > 0, "{by_tables}: {sums:?}");
+    }
 }
 
 #[test]
