@@ -283,7 +283,8 @@ impl Database {
     /// same.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Storage`], [`Error::WritesFailed`].
+    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Storage`],
+    /// [`Error::WritesFailed`].
     ///
     /// # Cost
     /// Each change touches a page in each of five tables, but changes of the same page write it

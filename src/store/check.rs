@@ -49,14 +49,18 @@ pub(crate) fn check(store: &mut Store, observer: &mut dyn FnMut(u64, u64)) -> Re
     }
     // What was read before is perhaps not what the file will hold.
     store.runs.clear();
-    if !store.read()?.is_merged() {
+    let mut damage = Vec::new();
+    let is_merged = store.place.guarded(|| Ok(store.read()?.is_merged()));
+    let Some(is_merged) = noted(is_merged, &mut damage)? else {
+        return Ok(damage);
+    };
+    if !is_merged {
         // To merge is to write, and damage ends that. What can be read, is read before.
         let damage = walk(store, observer)?;
         if !damage.is_empty() || store.is_read_only() {
             return Ok(damage);
         }
     }
-    let mut damage = Vec::new();
     if noted(store.close(), &mut damage)?.is_none() {
         return Ok(damage);
     }

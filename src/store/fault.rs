@@ -141,6 +141,22 @@ impl Place {
         }
     }
 
+    /// A merge failed. What it was to commit is in the journal as well, so that whether it did makes
+    /// no difference, and nothing need be repeated.
+    pub(crate) fn merging(&self, error: Error) -> Error {
+        let Error::CommitUnknown { path, source } = error else {
+            return error;
+        };
+        match source.downcast::<redb::CommitError>() {
+            Ok(cause) => self.writing(*cause),
+            Err(source) => Error::Storage {
+                action: "write",
+                path,
+                source,
+            },
+        }
+    }
+
     /// The database could not be opened.
     pub(crate) fn opening(&self, cause: redb::DatabaseError) -> Error {
         let path = self.path.to_path_buf();

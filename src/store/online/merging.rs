@@ -58,7 +58,7 @@ impl Store {
             };
             (older, mark)
         };
-        self.place.guarded(|| {
+        let merged = self.place.guarded(|| {
             merge(
                 &older.net_edits(older.len()),
                 self.pace,
@@ -70,7 +70,8 @@ impl Store {
                     last.mark_journal(mark)
                 },
             )
-        })?;
+        });
+        merged.map_err(|error| self.place.merging(error))?;
         let mut tails = self.online.tails();
         tails.older = None;
         if !mark.open {
