@@ -243,6 +243,7 @@ impl Builder {
     /// [`Error::NotFound`], [`Error::Locked`], [`Error::FormatVersion`], those of
     /// [`create`](Self::create) for the new file, [`Error::RecipeMismatch`] and
     /// [`Error::RecipeFiles`]; [`Error::Corrupt`] if the recipe is lost and not named here;
+    /// [`Error::NothingToSalvage`];
     /// [`Error::Interrupted`].
     ///
     /// # Cost
@@ -284,8 +285,9 @@ impl Builder {
             (Some(header), _) => header.clone(),
             (None, Some(_)) => self.header()?,
             (None, None) => {
-                return Err(place.corrupt(
-                    "what its recipe was cannot be read; name the recipe, and what it kept",
+                return Err(place.corrupt_advising(
+                    "what its recipe was cannot be read",
+                    "name the recipe and what it kept, as with `--recipe ngram --keep-texts`",
                 ));
             }
         };

@@ -31,21 +31,25 @@ pub enum Error {
     },
 
     /// A file that should be created is already there. Nothing was changed.
-    #[error("{} already exists; open it, or choose another name", path.display())]
+    #[error("{} already exists; choose another name", path.display())]
     AlreadyExists {
         /// The file.
         path: PathBuf,
     },
 
     /// A file that should be opened is not there.
-    #[error("there is no database {}; create it first", path.display())]
+    #[error("there is no database {}; check the name, or create it first", path.display())]
     NotFound {
         /// The file.
         path: PathBuf,
     },
 
     /// The file is not a database of simdb, or its first page is damaged.
-    #[error("{} is not a simdb database; check the name, or restore it from a backup", path.display())]
+    #[error(
+        "{} is not a simdb database; check the name; if it was one, save what is left with \
+         `simdb-cli salvage`, or restore a backup",
+        path.display()
+    )]
     NotADatabase {
         /// The file.
         path: PathBuf,
@@ -281,15 +285,22 @@ pub enum Error {
 
     /// Something read from the file is not what was written there. The answer that was asked for
     /// cannot be given; nothing was changed.
-    #[error(
-        "{} is damaged: {what}; run `simdb-cli check` on it and restore it from a backup",
-        path.display()
-    )]
+    #[error("{} is damaged: {what}; {advice}", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
         /// Which table and chunk, and what is wrong with it.
         what: String,
+        /// What to do about it.
+        advice: &'static str,
+    },
+
+    /// A file that should be salvaged holds not one page that can be read, and no journal lies beside
+    /// it. Nothing was written.
+    #[error("nothing in {} was written by simdb; check the name, or restore a backup", path.display())]
+    NothingToSalvage {
+        /// The file.
+        path: PathBuf,
     },
 
     /// The storage engine failed: the disk is full, a read or a write failed. The transaction
@@ -340,7 +351,8 @@ pub enum Error {
     /// The journal of a database that was not closed is not beside it. It holds changes that the
     /// file does not.
     #[error(
-        "{} was not closed, and its journal {} is not there; put it back, or restore a backup",
+        "{} was not closed, and its journal {} is not there; put it back, restore a backup, or save \
+         what is in the file with `simdb-cli salvage`",
         path.display(),
         journal.display()
     )]

@@ -289,9 +289,10 @@ impl Shared {
         match &**error {
             Error::CommitUnknown { .. } => Error::CommitUnknown { path, source },
             Error::WritesFailed { .. } => Error::WritesFailed { path },
-            Error::Corrupt { what, .. } => Error::Corrupt {
+            Error::Corrupt { what, advice, .. } => Error::Corrupt {
                 path,
                 what: what.clone(),
+                advice,
             },
             _ => Error::Storage {
                 action: "write",

@@ -537,19 +537,52 @@ fn what_a_journal_holds_is_saved_up_to_where_it_is_damaged() {
 }
 
 #[test]
-fn what_is_no_database_gives_an_error_or_nothing() {
+fn a_journal_is_saved_where_nothing_is_left_of_its_file() {
+    let folder = folder();
+    let (path, saved) = (
+        folder.path().join("docs.simdb"),
+        folder.path().join("saved"),
+    );
+    let open = builder().create(&path).unwrap();
+    let stored = documents(4, 0, 50);
+    let changes = stored.iter().cloned().map(Change::Insert);
+    open.apply(changes).unwrap();
+    let copy = folder.path().join("copy.simdb");
+    copy_open(&path, &copy);
+    std::fs::write(&copy, vec![0; 100_000]).unwrap();
+    let refused = salvage(&copy, &saved).unwrap_err().to_string();
+    assert!(refused.contains("name the recipe"), "{refused}");
+    // The advice takes the place of what is to be done as a rule.
+    assert!(!refused.contains("backup"), "{refused}");
+    let named = builder().recipe(simdb::Recipe::ngram());
+    let found = named.salvage(&copy, &saved, 16 << 20, go_on).unwrap();
+    assert!(!found.damage.is_empty(), "{found:?}");
+    assert_eq!(found.documents, stored.len() as u64);
+    assert!(saved_documents(&saved) == stored);
+}
+
+#[test]
+fn what_is_no_database_is_refused() {
     let folder = folder();
     let saved = folder.path().join("saved");
     let refused = salvage(&folder.path().join("missing"), &saved).unwrap_err();
     assert!(matches!(refused, Error::NotFound { .. }), "{refused:?}");
     let mut sequence = SplitMix(5);
     let random: Vec<u8> = (0..100_000).map(|_| sequence.next() as u8).collect();
-    for bytes in [Vec::new(), vec![0; 50_000], random] {
-        let path = folder.path().join("other");
+    let text = b"this is a text, not a database\n".repeat(1_000);
+    let path = folder.path().join("other");
+    for bytes in [Vec::new(), vec![0; 50_000], random, text] {
         std::fs::write(&path, bytes).unwrap();
-        let refused = salvage(&path, &saved).unwrap_err();
-        assert!(refused.to_string().contains("name the recipe"), "{refused}");
-        assert!(!saved.exists());
+        let named = builder().recipe(simdb::Recipe::ngram());
+        for builder in [builder(), named] {
+            let refused = builder.salvage(&path, &saved, 16 << 20, go_on);
+            let refused = refused.unwrap_err();
+            assert!(
+                matches!(&refused, Error::NothingToSalvage { path: said } if *said == path),
+                "{refused:?}"
+            );
+            assert!(!saved.exists());
+        }
     }
     let path = folder.path().join("docs.simdb");
     let held = builder().create(&path).unwrap();

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::fault::Place;
-use super::new_file::{NewFile, WholeFile};
+use super::new_file::{NOT_MADE, NewFile, WholeFile};
 use super::read::ReadView;
 use super::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE};
 use super::texts;
@@ -78,9 +78,10 @@ fn prove(copy: &WholeFile, mut steps: Steps<'_, '_>) -> Result<()> {
     let damage = check::walk(&copied, &mut |done, total| steps.proved(done, total))?;
     match damage.first() {
         None => Ok(()),
-        Some(what) => Err(steps.target.corrupt(format!(
-            "what was written to the copy is not what is read back: {what}"
-        ))),
+        Some(what) => Err(steps.target.corrupt_advising(
+            format!("what was written to the copy is not what is read back: {what}"),
+            NOT_MADE,
+        )),
     }
 }
 

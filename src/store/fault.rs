@@ -32,6 +32,10 @@ impl From<Damage> for io::Error {
     }
 }
 
+/// What to do about damage, as a rule.
+const SAVE_OR_RESTORE: &str = "run `simdb-cli check` on it, then save what is left with \
+                               `simdb-cli salvage`, or restore a backup";
+
 /// What a read that failed unwinds with.
 struct FailedRead(io::Error);
 
@@ -112,9 +116,15 @@ impl Place {
 
     /// The file is damaged; `what` says where and how.
     pub(crate) fn corrupt(&self, what: impl Into<String>) -> Error {
+        self.corrupt_advising(what, SAVE_OR_RESTORE)
+    }
+
+    /// The same where something else is to be done about it than usual.
+    pub(crate) fn corrupt_advising(&self, what: impl Into<String>, advice: &'static str) -> Error {
         Error::Corrupt {
             path: self.path.to_path_buf(),
             what: what.into(),
+            advice,
         }
     }
 
@@ -233,10 +243,11 @@ impl Place {
     }
 }
 
-/// What an error says without the name of the file.
+/// What an error says is wrong, without the name of the file.
 pub(crate) fn said(error: &Error) -> String {
     match error {
         Error::Corrupt { what, .. } => what.clone(),
+        Error::NotADatabase { .. } => "it does not begin like a database".to_owned(),
         error => error.to_string(),
     }
 }

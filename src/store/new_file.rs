@@ -24,6 +24,10 @@ use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
 use temporary::Temporary;
 use write_behind::WriteBehind;
 
+/// What to do where a new file is damaged before it has its name.
+pub(super) const NOT_MADE: &str = "it was not made, and nothing was changed; see to the disk, and \
+                                   try again";
+
 /// The share of the engine's cache that chunks may fill between two commits. A transaction that
 /// fills more than half of it, with all other pages, writes its pages twice.
 const CACHE_PER_COMMIT: usize = 3;
@@ -274,7 +278,8 @@ impl NewFile {
             .map_err(|cause| place.opening(cause))?;
         closed.close_soon();
         if counters_of(&database, &place)? != expected {
-            return Err(place.corrupt("what was written is not what is read back"));
+            let what = "what was written is not what is read back";
+            return Err(place.corrupt_advising(what, NOT_MADE));
         }
         Ok(WholeFile { temporary, place })
     }

@@ -38,3 +38,22 @@ fn the_tool_lists_what_it_could_not_read() {
     let damage = checked.json()[0]["damage"].as_array().unwrap().len();
     assert!(damage > 0, "{checked:?}");
 }
+
+#[test]
+fn what_was_never_a_database_is_refused() {
+    let folder = Folder::new();
+    folder.write(
+        "text.simdb",
+        "this is a text, not a database\n".repeat(2_000),
+    );
+    for recipe in [&[][..], &["--recipe", "ngram"]] {
+        let salvage = ["salvage", "text.simdb", "saved.simdb"];
+        let ran = folder.cli(&[&salvage[..], recipe].concat());
+        let ran = ran.fails(&[
+            "nothing in text.simdb was written by simdb",
+            "check the name",
+        ]);
+        assert!(!ran.stderr.contains("salvage"), "{ran:?}");
+    }
+    assert_eq!(folder.names(), ["text.simdb"]);
+}

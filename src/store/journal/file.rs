@@ -74,15 +74,18 @@ pub(super) fn refuse_unless_older(
         Owner::Known(found)
             if found.database != new.database || found.generation >= new.generation =>
         {
-            Err(place.corrupt(format!(
-                "its journal {} is of generation {} of database {:016x}, where one before \
-                 generation {} of database {:016x} should be",
-                path.display(),
-                found.generation,
-                found.database,
-                new.generation,
-                new.database
-            )))
+            Err(place.corrupt_advising(
+                format!(
+                    "its journal {} is of generation {} of database {:016x}, where one before \
+                     generation {} of database {:016x} should be",
+                    path.display(),
+                    found.generation,
+                    found.database,
+                    new.generation,
+                    new.database
+                ),
+                "move that journal away, to its own database if that is still there",
+            ))
         }
         _ => Ok(()),
     }

@@ -13,6 +13,10 @@ use crate::store::schema::JournalMark;
 use crate::store::tail::Tail;
 use crate::store::workers::Workers;
 
+/// What to do about a journal that is newer than its file.
+const REMOVE_NEWER_JOURNAL: &str = "if it is a copy that was put back, remove that journal; if not, \
+                                    save what is left with `simdb-cli salvage`";
+
 impl Online {
     /// Reads what journals there are. `for_writing` they are written on.
     pub(in crate::store) fn recover(
@@ -75,10 +79,11 @@ impl Online {
                 Found::Other(other)
                     if other.database == identity && other.generation > generation =>
                 {
-                    return Err(place.corrupt(format!(
-                        "it is an older copy than its journal {}; remove that if it is not wanted",
-                        Journal::path(&file, generation).display()
-                    )));
+                    let path = Journal::path(&file, generation);
+                    return Err(place.corrupt_advising(
+                        format!("its journal {} is of a later time", path.display()),
+                        REMOVE_NEWER_JOURNAL,
+                    ));
                 }
                 Found::Missing | Found::Other(_) => {}
             }
@@ -140,11 +145,13 @@ fn refuse_if_in_use(file: &Path, database: u64, merged: u64, place: &Place) -> R
         let _ = Journal::read(file, owner, place, &mut note);
         if holds_commits {
             let path = Journal::path(file, number);
-            return Err(place.corrupt(format!(
-                "it says that it was closed, but its journal {} holds commits; if it is a copy that \
-                 was put back, remove that journal",
-                path.display()
-            )));
+            return Err(place.corrupt_advising(
+                format!(
+                    "it says that it was closed, but its journal {} holds commits",
+                    path.display()
+                ),
+                REMOVE_NEWER_JOURNAL,
+            ));
         }
     }
     Ok(())

@@ -64,6 +64,16 @@ impl Damaged {
         late
     }
 
+    /// Whether a journal lies beside the file, whosever it is.
+    pub(super) fn has_journal(&self) -> bool {
+        let Ok(file) = self.place.disk().resolve(self.place.path()) else {
+            return false;
+        };
+        let is_there =
+            |number| matches!(Journal::owner_of(&file, number, &self.place), Ok(Some(_)));
+        [1, 2].into_iter().any(is_there)
+    }
+
     /// The generations to be read, in order. Where the file does not say which they are, all there
     /// are: what was merged already comes to the same.
     fn generations(&mut self, file: &std::path::Path) -> Vec<u64> {

@@ -47,7 +47,7 @@ impl Damaged {
     /// Opens the file beside others who read it.
     ///
     /// # Errors
-    /// Where nothing can be read at all: no such file, locked, not a file.
+    /// Where nothing can be read at all: no such file, locked, not a file, nothing of ours in it.
     ///
     /// Sorts what is found in so much memory, and in temporary files in the folder of `target`.
     pub(crate) fn open(place: &Place, target: &Path, memory_bytes: u64) -> Result<Self> {
@@ -84,6 +84,7 @@ impl Damaged {
                 )?))
             }
         };
+        let is_empty = matches!(&content, Content::Pages(loose) if loose.known_pages == 0);
         let mut damaged = Self {
             place,
             content,
@@ -92,6 +93,12 @@ impl Damaged {
             mark: None,
             damage,
         };
+        // What a journal holds can be saved without the file.
+        if is_empty && !damaged.has_journal() {
+            return Err(Error::NothingToSalvage {
+                path: damaged.place.path().to_path_buf(),
+            });
+        }
         damaged.read_meta();
         Ok(damaged)
     }

@@ -40,6 +40,8 @@ pub(super) struct Loose {
     texts: Sorter<u128>,
     /// The values of table `meta`.
     pub(super) meta: BTreeMap<String, Vec<u8>>,
+    /// Pages that are what was written, whatever is in them.
+    pub(super) known_pages: u64,
 }
 
 /// Looks at every page.
@@ -57,6 +59,7 @@ pub(super) fn collect(
         times: Sorter::new(sorter_bytes, &workplace),
         texts: Sorter::new(sorter_bytes, &workplace),
         meta: BTreeMap::new(),
+        known_pages: 0,
         file,
     };
     let mut page = vec![0; PAGE_BYTES];
@@ -65,7 +68,10 @@ pub(super) fn collect(
         let Ok(fits) = loose.file.look_at(number, &mut page) else {
             continue;
         };
-        if page.first() != Some(&LEAF) || loose.take_chunk(&page)? || !fits {
+        // A chunk has a checksum of its own, where that of the page is lost.
+        let is_chunk = page.first() == Some(&LEAF) && loose.take_chunk(&page)?;
+        loose.known_pages += u64::from(fits || is_chunk);
+        if page.first() != Some(&LEAF) || is_chunk || !fits {
             continue;
         }
         loose.take_texts(number, &page)?;
