@@ -284,6 +284,8 @@ fn a_bad_line_is_named_or_skipped() {
             &[],
             "0, 1, true or false",
         ),
+        // What `simdb-cli pairs` finds is not labelled.
+        (json!({"a": 1, "b": 2, "distance": 0}), &[], "--planted"),
         (json!({"a": 1, "b": 2, "label": 1}), &[], "--docs"),
         (
             json!({"a": null, "b": "y", "label": 1}),

@@ -545,6 +545,17 @@ fn what_cannot_be_done_is_said_before_anything_is_read() {
             "there is no database",
         ),
         (
+            &[
+                "a.jsonl",
+                "-o",
+                "x.jsonl",
+                "--against",
+                "none.simdb",
+                "--add",
+            ],
+            "`simdb-load none.simdb < /dev/null` makes an empty one",
+        ),
+        (
             &["a.jsonl", "-o", "none/x.jsonl"],
             "cannot write none/x.jsonl",
         ),

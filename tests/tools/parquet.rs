@@ -293,6 +293,7 @@ fn columns_that_are_missing_or_of_another_type_are_named_with_those_there_are() 
     let file = data("snappy.parquet");
     for (option, column, said) in [
         ("--text", "title", "there is no column \"title\""),
+        ("--text", "title", "name the right one with --text"),
         (
             "--text",
             "small",

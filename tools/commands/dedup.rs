@@ -24,7 +24,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use simdb::{Builder, Database, Recipe, Retention, Settings};
+use simdb::{Builder, Database, Error, Recipe, Retention, Settings};
 use tempfile::TempDir;
 
 use self::copy::Copier;
@@ -124,9 +124,16 @@ impl Dedup {
         };
         refuse_special(path)?;
         let builder = self.cached(self.recipe.builder()?);
-        let database = match self.add {
-            true => builder.open(path)?,
-            false => builder.open_read_only(path)?,
+        let opened = match self.add {
+            true => builder.open(path),
+            false => builder.open_read_only(path),
+        };
+        let database = match opened {
+            Err(missing @ Error::NotFound { .. }) if self.add => bail!(
+                "{missing}: `simdb-load {} < /dev/null` makes an empty one",
+                path.display()
+            ),
+            opened => opened?,
         };
         let settings = database.settings();
         if self.add {

@@ -10,6 +10,7 @@ use simdb::{Change, DocId, Document, Fingerprint, Outcome};
 use crate::console::duplicate::{Alike, DuplicateOf};
 use crate::console::files::refuse_special;
 use crate::console::{Answer, Output};
+use crate::formats::parse_id;
 use crate::options::{RecipeOptions, UniqueOptions};
 
 /// Inserts one document
@@ -34,6 +35,7 @@ pub struct Insert {
     recipe: RecipeOptions,
 
     /// The id of the document
+    #[arg(value_parser = parse_id)]
     id: u64,
 
     #[command(flatten)]

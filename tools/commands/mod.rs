@@ -36,6 +36,7 @@ use simdb::{Builder, Database};
 
 use crate::console::files::refuse_special;
 use crate::console::{Answer, Output, note};
+use crate::formats::parse_id;
 use crate::options::RecipeOptions;
 
 /// Looks into a near-duplicate database, asks it, and makes small changes by hand.
@@ -129,7 +130,7 @@ struct Documents {
     database: PathBuf,
 
     /// The ids
-    #[arg(required = true, value_name = "ID")]
+    #[arg(required = true, value_name = "ID", value_parser = parse_id)]
     ids: Vec<u64>,
 
     #[command(flatten)]

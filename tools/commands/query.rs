@@ -16,6 +16,7 @@ use self::search::Searcher;
 use self::similar::{Candidates, TextSearcher};
 use super::{STRICT_RADIUS, not_stored, open_to_read};
 use crate::console::{Answer, Output};
+use crate::formats::parse_id;
 use crate::options::{LikenessOptions, RecipeOptions};
 
 /// Finds documents whose fingerprints lie near: all within a radius, or the nearest
@@ -109,7 +110,7 @@ struct What {
     fingerprint: Option<Fingerprint>,
 
     /// Ask for a document of the database
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
     id: Option<u64>,
 
     /// Ask for each query of a file; `-` is standard input, .gz and .zst are read through

@@ -14,6 +14,7 @@ use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted, grouped};
+use crate::formats::parse_id;
 use crate::options::RecipeOptions;
 
 /// Removes documents by their ids, in one transaction, or near-duplicates by clusters
@@ -43,6 +44,7 @@ pub struct Remove {
     /// The ids
     #[arg(
         value_name = "ID",
+        value_parser = parse_id,
         required_unless_present = "clusters",
         conflicts_with = "clusters"
     )]

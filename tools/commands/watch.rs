@@ -27,6 +27,7 @@ use self::lines::{Event, Room};
 use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
 use crate::console::{Answer, Output, OutputClosed, counted, grouped, note};
+use crate::formats::parse_id;
 use crate::options::{FieldNames, NewDatabase, OnError, Rule, UniqueOptions, with_settings};
 
 /// Stores lines as they come, and says of each whether it is new
@@ -85,6 +86,7 @@ pub struct Watch {
     #[arg(
         long,
         value_name = "ID",
+        value_parser = parse_id,
         requires = "assign_ids",
         help_heading = "Input"
     )]

@@ -46,20 +46,25 @@ impl Delimited {
     }
 
     fn new(table: Table, fields: &Fields, first_id: u64) -> Result<Self> {
-        let required = |wanted: &str| table.required(wanted);
+        let required = |option: &str, wanted: &Option<String>| {
+            let wanted = wanted.as_deref();
+            wanted
+                .map(|wanted| table.required_by(option, wanted))
+                .transpose()
+        };
         let columns = Columns {
             id: match fields.are_counted {
                 true => None,
-                false => Some(required(&fields.id)?),
+                false => Some(table.required_by("--id", &fields.id)?),
             },
-            text: fields.text.as_deref().map(required).transpose()?,
-            fingerprint: fields.fingerprint.as_deref().map(required).transpose()?,
+            text: required("--text", &fields.text)?,
+            fingerprint: required("--fingerprint", &fields.fingerprint)?,
             reliable: match fields.fingerprint {
                 Some(_) => table.optional(RELIABLE_FIELD)?,
                 None => None,
             },
-            time: fields.time.as_deref().map(required).transpose()?,
-            score: fields.score.as_deref().map(required).transpose()?,
+            time: required("--time", &fields.time)?,
+            score: required("--score", &fields.score)?,
             max_text_bytes: fields.max_text_bytes,
         };
         Ok(Self {
@@ -280,7 +285,7 @@ mod tests {
             .to_string();
         assert_eq!(
             error,
-            "t.csv:1: there is no column \"id\"; the columns are a, b"
+            "t.csv:1: there is no column \"id\"; the columns are a, b; name the right one with --id"
         );
         let empty = Opened::of_bytes("t.csv", b"");
         let error = Delimited::csv(empty, &fields(None, None), 1).err();

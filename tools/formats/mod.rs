@@ -309,6 +309,11 @@ pub fn id_of_digits(text: &str) -> Result<DocId, String> {
     }
 }
 
+/// An id on a command line. For clap.
+pub fn parse_id(text: &str) -> Result<u64, String> {
+    id_of_digits(text).map(|id| id.0)
+}
+
 /// Says what an id is, where this is none.
 pub fn not_an_id(given: &str) -> String {
     format!(

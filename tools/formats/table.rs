@@ -99,15 +99,23 @@ impl Table {
 
     /// The column of that name, which must be there.
     pub fn required(&self, wanted: &str) -> Result<Column> {
-        self.optional(wanted)?.ok_or_else(|| {
-            let there = self.header.iter().take(COLUMNS_SHOWN + 1);
-            let there: Vec<_> = there.map(String::from_utf8_lossy).collect();
-            anyhow!(
-                "{}:1: there is no column {wanted:?}; the columns are {}",
-                self.name,
-                names(&there)
-            )
-        })
+        self.optional(wanted)?.ok_or_else(|| self.missing(wanted))
+    }
+
+    /// The same of a column that can be named by an option.
+    pub fn required_by(&self, option: &str, wanted: &str) -> Result<Column> {
+        let named_by = || anyhow!("{}; name the right one with {option}", self.missing(wanted));
+        self.optional(wanted)?.ok_or_else(named_by)
+    }
+
+    fn missing(&self, wanted: &str) -> anyhow::Error {
+        let there = self.header.iter().take(COLUMNS_SHOWN + 1);
+        let there: Vec<_> = there.map(String::from_utf8_lossy).collect();
+        anyhow!(
+            "{}:1: there is no column {wanted:?}; the columns are {}",
+            self.name,
+            names(&there)
+        )
     }
 
     /// The line of the next record, and the record or what is wrong with it; nothing at the end.

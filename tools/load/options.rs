@@ -8,7 +8,7 @@ use clap::Parser;
 use crate::console::output_file::is_stdout;
 use crate::console::parse_size;
 use crate::console::progress::Progress;
-use crate::formats::Format;
+use crate::formats::{Format, parse_id};
 use crate::options::{FieldNames, NewDatabase, OnError, UniqueOptions};
 
 /// The least memory a load is given.
@@ -49,7 +49,7 @@ pub struct Options {
 
     /// The id of the first line, for the format `lines`, or of the first number, for `npy`; the
     /// others count up from there, over all inputs [default: 1 for lines, 0 for npy]
-    #[arg(long, value_name = "ID", help_heading = "Input")]
+    #[arg(long, value_name = "ID", value_parser = parse_id, help_heading = "Input")]
     pub first_id: Option<u64>,
 
     /// The ids of the documents of an array of fingerprints, for the format `npy`: another array, of

@@ -272,7 +272,10 @@ fn text(fields: &Map<String, Value>, name: &str) -> Result<String, String> {
 }
 
 fn label(fields: &Map<String, Value>) -> Result<bool, String> {
-    let label = field(fields, "label")?;
+    let label = fields.get("label").ok_or(
+        "there is no field \"label\", 1 for near-duplicates and 0 for others; without labels, \
+         --planted makes pairs out of documents",
+    )?;
     match (label.as_bool(), label.as_u64()) {
         (Some(label), _) => Ok(label),
         (_, Some(label @ 0..=1)) => Ok(label == 1),

@@ -13,7 +13,7 @@ use crate::console::parse_size;
 use crate::console::progress::Progress;
 use crate::corpus::clashes;
 use crate::corpus::ledger::Input;
-use crate::formats::{Fields, Format, Wanted};
+use crate::formats::{Fields, Format, Wanted, parse_id};
 use crate::options::{FieldNames, OnError, RecipeOptions};
 
 /// Copies a corpus and leaves out near-duplicates, or marks them
@@ -84,7 +84,13 @@ pub struct Dedup {
 
     /// The id of the first line, for the format `lines`, or of the first record with --no-id; the
     /// others count up from there, over all inputs
-    #[arg(long, value_name = "ID", default_value_t = 1, help_heading = "Input")]
+    #[arg(
+        long,
+        value_name = "ID",
+        value_parser = parse_id,
+        default_value_t = 1,
+        help_heading = "Input"
+    )]
     pub(super) first_id: u64,
 
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Result, anyhow, bail};
 use rayon::prelude::*;
 use serde::Serialize;
-use simdb::{Database, DocId, Error, Similar, Snapshot, TextFingerprint, TextQuery};
+use simdb::{Database, DocId, Similar, Snapshot, TextFingerprint, TextQuery};
 
 use super::file::{Asked, Queries};
 use crate::commands::{SAYS_TOO_LITTLE, not_stored};
@@ -75,11 +75,19 @@ impl TextSearcher<'_> {
     pub(super) fn check(&self) -> Result<()> {
         let settings = self.database.settings();
         let path = self.database.path();
+        let is_similar = matches!(self.candidates, Candidates::Similar { .. });
         if !settings.keep_texts {
-            let path = path.to_path_buf();
-            return Err(Error::KeepsNoTexts { path }.into());
+            let (option, made_with) = match is_similar {
+                true => ("--similar", "--similar"),
+                false => ("--verify", "--keep-texts"),
+            };
+            bail!(
+                "{option} compares texts, and {} keeps none, which cannot be changed; load into a \
+                 new database with {made_with}",
+                path.display()
+            );
         }
-        if !settings.similar && matches!(self.candidates, Candidates::Similar { .. }) {
+        if is_similar && !settings.similar {
             note_without_bands(path);
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! [`Chosen`]: which columns of a file are read, and for what.
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, ensure};
 use parquet::schema::types::ColumnDescPtr;
 
 use super::column::Column;
@@ -47,22 +47,22 @@ impl Leaf {
 impl Chosen {
     /// The columns that these fields name.
     pub fn by_fields(file: &ParquetFile, fields: &Fields) -> Result<Self> {
-        let wanted = |name: &Option<String>, role| {
+        let wanted = |option: &str, name: &Option<String>, role| {
             name.as_ref()
-                .map(|name| required(file, name, role))
+                .map(|name| required_by(option, file, name, role))
                 .transpose()
         };
-        let fingerprint = wanted(&fields.fingerprint, Role::Fingerprint)?;
+        let fingerprint = wanted("--fingerprint", &fields.fingerprint, Role::Fingerprint)?;
         Ok(Self {
-            id: required(file, &fields.id, Role::Id)?,
-            text: wanted(&fields.text, Role::Text)?,
+            id: required_by("--id", file, &fields.id, Role::Id)?,
+            text: wanted("--text", &fields.text, Role::Text)?,
             reliable: match fingerprint {
                 Some(_) => optional(file, RELIABLE_FIELD, Role::Reliable)?,
                 None => None,
             },
             fingerprint,
-            time: wanted(&fields.time, Role::Time)?,
-            score: wanted(&fields.score, Role::Score)?,
+            time: wanted("--time", &fields.time, Role::Time)?,
+            score: wanted("--score", &fields.score, Role::Score)?,
         })
     }
 
@@ -88,12 +88,22 @@ impl Chosen {
 pub fn required(file: &ParquetFile, name: &str, role: Role) -> Result<Leaf> {
     match optional(file, name, role)? {
         Some(leaf) => Ok(leaf),
-        None => bail!(
-            "cannot read {}: there is no column {name:?}; the columns are {}",
-            file.name(),
-            columns(file)
-        ),
+        None => Err(missing(file, name)),
     }
+}
+
+/// The same of a column that can be named by an option.
+fn required_by(option: &str, file: &ParquetFile, name: &str, role: Role) -> Result<Leaf> {
+    let named_by = || anyhow!("{}; name the right one with {option}", missing(file, name));
+    optional(file, name, role)?.ok_or_else(named_by)
+}
+
+fn missing(file: &ParquetFile, name: &str) -> anyhow::Error {
+    anyhow!(
+        "cannot read {}: there is no column {name:?}; the columns are {}",
+        file.name(),
+        columns(file)
+    )
 }
 
 /// The column of that name, or of that path through columns that are made of others.
