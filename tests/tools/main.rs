@@ -11,6 +11,7 @@ mod common;
 mod compare;
 mod dedup;
 mod doctor;
+mod every_verb;
 mod explain;
 mod hostile_files;
 mod load;

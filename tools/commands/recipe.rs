@@ -15,6 +15,11 @@ use crate::options::RecipeOptions;
 
 /// Shows the recipes, and compares one with fingerprints that other software made
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simdb-cli recipe list
+  simdb-cli recipe show jieba
+  simdb-cli recipe test python-simhash vectors.jsonl")]
 pub struct RecipeVerb {
     #[command(subcommand)]
     verb: Verb,
@@ -31,6 +36,10 @@ enum Verb {
 ///
 /// --json prints a line for each, with name, version, takes_texts, what and description.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simdb-cli recipe list
+  simdb-cli recipe list --json")]
 struct List {
     /// Print one line of JSON for each recipe
     #[arg(long)]
