@@ -171,7 +171,8 @@ impl Builder {
     /// [`Error::Corrupt`].
     ///
     /// # Cost
-    /// About a millisecond, after a crash too.
+    /// About a millisecond; after a crash, what it takes to read the journal besides: half a second
+    /// with 1.2 million changes in it.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         let store = Store::open(&self.place(path), self.cache())?.at_pace(self.pace());
         Database::over(store, self.recipe.as_ref())

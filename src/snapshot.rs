@@ -47,10 +47,8 @@ impl Snapshot {
     /// first, then smallest id. It is exactly what comparing with every document would give.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](crate::Error::Corrupt) if a chunk that was needed is damaged. (Damage
-    /// to the keys of the storage engine may lead past a chunk unseen;
-    /// [`Database::check`](crate::Database::check) finds it.)
-    /// [`Error::Storage`](crate::Error::Storage).
+    /// [`Error::Corrupt`](crate::Error::Corrupt) if a page that was needed is damaged: each is
+    /// compared with its checksum as it is read. [`Error::Storage`](crate::Error::Storage).
     ///
     /// # Cost
     /// For n documents and radius 3: one probe in each of the four block tables, n / 65,536
