@@ -8,6 +8,7 @@ mod string_hash;
 mod tally;
 
 pub use doubt::Doubt;
+pub(crate) use doubt::is_repetitive;
 pub(crate) use exact_idf::{CPPJIEBA_STOP_WORDS, EXACT_WEIGHTS, ExactIdf};
 pub(crate) use idf::{Idf, MOST_IDF, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS};
 pub(crate) use lookup3::hashlittle2;

@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::feature::{LEAST_SHINGLES, Tally};
+use crate::feature::{Counted, LEAST_SHINGLES, Tally};
 use crate::recipe::folding_normaliser;
 use crate::text::{CJK_SHINGLE, Normaliser, says_something, shingles};
 
@@ -138,7 +138,7 @@ impl Banding {
         // A long text is cut in parts, so that memory stays the same however long it is. What is at
         // their borders is in both.
         for part in parts(normalised) {
-            let hashes = distinct_shingles(part, characters);
+            let hashes = count_shingles(part, characters).hashes;
             lower(&mut minima, &self.factors, &hashes);
             most_distinct = most_distinct.max(hashes.len());
         }
@@ -185,9 +185,8 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The hashes of the shingles of a normalised text, each once, as a text of so many characters is
-/// cut.
-pub(crate) fn distinct_shingles(normalised: &str, characters: usize) -> Vec<u64> {
+/// The shingles of a normalised text, as a text of so many characters is cut.
+pub(crate) fn count_shingles(normalised: &str, characters: usize) -> Counted<()> {
     let bytes = normalised.as_bytes();
     let mut tally = Tally::for_at_most(bytes.len());
     let add = |range: Range<usize>| tally.add((xxh3_64(&bytes[range]), ()));
@@ -196,7 +195,7 @@ pub(crate) fn distinct_shingles(normalised: &str, characters: usize) -> Vec<u64>
     } else {
         shingles::<LONG_SHINGLE>(normalised, add);
     }
-    tally.finish().hashes
+    tally.finish()
 }
 
 /// Lowers each minimum to the smallest value that its hash function has for any of the hashes.
@@ -368,13 +367,13 @@ mod tests {
             lower(
                 &mut whole,
                 &banding.factors,
-                &distinct_shingles(&text, LONG_CHARACTERS),
+                &count_shingles(&text, LONG_CHARACTERS).hashes,
             );
             for part in parts(&text) {
                 lower(
                     &mut cut,
                     &banding.factors,
-                    &distinct_shingles(part, LONG_CHARACTERS),
+                    &count_shingles(part, LONG_CHARACTERS).hashes,
                 );
             }
             assert_eq!(whole, cut);

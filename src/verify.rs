@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::feature::LEAST_SHINGLES;
+use crate::feature::{LEAST_SHINGLES, is_repetitive};
 use crate::measure::{edit_similarity, edit_similarity_at_least, shingles, tokens};
-use crate::minhash::distinct_shingles;
+use crate::minhash::count_shingles;
 use crate::text::{Normaliser, says_something};
 
 /// How many tokens make a shingle of them, here called a phrase.
@@ -20,11 +20,24 @@ const MOST_EDITED_CHARACTERS: usize = 1 << 13;
 /// compared any further. Bands would find one pair of 25 that have just so many.
 const LEAST_COMMON: f64 = 0.1;
 
+/// With fewer distinct shingles of characters than the first number, ones that occur as often as the
+/// second on average say nothing: two such texts are alike by chance. Two rows of the letters x and
+/// o have an edit similarity of 0.71, whatever they say.
+///
+/// Prose of a few thousand letters has each of its shingles up to five times in languages of few
+/// syllables, so there are no bounds for more distinct ones, as the recipe `ngram` has.
+const REPETITIVE_SHINGLES: [(usize, u64); 2] = [(32, 2), (100, 4)];
+
+/// The same of phrases: two long tables over few words have all of their phrases in common. There
+/// are 1,000 of three digits; prose of no language has so few that occur twice on average.
+const REPETITIVE_PHRASES: [(usize, u64); 2] = [(32, 2), (1024, 4)];
+
 /// From where on two texts count as near-duplicates of each other: either measure is enough.
 ///
 /// The edit similarity forgives misspellings, replaced words and cut ends; the Jaccard index
-/// forgives parts that have been moved. Two texts that say too little, a number or a single word,
-/// are near-duplicates only if their wording is the same.
+/// forgives parts that have been moved. Two texts that say too little, a number, a single word, one
+/// phrase over and over, or a long table over few words, are near-duplicates only if their wording
+/// is the same.
 ///
 /// Whatever is asked for here, texts that are stored, or clustered, are not compared with one that
 /// has less than a tenth of its shingles of characters in common with them.
@@ -137,15 +150,23 @@ impl Wording {
 
     fn with_letters(normaliser: &Normaliser, text: &str, letters: String) -> Self {
         let characters = letters.chars().count();
-        let mut shingles = distinct_shingles(&letters, characters);
+        let counted = count_shingles(&letters, characters);
+        let mut shingles = counted.hashes;
         shingles.sort_unstable();
-        let says_something = says_something(normaliser, text, &letters);
+        let mut phrases = phrases(&normaliser.sentences(text));
+        let all_phrases = phrases.len() as u64;
+        phrases.sort_unstable();
+        phrases.dedup();
+        let repeats_itself = is_repetitive(shingles.len(), counted.total, &REPETITIVE_SHINGLES)
+            || is_repetitive(phrases.len(), all_phrases, &REPETITIVE_PHRASES);
         Self {
             characters,
             raw: letters.is_empty().then(|| text.to_owned()),
-            says_enough: says_something && shingles.len() >= LEAST_SHINGLES,
+            says_enough: shingles.len() >= LEAST_SHINGLES
+                && !repeats_itself
+                && says_something(normaliser, text, &letters),
             shingles,
-            phrases: phrases(&normaliser.sentences(text)),
+            phrases,
             letters,
         }
     }
@@ -212,7 +233,7 @@ impl Wording {
 
     /// The Jaccard index of the shingles of characters.
     fn common(&self, letters: &str) -> f64 {
-        let others = distinct_shingles(letters, self.characters);
+        let others = count_shingles(letters, self.characters).hashes;
         let both = others
             .iter()
             .filter(|shingle| self.shingles.binary_search(shingle).is_ok());
@@ -234,11 +255,11 @@ fn index(both: usize, one: usize, other: usize) -> f64 {
     both as f64 / (one + other - both).max(1) as f64
 }
 
-/// The hashes of the shingles of tokens, each once, sorted.
+/// The hashes of the shingles of tokens, in their order.
 fn phrases(sentences: &str) -> Vec<u64> {
     let tokens = tokens(sentences);
     let mut phrase = String::new();
-    let hashes = shingles(&tokens, TOKENS_PER_PHRASE).map(|tokens| {
+    let phrases = shingles(&tokens, TOKENS_PER_PHRASE).map(|tokens| {
         phrase.clear();
         for token in tokens {
             phrase.push_str(token);
@@ -246,10 +267,7 @@ fn phrases(sentences: &str) -> Vec<u64> {
         }
         xxh3_64(phrase.as_bytes())
     });
-    let mut hashes: Vec<_> = hashes.collect();
-    hashes.sort_unstable();
-    hashes.dedup();
-    hashes
+    phrases.collect()
 }
 
 #[cfg(test)]

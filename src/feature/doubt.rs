@@ -35,22 +35,19 @@ pub enum Doubt {
 
 impl Doubt {
     /// What there is to doubt about so many distinct features, which occur so often in all, if the
-    /// recipe asks for `least` and takes what is as in `repetitive` for repetition: fewer distinct
-    /// ones than the first number, occurring as often as the second on average.
+    /// recipe asks for `least` and takes what is as in `repetitive` for
+    /// [repetition](is_repetitive).
     pub(crate) fn of_counts(
         distinct: usize,
         total: u64,
         least: usize,
         repetitive: &[(usize, u64)],
     ) -> Option<Self> {
-        let is_repetitive =
-            |&(fewer, times): &(usize, u64)| distinct < fewer && total >= times * distinct as u64;
         if distinct < least {
             let found = distinct;
             return Some(Self::TooFewFeatures { found, least });
         }
-        let is_repetitive = repetitive.iter().any(is_repetitive);
-        is_repetitive.then_some(Self::Repetitive { distinct, total })
+        is_repetitive(distinct, total, repetitive).then_some(Self::Repetitive { distinct, total })
     }
 
     /// What there is to doubt about features that weigh so much.
@@ -59,6 +56,14 @@ impl Doubt {
             .one_outweighs_the_rest()
             .then_some(Self::OneOutweighs)
     }
+}
+
+/// Whether so many distinct ones, which occur so often in all, are fewer than the first number of a
+/// bound and occur as often as its second on average.
+pub(crate) fn is_repetitive(distinct: usize, total: u64, bounds: &[(usize, u64)]) -> bool {
+    bounds
+        .iter()
+        .any(|&(fewer, times)| distinct < fewer && total >= times * distinct as u64)
 }
 
 impl fmt::Display for Doubt {

@@ -198,7 +198,30 @@ fn the_same_wording_is_always_found_and_first() {
 /// Texts that say too little, no two alike even without their case and punctuation.
 fn saying_too_little() -> Vec<(&'static str, Vec<String>)> {
     let many = |one: &dyn Fn(u64) -> String| (0..500).map(one).collect();
+    let mut sequence = SplitMix(28);
+    let mut rows = |words: &[&str], length: usize, between: &str| {
+        let mut word = || words[sequence.below(words.len() as u64) as usize];
+        let mut row = || {
+            (0..length)
+                .map(|_| word())
+                .collect::<Vec<_>>()
+                .join(between)
+        };
+        (0..60).map(|_| row()).collect()
+    };
     vec![
+        // By chance two of them have an edit similarity of 0.71, or all of their phrases in common.
+        ("rows of two words", rows(&["yes", "no"], 120, " ")),
+        ("rows of two letters", rows(&["x", "o"], 600, "")),
+        ("tables", rows(&["0", "1", "2", "na"], 1500, " ")),
+        ("tables of Han", rows(&["有", "无", "是", "否"], 1500, "，")),
+        (
+            "a phrase repeated",
+            (3..60)
+                .map(|i| "Click here! ".repeat(i))
+                .chain((3..60).map(|i| "重要的事情说三遍。".repeat(i)))
+                .collect(),
+        ),
         (
             "one word",
             many(&|i| format!("Internationalisierung{}", to_letters(i))),
@@ -262,6 +285,48 @@ fn texts_that_say_too_little_are_like_their_equals_only() {
             database.merge().unwrap();
         }
     }
+}
+
+#[test]
+fn prose_of_few_syllables_is_alike_though_no_radius_reaches_it() {
+    let folder = folder();
+    let database = new_database(&folder);
+    let mut sequence = SplitMix(29);
+    let texts: Vec<String> = (0..4).map(|_| few_syllables(&mut sequence)).collect();
+    for (id, text) in (0..).zip(&texts) {
+        assert!(!database.fingerprint(text).unwrap().reliable);
+        let stored = database.insert_unless_similar(DocId(id), text).unwrap();
+        assert_eq!(stored, Insertion::Inserted);
+        let edited = edited(&mut sequence, text, 20);
+        let Insertion::Similar(like) = database
+            .insert_unless_similar(DocId(1_000_000), &edited)
+            .unwrap()
+        else {
+            panic!("{edited} is not found")
+        };
+        assert_eq!(like.id.0, id);
+        assert!(!like.resemblance.same_wording);
+    }
+}
+
+/// Some 6,000 letters of words as Hawaiian has them, of which the common ones are short.
+fn few_syllables(sequence: &mut SplitMix) -> String {
+    let (consonants, vowels) = (b"hklmnpw", b"aeiou");
+    let word = |number: u64| {
+        let mut rest = number + 1;
+        let mut word = String::new();
+        while rest > 0 {
+            word.push(consonants[(rest % 7) as usize].into());
+            word.push(vowels[(rest / 7 % 5) as usize].into());
+            rest /= 35;
+        }
+        word
+    };
+    let mut draw = || {
+        let most = sequence.below(3000) + 1;
+        word(sequence.below(most))
+    };
+    (0..1200).map(|_| draw()).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
