@@ -27,7 +27,7 @@ pub(crate) use shingles::{
     CJK_SHINGLE, cjk_characters, cjk_shingles, count_other_characters, is_cjk, other_shingles,
     shingles,
 };
-pub(crate) use substance::{has_letter, says_something};
+pub(crate) use substance::{MOST_WORD_BYTES, has_letter, is_south_east_asian, says_something};
 
 /// How much of a text jieba-rs is given at a time. It takes some forty bytes of memory for each.
 pub(crate) const MOST_PIECE_BYTES: usize = 1 << 16;

@@ -1,16 +1,12 @@
 //! Whether two texts are near-duplicates of each other, decided by their wording.
 
-use std::num::NonZeroUsize;
-
-use xxhash_rust::xxh3::xxh3_64;
+mod phrases;
 
 use crate::feature::{LEAST_SHINGLES, is_repetitive};
-use crate::measure::{edit_similarity, edit_similarity_at_least, shingles, tokens};
+use crate::measure::{edit_similarity, edit_similarity_at_least};
 use crate::minhash::count_shingles;
 use crate::text::{Normaliser, says_something};
-
-/// How many tokens make a shingle of them, here called a phrase.
-const TOKENS_PER_PHRASE: NonZeroUsize = NonZeroUsize::new(3).unwrap();
+use phrases::phrases;
 
 /// Of texts with more characters than this, the edit similarity is not computed: two that long take
 /// 3 to 14 ms, and the time grows with the product of their lengths.
@@ -47,7 +43,8 @@ pub struct Likeness {
     /// are in the other, in the same order.
     pub edit_similarity: f64,
     /// The least Jaccard index of the shingles of three tokens: 0.55, so two thirds of the shingles
-    /// of either text are in the other. A token is a CJK character or a word.
+    /// of either text are in the other. A token is a CJK character or a word; of Thai, Lao, Burmese
+    /// and Khmer, and of runs of letters too long for a word, four characters count as one.
     pub jaccard: f64,
 }
 
@@ -132,7 +129,7 @@ pub(crate) struct Wording {
     raw: Option<String>,
     /// The shingles of characters that its bands are made of, sorted.
     shingles: Vec<u64>,
-    /// The shingles of tokens, sorted.
+    /// The shingles of tokens, each once, sorted.
     phrases: Vec<u64>,
     /// Whether it can be told by its parts.
     says_enough: bool,
@@ -255,23 +252,10 @@ fn index(both: usize, one: usize, other: usize) -> f64 {
     both as f64 / (one + other - both).max(1) as f64
 }
 
-/// The hashes of the shingles of tokens, in their order.
-fn phrases(sentences: &str) -> Vec<u64> {
-    let tokens = tokens(sentences);
-    let mut phrase = String::new();
-    let phrases = shingles(&tokens, TOKENS_PER_PHRASE).map(|tokens| {
-        phrase.clear();
-        for token in tokens {
-            phrase.push_str(token);
-            phrase.push(' ');
-        }
-        xxh3_64(phrase.as_bytes())
-    });
-    phrases.collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroUsize;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -377,7 +361,8 @@ mod tests {
             let measured = Resemblance::of(&normaliser, &a, &b);
             prop_assert_eq!(measured, Resemblance::of(&normaliser, &b, &a));
             if !measured.same_wording {
-                prop_assert_eq!(measured.jaccard, shingle_jaccard(&a, &b, TOKENS_PER_PHRASE));
+                let three = NonZeroUsize::new(3).unwrap();
+                prop_assert_eq!(measured.jaccard, shingle_jaccard(&a, &b, three));
             }
 
             let likeness = Likeness::default();

@@ -6,7 +6,7 @@ use super::normalise::Normaliser;
 use super::shingles::is_cjk;
 
 /// A normalised text of more bytes is not one word, or one word twice.
-const MOST_WORD_BYTES: usize = 256;
+pub(crate) const MOST_WORD_BYTES: usize = 256;
 
 /// Whether a text says more than a number or a single word, be it repeated.
 ///
@@ -62,13 +62,17 @@ fn has_different_words(sentences: &str) -> bool {
 }
 
 fn is_unspaced(c: char) -> bool {
-    let is_south_east_asian = matches!(
+    is_cjk(c) || is_south_east_asian(c)
+}
+
+/// Whether a character is of a script that is written without spaces and is spelt with letters.
+pub(crate) fn is_south_east_asian(c: char) -> bool {
+    matches!(
         c,
         '\u{0e00}'..='\u{0eff}'         // Thai, Lao
             | '\u{1000}'..='\u{109f}'   // Myanmar
             | '\u{1780}'..='\u{17ff}'   // Khmer
-    );
-    is_cjk(c) || is_south_east_asian
+    )
 }
 
 #[cfg(test)]

@@ -193,6 +193,33 @@ fn the_same_wording_is_always_found_and_first() {
     }
 }
 
+#[test]
+fn long_texts_without_spaces_are_like_what_little_was_edited_of_them() {
+    const LETTERS: u64 = 10_000;
+    let folder = folder();
+    let database = new_database(&folder);
+    let mut sequence = SplitMix(30);
+    for (id, first) in (0..).zip(['ก', 'ກ', 'က', 'ក', 'a']) {
+        let mut letters = || -> String {
+            let mut letter = || char::from_u32(first as u32 + sequence.below(26) as u32).unwrap();
+            (0..LETTERS).map(|_| letter()).collect()
+        };
+        let (text, other) = (letters(), letters());
+        database.insert_text(DocId(id), &text).unwrap();
+        // Every hundredth letter is gone.
+        let edited: String = (1..)
+            .zip(text.chars())
+            .filter_map(|(n, c)| (n % 100 > 0).then_some(c))
+            .collect();
+        let found = similar(&database, &edited);
+        assert_eq!(ids(&found), [id], "{first}");
+        let resemblance = found[0].resemblance;
+        assert_eq!(resemblance.edit_similarity, None, "longer than is edited");
+        assert!((0.6..0.9).contains(&resemblance.jaccard), "{resemblance:?}");
+        assert_eq!(ids(&similar(&database, &other)), [0; 0], "{first}");
+    }
+}
+
 // ---- texts that say too little ----
 
 /// Texts that say too little, no two alike even without their case and punctuation.
