@@ -56,8 +56,11 @@ const MOST_PENDING: usize = 128;
 /// The room a tally has at first, at most.
 const MOST_FIRST_ROOM: usize = 1 << 14;
 
-/// How many slots there are for each token that is expected.
-const SLOTS_PER_TOKEN: usize = 4;
+/// How many slots there are at first for each token that is expected.
+const FIRST_SLOTS_PER_TOKEN: usize = 4;
+
+/// How many slots there are for each token at least.
+const LEAST_SLOTS_PER_TOKEN: usize = 2;
 
 /// How many slots are looked at for a token. Where hashes are no one's choice, one token in some
 /// ten thousand needs more when the table is as full as it gets, and far fewer do before.
@@ -72,7 +75,12 @@ impl<P: Clone> Tally<P> {
     /// A tally with room for so many distinct tokens before it grows.
     fn with_room(distinct: usize) -> Self {
         Self {
-            slots: vec![0; (distinct * SLOTS_PER_TOKEN).next_power_of_two().max(16)],
+            slots: vec![
+                0;
+                (distinct * FIRST_SLOTS_PER_TOKEN)
+                    .next_power_of_two()
+                    .max(16)
+            ],
             crowded: BTreeMap::new(),
             counted: Counted {
                 hashes: Vec::with_capacity(distinct),
@@ -97,7 +105,7 @@ impl<P: Clone> Tally<P> {
 
     fn count_pending(&mut self) {
         let most_distinct = self.counted.hashes.len() + self.pending.len();
-        if most_distinct * 2 > self.slots.len() {
+        if most_distinct * LEAST_SLOTS_PER_TOKEN > self.slots.len() {
             self.grow(most_distinct);
         }
         self.counted.total += self.pending.len() as u64;
@@ -141,10 +149,13 @@ impl<P: Clone> Tally<P> {
         }
     }
 
-    /// Makes room. What was crowded before has its slot now, as a rule.
+    /// Makes room, as little as will do: a table of a long text takes more memory than anything else
+    /// of it. What was crowded before has its slot now, as a rule.
     #[cold]
     fn grow(&mut self, most_distinct: usize) {
-        let mask = (most_distinct * SLOTS_PER_TOKEN).next_power_of_two() - 1;
+        let mask = (most_distinct * LEAST_SLOTS_PER_TOKEN).next_power_of_two() - 1;
+        // Not both tables at once.
+        self.slots = Vec::new();
         self.slots = vec![0; mask + 1];
         self.crowded.clear();
         for (index, &hash) in self.counted.hashes.iter().enumerate() {
@@ -208,6 +219,25 @@ mod tests {
         assert_eq!(small.places, large.places);
     }
 
+    #[test]
+    fn a_table_is_never_more_than_twice_as_large_as_it_must_be() {
+        let mut tally = Tally::with_room(0);
+        let mut growths = 0;
+        for n in 0..100_000_u64 {
+            let slots = tally.slots.len();
+            tally.add((xxh3_64(&n.to_le_bytes()), ()));
+            growths += usize::from(tally.slots.len() > slots);
+            let least = (n as usize + 1) * LEAST_SLOTS_PER_TOKEN;
+            assert!(
+                tally.slots.len() <= 2 * least.max(8),
+                "{} slots for {n}",
+                tally.slots.len()
+            );
+        }
+        assert!(growths > 8, "{growths}");
+        assert_eq!(tally.finish().hashes.len(), 100_000);
+    }
+
     /// Counts each of these hashes twice, the second time in the other order.
     fn counted_twice(hashes: &[u64]) -> Tally<()> {
         let mut tally = Tally::for_at_most(hashes.len());
@@ -247,10 +277,11 @@ mod tests {
     #[test]
     fn ordinary_tokens_find_a_slot_however_full_the_table_is() {
         // As many as the table takes before it grows.
-        let tokens = (MOST_FIRST_ROOM * SLOTS_PER_TOKEN / 2 - MOST_PENDING) as u64;
+        let slots = MOST_FIRST_ROOM * FIRST_SLOTS_PER_TOKEN;
+        let tokens = (slots / LEAST_SLOTS_PER_TOKEN - MOST_PENDING) as u64;
         let hashes: Vec<_> = (0..tokens).map(|n| xxh3_64(&n.to_le_bytes())).collect();
         let tally = counted_twice(&hashes);
-        assert_eq!(tally.slots.len(), MOST_FIRST_ROOM * SLOTS_PER_TOKEN);
+        assert_eq!(tally.slots.len(), slots);
         let crowded = tally.crowded.len();
         assert!(crowded * 1000 < hashes.len(), "{crowded}");
         assert!(tally.probes < 3 * 2 * hashes.len(), "{}", tally.probes);
