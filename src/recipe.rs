@@ -33,8 +33,9 @@ pub use fingerprinter::{Fingerprinter, TextFingerprint};
 ///
 /// Both normalise first. `ngram` compares nothing but letters and digits: for it, texts that
 /// differ in white space, width, punctuation, case, or in traditional against simplified
-/// characters are the same text. For `jieba` they nearly always are; where words end may depend
-/// on a space. For `ngram-traditional` and `jieba-traditional` a traditional character and its
+/// characters are the same text. (A character that stands for itself in simplified texts as well as
+/// for another, as 著, 瞭 and 藉 do, stays as it is.) For `jieba` they nearly always are; where words
+/// end may depend on a space. For `ngram-traditional` and `jieba-traditional` a traditional character and its
 /// simplified form are two characters; all else is the same.
 ///
 /// `jieba` knows Chinese, ASCII words and numbers; a text in another script has no keywords for

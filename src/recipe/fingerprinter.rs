@@ -193,7 +193,8 @@ impl Fingerprinter {
 
     /// The features of a text that its fingerprint is made of, the heaviest first, ties in the
     /// order of their tokens (`cppjieba`: in the order in which they are added up). Each is there
-    /// once.
+    /// once, but for one thing: by `ngram` a CJK character between others that are none is a pair of
+    /// its own, and a single character as well.
     ///
     /// # Errors
     /// [`Error::NoTexts`] for the recipe `weighted`.

@@ -36,7 +36,7 @@ const BATCHES_WAITING: usize = 2;
 /// What the pipeline holds at most, in ordinary records: six batches, with as much again for
 /// what their records weigh apart from their texts. Each batch may also hold one long text, of
 /// [`MAX_TEXT_BYTES`] unless `--max-text` says less; one of them at a time is made a fingerprint, which
-/// may take some 25 times as much.
+/// may take 25 to 40 times as much.
 pub const PIPELINE_BYTES: u64 = 12 * BATCH_BYTES as u64;
 
 /// Nothing stored is larger than what is read.

@@ -206,6 +206,7 @@ Summary (--json): read = inserted + duplicates + present + rejected
   present               documents that were there already, id and fingerprint alike
   unreliable            documents read whose text says too little: too short, or one phrase over
                         and over; no radius reaches them, and --unique similar drops their equals
+                        (and what is like them where longer runs of letters tell texts apart)
   seconds, documents_per_second, file_bytes
 
 Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, row, text, and with
