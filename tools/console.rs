@@ -1,6 +1,7 @@
 //! What both tools share of a command line: exit codes, errors, results on standard output,
 //! sizes and durations as people write them.
 
+pub mod content;
 pub mod duplicate;
 pub mod files;
 pub mod interrupt;

@@ -570,16 +570,17 @@ fn a_failed_load_reports_no_duplicates() {
 fn a_failed_load_leaves_the_reports_of_an_earlier_one() {
     let folder = Folder::new();
     folder.write("bad.jsonl", format!("{TEXTS}bad\n"));
-    const EARLIER: &str = "{\"id\":7}\n";
-    folder.write("d.jsonl", EARLIER);
-    folder.write("r.jsonl", EARLIER);
+    const DUPLICATES: &str = "{\"id\":7,\"fingerprint\":\"00000000000000ff\",\"duplicate_of\":1}\n";
+    const REJECTS: &str = "{\"file\":\"a.jsonl\",\"line\":7,\"byte\":null}\n";
+    folder.write("d.jsonl", DUPLICATES);
+    folder.write("r.jsonl", REJECTS);
     let reports = ["--duplicates", "d.jsonl", "--rejects", "r.jsonl"];
     let fixed = ["a.simdb", "bad.jsonl", "--unique", "3"];
     folder
         .load(&[&fixed[..], &reports].concat())
         .fails(&["bad.jsonl:5"]);
-    assert_eq!(folder.read("d.jsonl"), EARLIER);
-    assert_eq!(folder.read("r.jsonl"), EARLIER);
+    assert_eq!(folder.read("d.jsonl"), DUPLICATES);
+    assert_eq!(folder.read("r.jsonl"), REJECTS);
     assert_eq!(folder.names(), ["bad.jsonl", "d.jsonl", "r.jsonl"]);
 
     folder

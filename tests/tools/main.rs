@@ -20,6 +20,7 @@ mod pairs;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod recipe;
+mod reports;
 mod salvage;
 mod similar;
 mod verbs;

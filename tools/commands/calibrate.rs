@@ -22,8 +22,9 @@ use self::picture::picture;
 use self::plant::plant;
 use self::report::print;
 use self::score::{ClassScore, Unlisted, scores};
+use crate::console::content::Content;
 use crate::console::interrupt::Interrupt;
-use crate::console::output_file::{Content, OutputFile, is_stdout, target_of};
+use crate::console::output_file::{OutputFile, is_stdout, target_of};
 use crate::console::{Answer, Output, counted};
 use crate::options::{LikenessOptions, OnError, RecipeOptions};
 

@@ -35,6 +35,7 @@ use self::summary::Tally;
 use self::target::Target;
 use super::clusters::options::KeepRule;
 use super::given_clusters::GivenClusters;
+use crate::console::content::Content;
 use crate::console::files::{folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
 use crate::console::{Answer, Output};
@@ -62,7 +63,9 @@ impl Dedup {
         let against = self.open_against()?;
         let settings = self.settings(against.as_ref())?;
         let mut target = Target::create(&self.output, format)?;
-        let mut report = self.report.as_deref().map(ReportFile::create).transpose()?;
+        let report = self.report.as_deref();
+        let report = report.map(|path| ReportFile::create(path, Content::Removed));
+        let mut report = report.transpose()?;
         let folder = temporary_folder(folder_of(&self.output))?;
         let given = load::copies_of_streams(given, folder.path(), &interrupt)?;
         let mut ledger = Ledger::new(given, self.on_error, self.rejects.as_deref())?;

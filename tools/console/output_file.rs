@@ -11,34 +11,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
+use super::content::{Content, START_BYTES};
 use super::files::temporary_beside;
 use super::named::{Named, cannot_write};
-
-/// What a file holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Objects of JSON, one a line.
-    JsonLines,
-    /// A picture.
-    Svg,
-}
-
-impl Content {
-    /// What a file of this content starts with.
-    fn start(self) -> &'static [u8] {
-        match self {
-            Self::JsonLines => b"{",
-            Self::Svg => b"<svg",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::JsonLines => "lines of JSON",
-            Self::Svg => "a picture (SVG)",
-        }
-    }
-}
 
 /// Where something goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,9 +153,10 @@ fn replaceable(path: &Path, content: Content) -> io::Result<PathBuf> {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let mut start = Vec::new();
-    let most = content.start().len() as u64;
-    File::open(path)?.take(most).read_to_end(&mut start)?;
-    if !start.is_empty() && start != content.start() {
+    File::open(path)?
+        .take(START_BYTES as u64)
+        .read_to_end(&mut start)?;
+    if !start.is_empty() && !content.is_start(&start) {
         return refused(
             io::ErrorKind::AlreadyExists,
             format!(
@@ -198,13 +174,16 @@ mod tests {
 
     #[test]
     fn only_what_looks_like_an_earlier_one_is_replaced() {
+        const EARLIER: &[u8] =
+            b"{\"id\":2,\"keeper\":1,\"distance\":0,\"cluster\":1,\"against\":false}\n";
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         for (content, there, is_replaced) in [
-            (Content::JsonLines, &b""[..], true),
-            (Content::JsonLines, b"{\"id\":1}\n", true),
-            (Content::JsonLines, b"redb\x1a", false),
-            (Content::JsonLines, b"text", false),
+            (Content::Rejects, &b""[..], true),
+            (Content::Removed, EARLIER, true),
+            (Content::Rejects, EARLIER, false),
+            (Content::Removed, b"{\"id\":1,\"text\":\"a\"}\n", false),
+            (Content::Removed, b"redb\x1a", false),
             (Content::Svg, b"<svg width=\"1\"/>", true),
             (Content::Svg, b"<html>", false),
         ] {
@@ -227,10 +206,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         std::os::unix::fs::symlink("there", path("link")).unwrap();
-        let refused = OutputFile::create(&path("link"), Content::JsonLines).err();
+        let refused = OutputFile::create(&path("link"), Content::Rejects).err();
         assert!(refused.is_some_and(|error| error.to_string().contains("symbolic link")));
         std::fs::write(path("there"), "").unwrap();
-        let mut file = OutputFile::create(&path("link"), Content::JsonLines).unwrap();
+        let mut file = OutputFile::create(&path("link"), Content::Rejects).unwrap();
         file.write_all(b"{}").unwrap();
         file.finish().unwrap();
         assert!(path("link").is_symlink());

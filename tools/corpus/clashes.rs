@@ -5,13 +5,14 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use super::ledger::Input;
+use crate::console::content::Content;
 use crate::console::files::Identity;
-use crate::console::output_file::{Content, Destination, destination, target_of};
+use crate::console::output_file::{Destination, destination, target_of};
 
-/// Refuses reports, each with its option, that cannot be, or would replace an input, something else
+/// Refuses reports, each with its option and what it holds, that cannot be, or would replace an input, something else
 /// that is taken, or one another. Nothing is opened for that.
 pub fn check(
-    reports: &[(Option<&Path>, &'static str)],
+    reports: &[(Option<&Path>, &'static str, Content)],
     inputs: &[Input],
     others: &[(&Path, &'static str)],
 ) -> Result<()> {
@@ -27,7 +28,7 @@ pub fn check(
             None => {}
         }
     }
-    for (report, option) in reports {
+    for (report, option, content) in reports {
         let Some(path) = report else {
             continue;
         };
@@ -38,8 +39,7 @@ pub fn check(
         if let Some((_, what)) = taken.iter().find(|(taken, _)| taken.is(&identity)) {
             bail!("{option} {} is {what}; name another file", path.display());
         }
-        target_of(path, Content::JsonLines)
-            .with_context(|| format!("cannot create {}", path.display()))?;
+        target_of(path, *content).with_context(|| format!("cannot create {}", path.display()))?;
         taken.push((identity, format!("the file of {option}")));
     }
     Ok(())

@@ -8,6 +8,7 @@ use serde::Serialize;
 use simdb::{DocId, Fingerprint};
 
 use super::report::ReportFile;
+use crate::console::content::Content;
 use crate::console::{counted, note};
 use crate::formats::input::Source;
 use crate::formats::{Format, Reject, Unit};
@@ -99,7 +100,7 @@ pub struct Ledger {
 /// How many rejects are shown when they are not written to a file.
 const REJECTS_SHOWN: u64 = 5;
 
-/// A line of the file of rejects.
+/// A line of the file of rejects; [`Content`] knows it by its first fields.
 #[derive(Serialize)]
 struct RejectLine<'r> {
     file: &'r str,
@@ -114,12 +115,13 @@ impl Ledger {
     /// A ledger with nothing in it. That the file of rejects can be written is known at
     /// once.
     pub fn new(inputs: Vec<Input>, on_error: OnError, rejects: Option<&Path>) -> Result<Self> {
+        let rejects = rejects.map(|path| ReportFile::create(path, Content::Rejects));
         Ok(Self {
             inputs,
             counts: Counts::default(),
             rejected: None,
             on_error,
-            rejects: rejects.map(ReportFile::create).transpose()?,
+            rejects: rejects.transpose()?,
         })
     }
 

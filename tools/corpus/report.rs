@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use crate::console::output_file::{Content, OutputFile};
+use crate::console::content::Content;
+use crate::console::output_file::OutputFile;
 
 /// A file of JSON Lines that is written while the load goes on. It gets its name when it is
 /// finished; until then, whatever has that name stays as it is.
@@ -18,8 +19,8 @@ pub struct ReportFile {
 
 impl ReportFile {
     /// Opens a report of that name; `-` is standard output.
-    pub fn create(path: &Path) -> Result<Self> {
-        let file = OutputFile::create(path, Content::JsonLines)
+    pub fn create(path: &Path, content: Content) -> Result<Self> {
+        let file = OutputFile::create(path, content)
             .with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self {
             name: path.to_owned(),

@@ -10,6 +10,7 @@ use serde::Serialize;
 use simdb::{Builder, DocId, Document, Fingerprint};
 
 use super::options::Options;
+use crate::console::content::Content;
 use crate::console::duplicate::{Alike, DuplicateOf};
 use crate::console::table::{Align, Table, columns, one_line};
 use crate::console::{Output, counted};
@@ -29,7 +30,7 @@ pub struct Duplicate {
     pub text: Option<String>,
 }
 
-/// A line of the file of duplicates.
+/// A line of the file of duplicates; [`Content`] knows it by its first fields.
 #[derive(Serialize)]
 struct DuplicateLine<'d> {
     id: u64,
@@ -60,12 +61,10 @@ const SHOWN_COLUMNS: usize = 1000;
 impl Duplicates {
     /// None yet. That the file of duplicates can be written is known at once.
     pub fn new(options: &Options) -> Result<Self> {
+        let file = options.duplicates.as_deref();
+        let file = file.map(|path| ReportFile::create(path, Content::Duplicates));
         Ok(Self {
-            file: options
-                .duplicates
-                .as_deref()
-                .map(ReportFile::create)
-                .transpose()?,
+            file: file.transpose()?,
             count: 0,
             shown_most: options.show_duplicates.unwrap_or(0) as usize,
             shown: BTreeMap::new(),

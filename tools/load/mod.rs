@@ -21,6 +21,7 @@ use simdb::{Builder, Database, Fingerprinter, Settings};
 
 use self::exports::MadeWith;
 use self::options::Options;
+use crate::console::content::Content;
 use crate::console::files::{folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
@@ -39,8 +40,12 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
     let interrupt = Interrupt::listen()?;
     let inputs = inputs(&options.inputs, options.format, &options.fields)?;
     let reports = [
-        (options.rejects.as_deref(), "--rejects"),
-        (options.duplicates.as_deref(), "--duplicates"),
+        (options.rejects.as_deref(), "--rejects", Content::Rejects),
+        (
+            options.duplicates.as_deref(),
+            "--duplicates",
+            Content::Duplicates,
+        ),
     ];
     let mut others = vec![(options.database.as_path(), "the database")];
     if let Some(ids) = &options.ids {

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::mark::{Marks, check_names};
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};
+use crate::console::content::Content;
 use crate::console::files::Identity;
 use crate::console::output_file::is_stdout;
 use crate::console::parse_size;
@@ -325,8 +326,8 @@ impl Dedup {
     /// Refuses names that would replace what is read or made.
     pub(super) fn refuse_clashes(&self, inputs: &[Input]) -> Result<()> {
         let reports = [
-            (self.rejects.as_deref(), "--rejects"),
-            (self.report.as_deref(), "--report"),
+            (self.rejects.as_deref(), "--rejects", Content::Rejects),
+            (self.report.as_deref(), "--report", Content::Removed),
         ];
         let mut others: Vec<(&Path, _)> = vec![(&self.output, "the output")];
         if let Some(clusters) = &self.clusters {

@@ -58,7 +58,7 @@ struct Summary {
     seconds: f64,
 }
 
-/// A line of the report.
+/// A line of the report; [`Content`](crate::console::content::Content) knows it by its first fields.
 #[derive(Serialize)]
 pub struct ReportLine<'r> {
     id: u64,
