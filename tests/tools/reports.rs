@@ -70,3 +70,46 @@ fn a_report_replaces_an_earlier_one_of_its_own_and_no_other_lines_of_json() {
         assert_eq!(folder.read(name), earlier);
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_on_a_full_disk_keeps_nothing_else_from_being_done() {
+    const FULL: &str = "/dev/full";
+    let folder = folder_with_reports();
+    folder.write(
+        "first.jsonl",
+        "{\"id\":9,\"text\":\"a text like no other\"}\n",
+    );
+    for (number, (reports, written)) in [
+        (["--rejects", FULL, "--report", "b"], Some("b")),
+        (["--rejects", "c", "--report", FULL], Some("c")),
+        (["--rejects", FULL, "--report", FULL], None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (all, kept) = (format!("{number}.simdb"), format!("{number}.jsonl"));
+        folder.load(&[&all, "first.jsonl"]).ends(0);
+        let against = ["-o", &kept, "--against", &all, "--add"];
+        folder
+            .cli(&[&DEDUP[..], &against, &reports].concat())
+            .fails(&["everything else is done, but /dev/full is not written"]);
+        let stats = folder.cli(&["stats", &all, "--json"]).ends(0).one_json();
+        assert_eq!(stats["documents"], 1 + 3, "{reports:?}");
+        assert_eq!(folder.read_json(&kept).len(), 3);
+        if let Some(written) = written {
+            assert_eq!(folder.read_json(written).len(), 1);
+        }
+    }
+    for (new, reports, written) in [
+        ("d.simdb", ["--rejects", FULL, "--duplicates", "d"], "d"),
+        ("e.simdb", ["--rejects", "e", "--duplicates", FULL], "e"),
+    ] {
+        folder
+            .load(&[&[new], &LOAD[..], &reports].concat())
+            .fails(&["everything else is done, but /dev/full is not written"]);
+        let stats = folder.cli(&["stats", new, "--json"]).ends(0).one_json();
+        assert_eq!(stats["documents"], 3, "{reports:?}");
+        assert_eq!(folder.read_json(written).len(), 1);
+    }
+}

@@ -103,10 +103,6 @@ impl Dedup {
         interrupt.check()?;
         // First what is kept has its name: added and not written, nobody would find it again.
         whole.persist()?;
-        if let Some(report) = &mut report {
-            report.finish()?;
-        }
-        ledger.finish()?;
         if let (true, Some(database)) = (self.add, &against) {
             tally.added = copy::add(self, &loaded.database, &fates, database, &interrupt)
                 .with_context(|| {
@@ -117,6 +113,9 @@ impl Dedup {
                     )
                 })?;
         }
+        // What has come to pass is reported, and as much of it as can be.
+        let reported = report.as_mut().map_or(Ok(()), ReportFile::finish);
+        ledger.finish().and(reported)?;
         summary::print(&tally, &ledger.counts, started.elapsed(), self.json, output)?;
         Ok(Answer::Yes)
     }

@@ -19,6 +19,7 @@ use anyhow::{Context, Result, bail, ensure};
 use indicatif::ProgressBar;
 use simdb::{Builder, Database, Fingerprinter, Settings};
 
+use self::duplicates::Duplicates;
 use self::exports::MadeWith;
 use self::options::Options;
 use crate::console::content::Content;
@@ -96,8 +97,10 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
         Some(rule) => unique::load(target, options, rule, &mut load).map(Some),
     };
     load.bar.finish_and_clear();
-    let duplicates = outcome?;
-    load.ledger.finish()?;
+    let mut duplicates = outcome?;
+    // As much is reported as can be.
+    let reported = duplicates.as_mut().map_or(Ok(()), Duplicates::finish);
+    load.ledger.finish().and(reported)?;
     if let Some(duplicates) = duplicates {
         duplicates.show(&options.database, options.new.recipe.builder()?, output)?;
     }

@@ -36,9 +36,7 @@ pub fn load(target: Target, options: &Options, rule: Rule, load: &mut Load) -> R
         Target::Existing(database) => apply_all(&database, options, rule, load, &mut duplicates),
         Target::New(settings) => create(&settings, options, rule, load, &mut duplicates),
     };
-    outcome?;
-    duplicates.finish()?;
-    Ok(duplicates)
+    outcome.map(|()| duplicates)
 }
 
 /// Builds a new database in a temporary folder and gives it its name.
