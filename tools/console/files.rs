@@ -63,10 +63,15 @@ pub fn persist_new(temporary: TempPath, target: &Path) -> io::Result<()> {
     temporary
         .persist_noclobber(target)
         .map_err(|refused| refused.error)?;
-    if cfg!(unix) {
-        File::open(folder_of(target))?.sync_all()?;
+    sync_folder_of(target)
+}
+
+/// Makes a name durable that something has got in its folder.
+pub fn sync_folder_of(path: &Path) -> io::Result<()> {
+    match cfg!(unix) {
+        true => File::open(folder_of(path))?.sync_all(),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Which file a name means, whether it is there or not.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use super::files::{folder_of, refuse_existing};
+use super::files::{folder_of, refuse_existing, sync_folder_of};
 
 /// A folder under a temporary name, `.NAME.XXXX.new`, which is removed unless it is finished.
 pub struct NewFolder {
@@ -61,11 +61,7 @@ impl NewFolder {
         // Of what somebody else put there meanwhile, only an empty folder is replaced.
         std::fs::rename(self.temporary.path(), &self.target).with_context(cannot)?;
         let _ = self.temporary.keep();
-        if cfg!(unix) {
-            let parent = File::open(folder_of(&self.target)).with_context(cannot)?;
-            parent.sync_all().with_context(cannot)?;
-        }
-        Ok(())
+        sync_folder_of(&self.target).with_context(cannot)
     }
 }
 

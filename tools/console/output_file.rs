@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
 use super::content::{Content, START_BYTES};
-use super::files::temporary_beside;
+use super::files::{sync_folder_of, temporary_beside};
 use super::named::{Named, cannot_write};
 
 /// Where something goes.
@@ -86,6 +86,7 @@ pub struct OutputFile {
 
 /// A file that is removed unless it gets its name.
 struct Unnamed {
+    file: File,
     temporary: TempPath,
     target: PathBuf,
 }
@@ -99,22 +100,29 @@ impl OutputFile {
             Destination::File => {
                 let target = replaceable(path, content)?;
                 let (file, temporary) = temporary_beside(&target)?.into_parts();
-                let unnamed = Unnamed { temporary, target };
-                (Box::new(BufWriter::new(file)), Some(unnamed))
+                let writer = BufWriter::new(file.try_clone()?);
+                let unnamed = Unnamed {
+                    file,
+                    temporary,
+                    target,
+                };
+                (Box::new(writer), Some(unnamed))
             }
         };
         Ok(Self { writer, unnamed })
     }
 
-    /// Writes what is still buffered and gives the file its name.
+    /// Writes what is still buffered and gives the file its name. It is durable before that: else a
+    /// power cut could leave an empty file in the place of an earlier one that was whole.
     pub fn finish(&mut self) -> io::Result<()> {
         self.writer.flush()?;
-        match self.unnamed.take() {
-            None => Ok(()),
-            Some(Unnamed { temporary, target }) => {
-                temporary.persist(target).map_err(|refused| refused.error)
-            }
-        }
+        let Some(unnamed) = self.unnamed.take() else {
+            return Ok(());
+        };
+        unnamed.file.sync_all()?;
+        let named = unnamed.temporary.persist(&unnamed.target);
+        named.map_err(|refused| refused.error)?;
+        sync_folder_of(&unnamed.target)
     }
 }
 
