@@ -634,3 +634,30 @@ fn what_has_expired_in_the_database_is_forgotten_before_something_is_added() {
         .one_json();
     assert!(stored.to_string().contains("2024-01-05"), "{stored}");
 }
+
+#[cfg(unix)]
+#[test]
+fn an_input_that_changes_between_its_readings_is_refused() {
+    let record = |id: u32| format!("{{\"id\":{id},\"text\":\"{FOX}\"}}\n");
+    let folder = folder_with("a.jsonl", &(1..=2000).map(record).collect::<String>());
+    folder.write("b.jsonl", record(5001));
+    let made = std::process::Command::new("mkfifo")
+        .arg(folder.file("report"))
+        .status();
+    assert!(made.expect("mkfifo").success());
+    let mut command = folder.command("simdb-cli");
+    command.args(["dedup", "a.jsonl", "b.jsonl", "-o", "out.jsonl"]);
+    command.args(["--report", "report"]);
+    command.stdout(std::process::Stdio::piped());
+    command.stderr(std::process::Stdio::piped());
+    let child = command.spawn().expect("the tool starts");
+    let mut report = std::fs::File::open(folder.file("report")).expect("a pipe");
+    // The report is longer than a pipe holds: the copy of the first input has begun, and does not
+    // end before somebody reads on.
+    report.read_exact(&mut [0]).expect("a line of the report");
+    folder.write("b.jsonl", record(5002));
+    std::io::copy(&mut report, &mut std::io::sink()).expect("the rest of the report");
+    let ran: Ran = child.wait_with_output().expect("the tool ends").into();
+    ran.fails(&["b.jsonl has changed while it was read"]);
+    assert_eq!(folder.names(), ["a.jsonl", "b.jsonl", "report"]);
+}

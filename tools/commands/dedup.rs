@@ -41,6 +41,7 @@ use crate::console::interrupt::Interrupt;
 use crate::console::{Answer, Output};
 use crate::corpus::ledger::{Input, Ledger};
 use crate::corpus::report::ReportFile;
+use crate::corpus::unchanged::Unchanged;
 use crate::corpus::{half_of, inputs};
 use crate::options::with_settings;
 
@@ -70,6 +71,7 @@ impl Dedup {
         let given = load::copies_of_streams(given, folder.path(), &interrupt)?;
         let mut ledger = Ledger::new(given, self.on_error, self.rejects.as_deref())?;
 
+        let unchanged = Unchanged::since_now(&ledger.inputs)?;
         let loaded = load::load(self, &settings, folder.path(), &mut ledger, &interrupt)?;
         let fates = match &clusters {
             Some(clusters) => self.follow(&loaded, clusters, &interrupt)?,
@@ -90,6 +92,8 @@ impl Dedup {
             texts: Default::default(),
         };
         copier.copy_all(&mut ledger, &mut tally, &mut target, &interrupt)?;
+        unchanged.check(&ledger.inputs)?;
+        // Not every file system tells at once when a file was written to.
         if ledger.counts.read != loaded.records {
             bail!(
                 "the inputs have changed while they were read: {} records at first, {} then; \

@@ -106,14 +106,16 @@ impl Identity {
     }
 }
 
+/// Device and number of a file, where files have them.
 #[cfg(unix)]
-fn node(metadata: &Metadata) -> Option<(u64, u64)> {
+pub fn node(metadata: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     Some((metadata.dev(), metadata.ino()))
 }
 
+/// Device and number of a file, where files have them.
 #[cfg(not(unix))]
-fn node(_: &Metadata) -> Option<(u64, u64)> {
+pub fn node(_: &Metadata) -> Option<(u64, u64)> {
     None
 }
 

@@ -5,6 +5,7 @@
 //! - [`bulk`]: documents to a database, all at once
 //! - [`ledger`], [`places`], [`report`]: what became of every record, and where it was
 //! - [`clashes`]: refuses reports that would replace what is read or made
+//! - [`unchanged`]: refuses inputs that change between two readings
 
 pub mod bulk;
 pub mod clashes;
@@ -13,6 +14,7 @@ pub mod ledger;
 pub mod pipeline;
 pub mod places;
 pub mod report;
+pub mod unchanged;
 
 pub use self::inputs::inputs;
 use self::pipeline::PIPELINE_BYTES;
