@@ -9,6 +9,7 @@ mod calibrate;
 mod clusters;
 mod common;
 mod compare;
+mod csv;
 mod dedup;
 mod doctor;
 mod every_verb;

@@ -12,6 +12,7 @@ pub mod lines;
 pub mod npy;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+mod quotes;
 pub mod raw;
 pub mod table;
 pub mod time;

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use csv::{ByteRecord, Reader, ReaderBuilder, Terminator};
 
 use super::input::Opened;
+use super::quotes::{Form, Quotes};
 use super::{EXCERPT_CHARACTERS, excerpt, utf8};
 
 /// Reads CSV or TSV. Blank lines are skipped.
@@ -31,7 +32,8 @@ impl Table {
     pub fn csv(input: Opened, max_record_bytes: usize) -> Result<Self> {
         let mut builder = ReaderBuilder::new();
         builder.delimiter(b',');
-        Self::new(input, max_record_bytes, &mut builder)
+        let quotes = Quotes::new(b',', true);
+        Self::new(input, max_record_bytes, &mut builder, quotes)
     }
 
     /// Tab-separated values: a quotation mark is part of the text, as no one agrees on what else
@@ -39,13 +41,15 @@ impl Table {
     pub fn tsv(input: Opened, max_record_bytes: usize) -> Result<Self> {
         let mut builder = ReaderBuilder::new();
         builder.delimiter(b'\t').quoting(false);
-        Self::new(input, max_record_bytes, &mut builder)
+        let quotes = Quotes::new(b'\t', false);
+        Self::new(input, max_record_bytes, &mut builder, quotes)
     }
 
     fn new(
         mut input: Opened,
         max_record_bytes: usize,
         builder: &mut ReaderBuilder,
+        quotes: Quotes,
     ) -> Result<Self> {
         input.skip_bom()?;
         let name = input.name;
@@ -62,6 +66,7 @@ impl Table {
                 last: b'\n',
                 given_bytes: 0,
                 end_bytes: None,
+                quotes,
             });
         let mut header = ByteRecord::new();
         reader
@@ -74,7 +79,18 @@ impl Table {
         if never_closed(&reader) {
             bail!("{name}:1: {NEVER_CLOSED}");
         }
-        let header = without_carriage_return(&header);
+        let form = form_of_last(&mut reader);
+        if form.goes_on_after_quote {
+            bail!("{name}:1: {GOES_ON_AFTER_QUOTE}");
+        }
+        // All of the file would be column names, and there would be no record.
+        if form.has_lone_return {
+            bail!("{name}:1: {LONE_RETURN}");
+        }
+        let header = match form.ends_in_quote {
+            true => header,
+            false => without_carriage_return(&header),
+        };
         Ok(Self {
             name,
             reader,
@@ -120,7 +136,7 @@ impl Table {
 
     /// The line of the next record, and the record or what is wrong with it; nothing at the end.
     pub fn next(&mut self) -> Result<Option<(u64, Result<&ByteRecord, String>)>> {
-        loop {
+        let form = loop {
             self.reader.get_mut().renew();
             self.forget_giant();
             let more = self
@@ -135,21 +151,26 @@ impl Table {
             if !more {
                 return Ok(None);
             }
-            if self.record.as_slice() != b"\r" {
-                break;
+            let form = form_of_last(&mut self.reader);
+            let is_blank = self.record.len() == 1 && self.record.as_slice() == b"\r";
+            if !is_blank || form.ends_in_quote {
+                break form;
             }
-        }
+        };
         let bytes = self.record.as_slice().iter();
         let line_feeds = bytes.filter(|&&byte| byte == b'\n').count();
         // The reader stands on the line after the record.
         self.line = (self.reader.position().line() - 1).saturating_sub(line_feeds as u64);
-        if self.record.as_slice().ends_with(b"\r") {
+        if self.record.as_slice().ends_with(b"\r") && !form.ends_in_quote {
             self.record = without_carriage_return(&self.record);
         }
         if never_closed(&self.reader) {
             // No line feed ended this record: the reader still stands on its last line.
             self.line += 1;
             return Ok(Some((self.line, Err(NEVER_CLOSED.to_owned()))));
+        }
+        if form.goes_on_after_quote {
+            return Ok(Some((self.line, Err(GOES_ON_AFTER_QUOTE.to_owned()))));
         }
         let (found, expected) = (self.record.len(), self.header.len());
         let record = match found == expected {
@@ -206,6 +227,20 @@ const KEPT_BYTES: usize = 1 << 18;
 /// What is wrong with a record that swallowed the rest of its file.
 const NEVER_CLOSED: &str = "a quotation mark is opened and never closed";
 
+/// What is wrong with a record that may have swallowed others.
+const GOES_ON_AFTER_QUOTE: &str = "text follows a closing quotation mark: one mark is too many, here or \
+     on a line that was read as part of this record, or a mark in a text is not doubled";
+
+/// What is wrong with column names that are all of a file.
+const LONE_RETURN: &str = "a carriage return stands where no line ends; lines end in a line feed, and \
+     `tr '\\r' '\\n'` makes them so";
+
+/// The form of the record read last.
+fn form_of_last(reader: &mut Reader<Rationed>) -> Form {
+    let end_bytes = reader.position().byte();
+    reader.get_mut().quotes.form_before(end_bytes)
+}
+
 /// Whether the record read last goes on where its input ends.
 fn never_closed(reader: &Reader<Rationed>) -> bool {
     let end_bytes = reader.get_ref().end_bytes;
@@ -238,6 +273,8 @@ struct Rationed {
     /// How many bytes there were before the blank line that is added behind the last: only a
     /// record whose quotation mark is never closed reaches beyond them.
     end_bytes: Option<u64>,
+    /// What is known of the records in what was given out.
+    quotes: Quotes,
 }
 
 impl Rationed {
@@ -264,12 +301,14 @@ impl Read for Rationed {
         if let Some(last) = buffer[..bytes].last() {
             self.last = *last;
             self.given_bytes += bytes as u64;
+            self.quotes.follow(&buffer[..bytes]);
             return Ok(bytes);
         }
         let Some(first) = buffer.first_mut().filter(|_| self.end_bytes.is_none()) else {
             return Ok(0);
         };
         *first = b'\n';
+        self.quotes.follow(b"\n");
         if self.last == b'\n' {
             self.end_bytes = Some(self.given_bytes);
         } else {
