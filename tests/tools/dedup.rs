@@ -233,6 +233,36 @@ fn the_highest_score_is_kept_and_records_need_no_ids() {
 }
 
 #[test]
+fn scores_are_compared_exactly_where_they_are_integers() {
+    // All of them are one number of 53 bits.
+    let votes = [
+        "1700000000000000001",
+        "1700000000000000099",
+        "1700000000000000098",
+    ];
+    let record = |votes: &str| format!("{{\"votes\":{votes},\"text\":\"{FOX}\"}}\n");
+    let folder = folder_with("a.jsonl", &votes.map(record).concat());
+    let options = ["--no-id", "--score", "votes"];
+    dedup(
+        &folder,
+        &[&["a.jsonl", "-o", "out.jsonl"], &options[..]].concat(),
+    )
+    .ends(0);
+    assert_eq!(folder.read("out.jsonl"), record(votes[1]));
+    let row = |votes: &str| format!("{votes},{FOX}\n");
+    folder.write("a.csv", format!("votes,text\n{}", votes.map(row).concat()));
+    dedup(
+        &folder,
+        &[&["a.csv", "-o", "out.csv"], &options[..]].concat(),
+    )
+    .ends(0);
+    assert_eq!(
+        folder.read("out.csv"),
+        format!("votes,text\n{}", row(votes[1]))
+    );
+}
+
+#[test]
 fn a_compressed_corpus_is_read_and_written_and_a_pipe_too() {
     let folder = Folder::new();
     let file = std::fs::File::create(folder.file("a.jsonl.gz")).unwrap();

@@ -5,11 +5,11 @@ use csv::ByteRecord;
 use simdb::DocId;
 
 use super::input::Opened;
+use super::score::Score;
 use super::table::{Column, Table};
 use super::time::time_of_text;
 use super::{
-    Content, Fields, Item, RELIABLE_FIELD, Records, fingerprint_of, id_of_digits, next_id,
-    score_of, text_of,
+    Content, Fields, Item, RELIABLE_FIELD, Records, fingerprint_of, id_of_digits, next_id, text_of,
 };
 
 /// Reads the documents of a table.
@@ -139,7 +139,7 @@ impl Columns {
         let score = match &self.score {
             None => None,
             Some(column) => {
-                let score = score_of(column.value(record)?)
+                let score = Score::of_digits(column.value(record)?)
                     .map_err(|reason| format!("column {:?}: {reason}", column.name))?;
                 Some(score)
             }

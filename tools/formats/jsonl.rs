@@ -8,10 +8,11 @@ use serde_json::Value;
 use simdb::DocId;
 
 use super::input::{Line, LineReader, Opened};
+use super::score::Score;
 use super::time::time_of;
 use super::{
     Content, Fields, Item, RELIABLE_FIELD, Records, fingerprint_of, id_of, line_too_long, next_id,
-    score_of, text_of, utf8,
+    text_of, utf8,
 };
 
 /// Reads JSON Lines.
@@ -141,8 +142,8 @@ impl Parts {
             (Some(name), None) => return Err(format!("there is no field {name:?}")),
             (Some(name), Some(value)) => {
                 let score = match &value {
-                    Value::String(digits) => score_of(digits),
-                    other => score_of(&other.to_string()),
+                    Value::String(digits) => Score::of_digits(digits),
+                    other => Score::of_digits(&other.to_string()),
                 };
                 Some(score.map_err(|reason| format!("field {name:?}: {reason}"))?)
             }

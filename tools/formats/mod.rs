@@ -14,6 +14,7 @@ pub mod npy;
 pub mod parquet;
 mod quotes;
 pub mod raw;
+pub mod score;
 pub mod table;
 pub mod time;
 
@@ -24,6 +25,8 @@ use std::sync::atomic::AtomicU64;
 use anyhow::{Result, bail};
 use serde_json::Value;
 use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
+
+use self::score::Score;
 
 /// The most bytes a text may have, in UTF-8; `--max-text` can only lower it.
 pub const MAX_TEXT_BYTES: usize = 128 << 20;
@@ -165,7 +168,7 @@ pub struct Content {
     /// When it arrived, if that is said.
     pub arrival: Option<Timestamp>,
     /// A number by which it is preferred to others, if that is asked for.
-    pub score: Option<f64>,
+    pub score: Option<Score>,
 }
 
 impl Content {
@@ -342,17 +345,6 @@ pub fn next_id(counted: &mut u64) -> Result<DocId> {
         None => bail!("there are more records than ids: they end at {}", u64::MAX),
     }
     Ok(DocId(id))
-}
-
-/// A number by which a document is preferred, in digits.
-pub fn score_of(digits: &str) -> Result<f64, String> {
-    match digits.trim().parse() {
-        Ok(score) if f64::is_finite(score) => Ok(score),
-        _ => Err(format!(
-            "{} is not a number",
-            excerpt(&format!("{digits:?}"))
-        )),
-    }
 }
 
 /// A text, unless it is longer than a text may be.

@@ -10,9 +10,10 @@ use simdb::{Clustering, ClustersEvent, Database, Shape};
 use super::options::Dedup;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::ledger::Input;
+use crate::formats::score::ranks;
 use crate::formats::{Item, reader};
 
-/// Reads the inputs for the scores of documents that are near another. To find out first which these
+/// Reads the inputs for the ranks of the scores of documents that are near another. To find out first which these
 /// are takes a while, but all scores of a large corpus would take more memory than anything else.
 pub fn of(
     corpus: &Database,
@@ -45,7 +46,7 @@ pub fn of(
         wanted.first_id = records.next_id().or(wanted.first_id);
     }
     bar.finish_and_clear();
-    Ok(scores)
+    Ok(ranks(scores))
 }
 
 /// The documents that are within the radius of another.

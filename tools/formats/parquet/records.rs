@@ -8,10 +8,10 @@ use super::file::ParquetFile;
 use super::metadata::recipe_of;
 use super::schema::{Chosen, Leaf};
 use crate::formats::edge::at_edge;
+use crate::formats::score::Score;
 use crate::formats::time::{time_of_ms, time_of_number, time_of_text};
 use crate::formats::{
-    Content, Fields, Item, Records, fingerprint_of, id_of_digits, not_an_id, score_of, text_of,
-    utf8,
+    Content, Fields, Item, Records, fingerprint_of, id_of_digits, not_an_id, text_of, utf8,
 };
 
 /// Reads the rows of a file, counted from 0.
@@ -246,13 +246,14 @@ fn time(cell: &Cell) -> Result<Timestamp, String> {
     }
 }
 
-fn score(cell: &Cell) -> Result<f64, String> {
+fn score(cell: &Cell) -> Result<Score, String> {
     match cell {
-        Cell::Signed(number) => Ok(*number as f64),
-        Cell::Unsigned(number) => Ok(*number as f64),
-        Cell::Number(number) if number.is_finite() => Ok(*number),
-        Cell::Number(number) => Err(format!("{number} is not a number to go by")),
-        Cell::Text(digits) => utf8(digits.data()).and_then(score_of),
+        Cell::Signed(number) => Ok((*number).into()),
+        Cell::Unsigned(number) => Ok((*number).into()),
+        Cell::Number(number) => {
+            Score::of_number(*number).ok_or_else(|| format!("{number} is not a number to go by"))
+        }
+        Cell::Text(digits) => utf8(digits.data()).and_then(Score::of_digits),
         _ => Err("it is null, a number is expected".to_owned()),
     }
 }
