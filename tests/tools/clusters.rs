@@ -1,6 +1,6 @@
 //! `simdb-cli clusters` as a user meets it.
 
-use crate::common::{Folder, Ran, raw_pairs};
+use crate::common::{Folder, Ran, TEXTS, raw_pairs};
 use serde_json::{Value, json};
 
 /// A chain of three, of which 9 is the middle, and two copies.
@@ -222,4 +222,42 @@ fn progress_is_shown_when_asked_for() {
     let folder = with_fingerprints(&CHAIN);
     let ran = clusters(&folder, &["--progress", "always", "-o", "out.jsonl"]).ends(0);
     assert!(ran.stderr.contains("clusters ["), "{}", ran.stderr);
+}
+
+#[test]
+fn a_name_that_promises_another_format_is_refused() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", TEXTS);
+    folder.load(&["a.simdb", "a.jsonl"]).ends(0);
+    let before = folder.names();
+    for verb in ["clusters", "pairs", "export"] {
+        for name in [
+            "x.csv",
+            #[cfg(feature = "parquet")]
+            "x.parquet",
+            "x.npy",
+            "x.txt",
+        ] {
+            folder.cli(&[verb, "a.simdb", "-o", name]).fails(&[
+                name,
+                "another format than its name says",
+                "--format",
+            ]);
+        }
+        for name in ["x.jsonl.gz", "x.jsonl.zst", "x.gz"] {
+            folder
+                .cli(&[verb, "a.simdb", "-o", name])
+                .fails(&[name, "would not be compressed"]);
+        }
+        folder
+            .cli(&[verb, "a.simdb", "-o", "x.jsonl", "--format", "csv"])
+            .fails(&["x.jsonl", "another format than its name says"]);
+        assert_eq!(folder.names(), before);
+        for (name, format) in [("x.csv", "csv"), ("x.ndjson", "jsonl"), ("x", "csv")] {
+            folder
+                .cli(&[verb, "a.simdb", "-o", name, "--format", format])
+                .ends(0);
+            std::fs::remove_file(folder.file(name)).expect("removed");
+        }
+    }
 }

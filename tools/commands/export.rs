@@ -24,6 +24,7 @@ use crate::console::new_folder::NewFolder;
 use crate::console::output_file::{Destination, destination, write_stream};
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted, note};
+use crate::formats::{Format, refuse_other_name};
 use crate::options::RecipeOptions;
 
 /// Writes all documents, in the order of their ids, in a format that simdb-load reads
@@ -96,6 +97,11 @@ impl Export {
             !self.with_unreliable || self.format.marks_unreliable(),
             "--with-unreliable goes with --format parquet; jsonl and csv mark them anyhow"
         );
+        if let Some(path) = &self.output
+            && destination(path) == Destination::File
+        {
+            refuse_other_name(path, self.format.into())?;
+        }
         let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
         let settings = database.settings();
@@ -269,6 +275,19 @@ impl ExportFormat {
             #[cfg(feature = "parquet")]
             Self::Parquet => true,
             _ => false,
+        }
+    }
+}
+
+impl From<ExportFormat> for Format {
+    fn from(format: ExportFormat) -> Self {
+        match format {
+            ExportFormat::Jsonl => Self::Jsonl,
+            ExportFormat::Csv => Self::Csv,
+            ExportFormat::Raw => Self::Raw,
+            ExportFormat::Npy => Self::Npy,
+            #[cfg(feature = "parquet")]
+            ExportFormat::Parquet => Self::Parquet,
         }
     }
 }

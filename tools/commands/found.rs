@@ -19,6 +19,7 @@ use crate::console::new_file::NewFile;
 use crate::console::output_file::{Destination, destination, is_stdout, write_stream};
 use crate::console::progress::{Progress, show_share};
 use crate::console::{Output, note};
+use crate::formats::{Format, refuse_other_name};
 
 /// How what is found is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -37,6 +38,17 @@ impl FoundFormat {
     /// Whether it is no text.
     fn is_binary(self) -> bool {
         !matches!(self, Self::Jsonl | Self::Csv)
+    }
+}
+
+impl From<FoundFormat> for Format {
+    fn from(format: FoundFormat) -> Self {
+        match format {
+            FoundFormat::Jsonl => Self::Jsonl,
+            FoundFormat::Csv => Self::Csv,
+            #[cfg(feature = "parquet")]
+            FoundFormat::Parquet => Self::Parquet,
+        }
     }
 }
 
@@ -164,6 +176,7 @@ impl FoundOptions {
         };
         match self.output.as_deref().map(|path| (path, destination(path))) {
             Some((path, Destination::File)) => {
+                refuse_other_name(path, self.format.into())?;
                 let interrupt = Interrupt::listen()?;
                 NewFile::make(path, &interrupt, |file| {
                     write(&mut |bytes| Ok(file.write_all(bytes)?), &interrupt)

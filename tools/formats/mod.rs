@@ -94,6 +94,26 @@ impl Format {
     }
 }
 
+/// Refuses a name that promises another format than the one that is written under it, or that it is
+/// compressed. A name may promise nothing.
+pub fn refuse_other_name(path: &Path, written: Format) -> Result<()> {
+    if input::Compression::of(path) != input::Compression::None {
+        bail!(
+            "{} would not be compressed, as its name says; choose a name without .gz or .zst, or \
+             write to standard output and compress that",
+            path.display()
+        );
+    }
+    if Format::of(path).is_ok_and(|named| named != written) {
+        bail!(
+            "{} would have another format than its name says; say the format with --format, or \
+             choose another name",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
 /// What the number of a place counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
