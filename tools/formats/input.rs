@@ -162,14 +162,22 @@ pub struct Opened {
 impl Opened {
     /// Leaves out a byte order mark at the start.
     pub fn skip_bom(&mut self) -> Result<()> {
-        let start = self
-            .reader
-            .fill_buf()
-            .with_context(|| format!("cannot read {}", self.name))?;
+        let cannot = || format!("cannot read {}", self.name);
         let mut bom = [0; 4];
         let bom = BOM.encode_utf8(&mut bom).as_bytes();
+        let start = self.reader.fill_buf().with_context(cannot)?;
         if start.starts_with(bom) {
             self.reader.consume(bom.len());
+        } else if bom.starts_with(start) {
+            // Pipes and the members of a gzip file give what they have, which may be a part of it.
+            let mut start = Vec::new();
+            let most = bom.len() as u64;
+            let head = Read::take(&mut self.reader, most).read_to_end(&mut start);
+            head.with_context(cannot)?;
+            if start != bom {
+                let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+                self.reader = Box::new(io::Cursor::new(start).chain(rest));
+            }
         }
         Ok(())
     }
@@ -303,6 +311,30 @@ mod tests {
     #[test]
     fn a_byte_order_mark_is_left_out() {
         assert_eq!(lines("\u{feff}a\nb".as_bytes(), 10), ["1:a", "2:b"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_left_out_that_comes_in_parts_and_nothing_else() {
+        for (start, expected) in [
+            ("\u{feff}", ""),
+            ("\u{feff}a", "a"),
+            ("\u{feff}\u{feff}a", "\u{feff}a"),
+            ("\u{fefe}a", "\u{fefe}a"),
+            ("\u{e000}", "\u{e000}"),
+            ("", ""),
+        ] {
+            for cut in 0..=start.len() {
+                let (first, second) = start.as_bytes().split_at(cut);
+                let mut input = Opened {
+                    name: "test".to_owned(),
+                    reader: Box::new(first.chain(second)),
+                };
+                input.skip_bom().unwrap();
+                let mut rest = String::new();
+                input.reader.read_to_string(&mut rest).unwrap();
+                assert_eq!(rest, expected, "{start:?} {cut}");
+            }
+        }
     }
 
     #[test]
