@@ -212,7 +212,7 @@ Summary (--json): read = inserted + duplicates + present + rejected
 Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, row, text, and with
                         --unique similar edit_similarity (null for very long texts) and jaccard
 Lines of --rejects:     file, line, byte, row, id, reason
-  Both files appear, or replace those of their names, when the load has succeeded.
+  Both files appear, or replace earlier ones of their own kind, when the load has succeeded.
   line counts from 1; raw inputs have the offset of the record in byte instead, npy and parquet
   the row, which counts from 0; what is not known is null.
 
