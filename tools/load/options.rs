@@ -109,6 +109,10 @@ pub struct Options {
     pub frozen: bool,
 
     /// How much memory to use, at least 64MiB
+    ///
+    /// With --unique, what waits in up to a quarter of it is compared and put into the tables at a
+    /// time, and ids or fingerprints in no order touch all of these each time: for many documents,
+    /// the default or more.
     #[arg(
         long,
         value_name = "SIZE",
