@@ -217,7 +217,8 @@ impl Snapshot {
     /// # Cost
     /// 41 look-ups for the bands, 81 for texts of about a hundred characters; a text read and
     /// compared for each candidate, some ten microseconds each for short texts, on all cores if
-    /// there are many.
+    /// there are many. Documents of a band that are removed and not merged yet, or expired and not
+    /// removed, are passed over one by one.
     ///
     /// ```
     /// use simdb::{Database, DocId};

@@ -805,6 +805,77 @@ fn boilerplate_that_thousands_share_does_not_hide_the_near_duplicate() {
     assert_eq!(found_again, asked);
 }
 
+/// More than are ever wanted of a band are gone, and the tables hold them still.
+#[test]
+fn what_is_removed_hides_nothing_that_shares_a_band_with_it() {
+    const GONE: u64 = 20_000;
+    let folder = folder();
+    let database = new_database(&folder);
+    let text = "ok".to_owned();
+    let stored = (0..GONE).chain([30_000]).map(|id| (id, &text));
+    database.apply(inserts(&database, stored)).unwrap();
+    database.merge().unwrap();
+    let removals = (0..GONE).map(|id| Change::Remove(DocId(id)));
+    database.apply(removals).unwrap();
+    let unmerged = || {
+        database
+            .snapshot()
+            .unwrap()
+            .stats()
+            .unwrap()
+            .unmerged_changes
+    };
+    assert_eq!(unmerged(), GONE);
+    for is_merged in [false, true] {
+        assert_eq!(unmerged() == 0, is_merged);
+        assert_eq!(ids(&similar(&database, &text)), [30_000]);
+        let change = unless_similar(&database, 40_000, &text);
+        assert_eq!(of(&database.apply([change]).unwrap()[0]), Some(30_000));
+        database.merge().unwrap();
+    }
+}
+
+#[test]
+fn what_is_expired_hides_nothing_that_shares_a_band_with_it() {
+    const GONE: u64 = 20_000;
+    let folder = folder();
+    let database = builder()
+        .similar(true)
+        .retention(Retention {
+            window: Some(Duration::from_secs(100)),
+            sliding: false,
+            by_clock: false,
+        })
+        .create(folder.path().join("docs.simdb"))
+        .unwrap();
+    let arriving = |id, text: &str, seconds| Document {
+        arrival: Some((UNIX_EPOCH + Duration::from_secs(seconds)).into()),
+        ..database.document(DocId(id), text).unwrap()
+    };
+    let old = (0..GONE).map(|id| Change::Insert(arriving(id, "ok", 10_000)));
+    database.apply(old).unwrap();
+    let changes = [
+        arriving(30_000, "ok", 10_090),
+        // With this the old ones expire, and few of them are removed.
+        arriving(30_001, CAT, 10_150),
+    ];
+    database.merge().unwrap();
+    database.apply(changes.map(Change::Insert)).unwrap();
+    database.merge().unwrap();
+    let stats = || database.snapshot().unwrap().stats().unwrap();
+    for is_swept in [false, true] {
+        assert_eq!(stats().documents <= 2, is_swept);
+        assert_eq!(ids(&similar(&database, "ok")), [30_000]);
+        let change = Change::InsertUnlessSimilar {
+            document: arriving(40_000, "ok", 10_150),
+            likeness: Likeness::default(),
+        };
+        assert_eq!(of(&database.apply([change]).unwrap()[0]), Some(30_000));
+        let cutoff = UNIX_EPOCH + Duration::from_secs(10_050);
+        database.prune(cutoff.into()).unwrap();
+    }
+}
+
 #[test]
 fn answers_depend_on_nothing_but_the_documents() {
     let folder = folder();

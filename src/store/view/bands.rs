@@ -10,10 +10,6 @@ use crate::store::index::Index;
 const LEAST_PIECE: usize = 64;
 const MOST_PIECE: usize = 4096;
 
-/// So many times as many documents as are wanted are looked at, a piece at least: of a key that a million expired
-/// documents have, which nobody has removed yet, not all are.
-const LOOKED_AT: usize = 16;
-
 /// The documents of one band key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InBand {
@@ -28,8 +24,8 @@ impl<T: Index> View<T> {
     /// The documents of each of some band keys, at most `most` of each. The answers ascend by key,
     /// each key once, and the table is walked in that order.
     ///
-    /// A key that very many have costs no more than others: what is not wanted is not read, and of
-    /// documents that have it no longer a bounded number is passed over.
+    /// A key that very many have costs no more than others: what is not wanted is not read. Only
+    /// what is not merged or swept yet is passed over, all of it: it must not hide what is there.
     pub(crate) fn documents_in_bands(&self, keys: &[u64], most: usize) -> Result<Vec<InBand>> {
         let mut keys = keys.to_vec();
         keys.sort_unstable();
@@ -54,17 +50,14 @@ impl<T: Index> View<T> {
         let mut documents = self.tail.in_band(key, wanted, is_current);
         let from_tail = documents.len();
         let mut from = Some(DocId(0));
-        let mut rest = wanted.saturating_mul(LOOKED_AT).max(MOST_PIECE);
         while let Some(first) = from
             && documents.len() - from_tail < wanted
-            && rest > 0
         {
             let missing = wanted - (documents.len() - from_tail);
             let piece = missing.clamp(LEAST_PIECE, MOST_PIECE);
             let (found, has_more) = self.tables.documents_in_band(key, first, piece)?;
             let next = found.last().and_then(|last| last.0.checked_add(1));
             from = next.filter(|_| has_more).map(DocId);
-            rest = rest.saturating_sub(found.len());
             for id in found {
                 if self.has_text_of_tables(id)? {
                     documents.push(id);
@@ -72,7 +65,7 @@ impl<T: Index> View<T> {
             }
         }
         documents.sort_unstable();
-        let has_more = documents.len() > most || from.is_some() && rest == 0;
+        let has_more = documents.len() > most;
         documents.truncate(most);
         Ok((documents, has_more))
     }
