@@ -4,6 +4,7 @@ mod writing;
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::document::{DocId, Document, Match};
@@ -59,6 +60,8 @@ pub struct Database {
     fingerprinter: OnceLock<Fingerprinter>,
     /// Nothing until something is written.
     writer: OnceLock<Writer>,
+    /// Changes that were handed over were refused since somebody asked.
+    has_refused: Arc<AtomicBool>,
 }
 
 /// What [`Database::insert_unique`] or [`Database::insert_unless_similar`] did.
@@ -95,6 +98,7 @@ impl Database {
             settings,
             fingerprinter: OnceLock::new(),
             writer: OnceLock::new(),
+            has_refused: Arc::default(),
         })
     }
 
@@ -148,14 +152,27 @@ impl Database {
     /// leaves a journal that it found as it was.
     ///
     /// # Errors
-    /// [`Error::Storage`], [`Error::Corrupt`], [`Error::WritesFailed`].
+    /// [`Error::Storage`], [`Error::Corrupt`], [`Error::WritesFailed`]. [`Error::NotAllWritten`] if
+    /// changes were refused since the last [`flush`](Self::flush), whether anybody heard of that or
+    /// not: all else is written, and the file is closed.
     ///
     /// # Cost
     /// That of merging what was changed last: seconds where there are tens of millions of
     /// documents and a million changes.
     pub fn close(mut self) -> Result<()> {
         self.stop_writing();
-        self.store.close()
+        self.store.close()?;
+        self.tell_of_refused()
+    }
+
+    /// An error if changes were refused since this was asked.
+    fn tell_of_refused(&self) -> Result<()> {
+        match self.has_refused.swap(false, Ordering::Relaxed) {
+            true => Err(Error::NotAllWritten {
+                path: self.path().to_path_buf(),
+            }),
+            false => Ok(()),
+        }
     }
 
     /// Writes what was handed over; whether anything may have been.
@@ -165,7 +182,7 @@ impl Database {
 
     fn writer(&self) -> &Writer {
         self.writer
-            .get_or_init(|| Writer::new(Arc::clone(&self.store)))
+            .get_or_init(|| Writer::new(Arc::clone(&self.store), Arc::clone(&self.has_refused)))
     }
 
     /// The database as of now: a view that no later change touches.

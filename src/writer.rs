@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -42,6 +43,7 @@ struct Shared {
     /// Told when there is room in the queue.
     has_room: Condvar,
     swept: Mutex<Swept>,
+    has_refused: Arc<AtomicBool>,
 }
 
 /// How far expired documents were removed.
@@ -60,8 +62,6 @@ struct Queue {
     changes: usize,
     bytes: usize,
     is_closing: bool,
-    /// A group failed as a whole since somebody asked.
-    has_failed: bool,
 }
 
 impl Queue {
@@ -79,7 +79,8 @@ impl std::fmt::Debug for Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(store: Arc<Store>) -> Self {
+    /// `has_refused` is set when changes are refused, before anybody hears of that.
+    pub(crate) fn new(store: Arc<Store>, has_refused: Arc<AtomicBool>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 path: store.path().into(),
@@ -88,6 +89,7 @@ impl Writer {
                 has_come: Condvar::new(),
                 has_room: Condvar::new(),
                 swept: Mutex::default(),
+                has_refused,
             }),
             threads: Mutex::default(),
         }
@@ -159,11 +161,6 @@ impl Writer {
         Ok(Ticket::new(request))
     }
 
-    /// Whether changes were refused all together since this was asked.
-    pub(crate) fn take_failure(&self) -> bool {
-        std::mem::take(&mut self.shared.queue().has_failed)
-    }
-
     /// Writes what was handed over, and stops the threads.
     pub(crate) fn stop(&self) {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,6 +223,9 @@ impl Shared {
         });
         match outcomes {
             Ok(answers) => {
+                if answers.iter().any(Result::is_err) {
+                    self.has_refused.store(true, Ordering::Relaxed);
+                }
                 for (request, answer) in group.iter().zip(answers) {
                     request.answer(answer);
                 }
@@ -235,7 +235,7 @@ impl Shared {
     }
 
     fn refuse(&self, group: &[Arc<Request>], error: Error) {
-        self.queue().has_failed = true;
+        self.has_refused.store(true, Ordering::Relaxed);
         let error = Arc::new(error);
         for request in group {
             request.answer(Err(self.shared_error(&error)));

@@ -238,13 +238,8 @@ impl Database {
     /// or not.
     pub fn flush(&self) -> Result<()> {
         let flushed = self.apply([]);
-        let has_failed = self.writer().take_failure();
-        flushed?;
-        if has_failed {
-            let path = self.path().to_path_buf();
-            return Err(Error::NotAllWritten { path });
-        }
-        Ok(())
+        let told = self.tell_of_refused();
+        flushed.and(told)
     }
 
     /// Removes, durably, every document that arrived before `older_than`, and returns how many.

@@ -1,0 +1,128 @@
+//! Changes that are refused, alone or with all others: who hears of it, and what becomes of the others.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use common::engine::with_engine;
+use common::{SplitMix, builder, document, documents, folder, names_in};
+use disk::{Fault, Plan, SimDisk};
+use redb::{ReadableTable, TableDefinition};
+use simdb::{Change, Database, DocId, Document, Error};
+
+mod common;
+#[path = "common/disk/mod.rs"]
+mod disk;
+
+/// The documents that are stored have even ids below twice this.
+const STORED: u64 = 5_000;
+/// Ids from here on cannot be looked up: see [`damaged`].
+const DAMAGED_FROM: u64 = 2 * STORED;
+
+/// Longer than any change takes.
+const QUICK: Duration = Duration::from_secs(10);
+
+/// A database of which the last chunk of documents is damaged.
+fn damaged(folder: &Path) -> Database {
+    let path = folder.join("docs.simdb");
+    let database = builder().create(&path).unwrap();
+    let stored = documents(u64::MAX, 0, STORED)
+        .into_iter()
+        .map(|stored| Document {
+            id: DocId(2 * stored.id.0),
+            ..stored
+        });
+    database.apply(stored.map(Change::Insert)).unwrap();
+    database.close().unwrap();
+    with_engine(&path, |engine| {
+        let transaction = engine.begin_write().unwrap();
+        {
+            let table = TableDefinition::<u128, &[u8]>::new("fingerprints");
+            let mut table = transaction.open_table(table).unwrap();
+            let (fence, mut bytes) = {
+                let (fence, bytes) = table.last().unwrap().unwrap();
+                (fence.value(), bytes.value().to_vec())
+            };
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            table.insert(fence, bytes.as_slice()).unwrap();
+        }
+        transaction.commit().unwrap();
+    });
+    builder().open(&path).unwrap()
+}
+
+fn insert(id: u64) -> Change {
+    Change::Insert(document(id, SplitMix(id).next()))
+}
+
+fn assert_not_all_written(answer: Result<(), Error>) {
+    assert!(
+        matches!(answer, Err(Error::NotAllWritten { .. })),
+        "{answer:?}"
+    );
+}
+
+// ---- who hears of it ----
+
+#[test]
+fn flush_and_close_tell_of_a_change_that_was_refused_alone() {
+    let folder = folder();
+    let mut database = damaged(folder.path());
+    drop(database.submit([insert(DAMAGED_FROM)]).unwrap());
+    drop(database.submit([insert(1)]).unwrap());
+    assert_not_all_written(database.flush());
+    database.flush().unwrap();
+    assert!(database.get(DocId(1)).unwrap().is_some());
+
+    // What stops the writer keeps what it would have told.
+    drop(database.submit([insert(DAMAGED_FROM)]).unwrap());
+    assert_ne!(database.check(|_, _| {}).unwrap(), [""; 0]);
+    assert_not_all_written(database.flush());
+    database.flush().unwrap();
+
+    drop(database.submit([insert(DAMAGED_FROM)]).unwrap());
+    drop(database.submit([insert(3)]).unwrap());
+    let path = database.path().to_path_buf();
+    assert_not_all_written(database.close());
+    // Nothing waits in a journal.
+    assert_eq!(names_in(folder.path()), ["docs.simdb"]);
+    let database = builder().open(&path).unwrap();
+    assert!(database.get(DocId(3)).unwrap().is_some());
+    database.close().unwrap();
+}
+
+/// A database on a disk that had no room when a change came, and has some now.
+fn with_room_again(disk: &SimDisk) -> Database {
+    let database = builder()
+        .disk(disk.for_database())
+        .create("/simulated/docs.simdb")
+        .unwrap();
+    disk.plan(Plan::Fault {
+        at: 0,
+        fault: Fault::Full,
+        lasts: true,
+    });
+    let ticket = database.submit([insert(1)]).unwrap();
+    let started = Instant::now();
+    while !ticket.is_done() {
+        assert!(started.elapsed() < QUICK);
+        std::thread::yield_now();
+    }
+    assert!(disk.failures() > 0);
+    disk.plan(Plan::Nothing);
+    database
+}
+
+#[test]
+fn close_tells_of_changes_for_which_there_was_no_room() {
+    let disk = SimDisk::default();
+    let database = with_room_again(&disk);
+    drop(database.submit([insert(2)]).unwrap());
+    assert_not_all_written(database.close());
+    let database = builder()
+        .disk(disk.for_database())
+        .open("/simulated/docs.simdb")
+        .unwrap();
+    assert_eq!(database.len().unwrap(), 1);
+    assert!(database.get(DocId(2)).unwrap().is_some());
+}
