@@ -9,7 +9,7 @@ use crate::document::DocId;
 use crate::error::{Error, Result};
 use crate::query::TextQuery;
 use crate::recipe::TextFingerprint;
-use crate::store::{Index, Pace, Pen, Store, View, WriteTransaction, refuse_too_long};
+use crate::store::{Pace, Pen, Store, View, WriteTransaction, refuse_too_long};
 
 /// Many changes and one commit. Dropped before [`commit`](Self::commit), nothing has happened.
 ///
@@ -87,7 +87,7 @@ impl<'d> Transaction<'d> {
                 let mut outcomes = Vec::new();
                 while let Some(part) = next_prepared(&mut changes, self.store)? {
                     batch.look_ahead(part.iter().filter(|change| change.asks_for_texts()), view);
-                    decide(batch, &part, view, &mut outcomes)?;
+                    batch.decide_all(&part, view, &mut outcomes)?;
                 }
                 outcomes
             }
@@ -96,7 +96,7 @@ impl<'d> Transaction<'d> {
                 let view = self.store.view_of(tables)?;
                 let mut outcomes = Vec::new();
                 while let Some(part) = next_prepared(&mut changes, self.store)? {
-                    decide(&mut batch, &part, &view, &mut outcomes)?;
+                    batch.decide_all(&part, &view, &mut outcomes)?;
                 }
                 drop(view);
                 tables.see_arrival(batch.latest_arrival());
@@ -163,18 +163,6 @@ fn next_prepared(
         true => Ok(None),
         false => prepared_all(part, store).map(Some),
     }
-}
-
-fn decide(
-    batch: &mut Batch,
-    changes: &[Prepared],
-    view: &View<impl Index>,
-    outcomes: &mut Vec<Outcome>,
-) -> Result<()> {
-    for change in changes {
-        outcomes.push(batch.decide(change, view)?);
-    }
-    Ok(())
 }
 
 /// So many changes with texts that are compared, or kept with bands, are prepared on all cores: it

@@ -308,31 +308,26 @@ fn decide(view: &View, group: &[Arc<Request>]) -> (Batch, Vec<Result<Vec<Outcome
     let mut failed: Vec<Option<Error>> = group.iter().map(|_| None).collect();
     loop {
         let mut batch = Batch::default();
-        batch.look_ahead(group.iter().flat_map(|request| &request.changes), view);
+        let left = group.iter().zip(&failed);
+        let left = left.filter_map(|(request, error)| error.is_none().then_some(request));
+        batch.look_ahead(left.flat_map(|request| &request.changes), view);
+        // Some of what failed had changed something already.
+        let mut is_spoiled = false;
         let mut answers = Vec::with_capacity(group.len());
-        let mut failure = None;
-        for (place, request) in group.iter().enumerate() {
-            if failed[place].is_some() {
-                answers.push(Vec::new());
-                continue;
+        for (request, failed) in group.iter().zip(&mut failed) {
+            let mut outcomes = Vec::new();
+            if failed.is_none() {
+                let decided = batch.decide_all(&request.changes, view, &mut outcomes);
+                *failed = decided.err();
+                is_spoiled |= failed.is_some() && !outcomes.is_empty();
             }
-            let decide = |change| batch.decide(change, view);
-            match request.changes.iter().map(decide).collect() {
-                Ok(outcomes) => answers.push(outcomes),
-                Err(error) => {
-                    failure = Some((place, error));
-                    break;
-                }
-            }
+            answers.push(outcomes);
         }
-        match failure {
-            // What it had changed already is undone by beginning anew without it.
-            Some((place, error)) => failed[place] = Some(error),
-            None => {
-                let answer =
-                    |(failed, outcomes): (Option<Error>, _)| failed.map_or(Ok(outcomes), Err);
-                return (batch, failed.into_iter().zip(answers).map(answer).collect());
-            }
+        if !is_spoiled {
+            let answer = |(failed, outcomes): (Option<Error>, _)| failed.map_or(Ok(outcomes), Err);
+            return (batch, failed.into_iter().zip(answers).map(answer).collect());
         }
+        // That is undone by beginning anew without all that failed, once for all of them: thousands
+        // may wait together for what is damaged.
     }
 }

@@ -1,4 +1,5 @@
-//! Changes that are refused, alone or with all others: who hears of it, and what becomes of the others.
+//! Changes that are refused, alone or with all others: who hears of it, what becomes of the others,
+//! and what it costs.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use common::engine::with_engine;
 use common::{SplitMix, builder, document, documents, folder, names_in};
 use disk::{Fault, Plan, SimDisk};
 use redb::{ReadableTable, TableDefinition};
-use simdb::{Change, Database, DocId, Document, Error};
+use simdb::{Change, Database, DocId, Document, Error, Outcome, Ticket};
 
 mod common;
 #[path = "common/disk/mod.rs"]
@@ -17,8 +18,10 @@ mod disk;
 const STORED: u64 = 5_000;
 /// Ids from here on cannot be looked up: see [`damaged`].
 const DAMAGED_FROM: u64 = 2 * STORED;
+/// Ids below this can.
+const SOUND_BELOW: u64 = STORED;
 
-/// Longer than any change takes.
+/// Longer than any group takes in which each change is decided once or twice.
 const QUICK: Duration = Duration::from_secs(10);
 
 /// A database of which the last chunk of documents is damaged.
@@ -55,11 +58,23 @@ fn insert(id: u64) -> Change {
     Change::Insert(document(id, SplitMix(id).next()))
 }
 
+fn insert_unique(id: u64) -> Change {
+    Change::InsertUnique {
+        document: document(id, SplitMix(id).next()),
+        radius: 3,
+    }
+}
+
 fn assert_not_all_written(answer: Result<(), Error>) {
     assert!(
         matches!(answer, Err(Error::NotAllWritten { .. })),
         "{answer:?}"
     );
+}
+
+fn assert_corrupt(ticket: Ticket) {
+    let answer = ticket.wait();
+    assert!(matches!(answer, Err(Error::Corrupt { .. })), "{answer:?}");
 }
 
 // ---- who hears of it ----
@@ -125,4 +140,38 @@ fn close_tells_of_changes_for_which_there_was_no_room() {
         .unwrap();
     assert_eq!(database.len().unwrap(), 1);
     assert!(database.get(DocId(2)).unwrap().is_some());
+}
+
+// ---- what it costs ----
+
+#[test]
+fn a_group_of_which_thousands_are_refused_is_decided_quickly() {
+    const EACH: u64 = 2_000;
+    let folder = folder();
+    let database = damaged(folder.path());
+    // While somebody else writes, they come together.
+    let transaction = database.begin().unwrap();
+    let submit = |changes: Vec<Change>| database.submit(changes).unwrap();
+    let ids = DAMAGED_FROM..DAMAGED_FROM + EACH;
+    let alone: Vec<Ticket> = ids
+        .clone()
+        .map(|id| submit(vec![insert_unique(id)]))
+        .collect();
+    let taken = submit(vec![insert_unique(1)]);
+    // These begin with a change that could be made.
+    let halves: Vec<Ticket> = ids
+        .map(|id| {
+            let sound = 3 + 2 * (id - DAMAGED_FROM);
+            assert!(sound < SOUND_BELOW);
+            submit(vec![insert(sound), insert_unique(id)])
+        })
+        .collect();
+    let again = submit(vec![insert(3)]);
+    let started = Instant::now();
+    drop(transaction);
+    assert_eq!(taken.wait().unwrap(), [Outcome::Inserted]);
+    assert!(started.elapsed() < QUICK, "{:?}", started.elapsed());
+    alone.into_iter().chain(halves).for_each(assert_corrupt);
+    assert_eq!(again.wait().unwrap(), [Outcome::Inserted]);
+    assert_eq!(database.len().unwrap(), STORED + 2);
 }

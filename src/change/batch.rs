@@ -64,8 +64,40 @@ impl Batch {
         }
     }
 
-    /// Decides one change. `view` is the database as it was before the batch.
-    pub(crate) fn decide(
+    /// Decides changes in order, up to the first that fails, and says what became of each. `view` is
+    /// the database as it was before the batch.
+    pub(crate) fn decide_all(
+        &mut self,
+        changes: &[Prepared],
+        view: &View<impl Index>,
+        outcomes: &mut Vec<Outcome>,
+    ) -> Result<()> {
+        for change in changes {
+            outcomes.push(self.decide(change, view)?);
+        }
+        Ok(())
+    }
+
+    /// Decides one change. One that fails has changed nothing.
+    fn decide(&mut self, prepared: &Prepared, view: &View<impl Index>) -> Result<Outcome> {
+        let expiry = *self.expiry.get_or_insert_with(|| view.expiry());
+        let decided = self.decide_as_it_arrives(prepared, view);
+        let counts = match decided {
+            Ok(Outcome::Inserted | Outcome::Replaced { .. }) => true,
+            Ok(Outcome::Duplicate(_) | Outcome::Similar(_)) => view.is_sliding(),
+            _ => false,
+        };
+        if counts {
+            self.latest = self.latest.max(prepared.change.arrival());
+        } else {
+            // An arrival that leaves no trace must not depend on what it was handed over with.
+            self.expiry = Some(expiry);
+        }
+        decided
+    }
+
+    /// Decides one change as of its arrival.
+    fn decide_as_it_arrives(
         &mut self,
         prepared: &Prepared,
         view: &View<impl Index>,
@@ -77,11 +109,10 @@ impl Batch {
             | Change::InsertUnlessSimilar { document, .. } => document.id,
             Change::Remove(id) | Change::RemoveOlder { id, .. } => *id,
         };
-        let expiry = *self.expiry.get_or_insert_with(|| view.expiry());
         // What a document meets is what is there when it arrives.
         self.go_on(change.arrival());
         let stored = self.look_up(id, view)?.map(|state| state.fingerprint);
-        let outcome = match (change, stored) {
+        Ok(match (change, stored) {
             (
                 Change::Insert(_)
                 | Change::InsertUnique { .. }
@@ -142,19 +173,7 @@ impl Batch {
                 removed.map_or(Outcome::Missing, |stored| Outcome::Removed { stored })
             }
             (Change::Remove(_), None) => Outcome::Missing,
-        };
-        let counts = match outcome {
-            Outcome::Inserted | Outcome::Replaced { .. } => true,
-            Outcome::Duplicate(_) | Outcome::Similar(_) => view.is_sliding(),
-            _ => false,
-        };
-        if counts {
-            self.latest = self.latest.max(change.arrival());
-        } else {
-            // An arrival that leaves no trace must not depend on what it was handed over with.
-            self.expiry = Some(expiry);
-        }
-        Ok(outcome)
+        })
     }
 
     fn go_on(&mut self, arrival: Option<Timestamp>) {
