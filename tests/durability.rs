@@ -7,11 +7,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::children::{child_task, kills, lives, report, reports, spawn};
+use common::engine::pages_of;
 use common::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, copy_open, document, documents,
     folder, journal, names_in,
 };
-use simdb::{BulkEvent, Change, Database, DocId, Document, Error, Fingerprint, Outcome};
+use simdb::{BulkEvent, BulkLoad, Change, Database, DocId, Document, Error, Fingerprint, Outcome};
 
 mod common;
 
@@ -191,6 +192,75 @@ fn bulk_load_into_a_database_leaves_it_unchanged_when_dropped_or_interrupted() {
     assert_eq!(names_in(folder.path()), ["docs.simdb"]);
     drop(database);
     assert_holds(&builder().open(&path).unwrap().snapshot().unwrap(), &model);
+}
+
+/// Whether the storage engine has marked a file as one that must be mended, in full or not, when it
+/// is opened.
+fn is_marked_open(path: &Path) -> bool {
+    pages_of(&std::fs::read(path).unwrap())[9] & 2 != 0
+}
+
+fn begun_load<'d>(database: &'d Database, documents: &[Document]) -> BulkLoad<'d> {
+    let mut load = database.bulk_load(MEMORY_BYTES).unwrap();
+    for document in documents {
+        load.push(document.clone()).unwrap();
+    }
+    load
+}
+
+/// What is being written is given up while the panic is on its way. The file must be one that the
+/// engine can close, and must not hold what was given up.
+#[test]
+fn a_panic_of_the_caller_beside_a_large_change_leaves_a_file_that_is_closed_and_sound() {
+    const LARGE: u64 = 70_000;
+    type Named<'p> = (&'p str, &'p dyn Fn(&Database));
+    let large = documents(2, 1_000, LARGE);
+    let panics: [Named<'_>; 5] = [
+        ("transaction", &|database| {
+            let mut transaction = database.begin().unwrap();
+            transaction.apply(inserts(&large)).unwrap();
+            panic!("the caller's own");
+        }),
+        ("changes", &|database| {
+            let mut transaction = database.begin().unwrap();
+            transaction.apply(inserts(&large)).unwrap();
+            let panicking = (0..).map(|_| -> Change { panic!("the caller's own") });
+            drop(transaction.apply(panicking));
+        }),
+        ("load", &|database| {
+            let _load = begun_load(database, &large);
+            panic!("the caller's own");
+        }),
+        ("first event", &|database| {
+            drop(begun_load(database, &large).finish(|_| panic!("the caller's own")));
+        }),
+        ("last event", &|database| {
+            let loaded = begun_load(database, &large).finish(|event| match event {
+                BulkEvent::Progress { done, total } if done == total => {
+                    panic!("the caller's own")
+                }
+                _ => ControlFlow::Continue(()),
+            });
+            drop(loaded);
+        }),
+    ];
+    for (name, panics) in panics {
+        let folder = folder();
+        let path = folder.path().join("docs.simdb");
+        let database = builder().create(&path).unwrap();
+        let stored = documents(1, 0, 100);
+        database.apply(inserts(&stored[..50])).unwrap();
+        let panicked = caught(|| panics(&database)).unwrap_err();
+        assert!(panicked.ends_with("the caller's own"), "{name}: {panicked}");
+        database.apply(inserts(&stored[50..])).unwrap();
+        assert!(is_marked_open(&path), "{name}");
+        database.close().unwrap();
+        assert!(!is_marked_open(&path), "{name}");
+        let mut database = builder().open(&path).unwrap();
+        let model = Model::of(stored, false);
+        assert_holds(&database.snapshot().unwrap(), &model);
+        assert_sound(&mut database);
+    }
 }
 
 #[test]

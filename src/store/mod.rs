@@ -3,6 +3,7 @@
 //! The only folder that names redb, and the only one that touches a file.
 
 mod bands;
+mod begun;
 pub(crate) mod bulk;
 pub(crate) mod check;
 mod chunk;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use redb::ReadableTable;
 
 use super::bands::{BandChanges, BandMaker};
+use super::begun::Begun;
 use super::chunk::{Entry, pair, swapped};
 use super::edit::{Counts, DocumentEdit, State, TextEdit};
 use super::engine::Engine;
@@ -25,7 +26,7 @@ const MOST_RUN_CHANGES: usize = 1 << 20;
 
 /// A write transaction on a database.
 pub(crate) struct WriteTransaction {
-    transaction: redb::WriteTransaction,
+    transaction: Begun,
     place: Place,
     keeps: Keeps,
     /// Nothing in a file that keeps no bands.
@@ -41,7 +42,7 @@ pub(crate) struct WriteTransaction {
     run_changes_noted: usize,
     /// Any of them may have changed.
     any_run_changed: bool,
-    /// Held where others are to wait until this is done.
+    /// Held where others are to wait until this is done, to the end of the transaction.
     _pen: Option<Pen>,
 }
 
@@ -69,6 +70,7 @@ impl WriteTransaction {
         keeps: Keeps,
         bands: Option<BandMaker>,
     ) -> Result<Self> {
+        let transaction = Begun::over(transaction);
         let counters = {
             let meta = transaction
                 .open_table(schema::META)
