@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, document, documents, folder,
@@ -255,6 +255,54 @@ fn closing_makes_what_was_handed_over_however_much_it_is() {
     let expected = (0..24).flat_map(|number| documents(number, number << 20, SIZE));
     assert_holds(&database.snapshot().unwrap(), &Model::of(expected, false));
     assert_sound(&mut database);
+}
+
+/// Others wait while a batch is decided.
+#[test]
+fn copies_that_a_batch_removes_are_passed_over_once() {
+    const COPIES: u64 = 30_000;
+    const UNIQUE: u64 = 2_000;
+    let folder = folder();
+    let database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    let copies = |ids: std::ops::Range<u64>| ids.map(|id| document(id, 0x00ff_00ff_00ff_00ff));
+    database
+        .apply(copies(0..COPIES).map(Change::Insert))
+        .unwrap();
+    database.merge().unwrap();
+    let changes = |count| {
+        let removals = (0..COPIES).map(|id| Change::Remove(DocId(id)));
+        let unique = copies(COPIES..COPIES + count).map(|document| Change::InsertUnique {
+            document,
+            radius: 3,
+        });
+        removals.chain(unique)
+    };
+    let assert_decided = |outcomes: &[Outcome]| {
+        let (first, others) = outcomes[COPIES as usize..].split_first().unwrap();
+        assert_eq!(*first, Outcome::Inserted);
+        let is_copy =
+            |other: &Outcome| matches!(other, Outcome::Duplicate(of) if of.id.0 == COPIES);
+        assert!(others.iter().all(is_copy));
+    };
+    let timed = |count| {
+        let mut transaction = database.begin().unwrap();
+        let started = Instant::now();
+        let outcomes = transaction.apply(changes(count)).unwrap();
+        let elapsed = started.elapsed();
+        assert_eq!(outcomes.len() as u64, COPIES + count);
+        assert_decided(&outcomes);
+        elapsed
+    };
+    let (one, many) = (timed(1), timed(UNIQUE));
+    assert!(many < 4 * one, "{one:?} for one, {many:?} for {UNIQUE}");
+    let started = Instant::now();
+    assert_decided(&database.apply(changes(UNIQUE)).unwrap());
+    let committed = started.elapsed();
+    assert!(
+        committed < 10 * one,
+        "{one:?} for one, {committed:?} for {UNIQUE}"
+    );
+    assert_eq!(database.len().unwrap(), 1);
 }
 
 // ---- one's failure is not another's ----

@@ -22,7 +22,8 @@ pub(crate) struct Batch {
     expiry: Option<Expiry>,
     latest: Option<Timestamp>,
     text_bytes: usize,
-    /// What was nearest, within a radius, before the batch, where that was looked for ahead.
+    /// What was nearest, within a radius, before the batch, where that was looked for: ahead, or when
+    /// what had been found was gone.
     ahead: HashMap<(Fingerprint, u32), Option<Match>>,
     wordings: Wordings,
 }
@@ -336,6 +337,11 @@ impl Batch {
         };
         if !is_known {
             nearest = self.first_still_so(query, radius, moved_on, view)?;
+            // What is gone by now is not passed over once more: what comes back is among the recent.
+            // But what is expired as of this arrival may not be as of the next.
+            if !moved_on {
+                self.ahead.insert((query, radius), nearest);
+            }
         }
         let is_there = |id: DocId| {
             let now = self.now(id);
