@@ -276,6 +276,10 @@ impl Batch<'_> {
         most: usize,
         count: &AtomicUsize,
     ) -> Result<Option<Vec<Match>>> {
+        // There may be thousands of queries, and thousands of documents of each in the tail.
+        if count.load(Ordering::Relaxed) > most {
+            return Ok(None);
+        }
         let in_tail = self.view.in_tail(query, self.radius, self.limit);
         let mut are_few = count.fetch_add(in_tail.len(), Ordering::Relaxed) <= most;
         let mut matches = Vec::new();
@@ -390,8 +394,10 @@ impl ByKey {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
-    use crate::query::spreads::{CENTRE, Spreads, store_of};
+    use crate::query::spreads::{CENTRE, Spreads, inserts, store_of};
 
     #[test]
     fn probing_for_many_and_scanning_for_many_hit_the_same() {
@@ -446,5 +452,35 @@ mod tests {
             .unwrap();
             assert_eq!(answered, 100);
         }
+    }
+
+    /// What is answered in a later round is not gathered in each round before it.
+    #[test]
+    fn copies_in_the_tail_are_gathered_for_the_queries_of_a_round() {
+        const QUERIES: u32 = 2_000;
+        const COPIES: u64 = MOST_MATCHES as u64 / 2 + 100;
+        let folder = tempfile::tempdir().unwrap();
+        let store = store_of(&folder, std::iter::empty());
+        let copies = inserts((0..COPIES).map(|_| CENTRE));
+        let mut pen = store.take_pen().unwrap();
+        store.commit(&mut pen, copies, None).unwrap();
+        let view = store.read().unwrap();
+        assert_eq!(view.changes_in_tail(), COPIES);
+        let queries = vec![CENTRE; QUERIES as usize];
+        let started = Instant::now();
+        let expected = within(&view, CENTRE, 3, usize::MAX).unwrap();
+        let one = started.elapsed();
+        assert_eq!(expected.len() as u64, COPIES);
+        let started = Instant::now();
+        let mut answered = 0;
+        within_batch(&view, &queries, 3, usize::MAX, &mut |_, matches| {
+            assert!(matches == expected);
+            answered += 1;
+            true
+        })
+        .unwrap();
+        let all = started.elapsed();
+        assert_eq!(answered, QUERIES);
+        assert!(all < one * QUERIES * 10, "{one:?} for one, {all:?} for all");
     }
 }

@@ -56,6 +56,14 @@ pub(super) fn store_of(folder: &TempDir, fingerprints: impl Iterator<Item = Fing
         64 << 20,
     )
     .unwrap();
+    let mut transaction = store.write().unwrap();
+    transaction.apply(inserts(fingerprints)).unwrap();
+    transaction.commit().unwrap();
+    store
+}
+
+/// What stores documents with these fingerprints.
+pub(super) fn inserts(fingerprints: impl Iterator<Item = Fingerprint>) -> Vec<DocumentEdit> {
     let insert = |(id, fingerprint)| DocumentEdit {
         id: DocId(id),
         before: None,
@@ -66,12 +74,7 @@ pub(super) fn store_of(folder: &TempDir, fingerprints: impl Iterator<Item = Fing
         }),
         text: TextEdit::Keep,
     };
-    let mut transaction = store.write().unwrap();
-    transaction
-        .apply((0..).zip(fingerprints).map(insert).collect())
-        .unwrap();
-    transaction.commit().unwrap();
-    store
+    (0..).zip(fingerprints).map(insert).collect()
 }
 
 /// So many bits of a block, not next to each other.
