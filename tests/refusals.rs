@@ -142,6 +142,22 @@ fn close_tells_of_changes_for_which_there_was_no_room() {
     assert!(database.get(DocId(2)).unwrap().is_some());
 }
 
+#[test]
+fn merge_merges_whatever_was_refused_before_and_leaves_it_to_flush_to_tell() {
+    let disk = SimDisk::default();
+    let database = with_room_again(&disk);
+    database.apply([insert(2)]).unwrap();
+    let unmerged = || {
+        let stats = database.snapshot().unwrap().stats();
+        stats.unwrap().unmerged_changes
+    };
+    assert_eq!(unmerged(), 1);
+    database.merge().unwrap();
+    assert_eq!(unmerged(), 0);
+    assert_not_all_written(database.flush());
+    database.flush().unwrap();
+}
+
 // ---- what it costs ----
 
 #[test]
