@@ -250,7 +250,7 @@ impl Shared {
     ) -> Result<Vec<Result<Vec<Outcome>>>> {
         let view = self.store.read()?;
         let (mut batch, answers) = decide(&view, group);
-        let swept = self.sweep(&mut batch, &view, group)?;
+        let swept = self.sweep(&mut batch, &view, group);
         drop(view);
         let latest = batch.latest_arrival();
         self.store.commit(pen, batch.into_edits(), latest)?;
@@ -260,13 +260,13 @@ impl Shared {
 
     /// Takes some of what is expired along: more than what comes, so that it does not pile up.
     /// Returns how far it came.
-    fn sweep(&self, batch: &mut Batch, view: &View, group: &[Arc<Request>]) -> Result<Swept> {
+    fn sweep(&self, batch: &mut Batch, view: &View, group: &[Arc<Request>]) -> Swept {
         let changes: usize = group.iter().map(|request| request.changes.len()).sum();
         let generation = self.store.generation();
         let mut next = {
             let swept = self.swept();
             if changes == 0 {
-                return Ok(*swept);
+                return *swept;
             }
             // What has come into the tables since may have arrived before what was swept.
             match swept.generation == generation {
@@ -274,8 +274,8 @@ impl Shared {
                 false => Swept::default().next,
             }
         };
-        next = batch.sweep(view, next, SWEPT_FROM + SWEPT_FOR_EACH * changes)?;
-        Ok(Swept { next, generation })
+        next = batch.sweep(view, next, SWEPT_FROM + SWEPT_FOR_EACH * changes);
+        Swept { next, generation }
     }
 
     fn swept(&self) -> MutexGuard<'_, Swept> {

@@ -8,7 +8,7 @@ use common::engine::with_engine;
 use common::{SplitMix, builder, document, documents, folder, names_in};
 use disk::{Fault, Plan, SimDisk};
 use redb::{ReadableTable, TableDefinition};
-use simdb::{Change, Database, DocId, Document, Error, Outcome, Ticket};
+use simdb::{Change, Database, DocId, Document, Error, Outcome, Retention, Ticket, Timestamp};
 
 mod common;
 #[path = "common/disk/mod.rs"]
@@ -36,13 +36,28 @@ fn damaged(folder: &Path) -> Database {
         });
     database.apply(stored.map(Change::Insert)).unwrap();
     database.close().unwrap();
-    with_engine(&path, |engine| {
+    damage_documents(&path, Chunk::Last);
+    builder().open(&path).unwrap()
+}
+
+enum Chunk {
+    First,
+    Last,
+}
+
+/// Damages a chunk of documents, and nothing that the engine looks at.
+fn damage_documents(path: &Path, chunk: Chunk) {
+    with_engine(path, |engine| {
         let transaction = engine.begin_write().unwrap();
         {
             let table = TableDefinition::<u128, &[u8]>::new("fingerprints");
             let mut table = transaction.open_table(table).unwrap();
             let (fence, mut bytes) = {
-                let (fence, bytes) = table.last().unwrap().unwrap();
+                let chunk = match chunk {
+                    Chunk::First => table.first(),
+                    Chunk::Last => table.last(),
+                };
+                let (fence, bytes) = chunk.unwrap().unwrap();
                 (fence.value(), bytes.value().to_vec())
             };
             let middle = bytes.len() / 2;
@@ -51,7 +66,6 @@ fn damaged(folder: &Path) -> Database {
         }
         transaction.commit().unwrap();
     });
-    builder().open(&path).unwrap()
 }
 
 fn insert(id: u64) -> Change {
@@ -190,4 +204,37 @@ fn a_group_of_which_thousands_are_refused_is_decided_quickly() {
     alone.into_iter().chain(halves).for_each(assert_corrupt);
     assert_eq!(again.wait().unwrap(), [Outcome::Inserted]);
     assert_eq!(database.len().unwrap(), STORED + 2);
+}
+
+#[test]
+fn damage_to_what_is_expired_refuses_nobody() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let retention = Retention {
+        window: Some(Duration::from_secs(1)),
+        sliding: false,
+        by_clock: false,
+    };
+    let database = builder().retention(retention).create(&path).unwrap();
+    let stored = documents(u64::MAX, 0, STORED).into_iter();
+    let stored = stored.map(|stored| Document {
+        arrival: Some(Timestamp(stored.id.0 % 1_000)),
+        ..stored
+    });
+    database.apply(stored.map(Change::Insert)).unwrap();
+    database.close().unwrap();
+    damage_documents(&path, Chunk::First);
+
+    let database = builder().open(&path).unwrap();
+    for id in STORED..STORED + 100 {
+        let late = Document {
+            arrival: Some(Timestamp(1_000_000 + id)),
+            ..document(id, SplitMix(id).next())
+        };
+        let outcomes = database.apply([Change::Insert(late)]).unwrap();
+        assert_eq!(outcomes, [Outcome::Inserted]);
+    }
+    assert_eq!(database.flush().ok(), Some(()));
+    let read = database.snapshot().unwrap().get(DocId(0));
+    assert!(matches!(read, Err(Error::Corrupt { .. })), "{read:?}");
 }

@@ -247,24 +247,27 @@ impl Batch {
     }
 
     /// Removes expired documents that the tables hold: looks at up to `most` of those that
-    /// arrived first, from `from` on, and returns where to go on.
+    /// arrived first, from `from` on, and returns where to go on. What is damaged stays: it concerns
+    /// who asks for it, and nobody did.
     pub(crate) fn sweep(
         &mut self,
         view: &View<impl Index>,
         from: (u64, DocId),
         most: usize,
-    ) -> Result<(u64, DocId)> {
+    ) -> (u64, DocId) {
         let expiry = *self.expiry.get_or_insert_with(|| view.expiry());
         let Some(cutoff) = expiry.cutoff() else {
-            return Ok(from);
+            return from;
         };
-        let (expired, next, _) = view.arrived_before(cutoff, from, most)?;
+        let Ok((expired, next, _)) = view.arrived_before(cutoff, from, most) else {
+            return from;
+        };
         for id in expired {
-            if self.look_up(id, view)?.is_none() {
+            if let Ok(None) = self.look_up(id, view) {
                 self.remove(id);
             }
         }
-        Ok(next)
+        next
     }
 
     /// A duplicate of the document has arrived.
