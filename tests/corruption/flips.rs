@@ -133,6 +133,14 @@ impl Trial {
             // A check that cannot merge has written, too.
             Err(error) => self.refused("apply", &error, is_found),
         };
+        // That changes were refused is told once more, and no more.
+        match database.flush() {
+            Ok(()) => assert!(is_changed),
+            Err(Error::NotAllWritten { .. }) => assert!(!is_changed),
+            Err(error) => {
+                self.refused("flush", &error, is_found);
+            }
+        }
         let exam = if is_changed {
             &self.after
         } else {
