@@ -235,7 +235,10 @@ impl Shared {
     }
 
     fn refuse(&self, group: &[Arc<Request>], error: Error) {
-        self.has_refused.store(true, Ordering::Relaxed);
+        // Who only waits for others has nothing to be refused.
+        if group.iter().any(|request| !request.changes.is_empty()) {
+            self.has_refused.store(true, Ordering::Relaxed);
+        }
         let error = Arc::new(error);
         for request in group {
             request.answer(Err(self.shared_error(&error)));
