@@ -115,16 +115,16 @@ impl Builder {
     /// not kept in the file.
     ///
     /// ```
-    /// use simdb::{Database, DocId, Fingerprint};
+    /// use simdb::{Change, Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::builder().merge_from(1_000).create(folder.path().join("docs.simdb"))?;
     /// for batch in 0..5_u64 {
     ///     let ids = 1_000 * batch..1_000 * (batch + 1);
-    ///     let bits = |id: u64| id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    ///     db.insert_all(ids.map(|id| (DocId(id), Fingerprint::from_bits(bits(id)))))?;
+    ///     let bits = |id: u64| Fingerprint::from_bits(id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    ///     db.apply(ids.map(|id| Change::Insert(Document::new(DocId(id), bits(id)))))?;
     /// }
-    /// assert!(db.stats()?.unmerged_changes < 5_000);
+    /// assert!(db.snapshot()?.stats()?.unmerged_changes < 5_000);
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn merge_from(mut self, changes: usize) -> Self {
