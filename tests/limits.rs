@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use common::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, documents, folder, names_in,
-    planted,
+    planted, window,
 };
 use simdb::{
     BulkEvent, Change, Database, DocId, Document, Error, Fingerprint, Insertion, Match, Outcome,
-    Retention, Timestamp,
+    Timestamp,
 };
 
 mod common;
@@ -167,11 +167,7 @@ fn two_copies_and_nothing_else_are_found() {
 /// What is not merged yet is looked at as sparingly as what is, also where it may have expired.
 #[test]
 fn copies_that_wait_to_be_merged_are_read_up_to_the_limit() {
-    let retention = Retention {
-        window: Some(Duration::from_secs(1000)),
-        sliding: false,
-        by_clock: false,
-    };
+    let retention = window(Duration::from_secs(1000));
     let (_folder, path) = in_folder("docs.simdb");
     let database = builder().retention(retention).create(path).unwrap();
     let shared = Fingerprint::from_bits(0x00ff_00ff_00ff_00ff);

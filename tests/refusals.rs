@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::engine::with_engine;
-use common::{SplitMix, builder, document, documents, folder, names_in};
+use common::{SplitMix, builder, document, documents, folder, names_in, window};
 use disk::{Fault, Plan, SimDisk};
 use redb::{ReadableTable, TableDefinition};
-use simdb::{Change, Database, DocId, Document, Error, Outcome, Retention, Ticket, Timestamp};
+use simdb::{Change, Database, DocId, Document, Error, Outcome, Ticket, Timestamp};
 
 mod common;
 #[path = "common/disk/mod.rs"]
@@ -210,11 +210,7 @@ fn a_group_of_which_thousands_are_refused_is_decided_quickly() {
 fn damage_to_what_is_expired_refuses_nobody() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
-    let retention = Retention {
-        window: Some(Duration::from_secs(1)),
-        sliding: false,
-        by_clock: false,
-    };
+    let retention = window(Duration::from_secs(1));
     let database = builder().retention(retention).create(&path).unwrap();
     let stored = documents(u64::MAX, 0, STORED).into_iter();
     let stored = stored.map(|stored| Document {

@@ -5,15 +5,13 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::common::engine::with_engine;
-use crate::common::{Model, SplitMix, assert_holds, assert_sound, builder, document, folder};
+use crate::common::{
+    Model, SplitMix, assert_holds, assert_sound, builder, document, folder, window,
+};
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
 use simdb::{Builder, Change, Database, DocId, Document, Error, Retention, Timestamp};
 
-const TWO_DAYS: Retention = Retention {
-    window: Some(Duration::from_secs(2 * 24 * 60 * 60)),
-    sliding: false,
-    by_clock: false,
-};
+const TWO_DAYS: Retention = window(Duration::from_secs(2 * 24 * 60 * 60));
 
 fn keeping() -> Builder {
     builder().retention(Retention::default())
@@ -87,12 +85,8 @@ fn retention_is_fixed_at_creation_and_read_from_the_file() {
 fn a_window_that_cannot_be_kept_is_refused() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
-    for window in [Duration::ZERO, Duration::from_micros(1), Duration::MAX] {
-        let retention = Retention {
-            window: Some(window),
-            sliding: false,
-            by_clock: false,
-        };
+    for length in [Duration::ZERO, Duration::from_micros(1), Duration::MAX] {
+        let retention = window(length);
         let builder = builder().retention(retention);
         let refused = builder.clone().create(&path).unwrap_err();
         assert!(

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use crate::common::{Model, SplitMix, builder, document, documents, folder, planted};
+use crate::common::{Model, SplitMix, builder, document, documents, folder, planted, window};
 use crate::history::{database_of, later_changes, steps};
 use proptest::prelude::*;
 use simdb::{
     Change, Cluster, Clustering, ClustersEvent, Database, DocId, Document, Error, Fingerprint,
-    Keep, Likeness, Member, Resemblance, Retention, Shape, Snapshot, Timestamp,
+    Keep, Likeness, Member, Resemblance, Shape, Snapshot, Timestamp,
 };
 
 const CONNECTED: Shape = Shape::Connected { most_documents: 0 };
@@ -317,11 +317,7 @@ fn documents_whose_fingerprints_say_nothing_are_in_no_cluster() {
 #[test]
 fn what_is_expired_is_in_no_cluster_and_the_oldest_of_the_others_may_be_kept() {
     let folder = folder();
-    let retention = Retention {
-        window: Some(Duration::from_secs(1)),
-        sliding: false,
-        by_clock: false,
-    };
+    let retention = window(Duration::from_secs(1));
     let database = builder()
         .retention(retention)
         .create(folder.path().join("docs.simdb"))

@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use crate::common::{Model, SplitMix, builder, document, documents, folder, planted};
+use crate::common::{Model, SplitMix, builder, document, documents, folder, planted, window};
 use crate::history::{database_of, later_changes, steps};
 use proptest::prelude::*;
 use simdb::{
-    Change, Database, DocId, Document, Fingerprint, Pair, PairsEvent, Retention, Snapshot,
-    Timestamp,
+    Change, Database, DocId, Document, Fingerprint, Pair, PairsEvent, Snapshot, Timestamp,
 };
 
 /// Two documents and their distance.
@@ -235,11 +234,7 @@ fn documents_whose_fingerprints_say_nothing_are_in_no_pair() {
 #[test]
 fn what_is_expired_is_in_no_pair() {
     let folder = folder();
-    let retention = Retention {
-        window: Some(Duration::from_secs(1)),
-        sliding: false,
-        by_clock: false,
-    };
+    let retention = window(Duration::from_secs(1));
     let database = builder()
         .retention(retention)
         .create(folder.path().join("docs.simdb"))

@@ -4,11 +4,11 @@
 use std::sync::Barrier;
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::common::{SplitMix, assert_sound, builder, copy_open, folder};
+use crate::common::{SplitMix, assert_sound, builder, copy_open, folder, window};
 use simdb::measure::{Normaliser, edit_similarity, shingle_jaccard};
 use simdb::{
     Change, Database, DocId, Document, Error, Fingerprint, Insertion, Likeness, Outcome,
-    Resemblance, Retention, Similar, TextFingerprint,
+    Resemblance, Similar, TextFingerprint,
 };
 
 const WORDS: [&str; 64] = [
@@ -582,11 +582,7 @@ fn an_expired_document_forbids_nothing_and_a_living_one_does() {
     let path = folder.path().join("docs.simdb");
     let database = builder()
         .similar(true)
-        .retention(Retention {
-            window: Some(Duration::from_secs(100)),
-            sliding: false,
-            by_clock: false,
-        })
+        .retention(window(Duration::from_secs(100)))
         .create(path)
         .unwrap();
     let arriving = |id, text: &str, seconds| Change::InsertUnlessSimilar {
@@ -841,11 +837,7 @@ fn what_is_expired_hides_nothing_that_shares_a_band_with_it() {
     let folder = folder();
     let database = builder()
         .similar(true)
-        .retention(Retention {
-            window: Some(Duration::from_secs(100)),
-            sliding: false,
-            by_clock: false,
-        })
+        .retention(window(Duration::from_secs(100)))
         .create(folder.path().join("docs.simdb"))
         .unwrap();
     let arriving = |id, text: &str, seconds| Document {

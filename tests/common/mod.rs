@@ -9,8 +9,11 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
+use std::time::Duration;
 
-use simdb::{Builder, Change, Database, DocId, Document, Fingerprint, Match, Outcome, Snapshot};
+use simdb::{
+    Builder, Change, Database, DocId, Document, Fingerprint, Match, Outcome, Retention, Snapshot,
+};
 
 pub mod children;
 pub mod engine;
@@ -41,6 +44,15 @@ pub fn builder() -> Builder {
 /// A folder that is removed when the test ends.
 pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
+}
+
+/// Documents stay for so long after they arrived, whatever arrives besides.
+pub const fn window(length: Duration) -> Retention {
+    Retention {
+        window: Some(length),
+        sliding: false,
+        by_clock: false,
+    }
 }
 
 /// The names of everything in a folder, in order.
