@@ -1,7 +1,7 @@
 //! What is saved of a damaged file: everything that is in it twice, nothing that was never there.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use common::engine::with_engine;
@@ -10,6 +10,7 @@ use common::{
 };
 use redb::TableHandle;
 use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Salvage, Timestamp};
+use tempfile::TempDir;
 
 mod common;
 
@@ -62,6 +63,14 @@ fn database(path: &Path) -> Model {
     model_of(corpus)
 }
 
+/// A folder, where a database in it is, and where what can be read of it goes.
+fn places() -> (TempDir, PathBuf, PathBuf) {
+    let folder = folder();
+    let place = |name| folder.path().join(name);
+    let (path, saved) = (place("docs.simdb"), place("saved"));
+    (folder, path, saved)
+}
+
 fn saved_documents(saved: &Path) -> Vec<Document> {
     let mut database = builder().open(saved).unwrap();
     assert_sound(&mut database);
@@ -71,11 +80,7 @@ fn saved_documents(saved: &Path) -> Vec<Document> {
 
 #[test]
 fn all_of_a_sound_file_is_saved() {
-    let folder = folder();
-    let (path, saved) = (
-        folder.path().join("docs.simdb"),
-        folder.path().join("saved"),
-    );
+    let (folder, path, saved) = places();
     let model = database(&path);
     let before = std::fs::read(&path).unwrap();
     let found = salvage(&path, &saved).unwrap();
@@ -124,11 +129,7 @@ struct Ways {
 
 #[test]
 fn one_lost_page_loses_nothing_that_is_in_another_and_invents_nothing() {
-    let folder = folder();
-    let (path, saved) = (
-        folder.path().join("docs.simdb"),
-        folder.path().join("saved"),
-    );
+    let (_folder, path, saved) = places();
     let model = database(&path);
     let sound = std::fs::read(&path).unwrap();
     let pages = sound.len() / PAGE_BYTES;
@@ -226,11 +227,7 @@ fn lose_tables(path: &Path, names: &[&str]) {
 
 #[test]
 fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
-    let folder = folder();
-    let (path, saved) = (
-        folder.path().join("docs.simdb"),
-        folder.path().join("saved"),
-    );
+    let (folder, path, saved) = places();
     let model = database(&path);
     let sound = std::fs::read(&path).unwrap();
     let made_of = {
@@ -342,11 +339,7 @@ const ENGINE_HEADER: usize = 2;
 
 #[test]
 fn of_several_fingerprints_that_pages_say_one_is_taken_and_told_of() {
-    let folder = folder();
-    let (path, saved) = (
-        folder.path().join("docs.simdb"),
-        folder.path().join("saved"),
-    );
+    let (_folder, path, saved) = places();
     let before = database(&path);
     let mut after = before.clone();
     let open = builder().open(&path).unwrap();
@@ -405,11 +398,7 @@ fn of_several_fingerprints_that_pages_say_one_is_taken_and_told_of() {
 
 #[test]
 fn of_many_lost_pages_the_report_says_how_many_documents_each_cost() {
-    let folder = folder();
-    let (path, saved) = (
-        folder.path().join("docs.simdb"),
-        folder.path().join("saved"),
-    );
+    let (_folder, path, saved) = places();
     let model = database(&path);
     // Without pages that are not in use.
     simdb::Database::vacuum(&path).unwrap();
@@ -538,11 +527,7 @@ fn what_a_journal_holds_is_saved_up_to_where_it_is_damaged() {
 
 #[test]
 fn a_journal_is_saved_where_nothing_is_left_of_its_file() {
-    let folder = folder();
-    let (path, saved) = (
-        folder.path().join("docs.simdb"),
-        folder.path().join("saved"),
-    );
+    let (folder, path, saved) = places();
     let open = builder().create(&path).unwrap();
     let stored = documents(4, 0, 50);
     let changes = stored.iter().cloned().map(Change::Insert);
