@@ -39,7 +39,7 @@ pub struct Builder {
     similar: bool,
     retention: Option<Retention>,
     frozen: bool,
-    merge_from: Option<usize>,
+    pace: Pace,
     disk: Option<Arc<dyn Disk>>,
 }
 
@@ -128,7 +128,7 @@ impl Builder {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn merge_from(mut self, changes: usize) -> Self {
-        self.merge_from = Some(changes);
+        self.pace = Pace::merging_from(changes);
         self
     }
 
@@ -158,7 +158,7 @@ impl Builder {
     /// file is there all the same, whole and empty.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
         let place = self.place(path);
-        let store = Store::create(&place, self.header()?, self.cache())?.at_pace(self.pace());
+        let store = Store::create(&place, self.header()?, self.cache())?.at_pace(self.pace);
         Database::over(store, self.recipe.as_ref())
     }
 
@@ -174,7 +174,7 @@ impl Builder {
     /// About a millisecond; after a crash, what it takes to read the journal besides: half a second
     /// with 1.2 million changes in it.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
-        let store = Store::open(&self.place(path), self.cache())?.at_pace(self.pace());
+        let store = Store::open(&self.place(path), self.cache())?.at_pace(self.pace);
         Database::over(store, self.recipe.as_ref())
     }
 
@@ -244,8 +244,7 @@ impl Builder {
     /// [`Error::NotFound`], [`Error::Locked`], [`Error::FormatVersion`], those of
     /// [`create`](Self::create) for the new file, [`Error::RecipeMismatch`] and
     /// [`Error::RecipeFiles`]; [`Error::Corrupt`] if the recipe is lost and not named here;
-    /// [`Error::NothingToSalvage`];
-    /// [`Error::Interrupted`].
+    /// [`Error::NothingToSalvage`]; [`Error::Interrupted`].
     ///
     /// # Cost
     /// Reads the file once or twice, and a bulk load.
@@ -322,11 +321,6 @@ impl Builder {
             frozen: self.frozen,
             retention: self.retention,
         })
-    }
-
-    fn pace(&self) -> Pace {
-        self.merge_from
-            .map_or_else(Pace::default, Pace::merging_from)
     }
 
     fn cache(&self) -> usize {
