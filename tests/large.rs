@@ -1,7 +1,7 @@
 //! Power is cut while a file grows over 4 GiB, where the numbers of bytes no longer fit 32 bits and
 //! the storage engine begins a second region: at each operation of the batch that takes it over the
 //! boundary, and then at random while it grows on. On the simulated disk of `power`, which holds all
-//! of it in memory: some 8 GiB and half an hour, so it is run by hand:
+//! of it in memory: some 6 GiB and half an hour, so it is run by hand:
 //!
 //! ```sh
 //! cargo test --release --test large -- --ignored --nocapture
@@ -219,7 +219,7 @@ impl Trial {
 }
 
 #[test]
-#[ignore = "takes 8 GiB of memory and half an hour"]
+#[ignore = "takes 6 GiB of memory and half an hour"]
 fn a_file_that_grows_over_4_gib_survives_cuts_of_power() {
     let asked = std::env::var("SIMDB_TEST_CUTS").ok();
     let cuts = asked.map_or(CUTS, |cuts| cuts.parse().unwrap());

@@ -9,8 +9,8 @@ use crate::console::content::Content;
 use crate::console::files::Identity;
 use crate::console::output_file::{Destination, destination, target_of};
 
-/// Refuses reports, each with its option and what it holds, that cannot be, or would replace an input, something else
-/// that is taken, or one another. Nothing is opened for that.
+/// Refuses reports, each with its option and what it holds, that cannot be, or would replace an
+/// input, something else that is taken, or one another. Nothing is opened for that.
 pub fn check(
     reports: &[(Option<&Path>, &'static str, Content)],
     inputs: &[Input],

@@ -13,8 +13,9 @@ use crate::corpus::ledger::Input;
 use crate::formats::score::ranks;
 use crate::formats::{Item, reader};
 
-/// Reads the inputs for the ranks of the scores of documents that are near another. To find out first which these
-/// are takes a while, but all scores of a large corpus would take more memory than anything else.
+/// Reads the inputs for the ranks of the scores of documents that are near another. To find out
+/// first which these are takes a while, but all scores of a large corpus would take more memory
+/// than anything else.
 pub fn of(
     corpus: &Database,
     options: &Dedup,
