@@ -9,7 +9,7 @@
 // What was covered is told, and what repeats a failure.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use common::{SplitMix, caught};
@@ -23,8 +23,9 @@ mod disk;
 #[path = "common/trial/mod.rs"]
 mod trial;
 
-/// Faults that are tried of each kind in each part of a workload, unless all are asked for.
-const TRIED: u64 = 5;
+/// Faults that are tried of each kind in each part of a workload, evenly, unless all are asked for.
+/// Each step is hit by the device's own in its midst besides, and by another kind in turn.
+const TRIED: u64 = 3;
 /// Steps that are taken in the same process after one has failed.
 const STEPS_AFTER: usize = 4;
 
@@ -57,6 +58,7 @@ const PARTS: [&[Step]; 5] = [
         Step::Snapshot,
         Step::BulkLoad,
         Step::Submits,
+        Step::Prune,
         Step::DroppedTransaction,
         Step::Transaction,
         Step::BulkLoad,
@@ -194,8 +196,8 @@ fn creation(workload: usize) -> Step {
     }
 }
 
-/// How many operations of a part a fault can concern.
-fn concerned(beginning: &World, steps: impl Iterator<Item = Step>, fault: Fault) -> u64 {
+/// How many operations of a part a fault can concern, up to the end of each step.
+fn concerned(beginning: &World, steps: impl Iterator<Item = Step>, fault: Fault) -> Vec<u64> {
     let mut world = beginning.copy();
     // It never comes.
     world.disk.plan(Plan::Fault {
@@ -203,10 +205,27 @@ fn concerned(beginning: &World, steps: impl Iterator<Item = Step>, fault: Fault)
         fault,
         lasts: false,
     });
-    for step in steps {
+    let up_to = |step| {
         world.take(step).unwrap();
-    }
-    world.disk.concerned()
+        world.disk.concerned()
+    };
+    steps.map(up_to).collect()
+}
+
+/// The operations of a part that fail in turn, given how many of them a fault can concern up to the
+/// end of each step: every so many, and one in the midst of each step that is hit by this fault.
+fn places(ends: &[u64], fault: Fault, stride: Option<u64>, turn: usize) -> BTreeSet<u64> {
+    let operations = ends.last().copied().unwrap_or(0);
+    let stride = stride.unwrap_or(operations / TRIED).max(1);
+    let evenly = (turn as u64 % stride..operations).step_by(stride as usize);
+    let is_hit = |step: usize| fault == Fault::Device || (step + turn) % Fault::ALL.len() == 0;
+    let begins = std::iter::once(0).chain(ends.iter().copied());
+    let in_steps = begins
+        .zip(ends)
+        .enumerate()
+        .filter(|(step, (begin, end))| is_hit(*step) && begin < *end)
+        .map(|(_, (begin, end))| begin.midpoint(*end));
+    evenly.chain(in_steps).collect()
 }
 
 fn try_case(case: Case, beginning: &World, tally: &mut Tally) {
@@ -310,14 +329,13 @@ fn whatever_fails_nothing_acknowledged_is_lost_and_nothing_refused_is_done() {
     for workload in 0..workloads().len() {
         for (part, beginning) in beginnings(workload).iter().enumerate() {
             for (number, fault) in Fault::ALL.into_iter().enumerate() {
-                let operations = concerned(beginning, steps_of(workload, part), fault);
+                let ends = concerned(beginning, steps_of(workload, part), fault);
                 let stride = match (wanted.as_str(), &only) {
-                    ("all", _) | (_, Some(_)) => 1,
-                    ("", _) => (operations / TRIED).max(1),
-                    (every, _) => every.parse().unwrap(),
+                    ("all", _) | (_, Some(_)) => Some(1),
+                    ("", _) => None,
+                    (every, _) => Some(every.parse().unwrap()),
                 };
-                let first = (workload + part + number) as u64 % stride;
-                for at in (first..operations).step_by(stride as usize) {
+                for at in places(&ends, fault, stride, workload + part + number) {
                     let case = Case::new(workload, part, at, fault);
                     let name = format!("{case:?}");
                     if only.as_ref().is_some_and(|only| *only != name) {

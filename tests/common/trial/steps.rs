@@ -317,11 +317,10 @@ impl World {
                 pruned => pruned.map(|count| panic!("{count} pruned")),
             };
         }
-        let older_than = Timestamp(
-            self.expected
-                .now()
-                .saturating_sub(self.sequence.below(1_100)),
-        );
+        // Of what is not expired much, or little.
+        let reach = [100, 1_100][self.sequence.below(2) as usize];
+        let age = self.sequence.below(reach);
+        let older_than = Timestamp(self.expected.now().saturating_sub(age));
         let mut tried = self.expected.clone();
         let count = tried.prune(older_than);
         self.pruned = Some(older_than);
