@@ -33,7 +33,9 @@ pub enum Change {
     },
     /// Store the document, unless its id is taken or the text of a document is like its own. It
     /// must have a text, and the database must keep texts. Of the documents that are handed over
-    /// with it, at most 256 that share a band are compared, and 256 in all.
+    /// with it, at most 256 that share a band are compared, and 256 in all. What is looked at of
+    /// those stored before, the first 1,024 of a band, counts what changes handed over with it
+    /// remove: after thousands of removals that share its bands, hand it over by itself.
     InsertUnlessSimilar {
         /// The document, with its text.
         document: Document,
