@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use common::engine::with_engine;
 use common::{
     Model, SplitMix, assert_holds, assert_sound, builder, copy_open, documents, folder, journal,
+    window,
 };
 use redb::TableHandle;
 use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Salvage, Timestamp};
@@ -37,8 +38,19 @@ fn corpus(seed: u64, first: u64, count: u64) -> Vec<Document> {
     corpus
 }
 
+/// Of what the corpus has nothing is expired, and all of it would be beside what arrives now.
 fn keeping_all() -> simdb::Builder {
-    builder().similar(true).retention(Retention::default())
+    let two_days = window(Duration::from_secs(2 * 24 * 60 * 60));
+    builder().similar(true).retention(two_days)
+}
+
+/// When what the corpus has arrived last did.
+fn latest_of(model: &Model) -> Option<Timestamp> {
+    model
+        .documents
+        .values()
+        .filter_map(|document| document.arrival)
+        .max()
 }
 
 fn model_of(documents: Vec<Document>) -> Model {
@@ -251,7 +263,6 @@ fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
         let is_lost = |table: &str| lost.contains(&table);
         std::fs::write(&path, &sound).unwrap();
         lose_tables(&path, lost);
-        let before = now();
         let found = salvage(&path, &saved).unwrap();
         let saved = saved_documents(&saved);
         let mut saved = saved.iter().peekable();
@@ -280,12 +291,10 @@ fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
                 let text = expected.text.as_deref();
                 expected.reliable = text.is_none_or(|text| made_of(text).reliable);
             }
-            let stored = saved.next().unwrap();
             if is_lost("times") && is_lost("arrivals") {
-                assert!(stored.arrival >= Some(before) && stored.arrival <= Some(now()));
-                expected.arrival = stored.arrival;
+                expected.arrival = latest_of(&model);
             }
-            assert_eq!(*stored, expected, "{lost:?}");
+            assert_eq!(*saved.next().unwrap(), expected, "{lost:?}");
         }
         assert!(saved.next().is_none(), "{lost:?}");
         let all = model.documents.len() as u64;
@@ -329,9 +338,72 @@ fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
 /// The tables that say nothing but what others say.
 const MADE_ANEW: [&str; 4] = ["block1", "block2", "block3", "bands"];
 
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    Timestamp(since.unwrap().as_millis() as u64)
+#[test]
+fn what_lost_its_arrival_arrives_now_where_the_clock_counts() {
+    let (_folder, path, saved) = places();
+    let day = Duration::from_secs(24 * 60 * 60);
+    let by_clock = Retention {
+        by_clock: true,
+        ..window(day)
+    };
+    let database = builder().retention(by_clock).create(&path).unwrap();
+    let corpus = documents(1, 0, 2_000);
+    database
+        .apply(corpus.iter().cloned().map(Change::Insert))
+        .unwrap();
+    database.close().unwrap();
+    lose_tables(&path, &["times", "arrivals"]);
+    let before = Timestamp::from(SystemTime::now());
+    let found = salvage(&path, &saved).unwrap();
+    assert_eq!(found.without_arrival, 2_000);
+    let stored = saved_documents(&saved);
+    assert_eq!(stored.len(), 2_000);
+    let arrived_now = |document: &Document| document.arrival >= Some(before);
+    assert!(stored.iter().all(arrived_now));
+}
+
+#[test]
+fn what_cannot_be_saved_is_refused_before_anything_is_read() {
+    let (folder, path, saved) = places();
+    // Not even a database.
+    std::fs::write(&path, vec![7; 100_000]).unwrap();
+    std::fs::write(&saved, "another's").unwrap();
+    let refused = builder().salvage(&path, &saved, 16 << 20, go_on);
+    assert!(
+        matches!(refused, Err(Error::AlreadyExists { .. })),
+        "{refused:?}"
+    );
+    // Where pages are looked at one by one, that can be ended too.
+    let path = folder.path().join("large.simdb");
+    insert_all(&path, 200_000);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[..3 * PAGE_BYTES].fill(0);
+    std::fs::write(&path, &bytes).unwrap();
+    let target = folder.path().join("none");
+    let mut asked = 0;
+    let stop = |documents| {
+        asked += 1;
+        assert_eq!(documents, 0);
+        ControlFlow::Break(())
+    };
+    let refused = builder()
+        .recipe(simdb::Recipe::ngram())
+        .salvage(&path, &target, 16 << 20, stop);
+    assert!(
+        matches!(refused, Err(Error::Interrupted { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(asked, 1);
+    assert!(!target.exists());
+}
+
+/// A database of so many fingerprints, loaded at once.
+fn insert_all(path: &Path, count: u64) {
+    let mut load = builder().bulk_create(path, 16 << 20).unwrap();
+    for document in documents(1, 0, count) {
+        load.push(document).unwrap();
+    }
+    load.finish(|_| ControlFlow::Continue(())).unwrap();
 }
 
 /// The page in which the storage engine says where everything is: behind ours, and one of checksums.
@@ -415,7 +487,6 @@ fn of_many_lost_pages_the_report_says_how_many_documents_each_cost() {
             damaged[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0xff);
         }
         std::fs::write(&path, &damaged).unwrap();
-        let before = now();
         let found = match salvage(&path, &saved) {
             Ok(found) => found,
             Err(Error::Corrupt { what, .. }) if what.contains("recipe") => continue,
@@ -428,7 +499,7 @@ fn of_many_lost_pages_the_report_says_how_many_documents_each_cost() {
         by_tables += 1;
         let stored = saved_documents(&saved);
         let mut stored = stored.iter().peekable();
-        let (mut missing, mut made_again, mut arrived_now, mut texts_lost) = (Vec::new(), 0, 0, 0);
+        let (mut missing, mut made_again, mut arrived_last, mut texts_lost) = (Vec::new(), 0, 0, 0);
         for expected in model.documents.values() {
             let Some(stored) = stored.next_if(|stored| stored.id == expected.id) else {
                 missing.push(expected.id);
@@ -438,12 +509,12 @@ fn of_many_lost_pages_the_report_says_how_many_documents_each_cost() {
             texts_lost += u64::from(stored.text != expected.text);
             assert!(stored.text == expected.text || stored.text.is_none());
             if stored.arrival != expected.arrival {
-                assert!(stored.arrival >= Some(before), "seed {seed}: {stored:?}");
-                arrived_now += 1;
+                assert_eq!(stored.arrival, latest_of(&model), "seed {seed}");
+                arrived_last += 1;
             }
         }
         assert!(stored.next().is_none(), "seed {seed}");
-        assert_eq!(found.without_arrival, arrived_now, "seed {seed}");
+        assert_eq!(found.without_arrival, arrived_last, "seed {seed}");
         assert_eq!(found.from_text, made_again, "seed {seed}");
         assert!(found.without_text >= texts_lost, "seed {seed}");
         // Of some not even the id is anywhere.

@@ -156,6 +156,17 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("{text:?} is not a size; write it like 512MiB, 2GB or 65536"))
 }
 
+/// The least memory that sorting is given.
+const LEAST_MEMORY_BYTES: u64 = 64 << 20;
+
+/// Reads a size of memory to sort in. For clap.
+pub fn parse_memory(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        bytes if bytes < LEAST_MEMORY_BYTES => Err("it must be at least 64MiB".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
 /// Reads a duration: `90m`, `2d`, `1h 30m`. A day has 24 hours. For clap.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     SpanParser::new()

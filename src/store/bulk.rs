@@ -35,7 +35,7 @@ const TEXT_BATCH_BYTES: usize = 16 << 20;
 /// The engine's cache while a new file is written, or an eighth of the memory where that is less.
 const CACHE_BYTES: usize = 96 << 20;
 /// The least memory that makes sense.
-const MIN_MEMORY_BYTES: u64 = 16 << 20;
+pub(super) const MIN_MEMORY_BYTES: u64 = 16 << 20;
 
 /// What a bulk load did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,6 +122,11 @@ impl Load {
             path: path.to_path_buf(),
             sorter_bytes,
         }
+    }
+
+    /// What is pushed without an arrival time arrives then.
+    pub(crate) fn arriving_at(self, now: Timestamp) -> Self {
+        Self { now, ..self }
     }
 
     /// From now on two sorts share the memory.

@@ -56,6 +56,17 @@ pub(crate) struct NewFile {
     place: Place,
 }
 
+/// Refuses a name that something has already, be it a link that leads nowhere.
+pub(crate) fn refuse_existing(target: &Place) -> Result<()> {
+    match target.disk().link_info(target.path()) {
+        Ok(_) => Err(Error::AlreadyExists {
+            path: target.path().to_path_buf(),
+        }),
+        // Whatever else is wrong will be said when it is made.
+        Err(_) => Ok(()),
+    }
+}
+
 impl NewFile {
     /// Creates an empty database that will be placed at `target`, where nothing may be yet. The
     /// file gets no more permissions than those given, from the start.
@@ -65,11 +76,7 @@ impl NewFile {
         cache_bytes: usize,
         permissions: Option<&Permissions>,
     ) -> Result<Self> {
-        if target.disk().link_info(target.path()).is_ok() {
-            return Err(Error::AlreadyExists {
-                path: target.path().to_path_buf(),
-            });
-        }
+        refuse_existing(target)?;
         let of_no_journal = (schema::new_identity(), JournalMark::default());
         Self::create_beside(target, header, cache_bytes, permissions, of_no_journal)
     }

@@ -22,7 +22,7 @@ use super::fault::Place;
 use super::schema::Header;
 use super::texts;
 use crate::document::{DocId, Document};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use journals::Late;
 use open::Content;
@@ -51,7 +51,8 @@ pub struct Salvage {
     pub lost_ids: Vec<DocId>,
     /// Documents that may have had a text, in a part that cannot be read, and have none now.
     pub without_text: u64,
-    /// Documents whose arrival times are lost. They arrived now.
+    /// Documents whose arrival times are lost. They arrived when the last one did, or now where the
+    /// system's clock counts ([`Retention::by_clock`](crate::Retention::by_clock)).
     pub without_arrival: u64,
     /// What could not be read, a sentence each.
     pub damage: Vec<String>,
@@ -81,19 +82,36 @@ impl Damaged {
         let Self {
             place,
             content,
+            latest_arrival,
             mut damage,
             ..
         } = self;
         let keeps = header.keeps();
+        let mut go_on = || target.goes_on(observer(0));
         let (opened, tables);
-        let mut streams = match content {
+        let (mut streams, latest_arrival) = match content {
             Content::Tables(found) => {
                 opened = found;
                 tables = SalvageTables::open(&opened, keeps, &place, &mut damage);
-                tables.streams(target.path(), memory_bytes)?
+                let latest_arrival = match latest_arrival {
+                    None => tables.latest_arrival()?,
+                    known => known,
+                };
+                let streams = tables.streams(target.path(), memory_bytes, &mut go_on)?;
+                (streams, latest_arrival)
             }
-            Content::Pages(loose) => loose.streams(keeps.arrivals)?,
+            Content::Pages(loose) => (loose.streams(keeps.arrivals)?, latest_arrival),
         };
+        // By the system's clock, what is saved would be expired beside a document that arrives now.
+        if header
+            .retention
+            .is_some_and(|retention| !retention.by_clock)
+        {
+            let arrivals = late.values().filter_map(|late| late.state?.arrival);
+            if let Some(latest) = latest_arrival.max(arrivals.max()) {
+                load = load.arriving_at(latest);
+            }
+        }
         let mut salvage = Salvage::default();
         let mut read = 0;
         while let Some(known) = streams.next()? {
@@ -109,7 +127,7 @@ impl Damaged {
             }
             read += 1;
             if read % DOCUMENTS_PER_REPORT == 0 {
-                proceed(observer, read, target)?;
+                target.goes_on(observer(read))?;
             }
         }
         for (id, Late { state, text, kept }) in late {
@@ -131,15 +149,6 @@ impl Damaged {
         let report = load.finish(&mut |_| observer(read))?;
         salvage.documents = report.inserted;
         Ok(salvage)
-    }
-}
-
-fn proceed(observer: &mut Observer<'_>, read: u64, target: &Place) -> Result<()> {
-    match observer(read) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Error::Interrupted {
-            path: target.path().to_path_buf(),
-        }),
     }
 }
 

@@ -260,7 +260,15 @@ pub(crate) fn read_counters(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
     place: &Place,
 ) -> Result<Counters> {
-    let bytes = value(meta, COUNTERS_KEY, place)?;
+    counters_of(|key| value(meta, key, place), place)
+}
+
+/// What is counted, out of values of table meta, which are got by their names.
+pub(crate) fn counters_of(
+    value: impl Fn(&'static str) -> Result<Vec<u8>>,
+    place: &Place,
+) -> Result<Counters> {
+    let bytes = value(COUNTERS_KEY)?;
     let (
         &[
             documents,

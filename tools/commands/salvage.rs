@@ -7,9 +7,10 @@ use clap::Args;
 use serde::Serialize;
 use simdb::Salvage as Found;
 
+use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
-use crate::console::{Answer, Output, counted, note, parse_size};
+use crate::console::{Answer, Output, counted, note, parse_memory};
 use crate::options::RecipeOptions;
 
 /// Saves what can be read of a damaged database into a new one
@@ -43,7 +44,7 @@ pub struct Salvage {
     similar: bool,
 
     /// How much memory to use, at least 64MiB
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_memory)]
     memory: u64,
 
     /// Print one line of JSON
@@ -70,6 +71,7 @@ struct SalvageLine<'f> {
 
 impl Salvage {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
+        refuse_special(&self.database)?;
         let interrupt = Interrupt::listen()?;
         let bar = self.progress.work();
         bar.set_prefix("reading");

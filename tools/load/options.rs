@@ -6,13 +6,10 @@ use anyhow::{Result, bail};
 use clap::Parser;
 
 use crate::console::output_file::is_stdout;
-use crate::console::parse_size;
+use crate::console::parse_memory;
 use crate::console::progress::Progress;
 use crate::formats::{Format, parse_id};
 use crate::options::{FieldNames, NewDatabase, OnError, UniqueOptions};
-
-/// The least memory a load is given.
-pub const LEAST_MEMORY_BYTES: u64 = 64 << 20;
 
 /// The most duplicates that are held to be shown.
 const MOST_SHOWN: i64 = 10_000;
@@ -117,7 +114,7 @@ pub struct Options {
         long,
         value_name = "SIZE",
         default_value = "1GiB",
-        value_parser = parse_size,
+        value_parser = parse_memory,
         help_heading = "Resources"
     )]
     pub memory: u64,
@@ -151,9 +148,6 @@ impl Options {
 
     /// Refuses combinations that cannot be meant.
     pub fn check(&self) -> Result<()> {
-        if self.memory < LEAST_MEMORY_BYTES {
-            bail!("--memory must be at least 64MiB");
-        }
         self.new.check()?;
         if self.reports_to_stdout() == 2 {
             bail!("--duplicates and --rejects cannot both go to standard output");

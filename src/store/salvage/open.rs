@@ -1,14 +1,15 @@
 //! A damaged file, opened as far as that goes.
 
-use std::path::Path;
-
 use redb::TableDefinition;
 
+use super::Observer;
 use super::pages::{self, Loose};
+use crate::document::Timestamp;
 use crate::error::{Error, Result};
 use crate::store::chunk::Entry;
 use crate::store::engine::Engine;
 use crate::store::fault::{Place, said};
+use crate::store::new_file::refuse_existing;
 use crate::store::packed::{Kind, Packed};
 use crate::store::page_file::{Overlay, PageFile};
 use crate::store::schema::{self, Header, JournalMark};
@@ -26,6 +27,8 @@ pub(crate) struct Damaged {
     pub(crate) header: Option<Header>,
     pub(super) identity: Option<u64>,
     pub(super) mark: Option<JournalMark>,
+    /// When the last document arrived, if that can be read.
+    pub(super) latest_arrival: Option<Timestamp>,
     pub(super) damage: Vec<String>,
 }
 
@@ -44,13 +47,19 @@ pub(super) struct Opened {
 }
 
 impl Damaged {
-    /// Opens the file beside others who read it.
+    /// Opens the file beside others who read it. Sorts what is found in so much memory, and in
+    /// temporary files in the folder of `target`. `observer` may end that.
     ///
     /// # Errors
-    /// Where nothing can be read at all: no such file, locked, not a file, nothing of ours in it.
-    ///
-    /// Sorts what is found in so much memory, and in temporary files in the folder of `target`.
-    pub(crate) fn open(place: &Place, target: &Path, memory_bytes: u64) -> Result<Self> {
+    /// Where nothing can be read at all: no such file, locked, not a file, nothing of ours in it;
+    /// and where there is something at `target`.
+    pub(crate) fn open(
+        place: &Place,
+        target: &Place,
+        memory_bytes: u64,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
+        refuse_existing(target)?;
         let place = place.only_read();
         let file = place.disk().open(place.path(), false);
         let file = file.map_err(|source| match source.kind() {
@@ -76,11 +85,13 @@ impl Damaged {
             Err(error) => {
                 damage.push(format!("the file cannot be opened: {}", said(&error)));
                 let pages = PageFile::over_damaged(file);
+                let mut go_on = || target.goes_on(observer(0));
                 Content::Pages(Box::new(pages::collect(
                     pages,
                     &place,
-                    target,
+                    target.path(),
                     memory_bytes,
+                    &mut go_on,
                 )?))
             }
         };
@@ -91,6 +102,7 @@ impl Damaged {
             header: None,
             identity: None,
             mark: None,
+            latest_arrival: None,
             damage,
         };
         // What a journal holds can be saved without the file.
@@ -106,7 +118,7 @@ impl Damaged {
     /// Reads what is fixed, each value by itself.
     fn read_meta(&mut self) {
         let place = self.place.clone();
-        let (header, identity, mark) = match &self.content {
+        let (header, identity, mark, counters) = match &self.content {
             Content::Tables(opened) => {
                 let meta = place.reading_only(|| {
                     let meta = opened.transaction.open_table(schema::META);
@@ -127,6 +139,7 @@ impl Damaged {
                     place
                         .reading_only(|| schema::read_journal_mark(&meta, &place))
                         .map(Some),
+                    place.reading_only(|| schema::read_counters(&meta, &place)),
                 )
             }
             Content::Pages(loose) => {
@@ -141,6 +154,7 @@ impl Damaged {
                     schema::identity_of(value, &place),
                     // Which of several is the last, nobody knows.
                     Ok(None),
+                    schema::counters_of(value, &place),
                 )
             }
         };
@@ -149,6 +163,14 @@ impl Damaged {
         self.header = header.map_err(&mut tell).ok();
         self.identity = identity.map_err(&mut tell).ok();
         self.mark = mark.map_err(&mut tell).ok().flatten();
+        // All else that is counted is counted anew.
+        let counted = counters
+            .ok()
+            .and_then(|counters| counters.counts().latest_arrival);
+        self.latest_arrival = match &self.content {
+            Content::Tables(_) => counted,
+            Content::Pages(loose) => counted.max(loose.latest_arrival),
+        };
     }
 }
 

@@ -13,7 +13,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::streams::{InStep, Streams, first_of_each};
+use crate::document::Timestamp;
 use crate::error::Result;
+use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::chunk::{Chunk, Entry, PAGE_BYTES, pair, swapped, unseal};
 use crate::store::fault::Place;
 use crate::store::folder::folder_of;
@@ -36,6 +38,8 @@ pub(super) struct Loose {
     unreliable: Sorter<u64>,
     /// Document id, time.
     times: Sorter<u128>,
+    /// The latest of these times.
+    pub(super) latest_arrival: Option<Timestamp>,
     /// Document id, and behind one another the page and the place in it of a text.
     texts: Sorter<u128>,
     /// The values of table `meta`.
@@ -44,19 +48,24 @@ pub(super) struct Loose {
     pub(super) known_pages: u64,
 }
 
-/// Looks at every page.
+/// Pages that are looked at between two questions whether to go on.
+const PAGES_AT_A_TIME: u64 = 1024;
+
+/// Looks at every page, for as long as it may go on.
 pub(super) fn collect(
     file: PageFile,
     place: &Place,
     target: &Path,
     memory_bytes: u64,
+    go_on: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Loose> {
     let workplace = Workplace::new(folder_of(target));
-    let sorter_bytes = (memory_bytes / 4) as usize;
+    let sorter_bytes = (memory_bytes.max(MIN_MEMORY_BYTES) / 4) as usize;
     let mut loose = Loose {
         fingerprints: Sorter::new(sorter_bytes, &workplace),
         unreliable: Sorter::new(sorter_bytes, &workplace),
         times: Sorter::new(sorter_bytes, &workplace),
+        latest_arrival: None,
         texts: Sorter::new(sorter_bytes, &workplace),
         meta: BTreeMap::new(),
         known_pages: 0,
@@ -64,6 +73,9 @@ pub(super) fn collect(
     };
     let mut page = vec![0; PAGE_BYTES];
     for number in 1..loose.file.pages().map_err(place.io("read the size of"))? {
+        if number % PAGES_AT_A_TIME == 0 {
+            go_on()?;
+        }
         // What cannot be read is no page.
         let Ok(fits) = loose.file.look_at(number, &mut page) else {
             continue;
@@ -99,7 +111,10 @@ impl Loose {
                     false => &mut self.fingerprints,
                 };
                 for entry in chunk.entries() {
-                    sorter.push(if is_twin { swapped(entry) } else { entry })?;
+                    let entry = if is_twin { swapped(entry) } else { entry };
+                    sorter.push(entry)?;
+                    let time = of_times.then(|| Timestamp(entry.second()));
+                    self.latest_arrival = self.latest_arrival.max(time);
                 }
                 return Ok(true);
             }

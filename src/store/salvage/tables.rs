@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::open::{Opened, Table};
 use super::streams::{InStep, Parts, Said, Streams, first_of_each};
+use crate::document::Timestamp;
 use crate::error::Result;
+use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::chunk::{Entry, swapped};
 use crate::store::fault::{Place, said};
 use crate::store::folder::folder_of;
@@ -65,11 +67,17 @@ impl SalvageTables {
 
     /// What the tables say, in the order of ids. What the twin of a table has to say where that has
     /// gaps is sorted first, in so much memory.
-    pub(super) fn streams(&self, target: &Path, memory_bytes: u64) -> Result<Streams<'_>> {
+    pub(super) fn streams(
+        &self,
+        target: &Path,
+        memory_bytes: u64,
+        go_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Streams<'_>> {
         let workplace = Workplace::new(folder_of(target));
-        let twin = |table, twin| {
-            let sorter = Sorter::new(memory_bytes as usize / 2, &workplace);
-            in_gaps(table, twin, sorter)
+        let sorter_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize / 2;
+        let mut twin = |table, twin| {
+            let sorter = Sorter::new(sorter_bytes, &workplace);
+            in_gaps(table, twin, sorter, go_on)
         };
         let fingerprints = twin(self.fingerprints.as_ref(), self.block0.as_ref())?;
         let times = match self.keeps.arrivals {
@@ -92,6 +100,23 @@ impl SalvageTables {
             }),
             keeps_arrivals: self.keeps.arrivals,
         })
+    }
+
+    /// The latest time that can be read.
+    pub(super) fn latest_arrival(&self) -> Result<Option<Timestamp>> {
+        let mut latest = None;
+        let tables = [(&self.arrivals, true), (&self.times, false)];
+        for (table, is_twin) in tables {
+            for part in table.iter().flat_map(|table| table.parts::<u128>()) {
+                let Part::Read(entries) = part? else { continue };
+                let time = |entry: u128| match is_twin {
+                    true => entry.first(),
+                    false => entry.second(),
+                };
+                latest = latest.max(entries.into_iter().map(time).max());
+            }
+        }
+        Ok(latest.map(Timestamp))
     }
 
     fn unreliable(&self) -> InStep<'_, ()> {
@@ -177,12 +202,14 @@ fn in_gaps(
     table: Option<&Packed<Table<u128>>>,
     twin: Option<&Packed<Table<u128>>>,
     mut sorter: Sorter<u128>,
+    go_on: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Sorted<u128>> {
     let mut gaps = Vec::new();
     match table {
         None => gaps.push((0, None)),
         Some(table) => {
             for part in table.parts::<u128>() {
+                go_on()?;
                 if let Part::Gap(gap) = part? {
                     gaps.push((gap.from.first(), gap.to.map(Entry::first)));
                 }
@@ -197,6 +224,7 @@ fn in_gaps(
     };
     let twin = twin.filter(|_| !gaps.is_empty());
     for part in twin.into_iter().flat_map(|twin| twin.parts::<u128>()) {
+        go_on()?;
         if let Part::Read(entries) = part? {
             for entry in entries.into_iter().map(swapped) {
                 if is_lost(entry.first()) {

@@ -10,7 +10,7 @@ use crate::commands::clusters::options::{ClusterOptions, KeepRule};
 use crate::console::content::Content;
 use crate::console::files::Identity;
 use crate::console::output_file::is_stdout;
-use crate::console::parse_size;
+use crate::console::parse_memory;
 use crate::console::progress::Progress;
 use crate::corpus::clashes;
 use crate::corpus::ledger::Input;
@@ -188,7 +188,7 @@ pub struct Dedup {
         long,
         value_name = "SIZE",
         default_value = "1GiB",
-        value_parser = parse_size,
+        value_parser = parse_memory,
         help_heading = "Resources"
     )]
     pub(super) memory: u64,
@@ -211,17 +211,11 @@ pub struct Dedup {
     pub(super) progress: Progress,
 }
 
-/// The least memory a load is given.
-const LEAST_MEMORY_BYTES: u64 = 64 << 20;
-
 impl Dedup {
     /// Refuses combinations that cannot be meant.
     pub(super) fn check(&self) -> Result<()> {
         self.clustering.check()?;
         self.fields()?;
-        if self.memory < LEAST_MEMORY_BYTES {
-            bail!("--memory must be at least 64MiB");
-        }
         if is_stdout(&self.output) {
             bail!(
                 "-o names a new file, which appears when it is whole; standard output cannot be one"
