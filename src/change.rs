@@ -1,18 +1,17 @@
 //! Changes of documents: what can be asked for, and what becomes of it.
 
 mod batch;
+mod prepared;
 mod recent;
 mod wordings;
 
-use std::sync::Arc;
-
 use crate::document::{DocId, Document, Match, Timestamp};
 use crate::fingerprint::Fingerprint;
-use crate::query::{Similar, TextQuery};
-use crate::store::{KeyedText, TextEdit};
+use crate::query::Similar;
 use crate::verify::Likeness;
 
 pub(crate) use batch::Batch;
+pub(crate) use prepared::{Prepared, next_prepared, prepared_all};
 
 /// One change of a database.
 ///
@@ -32,10 +31,12 @@ pub enum Change {
         radius: u32,
     },
     /// Store the document, unless its id is taken or the text of a document is like its own. It
-    /// must have a text, and the database must keep texts. Of the documents that are handed over
-    /// with it, at most 256 that share a band are compared, and 256 in all. What is looked at of
-    /// those stored before, the first 1,024 of a band, counts what changes handed over with it
-    /// remove: after thousands of removals that share its bands, hand it over by itself.
+    /// must have a text, and the database must keep texts.
+    ///
+    /// Of the documents that are handed over in the same call, at most 256 that share a band are
+    /// compared, and 256 in all. Of those that were stored before, the first 1,024 of a band are
+    /// compared, and documents that this call removes still count among them: so after thousands
+    /// of removals that share its bands, hand the document over in a call of its own.
     InsertUnlessSimilar {
         /// The document, with its text.
         document: Document,
@@ -57,6 +58,17 @@ pub enum Change {
 }
 
 impl Change {
+    /// The document that it is about.
+    pub fn id(&self) -> DocId {
+        match self {
+            Self::Insert(document) | Self::Upsert(document) => document.id,
+            Self::InsertUnique { document, .. } | Self::InsertUnlessSimilar { document, .. } => {
+                document.id
+            }
+            Self::Remove(id) | Self::RemoveOlder { id, .. } => *id,
+        }
+    }
+
     /// The document that it brings.
     fn document(&self) -> Option<&Document> {
         match self {
@@ -69,7 +81,7 @@ impl Change {
     }
 
     /// The same, to be made what the database can take.
-    pub(crate) fn document_mut(&mut self) -> Option<&mut Document> {
+    fn document_mut(&mut self) -> Option<&mut Document> {
         match self {
             Self::Insert(document) | Self::Upsert(document) => Some(document),
             Self::InsertUnique { document, .. } | Self::InsertUnlessSimilar { document, .. } => {
@@ -82,53 +94,6 @@ impl Change {
     /// When what it brings arrives.
     fn arrival(&self) -> Option<Timestamp> {
         self.document()?.arrival
-    }
-}
-
-/// A change as a database can take it.
-pub(crate) struct Prepared {
-    change: Change,
-    /// The text of its document, which has it no more: it is handed on as it is.
-    text: Option<Arc<KeyedText>>,
-    /// What to look for before it is stored, if that is told by texts.
-    query: Option<Box<TextQuery>>,
-}
-
-impl Prepared {
-    /// A change whose document holds no text, and that text.
-    pub(crate) fn new(change: Change, text: Option<Arc<KeyedText>>) -> Self {
-        Self {
-            change,
-            text,
-            query: None,
-        }
-    }
-
-    /// The same, of a change that depends on which texts are stored.
-    pub(crate) fn with_query(self, query: TextQuery) -> Self {
-        Self {
-            query: Some(Box::new(query)),
-            ..self
-        }
-    }
-
-    /// Whether it depends on which texts are stored.
-    pub(crate) fn asks_for_texts(&self) -> bool {
-        self.query.is_some()
-    }
-
-    /// Bytes of the text it brings, of its keys, and of what it is compared by.
-    pub(crate) fn text_bytes(&self) -> usize {
-        let bytes = |text: &Arc<KeyedText>| text.text.len() + size_of_val(text.keys());
-        let query_bytes = self.query.as_ref().map_or(0, |query| query.len_bytes());
-        self.text.as_ref().map_or(0, bytes) + query_bytes
-    }
-
-    fn text_edit(&self) -> TextEdit {
-        match &self.text {
-            Some(text) => TextEdit::Put(Arc::clone(text)),
-            None => TextEdit::Remove,
-        }
     }
 }
 

@@ -1,15 +1,10 @@
 //! [`Transaction`]: many changes, one commit.
 
-use std::time::SystemTime;
+use std::fmt;
 
-use rayon::prelude::*;
-
-use crate::change::{Batch, Change, Outcome, Prepared};
-use crate::document::DocId;
+use crate::change::{Batch, Change, Outcome, next_prepared};
 use crate::error::{Error, Result};
-use crate::query::TextQuery;
-use crate::recipe::TextFingerprint;
-use crate::store::{Pace, Pen, Store, View, WriteTransaction, refuse_too_long};
+use crate::store::{Pace, Pen, Store, View, WriteTransaction};
 
 /// Many changes and one commit. Dropped before [`commit`](Self::commit), nothing has happened.
 ///
@@ -29,10 +24,20 @@ use crate::store::{Pace, Pen, Store, View, WriteTransaction, refuse_too_long};
 /// assert_eq!(db.len()?, 1000);
 /// # Ok::<(), simdb::Error>(())
 /// ```
+#[must_use = "dropped before it is committed, nothing has happened"]
 pub struct Transaction<'d> {
     store: &'d Store,
     /// Nothing after an error.
     stage: Option<Stage>,
+}
+
+impl fmt::Debug for Transaction<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Transaction");
+        shown.field("path", &self.store.path());
+        shown.field("has_failed", &self.stage.is_none());
+        shown.finish_non_exhaustive()
+    }
 }
 
 /// How far a transaction has come.
@@ -49,8 +54,8 @@ struct Small {
     batch: Batch,
 }
 
-/// A transaction that touches more documents than are merged before the end, or has longer texts,
-/// goes on in the tables.
+/// A transaction of more changes than are merged before the end, or with longer texts, goes on in the
+/// tables.
 const SMALL_BYTES: usize = 64 << 20;
 
 impl Small {
@@ -77,7 +82,8 @@ impl<'d> Transaction<'d> {
     /// Memory is in proportion to the changes of a call, however many calls there are.
     ///
     /// # Errors
-    /// Those of [`Database::apply`](crate::Database::apply). After an error the transaction must be dropped.
+    /// Those of [`Database::apply`](crate::Database::apply). After an error the transaction must be
+    /// dropped: each further call gives [`Error::TransactionFailed`].
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
         let mut stage = self.stage.take().ok_or_else(|| self.has_failed())?;
         let mut changes = changes.into_iter();
@@ -119,8 +125,9 @@ impl<'d> Transaction<'d> {
     /// Makes all of it durable.
     ///
     /// # Errors
-    /// [`Error::TransactionFailed`] after an `apply` that failed half way;
-    /// [`Error::CommitUnknown`], and [`Error::Storage`] if it is known that nothing happened.
+    /// [`Error::TransactionFailed`] after an `apply` that failed; [`Error::CommitUnknown`]; and if it
+    /// is known that nothing happened [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`],
+    /// [`Error::WritesFailed`].
     pub fn commit(mut self) -> Result<()> {
         match self.stage.take().ok_or_else(|| self.has_failed())? {
             Stage::Small(small) => {
@@ -135,95 +142,5 @@ impl<'d> Transaction<'d> {
     fn has_failed(&self) -> Error {
         let path = self.store.path().to_path_buf();
         Error::TransactionFailed { path }
-    }
-}
-
-/// Changes that are prepared at a time: made ready to be compared, a text takes a dozen times its
-/// room.
-const PREPARED_AT_ONCE: usize = 1024;
-const PREPARED_BYTES: usize = 4 << 20;
-
-/// The next of the changes, prepared; nothing when there are no more.
-fn next_prepared(
-    changes: &mut impl Iterator<Item = Change>,
-    store: &Store,
-) -> Result<Option<Vec<Prepared>>> {
-    let (mut part, mut bytes) = (Vec::new(), 0);
-    while part.len() < PREPARED_AT_ONCE
-        && bytes < PREPARED_BYTES
-        && let Some(mut change) = changes.next()
-    {
-        let text = change
-            .document_mut()
-            .and_then(|document| document.text.as_ref());
-        bytes += text.map_or(0, String::len);
-        part.push(change);
-    }
-    match part.is_empty() {
-        true => Ok(None),
-        false => prepared_all(part, store).map(Some),
-    }
-}
-
-/// So many changes with texts that are compared, or kept with bands, are prepared on all cores: it
-/// takes some ten microseconds each.
-const PREPARED_IN_PARALLEL: usize = 16;
-
-/// Changes as the database can take them, in their order.
-pub(crate) fn prepared_all(changes: Vec<Change>, store: &Store) -> Result<Vec<Prepared>> {
-    let is_work = |change: &Change| {
-        store.header().bands.is_some() || matches!(change, Change::InsertUnlessSimilar { .. })
-    };
-    let prepare = |change| prepared(change, store);
-    if changes.len() < PREPARED_IN_PARALLEL || !changes.iter().any(is_work) {
-        return changes.into_iter().map(prepare).collect();
-    }
-    let made: Vec<_> = store.in_parallel(|| changes.into_par_iter().map(prepare).collect());
-    // The first error, as if they were prepared in turn.
-    made.into_iter().collect()
-}
-
-/// A change as the database can take it: with an arrival time where such times are kept, and only
-/// there, and with a text where texts are kept, none that is too long, and with its band keys
-/// where those are kept.
-fn prepared(mut change: Change, store: &Store) -> Result<Prepared> {
-    let Some(document) = change.document_mut() else {
-        return Ok(Prepared::new(change, None));
-    };
-    document.arrival = match store.header().retention {
-        Some(_) => document.arrival.or_else(|| Some(SystemTime::now().into())),
-        None => None,
-    };
-    let text = document.text.take().filter(|_| store.header().keep_texts);
-    if let Some(text) = &text {
-        refuse_too_long(document.id, text)?;
-    }
-    let made = TextFingerprint {
-        fingerprint: document.fingerprint,
-        reliable: document.reliable,
-    };
-    let id = document.id;
-    let query = match (&change, &text) {
-        (Change::InsertUnlessSimilar { likeness, .. }, Some(text)) => {
-            let query = TextQuery::new(store.band_maker(), text, Some(made));
-            Some(query.likeness(*likeness))
-        }
-        (Change::InsertUnlessSimilar { .. }, None) => return Err(without_text(id, store)),
-        _ => None,
-    };
-    let prepared = Prepared::new(change, text.map(|text| store.keyed(text)));
-    Ok(match query {
-        Some(query) => prepared.with_query(query),
-        None => prepared,
-    })
-}
-
-/// There is no text to compare with others.
-fn without_text(id: DocId, store: &Store) -> Error {
-    match store.header().keep_texts {
-        true => Error::TextMissing { id: id.0 },
-        false => Error::KeepsNoTexts {
-            path: store.path().to_path_buf(),
-        },
     }
 }

@@ -5,6 +5,7 @@
 //! one is stored, and a sync is shared by all who wait for it.
 
 use std::collections::VecDeque;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,8 +109,8 @@ impl Writer {
         match self.spawn("simdb-write", Shared::write_as_it_comes) {
             Ok(writing) => threads.push(writing),
             Err(error) => {
-                drop(threads);
-                self.stop();
+                // Nobody comes in between, who would take one thread for both.
+                self.stop_all(&mut threads);
                 return Err(error);
             }
         }
@@ -164,6 +165,10 @@ impl Writer {
     /// Writes what was handed over, and stops the threads.
     pub(crate) fn stop(&self) {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stop_all(&mut threads);
+    }
+
+    fn stop_all(&self, threads: &mut Vec<JoinHandle<()>>) {
         self.shared.queue().is_closing = true;
         self.shared.has_come.notify_all();
         self.shared.store.stop_merging();
@@ -296,6 +301,15 @@ impl Shared {
                 path,
                 what: what.clone(),
                 advice,
+            },
+            Error::Io {
+                action,
+                path,
+                source: cause,
+            } => Error::Io {
+                action,
+                path: path.clone(),
+                source: io::Error::new(cause.kind(), source),
             },
             _ => Error::Storage {
                 action: "write",

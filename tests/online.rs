@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, document, documents, folder,
-    planted,
+    names_in, planted,
 };
-use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Insertion, Outcome};
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Insertion, Outcome, Timestamp};
 
 mod common;
 
@@ -572,4 +573,142 @@ fn backup_taken_while_many_write_holds_what_each_had_written_first() {
         }
         done.store(true, Ordering::Relaxed);
     });
+}
+
+/// Others wait while a batch is decided.
+#[test]
+fn copies_that_a_batch_finds_expired_are_passed_over_once() {
+    const COPIES: u64 = 20_000;
+    const UNIQUE: u64 = 1_000;
+    const WINDOW_MS: u64 = 1_000;
+    let folder = folder();
+    let retention = common::window(Duration::from_millis(WINDOW_MS));
+    let database = builder().retention(retention);
+    let database = database.create(folder.path().join("docs.simdb")).unwrap();
+    let copy = |id, arrival| Document {
+        arrival: Some(Timestamp(arrival)),
+        ..document(id, 0x00ff_00ff_00ff_00ff)
+    };
+    let old = (0..COPIES).map(|id| Change::Insert(copy(id, 10_000)));
+    database.apply(old).unwrap();
+    database.merge().unwrap();
+    // Each arrives later than the one before it, and is near the first of them only.
+    let unique = |count| {
+        let late = |id| copy(COPIES + id, 10_001 + WINDOW_MS + id % (WINDOW_MS / 2));
+        (0..count).map(move |id| Change::InsertUnique {
+            document: late(id),
+            radius: 3,
+        })
+    };
+    let timed = |count| {
+        let mut transaction = database.begin().unwrap();
+        let started = Instant::now();
+        let outcomes = transaction.apply(unique(count)).unwrap();
+        let elapsed = started.elapsed();
+        assert_eq!(outcomes[0], Outcome::Inserted);
+        let is_copy =
+            |other: &Outcome| matches!(other, Outcome::Duplicate(of) if of.id.0 == COPIES);
+        assert!(outcomes[1..].iter().all(is_copy));
+        elapsed
+    };
+    let turns: Vec<_> = (0..3).map(|_| (timed(1), timed(UNIQUE))).collect();
+    let one = turns.iter().map(|(one, _)| *one).min().unwrap();
+    let many = turns.iter().map(|(_, many)| *many).min().unwrap();
+    assert!(many < 10 * one, "{one:?} for one, {many:?} for {UNIQUE}");
+}
+
+#[test]
+fn who_waits_to_write_comes_in_turn_however_many_changes_come_meanwhile() {
+    const WRITERS: u64 = 6;
+    const MOST: u64 = 3_000;
+    let folder = folder();
+    let database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    let (made, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (database, made, is_done) = (&database, &made, &is_done);
+            scope.spawn(move || {
+                for turn in 0..MOST {
+                    if is_done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    database
+                        .upsert(DocId(writer), Fingerprint::from_bits(turn))
+                        .unwrap();
+                    made.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let mut meanwhile = Vec::new();
+        for turn in 0..10 {
+            while made.load(Ordering::Relaxed) < (turn + 1) * WRITERS {
+                thread::yield_now();
+            }
+            let before = made.load(Ordering::Relaxed);
+            let transaction = database.begin().unwrap();
+            meanwhile.push(made.load(Ordering::Relaxed) - before);
+            drop(transaction);
+        }
+        is_done.store(true, Ordering::Relaxed);
+        // The group that is being written, and the one that was answered last.
+        meanwhile.sort_unstable();
+        assert!(meanwhile[5] <= 4 * WRITERS, "{meanwhile:?}");
+    });
+}
+
+#[test]
+fn a_transaction_of_many_changes_goes_into_the_tables_however_few_documents_they_are_about() {
+    let folder = folder();
+    let database = builder().merge_after_changes(1_000);
+    let database = database.create(folder.path().join("docs.simdb")).unwrap();
+    for (changes, unmerged) in [(1_000, 1), (1_001, 0)] {
+        let mut transaction = database.begin().unwrap();
+        for bits in 0..changes {
+            let change = Change::Upsert(document(1, bits));
+            transaction.apply([change]).unwrap();
+        }
+        transaction.commit().unwrap();
+        let stored = Fingerprint::from_bits(changes - 1);
+        assert_eq!(database.get(DocId(1)).unwrap().unwrap().fingerprint, stored);
+        let stats = database.snapshot().unwrap().stats().unwrap();
+        assert_eq!(stats.unmerged_changes, unmerged);
+    }
+}
+
+#[test]
+fn what_is_stored_again_as_it_is_is_not_written() {
+    let folder = folder();
+    let database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    for _ in 0..3 {
+        database
+            .upsert(DocId(1), Fingerprint::from_bits(7))
+            .unwrap();
+        let stats = database.snapshot().unwrap().stats().unwrap();
+        assert_eq!((stats.documents, stats.unmerged_changes), (1, 1));
+    }
+}
+
+#[test]
+fn a_check_that_is_refused_or_ended_leaves_closing_to_the_end() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    for is_ended in [false, true] {
+        let mut database = builder().open_or_create(&path).unwrap();
+        let id = DocId(u64::from(is_ended));
+        database.insert(id, Fingerprint::from_bits(7)).unwrap();
+        if is_ended {
+            let ended = database.check_observed(|_, _| ControlFlow::Break(()));
+            assert!(matches!(ended, Err(Error::Interrupted { .. })), "{ended:?}");
+        } else {
+            let snapshot = database.snapshot().unwrap();
+            let refused = database.check();
+            assert!(
+                matches!(refused, Err(Error::SnapshotHeld { .. })),
+                "{refused:?}"
+            );
+            drop(snapshot);
+        }
+        drop(database);
+        assert_eq!(names_in(folder.path()), ["docs.simdb"]);
+    }
 }

@@ -21,11 +21,20 @@ pub(crate) struct Batch {
     /// What is expired, given the changes so far; nothing before the first.
     expiry: Option<Expiry>,
     latest: Option<Timestamp>,
+    decided: usize,
     text_bytes: usize,
     /// What was nearest, within a radius, before the batch, where that was looked for: ahead, or when
     /// what had been found was gone.
-    ahead: HashMap<(Fingerprint, u32), Option<Match>>,
+    ahead: HashMap<(Fingerprint, u32), Nearest>,
     wordings: Wordings,
+}
+
+/// The first of what was stored before the batch that was there, and not expired, at some time.
+#[derive(Clone, Copy)]
+struct Nearest {
+    found: Option<Match>,
+    /// What had arrived before this was expired then; nothing if nothing was.
+    cutoff: Option<Timestamp>,
 }
 
 /// A document that some change of the batch looked at.
@@ -56,9 +65,13 @@ impl Batch {
             }
         }
         self.wordings.look_ahead(&texts, view);
-        for (radius, queries) in by_radius {
+        for (radius, mut queries) in by_radius {
+            queries.sort_unstable();
+            queries.dedup();
             // What fails now will fail again when it is decided upon, and be told to whom it concerns.
             if let Ok(nearest) = query::nearest_of_each(view, &queries, radius) {
+                let cutoff = view.expiry().cutoff();
+                let nearest = nearest.into_iter().map(|found| Nearest { found, cutoff });
                 let asked = queries.into_iter().map(|query| (query, radius));
                 self.ahead.extend(asked.zip(nearest));
             }
@@ -81,6 +94,7 @@ impl Batch {
 
     /// Decides one change. One that fails has changed nothing.
     fn decide(&mut self, prepared: &Prepared, view: &View<impl Index>) -> Result<Outcome> {
+        self.decided += 1;
         let expiry = *self.expiry.get_or_insert_with(|| view.expiry());
         let decided = self.decide_as_it_arrives(prepared, view);
         let counts = match decided {
@@ -104,12 +118,7 @@ impl Batch {
         view: &View<impl Index>,
     ) -> Result<Outcome> {
         let change = &prepared.change;
-        let id = match change {
-            Change::Insert(document) | Change::Upsert(document) => document.id,
-            Change::InsertUnique { document, .. }
-            | Change::InsertUnlessSimilar { document, .. } => document.id,
-            Change::Remove(id) | Change::RemoveOlder { id, .. } => *id,
-        };
+        let id = change.id();
         // What a document meets is what is there when it arrives.
         self.go_on(change.arrival());
         let stored = self.look_up(id, view)?.map(|state| state.fingerprint);
@@ -121,7 +130,7 @@ impl Batch {
                 Some(stored),
             ) => Outcome::Exists { stored },
             (Change::Insert(document), None) => {
-                self.put(document, prepared.text_edit());
+                self.put(document, prepared.text.clone());
                 Outcome::Inserted
             }
             (Change::InsertUnique { document, radius }, None) => {
@@ -135,7 +144,7 @@ impl Batch {
                         Outcome::Duplicate(found)
                     }
                     None => {
-                        self.put(document, prepared.text_edit());
+                        self.put(document, prepared.text.clone());
                         Outcome::Inserted
                     }
                 }
@@ -151,13 +160,13 @@ impl Batch {
                         Outcome::Similar(found)
                     }
                     None => {
-                        self.put(document, prepared.text_edit());
+                        self.put(document, prepared.text.clone());
                         Outcome::Inserted
                     }
                 }
             }
             (Change::Upsert(document), stored) => {
-                self.put(document, prepared.text_edit());
+                self.put(document, prepared.text.clone());
                 stored.map_or(Outcome::Inserted, |stored| Outcome::Replaced { stored })
             }
             (Change::Remove(_), Some(stored)) => {
@@ -193,9 +202,10 @@ impl Batch {
         self.text_bytes
     }
 
-    /// How many documents it has looked at.
+    /// How many changes it has decided, or documents it has looked at, if these are more: for each of
+    /// them something is in memory.
     pub(crate) fn len(&self) -> usize {
-        self.touched.len()
+        self.touched.len().max(self.decided)
     }
 
     /// What the batch comes to, for the store.
@@ -327,23 +337,32 @@ impl Batch {
         view: &View<impl Index>,
     ) -> Result<Option<Match>> {
         self.recent.index();
-        let moved_on = self.expiry.and_then(|expiry| expiry.cutoff()) > view.expiry().cutoff();
+        let cutoff = self.expiry.and_then(|expiry| expiry.cutoff());
+        let moved_on = cutoff > view.expiry().cutoff();
+        // What was gone or expired then is so now, or among the recent if it has come back. Only
+        // what was expired as of an arrival that left no trace may not be.
+        let known = self.ahead.get(&(query, radius)).copied();
+        let known = known.filter(|known| known.cutoff <= cutoff);
         let mut nearest = None;
-        let is_known = match self.ahead.get(&(query, radius)) {
+        let is_known = match known.map(|known| known.found) {
             None => false,
             Some(None) => true,
             Some(Some(found)) => {
-                let is_so = self.is_still_so(found, moved_on, view)?;
-                nearest = is_so.then_some(*found);
+                let is_so = self.is_still_so(&found, moved_on, view)?;
+                nearest = is_so.then_some(found);
                 is_so
             }
         };
         if !is_known {
             nearest = self.first_still_so(query, radius, moved_on, view)?;
-            // What is gone by now is not passed over once more: what comes back is among the recent.
-            // But what is expired as of this arrival may not be as of the next.
-            if !moved_on {
-                self.ahead.insert((query, radius), nearest);
+            // So it is not passed over once more.
+            let found = Nearest {
+                found: nearest,
+                cutoff,
+            };
+            let kept = self.ahead.entry((query, radius)).or_insert(found);
+            if kept.cutoff <= cutoff {
+                *kept = found;
             }
         }
         let is_there = |id: DocId| {

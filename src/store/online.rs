@@ -99,6 +99,17 @@ impl Online {
     }
 }
 
+/// While it lives, a panic ends all writing, as a failed write does.
+struct FailsWithPanic<'s>(&'s Store);
+
+impl Drop for FailsWithPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail(None);
+        }
+    }
+}
+
 impl Store {
     /// The database as of the last commit.
     pub(crate) fn read(&self) -> Result<View> {
@@ -160,6 +171,8 @@ impl Store {
             nothing => nothing.insert(self.begin_journal()?),
         };
         let counts = writing.counts.after(edits, latest);
+        // Once it is in the journal, it must come into the tail, or nothing after it.
+        let _in_both = FailsWithPanic(self);
         writing.journal.append(edits, counts)?;
         writing.counts = counts;
         let tail = &writing.tail;
@@ -214,7 +227,7 @@ impl Store {
             return Ok(());
         }
         let is_too_large =
-            changes >= MOST_GROWTH * large || bytes >= MOST_GROWTH * MERGE_FROM_BYTES;
+            changes >= large.saturating_mul(MOST_GROWTH) || bytes >= MOST_GROWTH * MERGE_FROM_BYTES;
         if is_too_large {
             // Nobody comes to merge for a writer that is being closed.
             while tails.older.is_some() && !tails.has_failed && !tails.is_closing {

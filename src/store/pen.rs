@@ -1,20 +1,29 @@
 //! Whose turn it is to write.
 //!
 //! One at a time may write, a group of small changes as well as a bulk load that takes minutes.
-//! Whoever writes holds the pen; the others wait for it.
+//! Whoever writes holds the pen; the others wait for it, in the order in which they came: who writes
+//! without end, as the thread for small changes may, would else always be there first.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::edit::Counts;
 use super::journal::Journal;
 use super::tail::Tail;
 
 /// Where the pen lies.
-#[derive(Default)]
 pub(super) struct PenHolder {
-    /// Nothing while somebody writes.
-    pen: Mutex<Option<Ink>>,
+    line: Mutex<Line>,
     is_back: Condvar,
+}
+
+/// Those who wait for the pen, by the numbers they have drawn.
+struct Line {
+    /// Nothing while somebody writes.
+    pen: Option<Ink>,
+    /// Whose turn it is, or will be when the pen is back.
+    turn: u64,
+    /// What the next to come draws.
+    next: u64,
 }
 
 /// What only the writer uses.
@@ -58,25 +67,35 @@ pub(crate) struct Pen {
 impl PenHolder {
     pub(super) fn new(ink: Ink) -> Arc<Self> {
         Arc::new(Self {
-            pen: Mutex::new(Some(ink)),
+            line: Mutex::new(Line {
+                pen: Some(ink),
+                turn: 0,
+                next: 0,
+            }),
             is_back: Condvar::new(),
         })
     }
 
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits for the pen.
     pub(super) fn take(self: &Arc<Self>) -> Pen {
-        let mut pen = self.pen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut line = self.line();
+        let number = line.next;
+        line.next += 1;
         loop {
-            if let Some(ink) = pen.take() {
+            if line.turn == number
+                && let Some(ink) = line.pen.take()
+            {
                 return Pen {
                     ink,
                     holder: Arc::clone(self),
                 };
             }
-            pen = self
-                .is_back
-                .wait(pen)
-                .unwrap_or_else(PoisonError::into_inner);
+            let woken = self.is_back.wait(line);
+            line = woken.unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -90,12 +109,10 @@ impl Pen {
 impl Drop for Pen {
     fn drop(&mut self) {
         let ink = std::mem::take(&mut self.ink);
-        let mut pen = self
-            .holder
-            .pen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *pen = Some(ink);
-        self.holder.is_back.notify_one();
+        let mut line = self.holder.line();
+        line.pen = Some(ink);
+        line.turn += 1;
+        // Only one of them has the number.
+        self.holder.is_back.notify_all();
     }
 }

@@ -6,6 +6,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
+use std::thread::Builder;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -33,10 +34,18 @@ impl Workers {
         if !is_in_a_pool_of_others {
             return pool.install(work);
         }
-        std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| pool.install(work));
+        let mut work = Some(work);
+        let done = std::thread::scope(|scope| {
+            let task = || work.take().map(|work| pool.install(work));
+            // Where the system gives no more threads, the work is still there.
+            let waiting = Builder::new().spawn_scoped(scope, task).ok()?;
             waiting.join().unwrap_or_else(|panic| resume_unwind(panic))
-        })
+        });
+        match (done, work) {
+            (Some(done), _) => done,
+            (None, Some(work)) => work(),
+            (None, None) => unreachable!("work that was taken is done, or panics"),
+        }
     }
 }
 

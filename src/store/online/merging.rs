@@ -123,7 +123,10 @@ impl Store {
 mod tests {
     use std::cell::Cell;
     use std::collections::BTreeMap;
+    use std::ops::ControlFlow;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+    use super::super::FailsWithPanic;
     use super::*;
     use crate::document::DocId;
     use crate::error::Error;
@@ -230,6 +233,34 @@ mod tests {
         assert_holds(&store, &stored);
     }
 
+    #[test]
+    fn a_panic_within_a_commit_ends_all_writing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let store = Store::create(&Place::of_system(&path), header(), 16 << 20).unwrap();
+        let mut stored = Stored::new();
+        commit(&store, &mut stored, [(0, Some(0))].into_iter());
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _pen = store.take_pen().unwrap();
+            let _in_both = FailsWithPanic(&store);
+            // Not a word on standard error.
+            resume_unwind(Box::new("on purpose"));
+        }));
+        panicked.unwrap_err();
+        let next = DocumentEdit {
+            id: DocId(1),
+            before: None,
+            after: Some(state(1)),
+            text: TextEdit::Keep,
+        };
+        let refused = store.commit(&mut store.take_pen().unwrap(), vec![next], None);
+        assert!(
+            matches!(refused, Err(Error::WritesFailed { .. })),
+            "{refused:?}"
+        );
+        assert_holds(&store, &stored);
+    }
+
     /// A merge that is cut after any of its commits, a restart, and then changes of what was half
     /// merged, back and forth.
     #[test]
@@ -281,7 +312,10 @@ mod tests {
             assert_holds(&store, &stored);
             store.close().unwrap();
             assert_holds(&store, &stored);
-            assert_eq!(check::check(&mut store, &mut |_, _| {}).unwrap(), [""; 0]);
+            assert_eq!(
+                check::check(&mut store, &mut |_, _| ControlFlow::Continue(())).unwrap(),
+                [""; 0]
+            );
             if is_last {
                 assert!(commits > 5, "only {commits} commits");
                 return;

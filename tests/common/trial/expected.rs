@@ -34,14 +34,6 @@ impl Foreseen {
 }
 
 impl Expected {
-    /// How many documents are not the same in another, or not there.
-    pub fn differs_in(&self, other: &Self) -> usize {
-        let (here, there) = (&self.model.documents, &other.model.documents);
-        let differ = |id: &&DocId| here.get(id) != there.get(id);
-        let gone = there.keys().filter(|id| !here.contains_key(id)).count();
-        here.keys().filter(differ).count() + gone
-    }
-
     pub fn new(settings: Settings) -> Self {
         let model = Model {
             keeps_texts: settings.keeps_texts(),

@@ -74,7 +74,7 @@ impl Settings {
             None => builder,
         };
         match self.merge_from {
-            Some(changes) => builder.merge_from(changes),
+            Some(changes) => builder.merge_after_changes(changes),
             None => builder,
         }
     }
