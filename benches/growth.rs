@@ -129,7 +129,7 @@ impl Row {
         let turns = (0..=TURNS).map(|_| Latency::of(latencies(&snapshot, &queries, RADIUS)));
         let turns: Vec<Latency> = turns.skip(1).collect();
         drop(snapshot);
-        let (damage, check) = timed(|| database.check(|_, _| {}).expect("check"));
+        let (damage, check) = timed(|| database.check().expect("check"));
         assert!(damage.is_empty(), "{damage:?}");
         Self {
             load,

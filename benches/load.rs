@@ -161,7 +161,7 @@ impl Bench {
         let sample = Sample::new(&self.keys[..job.to as usize], RADIUS);
         sample.check("simdb", &database.snapshot().expect("snapshot"));
         if self.check {
-            let damage = database.check(|_, _| {}).expect("check");
+            let damage = database.check().expect("check");
             assert!(damage.is_empty(), "{damage:?}");
         }
     }

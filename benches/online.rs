@@ -128,7 +128,7 @@ fn main() {
         assert_eq!(found.is_some(), !is_duplicate(place));
     }
     if arguments.flag("--check") {
-        let damage = database.check(|_, _| {}).expect("check");
+        let damage = database.check().expect("check");
         assert!(damage.is_empty(), "{damage:?}");
     }
 }

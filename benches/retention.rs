@@ -125,11 +125,7 @@ fn main() {
     }
     drop(database);
     if arguments.flag("--check") {
-        let damage = open
-            .open(&path)
-            .expect("open")
-            .check(|_, _| {})
-            .expect("check");
+        let damage = open.open(&path).expect("open").check().expect("check");
         assert!(damage.is_empty(), "{damage:?}");
     }
 }

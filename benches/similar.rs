@@ -133,7 +133,7 @@ fn main() {
             assert_eq!(found.text, Some(text(id)));
         }
         if arguments.flag("--check") {
-            let (damage, elapsed) = timed(|| database.check(|_, _| {}).expect("check"));
+            let (damage, elapsed) = timed(|| database.check().expect("check"));
             assert!(damage.is_empty(), "{damage:?}");
             println!("Checked in {}.", time(elapsed));
         }

@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::database::{Database, recipe_of};
+use crate::database::{Database, Settings, recipe_of};
 use crate::error::{Error, Result};
 use crate::minhash::Banding;
 use crate::recipe::{Fingerprinter, Recipe};
 use crate::retention::Retention;
+use crate::store::copy::Vacuumed;
 use crate::store::disk::Disk;
 use crate::store::salvage::{Damaged, Salvage};
 use crate::store::{self, Header, Pace, Place, Store};
@@ -16,8 +17,8 @@ use crate::store::{self, Header, Pace, Place, Store};
 /// How a database is to be created or opened.
 ///
 /// The recipe, whether texts, their bands and arrival times are kept, and whether the database is
-/// frozen are fixed when it is created. Opening reads them from the file; there, a recipe that was asked for
-/// must be the one in the file, and the others are not looked at.
+/// frozen are fixed when it is created. Opening reads them from the file; what is asked for there
+/// must be what the file has.
 ///
 /// ```
 /// use simdb::{Database, Recipe};
@@ -32,6 +33,7 @@ use crate::store::{self, Header, Pace, Place, Store};
 /// # Ok::<(), simdb::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
+#[must_use = "a builder does nothing until it creates or opens a database"]
 pub struct Builder {
     cache_bytes: Option<usize>,
     recipe: Option<Recipe>,
@@ -99,6 +101,36 @@ impl Builder {
         self
     }
 
+    /// All that is fixed when a database is created, as another one has it.
+    ///
+    /// ```
+    /// use simdb::Database;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let yesterday = Database::builder().similar(true).create(folder.path().join("1.simdb"))?;
+    /// let like_it = Database::builder().settings(yesterday.settings());
+    /// let today = like_it.create(folder.path().join("2.simdb"))?;
+    /// assert_eq!(today.settings(), yesterday.settings());
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn settings(self, settings: &Settings) -> Self {
+        let Settings {
+            recipe,
+            keep_texts,
+            similar,
+            retention,
+            frozen,
+        } = settings;
+        Self {
+            recipe: Some(recipe.clone()),
+            keep_texts: *keep_texts,
+            similar: *similar,
+            retention: *retention,
+            frozen: *frozen,
+            ..self
+        }
+    }
+
     /// Whether the database will be loaded once, with
     /// [`bulk_create`](Self::bulk_create), and never changed: it then takes the least room.
     /// [`create`](Self::create) refuses it.
@@ -107,18 +139,19 @@ impl Builder {
         self
     }
 
-    /// The least changes that are gathered in the journal before they are brought into the tables,
-    /// in the background; 65,536 unless set. In a database of more than a hundred times as many
-    /// documents, it is one for each hundred. With fewer, less is in memory and to be read again
-    /// after a crash; but each change then rewrites more pages. A [`Transaction`](crate::Transaction)
-    /// that touches more documents goes into the tables at once. It counts for this handle, and is
-    /// not kept in the file.
+    /// Changes are gathered in the journal, and merged into the tables in the background once there
+    /// are this many, or one for each hundred documents if that is more, or 256 MiB of them; 65,536
+    /// unless set. With fewer, less is in memory and to be read again after a crash, but each change
+    /// rewrites more pages. A [`Transaction`](crate::Transaction) of more changes than this,
+    /// or that brings 64 MiB of text, goes straight into the tables. It counts for this handle, and
+    /// is not kept in the file.
     ///
     /// ```
     /// use simdb::{Change, Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
-    /// let db = Database::builder().merge_from(1_000).create(folder.path().join("docs.simdb"))?;
+    /// let on = Database::builder().merge_after_changes(1_000);
+    /// let db = on.create(folder.path().join("docs.simdb"))?;
     /// for batch in 0..5_u64 {
     ///     let ids = 1_000 * batch..1_000 * (batch + 1);
     ///     let bits = |id: u64| Fingerprint::from_bits(id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -127,12 +160,13 @@ impl Builder {
     /// assert!(db.snapshot()?.stats()?.unmerged_changes < 5_000);
     /// # Ok::<(), simdb::Error>(())
     /// ```
-    pub fn merge_from(mut self, changes: usize) -> Self {
+    pub fn merge_after_changes(mut self, changes: usize) -> Self {
         self.pace = Pace::merging_from(changes);
         self
     }
 
-    /// Where the file is, if not on the file system of the operating system.
+    /// Where the file is, if not on the file system of the operating system: for tests, on a
+    /// [`Disk`] of their own that fails or loses power. Here, the usual one is named.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -167,15 +201,16 @@ impl Builder {
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotADatabase`], [`Error::FormatVersion`],
     /// [`Error::RecipeMismatch`], [`Error::RecipeFiles`] if its recipe was given files and is not
-    /// named here with them, [`Error::BandsMismatch`], [`Error::Locked`],
-    /// [`Error::Corrupt`].
+    /// named here with them, [`Error::SettingsMismatch`], [`Error::BandsMismatch`],
+    /// [`Error::Locked`], [`Error::JournalMissing`], [`Error::Corrupt`], [`Error::Io`],
+    /// [`Error::Storage`].
     ///
     /// # Cost
     /// About a millisecond; after a crash, what it takes to read the journal besides: half a second
     /// with 1.2 million changes in it.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         let store = Store::open(&self.place(path), self.cache())?.at_pace(self.pace);
-        Database::over(store, self.recipe.as_ref())
+        self.opened(store)
     }
 
     /// Opens a database, or creates it if there is nothing at `path`.
@@ -195,23 +230,26 @@ impl Builder {
 
     /// Opens a database for reading only. Any number of processes can do so at a time, while
     /// none has it open for writing. Nothing is written, so that the file may be on a medium that
-    /// cannot be written; of one that a crash left, what it would be mended to is read.
+    /// cannot be written. One that a crash left is read as if it had been mended.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<Database> {
         let store = Store::open_read_only(&self.place(path), self.cache())?;
-        Database::over(store, self.recipe.as_ref())
+        self.opened(store)
     }
 
     /// Rewrites the file at `path`, which nobody may have open, without the room that removals and
-    /// old pages left in it, and returns the bytes it had and has. Some room for inserts is left
-    /// in every chunk, so a file that was filled to the brim may grow. Until the new file is whole,
-    /// durable, read back and proved the old one stays as it is.
+    /// old pages left in it. Some room for inserts is left in every chunk, so a file that was filled
+    /// to the brim may grow. Until the new file is whole, durable, read back and proved the old one
+    /// stays as it is. Whatever its settings are, it keeps them; this builder only says on which
+    /// [`disk`](Self::disk) it is.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), and [`Error::Io`] if there is no room beside it.
-    pub fn vacuum(self, path: impl AsRef<Path>) -> Result<(u64, u64)> {
+    /// [`Error::NotFound`], [`Error::NotADatabase`], [`Error::FormatVersion`],
+    /// [`Error::BandsMismatch`], [`Error::Locked`], [`Error::JournalMissing`], [`Error::Corrupt`],
+    /// [`Error::Storage`]; [`Error::Io`] if there is no room beside it.
+    pub fn vacuum(self, path: impl AsRef<Path>) -> Result<Vacuumed> {
         self.vacuum_observed(path, |_done, _total| ControlFlow::Continue(()))
     }
 
@@ -224,7 +262,7 @@ impl Builder {
         self,
         path: impl AsRef<Path>,
         mut observer: impl FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<(u64, u64)> {
+    ) -> Result<Vacuumed> {
         store::copy::vacuum(&self.place(path), &mut observer)
     }
 
@@ -232,9 +270,10 @@ impl Builder {
     /// appears under its name when it is whole and durable. Nothing is written to the damaged file.
     ///
     /// Most things are in a file twice, so single damaged pages often lose nothing. Where the storage
-    /// engine cannot even open the file, be it for one page of its own, all pages are looked at one by one; then documents that were changed
-    /// or removed shortly before may come back. What the file keeps is read from it; where that
-    /// too is lost, this builder says it, and must name the recipe.
+    /// engine cannot even open the file, be it for one page of its own, all pages are looked at one
+    /// by one; then documents that were changed or removed shortly before may come back. The settings
+    /// are read from the file; where these too are lost, this builder says them, and must name the
+    /// recipe.
     ///
     /// `observer` is told now and then how many documents are read; if it breaks, nothing is
     /// written. Sorting stays within twice `memory_bytes`, at least 16 MiB each; what does not fit goes
@@ -265,11 +304,10 @@ impl Builder {
     /// assert!(Database::open(&path).is_err());
     ///
     /// let go_on = |_documents| ControlFlow::Continue(());
-    /// let found = Database::builder().salvage(&path, &saved, 64 << 20, go_on);
-    /// match found {
-    ///     Ok(found) => assert_eq!(Database::open(&saved)?.len()?, found.documents),
-    ///     Err(error) => println!("{error}"),
-    /// }
+    /// let found = Database::builder().salvage(&path, &saved, 64 << 20, go_on)?;
+    /// assert_eq!(found.documents, 1);
+    /// let text = Database::open(&saved)?.get(DocId(1))?.and_then(|document| document.text);
+    /// assert_eq!(text.as_deref(), Some("The quick brown fox jumps over the lazy dog"));
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn salvage(
@@ -280,7 +318,8 @@ impl Builder {
         mut observer: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Salvage> {
         let place = self.place(damaged);
-        let found = Damaged::open(&place, target.as_ref(), memory_bytes)?;
+        let target = place.beside(target.as_ref());
+        let found = Damaged::open(&place, &target, memory_bytes, &mut observer)?;
         let header = match (&found.header, &self.recipe) {
             (Some(header), _) => header.clone(),
             (None, Some(_)) => self.header()?,
@@ -298,7 +337,6 @@ impl Builder {
             let made = fingerprinter.fingerprint(text).ok()?;
             Some((made.fingerprint, made.reliable))
         };
-        let target = place.beside(target.as_ref());
         found.salvage(&target, &header, memory_bytes, fingerprint, &mut observer)
     }
 
@@ -321,6 +359,28 @@ impl Builder {
             frozen: self.frozen,
             retention: self.retention,
         })
+    }
+
+    /// A database that was opened, if it is what was asked for.
+    fn opened(&self, store: Store) -> Result<Database> {
+        let database = Database::over(store, self.recipe.as_ref())?;
+        let has = database.settings();
+        let asked = [
+            ("keep_texts", self.keep_texts && !has.keep_texts),
+            ("similar", self.similar && !has.similar),
+            (
+                "retention",
+                self.retention.is_some() && self.retention != has.retention,
+            ),
+            ("frozen", self.frozen && !has.frozen),
+        ];
+        match asked.iter().find(|(_, is_missing)| *is_missing) {
+            Some((setting, _)) => Err(Error::SettingsMismatch {
+                path: database.path().to_path_buf(),
+                setting,
+            }),
+            None => Ok(database),
+        }
     }
 
     fn cache(&self) -> usize {
@@ -362,7 +422,7 @@ impl Database {
     ///
     /// # Errors
     /// Those of [`Builder::vacuum`].
-    pub fn vacuum(path: impl AsRef<Path>) -> Result<(u64, u64)> {
+    pub fn vacuum(path: impl AsRef<Path>) -> Result<Vacuumed> {
         Self::builder().vacuum(path)
     }
 }

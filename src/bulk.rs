@@ -1,5 +1,6 @@
 //! [`BulkLoad`]: any number of documents, in any order, in one go.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -49,9 +50,16 @@ pub use crate::store::bulk::{BulkEvent, BulkReport};
 /// assert_eq!(db.within(Fingerprint::from_bits(7 << 32), 0)?[0].id, DocId(7));
 /// # Ok::<(), simdb::Error>(())
 /// ```
+#[must_use = "nothing is loaded before it is finished"]
 pub struct BulkLoad<'d> {
     load: Load,
     database: PhantomData<&'d Database>,
+}
+
+impl fmt::Debug for BulkLoad<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BulkLoad").finish_non_exhaustive()
+    }
 }
 
 impl Builder {
@@ -100,7 +108,8 @@ impl BulkLoad<'_> {
     /// # Errors
     /// [`Error::TextTooLong`](crate::Error::TextTooLong): the document is not taken, the load can
     /// go on. [`Error::Io`](crate::Error::Io) if a temporary file cannot be written,
-    /// [`Error::Storage`](crate::Error::Storage): the load can only be dropped.
+    /// [`Error::Storage`](crate::Error::Storage): the load can only be dropped, and each further call
+    /// gives [`Error::TransactionFailed`](crate::Error::TransactionFailed).
     pub fn push(&mut self, document: Document) -> Result<()> {
         self.load.push(document)
     }

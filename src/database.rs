@@ -60,6 +60,8 @@ pub struct Database {
     fingerprinter: OnceLock<Fingerprinter>,
     /// Nothing until something is written.
     writer: OnceLock<Writer>,
+    /// Something may have been, by a writer that is gone.
+    was_written: bool,
     /// Changes that were handed over were refused since somebody asked.
     has_refused: Arc<AtomicBool>,
 }
@@ -70,9 +72,11 @@ pub enum Insertion {
     /// The document is stored.
     Inserted,
     /// It is not, because this document lies within the radius: the nearest, then the one with
-    /// the smallest id.
+    /// the smallest id. Only [`Database::insert_unique`] and
+    /// [`insert_unique_text`](Database::insert_unique_text) say so.
     Duplicate(Match),
-    /// It is not, because the text of this document is like it, more than any other.
+    /// It is not, because the text of this document is like it, more than any other. Only
+    /// [`Database::insert_unless_similar`] says so.
     Similar(Similar),
 }
 
@@ -98,6 +102,7 @@ impl Database {
             settings,
             fingerprinter: OnceLock::new(),
             writer: OnceLock::new(),
+            was_written: false,
             has_refused: Arc::default(),
         })
     }
@@ -122,7 +127,7 @@ impl Database {
     /// The fingerprint of a text by the recipe of this database.
     ///
     /// # Errors
-    /// [`Error::NoTexts`] if its recipe is `weighted`, and by no other.
+    /// [`Error::NoTexts`] if the recipe is `weighted`; no other recipe gives an error.
     pub fn fingerprint(&self, text: &str) -> Result<TextFingerprint> {
         self.fingerprinter().fingerprint(text)
     }
@@ -131,7 +136,7 @@ impl Database {
     /// texts are kept.
     ///
     /// # Errors
-    /// [`Error::NoTexts`] if its recipe is `weighted`, and by no other.
+    /// [`Error::NoTexts`] if the recipe is `weighted`; no other recipe gives an error.
     pub fn document(&self, id: DocId, text: &str) -> Result<Document> {
         let TextFingerprint {
             fingerprint,
@@ -220,7 +225,8 @@ impl Database {
     /// A text made ready to be looked for: see [`Snapshot::similar`].
     ///
     /// # Errors
-    /// None of a text, so far: what a recipe makes no fingerprint of is looked for by its bands.
+    /// None at present. Where the recipe makes no fingerprints of texts, a text is looked for by its
+    /// bands alone.
     pub fn text_query(&self, text: &str) -> Result<TextQuery> {
         let made = match self.fingerprint(text) {
             Err(Error::NoTexts { .. }) => None,
@@ -245,7 +251,7 @@ impl Database {
         self.snapshot()?.nearest(fingerprint, count)
     }
 
-    /// How many documents are stored.
+    /// How many documents are stored: see [`Snapshot::len`].
     ///
     /// # Errors
     /// Those of [`snapshot`](Self::snapshot).
@@ -265,17 +271,28 @@ impl Database {
     /// bounds of every chunk, that the tables hold the same documents, and the counters. Returns
     /// a sentence for each damage found: none if the file is sound.
     ///
-    /// `observer` is told how many of how many steps are done. A database that is open for reading
-    /// only is not asked for the storage engine's own checks, and if it was not closed nothing is
-    /// said of whether the tables hold the same.
+    /// Of a database that is open for reading only the storage engine's own checks are left out,
+    /// and if it was not closed, its tables are not compared with each other.
     ///
     /// # Errors
     /// [`Error::Storage`] if the file could not be read, [`Error::SnapshotHeld`].
     ///
     /// # Cost
     /// Reads the whole file, about three times.
-    pub fn check(&mut self, mut observer: impl FnMut(u64, u64)) -> Result<Vec<String>> {
-        self.stop_writing();
+    pub fn check(&mut self) -> Result<Vec<String>> {
+        self.check_observed(|_done, _total| ControlFlow::Continue(()))
+    }
+
+    /// The same; `observer` is told now and then how many of how many steps are done, and if it
+    /// breaks, there is no answer.
+    ///
+    /// # Errors
+    /// Those of [`check`](Self::check), and [`Error::Interrupted`].
+    pub fn check_observed(
+        &mut self,
+        mut observer: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Vec<String>> {
+        self.was_written |= self.stop_writing();
         let Some(store) = Arc::get_mut(&mut self.store) else {
             let path = self.path().to_path_buf();
             return Err(Error::SnapshotHeld { path });
@@ -314,7 +331,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if self.stop_writing() {
+        if self.stop_writing() || self.was_written {
             // Nobody can be told; the journal keeps what could not be merged.
             self.store.close().unwrap_or_default();
         }

@@ -15,6 +15,12 @@ impl From<u64> for DocId {
     }
 }
 
+impl From<DocId> for u64 {
+    fn from(id: DocId) -> Self {
+        id.0
+    }
+}
+
 impl fmt::Display for DocId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -41,6 +47,12 @@ impl Timestamp {
     /// thousands of years away.
     pub fn system_time(self) -> Option<SystemTime> {
         SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(self.0))
+    }
+}
+
+impl From<u64> for Timestamp {
+    fn from(ms: u64) -> Self {
+        Self(ms)
     }
 }
 
@@ -123,7 +135,7 @@ impl Document {
 /// A document whose fingerprint lies within the radius of a query: a claim about bits, not about
 /// meaning.
 ///
-/// Matches are ordered by distance, then by id.
+/// Answers are in order of distance, then of ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Match {
     /// The document found.

@@ -88,6 +88,21 @@ pub enum Error {
         asked: String,
     },
 
+    /// The database was not created with a setting that was asked for when it was opened. Settings are
+    /// fixed in the file.
+    #[error(
+        "cannot open {} with {setting} as asked for: it was not created so; ask for what it has, or \
+         load its documents into a new database",
+        path.display()
+    )]
+    SettingsMismatch {
+        /// The file.
+        path: PathBuf,
+        /// The method of [`Builder`](crate::Builder) that asked for it: `keep_texts`, `similar`,
+        /// `retention` or `frozen`.
+        setting: &'static str,
+    },
+
     /// The file was created with a recipe that was given a dictionary, idf values or stop words,
     /// and is opened without them. The database keeps their hashes, not the files.
     #[error(
@@ -304,9 +319,12 @@ pub enum Error {
     },
 
     /// The storage engine failed: the disk is full, a read or a write failed. The transaction
-    /// was not applied. After an input/output error the handle refuses further changes until
-    /// the database is opened anew.
-    #[error("cannot {action} {}; mend the cause and open the database again", path.display())]
+    /// was not applied. After an input/output error in the file itself the handle refuses further
+    /// changes until the database is opened anew.
+    #[error(
+        "cannot {action} {}; mend the cause, and open the database again if it still refuses",
+        path.display()
+    )]
     Storage {
         /// What was attempted, as a verb: `read`, `write`.
         action: &'static str,
@@ -342,7 +360,10 @@ pub enum Error {
     },
 
     /// Some changes that were handed over before were refused; whoever waited for them was told why.
-    #[error("not all changes of {} were written; hand them over again", path.display())]
+    #[error(
+        "some changes of {} were refused since the last flush; the errors of their calls say why",
+        path.display()
+    )]
     NotAllWritten {
         /// The file.
         path: PathBuf,
@@ -392,10 +413,11 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// The caller's observer stopped a bulk load. Nothing was changed.
-    #[error("the load into {} was interrupted; nothing was changed", path.display())]
+    /// The caller's observer ended a bulk load, a backup, a vacuum, a salvage or a check. Nothing was
+    /// changed.
+    #[error("the work on {} was interrupted; nothing was changed", path.display())]
     Interrupted {
-        /// The file that would have been created or changed.
+        /// The file that would have been created or changed, or was checked.
         path: PathBuf,
     },
 }

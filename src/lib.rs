@@ -79,7 +79,7 @@ pub use change::{Change, Outcome};
 pub use clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub use database::{Database, Insertion, Settings};
 pub use document::{DocId, Document, Match, Timestamp};
-pub use error::{Error, Result};
+pub use error::{Cause, Error, Result};
 pub use feature::{Doubt, Feature};
 pub use fingerprint::{Fingerprint, Fingerprint128};
 pub use pairs::{Pair, PairsEvent};
@@ -87,6 +87,7 @@ pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe, TextFingerprint};
 pub use retention::Retention;
 pub use snapshot::Snapshot;
+pub use store::copy::Vacuumed;
 pub use store::diagnosis::{
     Bin, BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, QueryLoad,
 };
@@ -96,6 +97,21 @@ pub use store::stats::{Stats, TableStats};
 pub use ticket::Ticket;
 pub use transaction::Transaction;
 pub use verify::{Likeness, Resemblance};
+
+/// What may be shared by threads, and what only moved from one to another.
+#[cfg(test)]
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    const fn moved<T: Send>() {}
+    shared::<Database>();
+    shared::<Snapshot>();
+    shared::<Fingerprinter>();
+    shared::<TextQuery>();
+    shared::<Error>();
+    moved::<Ticket>();
+    moved::<Transaction<'static>>();
+    moved::<BulkLoad<'static>>();
+};
 
 /// The README's example is a test.
 #[cfg(doctest)]

@@ -33,8 +33,8 @@ impl Snapshot {
     /// At radius 3, of n documents each is compared with some of the n / 65,536 that share a block
     /// with it, those whose next block is near too: where very many share a block, the next ones tell
     /// them apart. From radius 4 on a stretch of a table is read again for each that is near it, and
-    /// the comparisons are many more: of five million documents, radius 4 takes twice as long as
-    /// radius 3, 7 seven times, 8 fifteen times. On all cores.
+    /// the comparisons are many more: of five million documents, radius 4 takes two to three times
+    /// as long as radius 3, 7 seven times, 8 fifteen times. On all cores.
     ///
     /// Memory: up to about 200 MiB beside the cache, more with more than four cores; 8 bytes for each
     /// document of the largest group; and 60 for each change that is in the journal only.

@@ -11,25 +11,39 @@ use crate::error::{Error, Result};
 ///
 /// ```
 /// use std::time::Duration;
-/// use simdb::Retention;
+/// use simdb::{Database, DocId, Document, Fingerprint, Retention, Timestamp};
 ///
+/// const HOUR_MS: u64 = 60 * 60 * 1000;
 /// let two_days = Retention {
-///     window: Some(Duration::from_secs(2 * 24 * 60 * 60)),
+///     window: Some(Duration::from_secs(48 * 60 * 60)),
 ///     sliding: true,
+///     // Each document brings its own time.
 ///     by_clock: false,
 /// };
-/// assert_ne!(two_days, Retention::default());
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("feed.simdb");
+/// let db = Database::builder().retention(two_days).create(&path)?;
+/// let arrived = |id, hour| Document {
+///     arrival: Some(Timestamp(hour * HOUR_MS)),
+///     ..Document::new(DocId(id), Fingerprint::from_bits(id))
+/// };
+/// db.insert_document(arrived(1, 0))?;
+/// db.insert_document(arrived(2, 49))?;
+/// assert_eq!(db.get(DocId(1))?, None);
+/// # Ok::<(), simdb::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// What arrived longer ago than this, counted back from the latest arrival, is expired: no
-    /// query finds it any more, and writing removes it by and by. `None`: nothing ever is. Kept in whole milliseconds, without what is below.
+    /// query finds it any more, and writing removes it by and by. `None`: nothing ever is. Kept in
+    /// whole milliseconds, without what is below.
     pub window: Option<Duration>,
     /// Whether the arrival of a duplicate refreshes the arrival time of the document it
     /// duplicates, which so stays for as long as it is seen again.
     pub sliding: bool,
-    /// Whether the system's clock says what is expired, as well as the latest arrival. So it should
-    /// be where no times are given; where they are, the latest of them is what counts as now.
+    /// Whether the system's clock says what is expired, as well as the latest arrival. Set it where
+    /// no times are given: else nothing expires while nothing arrives. Where times are given, the
+    /// latest of them counts as now.
     pub by_clock: bool,
 }
 

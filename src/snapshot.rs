@@ -1,5 +1,6 @@
 //! [`Snapshot`]: the database as of one commit.
 
+use std::fmt;
 use std::ops::ControlFlow;
 
 use crate::document::{DocId, Document, Match, Timestamp};
@@ -15,12 +16,22 @@ const COUNTED_AT_ONCE: usize = 64 << 10;
 
 /// The database as of one commit: consistent, reusable, `Send` and `Sync`.
 ///
-/// Queries through a snapshot save opening the tables each time. What takes long goes on on all cores,
-/// in threads of the database's own. Pages freed by later commits
-/// are kept for as long as a snapshot lives, so the file grows while writers work beside an old
-/// one: do not hold one longer than needed.
+/// Queries through a snapshot save opening the tables each time. What takes long goes on on all
+/// cores, in threads of the database's own. Pages freed by later commits are kept for as long as a
+/// snapshot lives, so the file grows while writers work beside an old one: do not hold one longer
+/// than needed.
 pub struct Snapshot {
     view: View,
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Snapshot");
+        shown.field("path", &self.view.path());
+        shown
+            .field("documents", &self.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Snapshot {
@@ -164,18 +175,20 @@ impl Snapshot {
         query::nearest(&self.view, fingerprint, count)
     }
 
-    /// How many documents are stored.
+    /// How many documents are stored. In a database with a
+    /// [`window`](crate::Retention::window), those that are expired and not removed yet are counted;
+    /// [`documents`](Self::documents) leaves them out.
     pub fn len(&self) -> u64 {
         self.view.len()
     }
 
-    /// Whether no document is stored.
+    /// Whether no document is stored, as [`len`](Self::len) counts them.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All documents in order of their ids, with their texts where they are kept. After an error
-    /// the iterator ends.
+    /// All documents in order of their ids, with their texts where they are kept, those that are
+    /// expired left out. After an error the iterator ends.
     pub fn documents(&self) -> impl Iterator<Item = Result<Document>> + '_ {
         let mut from = Some(DocId(0));
         let pages = std::iter::from_fn(move || {
@@ -257,7 +270,7 @@ impl Snapshot {
         query::similar(&self.view, query, |id| Ok(text_of(id)))
     }
 
-    /// The largest id of all documents; nothing if none is stored.
+    /// The largest id of all documents; `None` if none is stored.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).

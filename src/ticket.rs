@@ -1,5 +1,6 @@
 //! [`Ticket`]: changes that were handed over, and what became of them.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +14,15 @@ use crate::error::{Error, Result};
 #[must_use = "what became of the changes is known only by waiting"]
 pub struct Ticket {
     request: Arc<Request>,
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Ticket");
+        shown
+            .field("is_done", &self.is_done())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Changes that are to be made together, and the answer.

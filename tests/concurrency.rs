@@ -280,7 +280,7 @@ fn check_beside_a_snapshot_is_refused_and_possible_after() {
         .insert(DocId(1), Fingerprint::from_bits(1))
         .unwrap();
     let snapshot = database.snapshot().unwrap();
-    let refused = database.check(|_, _| {}).unwrap_err();
+    let refused = database.check().unwrap_err();
     assert!(matches!(refused, Error::SnapshotHeld { .. }), "{refused:?}");
     assert_eq!(snapshot.len(), 1);
     drop(snapshot);

@@ -211,7 +211,7 @@ impl Trial {
         }
         if counts.cuts.is_multiple_of(CHECKED_ONE_IN) {
             counts.proofs += 1;
-            assert_eq!(database.check(|_, _| {}).unwrap(), Vec::<String>::new());
+            assert_eq!(database.check().unwrap(), Vec::<String>::new());
             println!("{counts:?}, {} bytes", self.file_bytes());
         }
         database.close().unwrap();
@@ -254,7 +254,7 @@ fn a_file_that_grows_over_4_gib_survives_cuts_of_power() {
         trial.survive(at, is_done, &mut chance, &mut beyond);
     }
     let mut database = builder(&trial.disk).open(PATH).unwrap();
-    assert_eq!(database.check(|_, _| {}).unwrap(), Vec::<String>::new());
+    assert_eq!(database.check().unwrap(), Vec::<String>::new());
     println!(
         "beyond it: {beyond:?}; {begun} to {} bytes",
         trial.file_bytes()

@@ -548,6 +548,49 @@ fn database_that_keeps_no_texts_ignores_them() {
 }
 
 #[test]
+fn what_a_database_was_not_created_with_is_no_way_to_open_it() {
+    let (folder, path) = in_folder("plain.simdb");
+    builder().create(&path).unwrap().close().unwrap();
+    let full = folder.path().join("full.simdb");
+    let day = common::window(Duration::from_secs(24 * 60 * 60));
+    let has_all = || builder().similar(true).retention(day);
+    has_all().create(&full).unwrap().close().unwrap();
+    let sliding = simdb::Retention {
+        sliding: true,
+        ..day
+    };
+    for (asked, path, missing) in [
+        (builder().keep_texts(true), &path, "keep_texts"),
+        (builder().similar(true), &path, "similar"),
+        (builder().retention(day), &path, "retention"),
+        (builder().frozen(true), &path, "frozen"),
+        (has_all().retention(sliding), &full, "retention"),
+        (has_all().frozen(true), &full, "frozen"),
+    ] {
+        for refused in [
+            asked.clone().open(path),
+            asked.clone().open_read_only(path),
+            asked.clone().open_or_create(path),
+        ] {
+            let refused = refused.unwrap_err();
+            assert!(
+                matches!(&refused, Error::SettingsMismatch { path: named, setting }
+                    if named == path && *setting == missing),
+                "{refused:?}"
+            );
+        }
+    }
+    // What is not asked for may be there.
+    for asked in [builder(), builder().keep_texts(true), has_all()] {
+        let database = asked.open(&full).unwrap();
+        let like_it = folder.path().join("like it.simdb");
+        let made = builder().settings(database.settings()).create(&like_it);
+        assert_eq!(made.unwrap().settings(), database.settings());
+        std::fs::remove_file(like_it).unwrap();
+    }
+}
+
+#[test]
 fn frozen_database_refuses_every_change() {
     let (_folder, path) = in_folder("docs.simdb");
     let stored = documents(1, 0, 3_000);
@@ -600,7 +643,7 @@ fn handle_for_reading_refuses_every_change() {
         );
     }
     assert_eq!(ids(&database.within(ONES, 0).unwrap()), [1]);
-    assert_eq!(database.check(|_, _| {}).unwrap(), Vec::<String>::new());
+    assert_eq!(database.check().unwrap(), Vec::<String>::new());
     drop(database);
     assert!(
         std::fs::read(&path).unwrap() == bytes,
@@ -1056,7 +1099,10 @@ fn vacuum_keeps_every_answer_and_gives_room_back() {
     let settings = database.settings().clone();
     drop(database);
     let had = std::fs::metadata(&path).unwrap().len();
-    let (before, after) = Database::vacuum(&path).unwrap();
+    let simdb::Vacuumed {
+        before_bytes: before,
+        after_bytes: after,
+    } = Database::vacuum(&path).unwrap();
     assert_eq!(
         (before, after),
         (had, std::fs::metadata(&path).unwrap().len())

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use simdb::{Builder, Recipe, Retention, Settings};
+use simdb::{Recipe, Retention, Settings};
 
 use crate::console::{duration, parse_duration, parse_size};
 use crate::formats::{Fields, MAX_TEXT_BYTES};
@@ -232,19 +232,6 @@ pub fn created_without(path: &Path, option: &str) -> anyhow::Error {
         "{} was created without {option}, which cannot be changed; load into a new database",
         path.display()
     )
-}
-
-/// A builder that creates a database with these settings.
-pub fn with_settings(builder: Builder, settings: &Settings) -> Builder {
-    let builder = builder
-        .recipe(settings.recipe.clone())
-        .keep_texts(settings.keep_texts)
-        .similar(settings.similar)
-        .frozen(settings.frozen);
-    match settings.retention {
-        Some(retention) => builder.retention(retention),
-        None => builder,
-    }
 }
 
 /// What to do about a bad record.

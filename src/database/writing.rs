@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use super::{Database, Insertion};
-use crate::change::{Change, Outcome, Prepared};
+use crate::change::{Change, Outcome, Prepared, prepared_all};
 use crate::document::{DocId, Document, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::recipe::TextFingerprint;
 use crate::ticket::Ticket;
-use crate::transaction::{Transaction, prepared_all};
+use crate::transaction::Transaction;
 use crate::verify::Likeness;
 
 impl Database {
@@ -39,7 +39,12 @@ impl Database {
         })
     }
 
-    fn insert_document(&self, document: Document) -> Result<()> {
+    /// Stores a document under a new id, durably: one with an arrival time of its own, or whose
+    /// fingerprint was made elsewhere.
+    ///
+    /// # Errors
+    /// Those of [`insert`](Self::insert).
+    pub fn insert_document(&self, document: Document) -> Result<()> {
         let id = document.id;
         match self.apply_one(Change::Insert(document))? {
             Outcome::Exists { stored } => Err(exists(id, stored)),
@@ -65,7 +70,12 @@ impl Database {
         self.upsert_document(self.document(id, text)?)
     }
 
-    fn upsert_document(&self, document: Document) -> Result<Option<Fingerprint>> {
+    /// Stores a document, durably, in the place of what its id had, and returns the fingerprint
+    /// replaced.
+    ///
+    /// # Errors
+    /// Those of [`apply`](Self::apply).
+    pub fn upsert_document(&self, document: Document) -> Result<Option<Fingerprint>> {
         Ok(match self.apply_one(Change::Upsert(document))? {
             Outcome::Replaced { stored } => Some(stored),
             _ => None,
@@ -96,7 +106,12 @@ impl Database {
         self.insert_unique_document(self.document(id, text)?, radius)
     }
 
-    fn insert_unique_document(&self, document: Document, radius: u32) -> Result<Insertion> {
+    /// Stores a document under a new id, durably, unless another lies within the radius: as
+    /// [`insert_unique`](Self::insert_unique). One that is not reliable is always stored.
+    ///
+    /// # Errors
+    /// Those of [`insert_unique`](Self::insert_unique).
+    pub fn insert_unique_document(&self, document: Document, radius: u32) -> Result<Insertion> {
         let id = document.id;
         match self.apply_one(Change::InsertUnique { document, radius })? {
             Outcome::Exists { stored } => Err(exists(id, stored)),
@@ -106,8 +121,8 @@ impl Database {
     }
 
     /// Stores a text under a new id, durably, unless the text of a document is like it: see
-    /// [`Snapshot::similar`](crate::Snapshot::similar) for what is found, and [`Likeness`] for what is enough. Looking and
-    /// storing are one transaction.
+    /// [`Snapshot::similar`](crate::Snapshot::similar) for what is found, and [`Likeness`] for what
+    /// is enough. Looking and storing are one transaction.
     ///
     /// In a database that keeps texts but no bands, a text whose fingerprint says nothing is always
     /// stored, as by [`insert_unique_text`](Self::insert_unique_text).
@@ -165,8 +180,9 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
-    /// [`Error::TextMissing`], [`Error::Corrupt`], [`Error::Storage`]: nothing was changed. [`Error::CommitUnknown`]: all or nothing was, and
-    /// to repeat it is harmless; from then on [`Error::WritesFailed`].
+    /// [`Error::TextMissing`], [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`]: nothing was
+    /// changed. [`Error::CommitUnknown`]: all or nothing was, and to repeat it is harmless; from
+    /// then on [`Error::WritesFailed`].
     ///
     /// # Cost
     /// A write and a sync of the journal, shared with others who come at the same time; about 25
@@ -197,7 +213,8 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
-    /// [`Error::TextMissing`]. All others come with the answer.
+    /// [`Error::TextMissing`]; [`Error::Io`] if the thread that writes cannot be started. All others
+    /// come with the answer.
     ///
     /// ```
     /// use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};
@@ -300,7 +317,8 @@ impl Database {
     /// change the database in another way meanwhile.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Storage`].
+    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Io`],
+    /// [`Error::Storage`].
     pub fn begin(&self) -> Result<Transaction<'_>> {
         self.store.refuse_changes()?;
         self.writer().start()?;

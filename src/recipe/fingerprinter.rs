@@ -20,7 +20,7 @@ use crate::simhash::fingerprint_of;
 use crate::text::Normaliser;
 
 /// The fingerprint of a text, and whether it says anything about the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TextFingerprint {
     /// The fingerprint. That of a text without features is 0, or what the software that the recipe
     /// equals makes of it.

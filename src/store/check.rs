@@ -11,6 +11,7 @@ mod tail;
 mod times;
 
 use std::fmt::LowerHex;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use redb::ReadableTable;
@@ -31,17 +32,17 @@ const NAMED: usize = 10;
 /// Entries between two calls of the observer.
 const ENTRIES_PER_REPORT: u64 = 64 << 10;
 
-/// Is told how many steps of how many are done, and may end a walk. Behind a pointer, for a walk
-/// would be compiled anew for each closure.
-pub(crate) type Observer<'o> = dyn FnMut(u64, u64) -> Result<()> + 'o;
+/// Is told how many of how many steps are done, and may end the work.
+pub(crate) type Observer<'o> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'o;
+
+/// The same as a walk has it, which it ends with an error. Behind a pointer, for a walk would be
+/// compiled anew for each closure.
+pub(crate) type Progress<'o> = dyn FnMut(u64, u64) -> Result<()> + 'o;
 
 /// All damage found, a sentence each.
-pub(crate) fn check(store: &mut Store, observer: &mut dyn FnMut(u64, u64)) -> Result<Vec<String>> {
-    // One that never ends a walk.
-    let observer: &mut Observer<'_> = &mut |done, total| {
-        observer(done, total);
-        Ok(())
-    };
+pub(crate) fn check(store: &mut Store, observer: &mut Observer<'_>) -> Result<Vec<String>> {
+    let place = store.place.clone();
+    let observer: &mut Progress<'_> = &mut |done, total| place.goes_on(observer(done, total));
     let is_alone = Arc::get_mut(&mut store.handle).is_some();
     if !is_alone && !store.is_read_only() {
         let path = store.place.path().to_path_buf();
@@ -73,7 +74,7 @@ pub(crate) fn check(store: &mut Store, observer: &mut dyn FnMut(u64, u64)) -> Re
 
 /// Walks all tables, for as long as the observer lets it. Where not everything is merged into them,
 /// nothing is said of whether they hold the same, but whether what is to be merged fits them.
-pub(crate) fn walk(store: &Store, observer: &mut Observer<'_>) -> Result<Vec<String>> {
+pub(crate) fn walk(store: &Store, observer: &mut Progress<'_>) -> Result<Vec<String>> {
     let mut damage = Vec::new();
     let view = store.place.guarded(|| store.read());
     let Some(view) = noted(view, &mut damage)? else {
@@ -87,6 +88,7 @@ pub(crate) fn walk(store: &Store, observer: &mut Observer<'_>) -> Result<Vec<Str
         done: 0,
         total,
     };
+    (walk.observer)(0, total)?;
     walk.tables(&view.tables)?;
     walk.tail(&view)?;
     let view = view.tables;
@@ -214,7 +216,7 @@ impl Documents {
 
 struct Walk<'o> {
     damage: Vec<String>,
-    observer: &'o mut Observer<'o>,
+    observer: &'o mut Progress<'o>,
     /// The tables hold everything, so they must hold the same.
     is_merged: bool,
     done: u64,

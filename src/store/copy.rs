@@ -1,25 +1,22 @@
 //! Copies of a whole database: a backup beside the live file, a vacuum in its place.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
+use super::Store;
+use super::check::{self, Observer};
 use super::fault::Place;
 use super::new_file::{NOT_MADE, NewFile, WholeFile};
 use super::read::ReadView;
 use super::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE};
 use super::texts;
-use super::{Store, check};
 use crate::document::DocId;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The engine's cache while a copy is made.
 const CACHE_BYTES: usize = 160 << 20;
 
 /// Bytes of texts written between two commits.
 const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
-
-/// Hears how many of how many steps are done, and may end the work.
-pub(crate) type Observer<'o> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'o;
 
 /// Entries between two calls of the observer.
 const ENTRIES_PER_REPORT: u64 = 64 << 10;
@@ -47,8 +44,17 @@ pub(crate) fn backup(store: &Store, path: &Path, observer: &mut Observer<'_>) ->
     whole.place()
 }
 
-/// Rewrites the file at a place; returns the bytes it had and has.
-pub(crate) fn vacuum(place: &Place, observer: &mut Observer<'_>) -> Result<(u64, u64)> {
+/// What became of a file that was rewritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vacuumed {
+    /// The length it had, its journal merged.
+    pub before_bytes: u64,
+    /// The length it has.
+    pub after_bytes: u64,
+}
+
+/// Rewrites the file at a place.
+pub(crate) fn vacuum(place: &Place, observer: &mut Observer<'_>) -> Result<Vacuumed> {
     // Open until the end, so that nobody else can write meanwhile.
     let store = Store::open(place, CACHE_BYTES)?;
     store.close()?;
@@ -68,8 +74,10 @@ pub(crate) fn vacuum(place: &Place, observer: &mut Observer<'_>) -> Result<(u64,
     }
     let whole = file.finish()?;
     prove(&whole, steps)?;
-    let new_bytes = whole.replace()?;
-    Ok((old.len_bytes, new_bytes))
+    Ok(Vacuumed {
+        before_bytes: old.len_bytes,
+        after_bytes: whole.replace()?,
+    })
 }
 
 /// Proves a copy before it gets its name.
@@ -118,12 +126,8 @@ impl<'s, 'o> Steps<'s, 'o> {
     }
 
     fn report(&mut self, done: u64) -> Result<()> {
-        match (self.observer)(done, self.total * 2) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::Interrupted {
-                path: self.target.path().to_path_buf(),
-            }),
-        }
+        let said = (self.observer)(done, self.total * 2);
+        self.target.goes_on(said)
     }
 
     /// Entries on their way, each a step.

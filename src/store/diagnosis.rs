@@ -37,7 +37,7 @@ pub struct Diagnosis {
     /// Documents whose fingerprint is not reliable.
     pub unreliable: u64,
     /// Changes that are durable in the journal and not in the tables yet: all else is said without
-    /// them. Closing the database merges them.
+    /// them. Closing a database that was written to merges them; `Database::merge` does so at once.
     pub unmerged_changes: u64,
     /// Each block, counted from the most significant one.
     pub blocks: [BlockDiagnosis; BLOCKS],

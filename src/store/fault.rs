@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::io;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -111,6 +112,16 @@ impl Place {
             action,
             path: path.to_path_buf(),
             source,
+        }
+    }
+
+    /// Whether work on the file goes on, as an observer said.
+    pub(crate) fn goes_on(&self, said: ControlFlow<()>) -> Result<()> {
+        match said {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::Interrupted {
+                path: self.path.to_path_buf(),
+            }),
         }
     }
 

@@ -6,6 +6,7 @@ use redb::ReadableTable;
 
 use super::chunk::Entry;
 use super::packed::Packed;
+use super::runs::KEYS;
 use super::view::View;
 use crate::block::{self, BLOCKS};
 use crate::document::{DocId, Timestamp};
@@ -15,7 +16,7 @@ use crate::error::Result;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Documents stored.
+    /// Documents stored, those that are expired and not removed yet among them.
     pub documents: u64,
     /// Distinct fingerprints among the reliable ones.
     pub distinct_fingerprints: u64,
@@ -56,9 +57,6 @@ pub struct TableStats {
     /// The share of the room in those chunks that is used, from 0 to 1.
     pub fill: f64,
 }
-
-/// Keys a block can have.
-const KEYS: usize = 1 << block::BLOCK_BITS;
 
 pub(crate) fn stats(view: &View) -> Result<Stats> {
     let totals = Totals::of(view)?;

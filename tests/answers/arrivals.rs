@@ -77,7 +77,7 @@ fn retention_is_fixed_at_creation_and_read_from_the_file() {
         std::fs::remove_file(&path).unwrap();
     }
     drop(builder().create(&path).unwrap());
-    let database = keeping().open(&path).unwrap();
+    let database = builder().open(&path).unwrap();
     assert_eq!(database.settings().retention, None);
 }
 
@@ -323,7 +323,7 @@ fn tables_of_times_that_disagree_are_found_by_check() {
         let inserts = documents.iter().cloned().map(Change::Insert);
         database.apply(inserts).unwrap();
     };
-    let check = |path: &Path| builder().open(path).unwrap().check(|_, _| {}).unwrap();
+    let check = |path: &Path| builder().open(path).unwrap().check().unwrap();
     let ours = [at(10, 1, 1), at(20, 2, 2), at(30, 3, 3)];
     let one_later = [at(10, 1, 1), at(25, 2, 2), at(30, 3, 3)];
     let one_less = [at(10, 1, 1), at(30, 3, 3)];

@@ -230,7 +230,7 @@ pub fn assert_holds(snapshot: &Snapshot, model: &Model) {
 
 /// Asserts that `check` finds nothing.
 pub fn assert_sound(database: &mut Database) {
-    assert_eq!(database.check(|_, _| {}).unwrap(), Vec::<String>::new());
+    assert_eq!(database.check().unwrap(), Vec::<String>::new());
 }
 
 thread_local! {

@@ -123,7 +123,7 @@ impl Trial {
             self.dear_one_in,
             false,
         );
-        let is_found = !database.check(|_, _| {}).unwrap().is_empty();
+        let is_found = !database.check().unwrap().is_empty();
         assert!(is_found || all_right, "check found nothing");
         let is_changed = match database.apply(self.changes.clone()) {
             Ok(outcomes) => {

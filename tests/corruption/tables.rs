@@ -139,7 +139,7 @@ fn tables_that_do_not_hold_the_same_are_found_by_check() {
         std::fs::copy(&sound, &path).unwrap();
         exchange(from, &path, table);
         let mut database = builder().open(&path).unwrap();
-        let damage = database.check(|_, _| {}).unwrap();
+        let damage = database.check().unwrap();
         assert_eq!(damage.is_empty(), said.is_empty(), "{table}: {damage:?}");
         // However much is wrong, it is told in some sentences.
         assert!(damage.len() < 100, "{}", damage.len());
@@ -186,7 +186,7 @@ fn bands_that_are_not_those_of_the_stored_texts_are_found_by_check() {
         (&none, "it has 0 entries"),
     ] {
         replace_rows(&path, "bands", rows);
-        let damage = builder().open(&path).unwrap().check(|_, _| {}).unwrap();
+        let damage = builder().open(&path).unwrap().check().unwrap();
         assert_eq!(damage.is_empty(), said.is_empty(), "{damage:?}");
         assert!(damage.iter().all(|what| what.contains("table bands")));
         assert!(damage.concat().contains(said), "{damage:?}");
@@ -196,7 +196,7 @@ fn bands_that_are_not_those_of_the_stored_texts_are_found_by_check() {
     assert_ne!(rows, sound);
     let path = folder.path().join("more");
     replace_rows(&path, "bands", &sound);
-    let damage = builder().open(&path).unwrap().check(|_, _| {}).unwrap();
+    let damage = builder().open(&path).unwrap().check().unwrap();
     assert!(
         damage.concat().contains("table bands holds document 11"),
         "{damage:?}"
@@ -220,7 +220,7 @@ fn counters_that_do_not_fit_the_tables_are_found_by_check() {
         let is_compared = counter < 3;
         let bytes: Vec<u8> = counters.into_iter().flat_map(u64::to_le_bytes).collect();
         replace_setting(&path, "counters", Some(&bytes));
-        let damage = builder().open(&path).unwrap().check(|_, _| {}).unwrap();
+        let damage = builder().open(&path).unwrap().check().unwrap();
         assert_eq!(damage.len(), usize::from(is_compared), "{damage:?}");
     }
     // One less than none, with a change that is not in the tables yet.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use simdb::{Builder, Error};
 
 use crate::console::files::refuse_special;
+use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted};
 use crate::options::RecipeOptions;
@@ -53,7 +54,8 @@ struct DamageLine<'d> {
 impl Check {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         refuse_special(&self.database)?;
-        match self.check(self.recipe.builder()?) {
+        let interrupt = Interrupt::listen()?;
+        match self.check(self.recipe.builder()?, &interrupt) {
             Ok(documents) if self.json => {
                 output.json(&SoundLine {
                     ok: true,
@@ -84,7 +86,7 @@ impl Check {
     }
 
     /// How many documents the database holds, if it is sound.
-    fn check(&self, builder: Builder) -> Result<u64, Unsound> {
+    fn check(&self, builder: Builder, interrupt: &Interrupt) -> Result<u64, Unsound> {
         let mut database = match builder.clone().open(&self.database) {
             // Damaged or where nobody can write: it can be read as far as it can be read.
             Err(refused @ (Error::Corrupt { .. } | Error::Io { .. } | Error::Storage { .. })) => {
@@ -95,9 +97,10 @@ impl Check {
         };
         let bar = self.progress.work();
         bar.set_prefix("checking");
-        let damage = database.check(|done, total| {
+        let damage = database.check_observed(|done, total| {
             bar.set_length(total);
             bar.set_position(done);
+            interrupt.flow()
         });
         bar.finish_and_clear();
         match damage? {

@@ -43,7 +43,6 @@ use crate::corpus::ledger::{Input, Ledger};
 use crate::corpus::report::ReportFile;
 use crate::corpus::unchanged::Unchanged;
 use crate::corpus::{half_of, inputs};
-use crate::options::with_settings;
 
 /// What temporary folders are called, so that whoever finds one after a power cut knows.
 const TEMPORARY_PREFIX: &str = ".simdb-dedup-";
@@ -179,7 +178,7 @@ impl Dedup {
     }
 
     pub(super) fn builder_of(&self, settings: &Settings) -> Builder {
-        self.cached(with_settings(Database::builder(), settings))
+        self.cached(Database::builder().settings(settings))
     }
 
     fn cached(&self, builder: Builder) -> Builder {

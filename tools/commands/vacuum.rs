@@ -1,17 +1,17 @@
-//! `simdb-cli vacuum`: a file as small as it can be.
+//! `simdb-cli vacuum`: a file without the room that is free in it.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use simdb::Database;
+use simdb::{Database, Vacuumed};
 
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output, size};
 
-/// Rewrites a database to its smallest size
+/// Rewrites a database without the room that removals and old pages left
 ///
 /// The new file is written beside the old one, which it replaces when it is whole, read back and
 /// proved, so there must be room for both. --json prints before_bytes and after_bytes.
@@ -49,7 +49,10 @@ impl Vacuum {
             interrupt.flow()
         });
         bar.finish_and_clear();
-        let (before_bytes, after_bytes) = rewritten?;
+        let Vacuumed {
+            before_bytes,
+            after_bytes,
+        } = rewritten?;
         if self.json {
             output.json(&VacuumLine {
                 before_bytes,

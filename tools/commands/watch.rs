@@ -28,7 +28,7 @@ use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
 use crate::console::{Answer, Output, OutputClosed, counted, grouped, note};
 use crate::formats::parse_id;
-use crate::options::{FieldNames, NewDatabase, OnError, Rule, UniqueOptions, with_settings};
+use crate::options::{FieldNames, NewDatabase, OnError, Rule, UniqueOptions};
 
 /// Stores lines as they come, and says of each whether it is new
 ///
@@ -198,7 +198,7 @@ impl Watch {
                     None => settings,
                 };
                 self.fields.refuse_unkept(&settings)?;
-                Ok(with_settings(Database::builder(), &settings).create(path)?)
+                Ok(Database::builder().settings(&settings).create(path)?)
             }
             Err(missing @ Error::NotFound { .. }) => bail!("{missing}, as --create does"),
             Err(error) => Err(error.into()),

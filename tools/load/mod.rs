@@ -32,7 +32,7 @@ use crate::corpus::pipeline::{self, Pipeline, Plan};
 use crate::corpus::{clashes, half_of, inputs};
 use crate::formats::input::Source;
 use crate::formats::{Format, Wanted};
-use crate::options::{Rule, created_without, with_settings};
+use crate::options::{Rule, created_without};
 
 /// Loads what the options say.
 pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
@@ -209,7 +209,7 @@ impl Target {
 
 /// A builder that creates a database with these settings.
 fn builder_of(settings: &Settings, memory_bytes: u64) -> Builder {
-    with_settings(cached(memory_bytes), settings)
+    cached(memory_bytes).settings(settings)
 }
 
 fn cached(memory_bytes: u64) -> Builder {
