@@ -18,6 +18,10 @@ mod common;
 
 const MEMORY_BYTES: u64 = 16 << 20;
 const REOPEN_LIMIT: Duration = Duration::from_millis(500);
+/// Processes that are killed while they apply batches, and while they load in bulk. Of fewer it
+/// may be that none was in the middle of it.
+const USUAL_KILLS: u64 = 24;
+const USUAL_LOADS: u64 = 12;
 
 fn inserts(documents: &[Document]) -> Vec<Change> {
     documents.iter().cloned().map(Change::Insert).collect()
@@ -354,7 +358,7 @@ fn child_applies_batches_until_it_is_killed() {
 
 #[test]
 fn every_acknowledged_batch_survives_a_kill_and_the_one_in_flight_is_whole_or_absent() {
-    for (seed, kills) in lives(24) {
+    for (seed, kills) in lives(USUAL_KILLS) {
         kill_what_applies_batches(2024 + seed, kills);
     }
 }
@@ -415,16 +419,24 @@ fn kill_what_applies_batches(seed: u64, kills: u64) {
         next >= kills,
         "the processes were killed before they did anything"
     );
-    assert!(in_flight_absent > 0, "{in_flight_whole} whole");
-    // Of a busy machine the median says more than the worst.
-    reopened.sort_unstable();
-    let median = reopened[reopened.len() / 2];
-    // Of many thousands of kills at a time it says nothing.
-    let is_usual = std::env::var_os("SIMDB_TEST_KILLS").is_none();
     assert!(
-        median < REOPEN_LIMIT || !is_usual,
-        "opening after a kill took {median:?}"
+        in_flight_absent > 0 || kills < USUAL_KILLS,
+        "{in_flight_whole} whole"
     );
+    assert_opened_soon(reopened);
+}
+
+/// Asserts that the median is short: of a busy machine it says more than the worst. Of many
+/// thousands of kills at a time it says nothing.
+fn assert_opened_soon(mut reopened: Vec<Duration>) {
+    reopened.sort_unstable();
+    if std::env::var_os("SIMDB_TEST_KILLS").is_none() {
+        let median = reopened[reopened.len() / 2];
+        assert!(
+            median < REOPEN_LIMIT,
+            "opening after a kill took {median:?}"
+        );
+    }
 }
 
 /// Documents of the bulk loads that are killed.
@@ -463,7 +475,7 @@ fn child_loads_in_bulk() {
 fn kill_bulk_loads(prepare: impl Fn(&Path), mut verify: impl FnMut(&Path, bool)) {
     let mut sequence = SplitMix(7);
     let mut whole = Duration::ZERO;
-    for round in 0..=kills(12) {
+    for round in 0..=kills(USUAL_LOADS) {
         let folder = folder();
         let path = folder.path().join("docs.simdb");
         prepare(&path);
@@ -503,7 +515,7 @@ fn killed_bulk_load_into_a_new_file_leaves_no_database_or_a_whole_one() {
             assert_sound(&mut database);
         },
     );
-    assert!(absent > 0);
+    assert!(absent > 0 || kills(USUAL_LOADS) < USUAL_LOADS);
 }
 
 #[test]
@@ -511,7 +523,7 @@ fn killed_bulk_load_into_a_database_leaves_the_old_one_or_the_whole_new_one() {
     let old = documents(1, 0, 1_000);
     let old_model = Model::of(old.clone(), false);
     let new_model = Model::of([old.clone(), documents(9, 1_000, LOADED)].concat(), false);
-    let mut unchanged = 0;
+    let (mut unchanged, mut reopened) = (0, Vec::new());
     kill_bulk_loads(
         |path| {
             builder()
@@ -524,11 +536,7 @@ fn killed_bulk_load_into_a_database_leaves_the_old_one_or_the_whole_new_one() {
             let started = Instant::now();
             let mut database = builder().open(path).unwrap();
             let stored = database.snapshot().unwrap();
-            let elapsed = started.elapsed();
-            assert!(
-                elapsed < REOPEN_LIMIT,
-                "opening after a kill took {elapsed:?}"
-            );
+            reopened.push(started.elapsed());
             if stored.len() == old.len() as u64 {
                 assert!(!acknowledged);
                 unchanged += 1;
@@ -540,10 +548,16 @@ fn killed_bulk_load_into_a_database_leaves_the_old_one_or_the_whole_new_one() {
             assert_sound(&mut database);
         },
     );
-    assert!(unchanged > 0);
+    assert!(unchanged > 0 || kills(USUAL_LOADS) < USUAL_LOADS);
+    assert_opened_soon(reopened);
 }
 
 // ---- files that are cut ----
+
+/// Whether an error says that the file is not whole.
+fn is_told(error: &Error) -> bool {
+    matches!(error, Error::Corrupt { .. } | Error::NotADatabase { .. })
+}
 
 /// Everything the file says, if it says anything; panics are told apart from errors.
 fn read_all(path: &Path, model: &Model) -> Result<(), Error> {
@@ -556,13 +570,15 @@ fn read_all(path: &Path, model: &Model) -> Result<(), Error> {
         let database = match (opened, read_only) {
             (Ok(database), _) => database,
             // A reader may not mend the file; a writer may.
-            (Err(_), true) => continue,
+            (Err(error), true) => {
+                assert!(is_told(&error), "{error:?}");
+                continue;
+            }
             (Err(error), false) => return Err(error),
         };
         let snapshot = database.snapshot()?;
-        for (stored, expected) in snapshot.documents().zip(model.documents.values()) {
-            assert_eq!(stored?, *expected);
-        }
+        let stored: Vec<Document> = snapshot.documents().collect::<Result<_, _>>()?;
+        assert!(stored.iter().eq(model.documents.values()), "{stored:?}");
         assert_eq!(snapshot.len(), model.documents.len() as u64);
         for document in model.documents.values().step_by(50) {
             for radius in [0, 3, 20] {
@@ -615,8 +631,7 @@ fn file_cut_anywhere_gives_an_error_or_the_right_answer() {
                 Ok(Ok(())) => answered += 1,
                 Ok(Err(error)) => {
                     refused += 1;
-                    let told = matches!(error, Error::Corrupt { .. } | Error::NotADatabase { .. });
-                    assert!(told, "{length} bytes: {error:?}");
+                    assert!(is_told(&error), "{length} bytes: {error:?}");
                 }
                 Err(place) => panic!("{length} bytes: panic at {place}"),
             }

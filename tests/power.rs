@@ -254,7 +254,8 @@ fn whenever_power_is_cut_what_was_acknowledged_is_there_and_no_answer_is_wrong()
         .collect();
     println!("whole, and operations of each that change something {each:?}");
     assert_eq!(failed, [0; 0], "repeat one of these with SIMDB_TEST_SEED");
-    if only.is_none() {
+    // Of fewer cuts it may be that none was in this or that.
+    if only.is_none() && cuts >= CUTS {
         for step in Step::ON_A_DATABASE {
             let silent = [Step::Snapshot, Step::DroppedTransaction];
             assert!(

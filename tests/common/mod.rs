@@ -17,6 +17,7 @@ use simdb::{
 
 pub mod children;
 pub mod engine;
+pub mod timing;
 
 /// The sequence of splitmix64 from a seed.
 pub struct SplitMix(pub u64);
