@@ -6,10 +6,11 @@ use simdb::DocId;
 
 use super::input::Opened;
 use super::score::Score;
-use super::table::{Column, Table};
+use super::table::{Column, RecordLimit, Table};
 use super::time::time_of_text;
 use super::{
-    Content, Fields, Item, RELIABLE_FIELD, Records, fingerprint_of, id_of_digits, next_id, text_of,
+    Content, Fields, Item, MAX_LINE_BYTES, RELIABLE_FIELD, Records, fingerprint_of, id_of_digits,
+    next_id, raised, text_of,
 };
 
 /// Reads the documents of a table.
@@ -35,13 +36,13 @@ struct Columns {
 impl Delimited {
     /// Comma-separated values.
     pub fn csv(input: Opened, fields: &Fields, first_id: u64) -> Result<Self> {
-        let table = Table::csv(input, fields.max_line_bytes())?;
+        let table = Table::csv(input, record_limit(fields))?;
         Self::new(table, fields, first_id)
     }
 
     /// Tab-separated values.
     pub fn tsv(input: Opened, fields: &Fields, first_id: u64) -> Result<Self> {
-        let table = Table::tsv(input, fields.max_line_bytes())?;
+        let table = Table::tsv(input, record_limit(fields))?;
         Self::new(table, fields, first_id)
     }
 
@@ -72,6 +73,14 @@ impl Delimited {
             columns,
             counted: first_id,
         })
+    }
+}
+
+fn record_limit(fields: &Fields) -> RecordLimit {
+    let bytes = fields.max_line_bytes();
+    RecordLimit {
+        bytes,
+        advice: raised(bytes < MAX_LINE_BYTES),
     }
 }
 
