@@ -142,7 +142,7 @@ impl Copier<'_> {
                 };
                 part = self.part_of(number, item, ledger, tally)?;
             }
-            wanted.first_id = records.next_id().or(wanted.first_id);
+            wanted.counted = records.next_ids().or(wanted.counted);
         }
         bar.finish_and_clear();
         tally.identical += self.identical();
