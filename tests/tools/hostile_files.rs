@@ -473,3 +473,28 @@ fn a_database_that_is_no_file_is_refused_and_left_alone() {
     assert_eq!(folder.read("empty"), "");
     folder.cli(&["stats", "link"]).ends(0);
 }
+
+#[test]
+fn a_line_that_is_no_object_is_not_repeated_in_full() {
+    let folder = Folder::new();
+    let article = json!(TEXT.repeat(1000)).to_string();
+    folder.write("a.jsonl", format!("{article}\n"));
+    let ran = folder.load(&["a.simdb", "a.jsonl"]).fails(&[
+        "a.jsonl:1: ",
+        "the quick",
+        "expected a JSON object",
+    ]);
+    assert!(ran.stderr.len() < 400, "{}", ran.stderr);
+    let skip = ["--on-error", "skip", "--rejects", "r.jsonl"];
+    folder
+        .load(&[&["a.simdb", "a.jsonl"], &skip[..]].concat())
+        .ends(0);
+    let reason = &reasons(&folder, "r.jsonl")[0].1;
+    assert!(reason.len() < 200, "{reason}");
+    folder.write("t.jsonl", TEXTS);
+    let dedup = ["dedup", "t.jsonl", "-o", "o.jsonl"];
+    let ran = folder
+        .cli(&[&dedup[..], &["--clusters", "a.jsonl"]].concat())
+        .fails(&["a.jsonl:1: ", "a line of simdb-cli clusters is expected"]);
+    assert!(ran.stderr.len() < 400, "{}", ran.stderr);
+}

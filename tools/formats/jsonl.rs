@@ -12,7 +12,7 @@ use super::input::{Line, LineReader, Opened};
 use super::score::Score;
 use super::time::time_of;
 use super::{
-    Content, Fields, Item, RELIABLE_FIELD, Records, fingerprint_of, id_of, line_too_long,
+    Content, Fields, Item, RELIABLE_FIELD, Records, excerpt, fingerprint_of, id_of, line_too_long,
     text_of, utf8,
 };
 
@@ -187,13 +187,17 @@ pub fn parse(line: &str, fields: &Fields) -> Result<Parts, String> {
         })
 }
 
-/// The message of an error about one line, without the place that it names.
+/// The message of an error about one line, without the place that it names. A value that it repeats
+/// may be all of the line, and is cut.
 pub fn what_is_wrong(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let message = error.to_string();
     let message = message.strip_suffix(&place).unwrap_or(&message);
     match error.classify() {
-        serde_json::error::Category::Data => message.to_owned(),
+        serde_json::error::Category::Data => match message.rfind(", expected ") {
+            Some(end) => format!("{}{}", excerpt(&message[..end]), &message[end..]),
+            None => message.to_owned(),
+        },
         _ => format!("malformed JSON at column {}: {message}", error.column()),
     }
 }
