@@ -498,3 +498,37 @@ fn a_line_that_is_no_object_is_not_repeated_in_full() {
         .fails(&["a.jsonl:1: ", "a line of simdb-cli clusters is expected"]);
     assert!(ran.stderr.len() < 400, "{}", ran.stderr);
 }
+
+#[test]
+fn names_that_no_file_can_get_are_refused_before_anything_is_done() {
+    let folder = with_texts();
+    folder.write("bad.jsonl", "bad\n");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("nowhere", folder.file("link")).expect("a link");
+    let before = folder.names();
+    // A bad line is told of when work is begun.
+    for unique in [&[][..], &["--unique", "3"]] {
+        for name in ["new/", "new/."] {
+            folder
+                .load(&[&[name, "bad.jsonl"], unique].concat())
+                .fails(&["cannot create new/", "the name of a folder"]);
+        }
+        #[cfg(unix)]
+        folder
+            .load(&[&["link", "bad.jsonl"], unique].concat())
+            .fails(&["cannot create link", "symbolic link"]);
+    }
+    let skip = ["b.simdb", "bad.jsonl", "--on-error", "skip"];
+    folder
+        .load(&[&skip[..], &["--rejects", "r/"]].concat())
+        .fails(&["cannot create r/", "the name of a folder"]);
+    for name in ["kept/", "kept/."] {
+        folder
+            .cli(&["dedup", "bad.jsonl", "-o", name])
+            .fails(&["cannot write kept/", "the name of a folder"]);
+        folder
+            .cli(&["export", "a.simdb", "-o", name])
+            .fails(&["cannot write kept/", "the name of a folder"]);
+    }
+    assert_eq!(folder.names(), before);
+}

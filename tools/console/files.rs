@@ -28,6 +28,20 @@ pub fn refuse_special(path: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// Refuses a name that no file can get: one that ends as only the name of a folder does.
+pub fn refuse_folder_name(path: &Path) -> io::Result<()> {
+    let is_end = |byte: &u8| std::path::is_separator(char::from(*byte));
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let bytes = bytes.strip_suffix(b".").unwrap_or(bytes);
+    match path.file_name().is_none() || bytes.last().is_some_and(is_end) {
+        true => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is the name of a folder, and a file is to be written",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Refuses a name that something has already, be it a link that leads nowhere.
 pub fn refuse_existing(path: &Path) -> anyhow::Result<()> {
     match path.symlink_metadata() {

@@ -23,7 +23,7 @@ use self::duplicates::Duplicates;
 use self::exports::MadeWith;
 use self::options::Options;
 use crate::console::content::Content;
-use crate::console::files::{folder_of, refuse_special};
+use crate::console::files::{folder_of, refuse_folder_name, refuse_special};
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output};
@@ -162,6 +162,13 @@ impl Target {
             .try_exists()
             .with_context(|| format!("cannot look for {}", path.display()))?
         {
+            let cannot = || format!("cannot create {}", path.display());
+            ensure!(
+                path.symlink_metadata().is_err(),
+                "{}: it is a symbolic link to a file that is not there; name that file",
+                cannot()
+            );
+            refuse_folder_name(path).with_context(cannot)?;
             let folder = folder_of(path);
             if !folder.is_dir() {
                 bail!(
