@@ -532,3 +532,27 @@ fn names_that_no_file_can_get_are_refused_before_anything_is_done() {
     }
     assert_eq!(folder.names(), before);
 }
+
+#[cfg(unix)]
+#[test]
+fn names_may_be_as_long_as_names_can_be() {
+    let folder = with_texts();
+    folder.write("bad.jsonl", "bad\n");
+    for len in [240, 241, 243, 244, 255] {
+        let name = |end: &str| format!("{}{end}", "n".repeat(len - end.len()));
+        let (exported, kept, rejects) = (name("e.jsonl"), name("k.jsonl"), name("r.jsonl"));
+        folder.cli(&["export", "a.simdb", "-o", &exported]).ends(0);
+        folder.cli(&["dedup", "a.jsonl", "-o", &kept]).ends(0);
+        let database = format!("{len}.simdb");
+        let skip = [&database, "bad.jsonl", "--on-error", "skip"];
+        folder
+            .load(&[&skip[..], &["--rejects", &rejects]].concat())
+            .ends(0);
+        let arrays = ["export", "a.simdb", "--format", "npy", "-o"];
+        folder.cli(&[&arrays[..], &[&name("a")]].concat()).ends(0);
+        for made in [exported, kept, rejects] {
+            assert!(!folder.read(&made).is_empty(), "{len}");
+        }
+    }
+    assert!(!folder.names().iter().any(|name| name.ends_with(".new")));
+}
