@@ -411,3 +411,59 @@ impl Read for Rationed {
         Ok(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line of each record and its fields, or nothing where it is too long.
+    fn records(text: &str, bytes: usize) -> Vec<(u64, Option<Vec<String>>)> {
+        let limit = RecordLimit { bytes, advice: "" };
+        let mut table = Table::csv(Opened::of_bytes("t", text.as_bytes()), limit).unwrap();
+        let mut records = Vec::new();
+        while let Some((line, record)) = table.next().unwrap() {
+            let fields = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
+            records.push(match record {
+                Ok(record) => (line, Some(record.iter().map(fields).collect())),
+                Err(reason) => {
+                    let said = format!("the record is longer than {bytes} bytes");
+                    assert_eq!(reason, said);
+                    (line, None)
+                }
+            });
+        }
+        records
+    }
+
+    #[test]
+    fn wherever_a_record_is_cut_those_behind_it_are_read_as_ever() {
+        let rows = [
+            "\"x\"\"y\",1\r\n",
+            "\n\n\r\n",
+            "\"p\nq\r\n\n\"\"\",\"2\"\r\n",
+            "plain \" mark,3\n",
+            "\"\",4\n",
+            "\n",
+            "\"\"\"\"\"\"\"\",\"\n\n\"\n",
+            "last,\"\"",
+        ];
+        let text = format!("a,b\n{}", rows.concat());
+        let whole = records(&text, 1000);
+        assert_eq!(whole.len(), 6);
+        let lens = rows.iter().filter(|row| row.len() > 4).map(|row| row.len());
+        let lens: Vec<usize> = lens.collect();
+        for bytes in 3..30 {
+            let cut = records(&text, bytes);
+            assert_eq!(cut.len(), whole.len(), "{bytes}");
+            for ((cut, whole), len) in cut.iter().zip(&whole).zip(&lens) {
+                // With the end of a line that need not be there.
+                let fits = *len < bytes + 2 || (*len == bytes + 2 && whole.0 < 15);
+                assert_eq!(cut.0, whole.0, "{bytes}");
+                assert_eq!(cut.1.is_some(), fits, "{bytes}: {cut:?}");
+                if fits {
+                    assert_eq!(cut, whole, "{bytes}");
+                }
+            }
+        }
+    }
+}
