@@ -55,9 +55,9 @@ pub struct FieldNames {
 
     /// The longest text that is read, at most 128MiB
     ///
-    /// One that is longer is a bad record, as is a line of more than twice as many bytes and 1MiB. The
-    /// fingerprint of a text may take 25 to 40 times its size in memory while it is made, 5GB for the
-    /// longest. Where texts come from strangers, a lower limit bounds that.
+    /// One that is longer is a bad record, as is a line, or a record of CSV, of more than twice as
+    /// many bytes and 1MiB. The fingerprint of a text may take 25 to 40 times its size in memory while
+    /// it is made, 5GB for the longest. Where texts come from strangers, a lower limit bounds that.
     #[arg(
         long,
         value_name = "SIZE",

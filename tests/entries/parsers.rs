@@ -40,7 +40,7 @@ pub fn run(input: &[u8]) {
     };
     let wanted = Wanted {
         fields,
-        first_id: None,
+        counted: None,
         ids: None,
     };
     let folder = crate::common::folder();

@@ -109,3 +109,94 @@ fn a_record_of_empty_fields_is_one_whatever_ends_its_line() {
         std::fs::remove_file(folder.file("out.csv")).expect("removed");
     }
 }
+
+/// More than a record may have where texts have at most a kibibyte.
+const MANY: usize = (1 << 20) + (8 << 10);
+
+#[test]
+fn a_record_that_is_too_long_is_a_bad_one_and_those_behind_it_are_read() {
+    let folder = Folder::new();
+    let lines = "a \"\"b\"\", c\n".repeat(MANY / 10);
+    let line = "a b c ".repeat(MANY / 5);
+    let line_feeds = lines.matches('\n').count();
+    folder.write(
+        "a.csv",
+        format!("id,text\n1,one\n2,\"{lines}\"\n\n3,three\nx,bad\n4,{line}\n5,five\n6,{line}"),
+    );
+    folder.write(
+        "a.tsv",
+        format!("id\ttext\n1\tone\n2\t\"{line}\n3\tthree\r\n4\t{line}"),
+    );
+    let skip = ["--on-error", "skip", "--max-text", "1KiB", "--rejects"];
+    for (name, bad_lines, inserted) in [
+        (
+            "a.csv",
+            vec![
+                3,
+                3 + line_feeds + 3,
+                3 + line_feeds + 4,
+                3 + line_feeds + 6,
+            ],
+            vec![1, 3, 5],
+        ),
+        ("a.tsv", vec![3, 5], vec![1, 3]),
+    ] {
+        let (database, rejects) = (format!("{name}.simdb"), format!("{name}.jsonl"));
+        let arguments = [&database, name];
+        folder
+            .load(&[&arguments[..], &skip, &[&rejects]].concat())
+            .ends(0);
+        let exported = folder.cli(&["export", &database]).ends(0).json();
+        let ids: Vec<_> = exported.iter().map(|line| line["id"].clone()).collect();
+        assert_eq!(ids, inserted, "{name}");
+        let rejects = folder.read_json(&rejects);
+        let lines: Vec<_> = rejects.iter().map(|line| line["line"].clone()).collect();
+        assert_eq!(lines, bad_lines, "{name}");
+        for reject in &rejects {
+            let reason = reject["reason"].as_str().expect("a reason");
+            let is_long = reason
+                == "the record is longer than 1050624 bytes; a larger --max-text allows more";
+            assert!(is_long || reason.contains("is not an id"), "{reason}");
+        }
+        // What is left out is left out of a copy, and nothing else.
+        let copy = format!("kept-{name}");
+        let dedup = ["dedup", name, "-o", &copy, "--on-error", "skip"];
+        folder
+            .cli(&[&dedup[..], &["--max-text", "1KiB"]].concat())
+            .ends(0);
+        let copied = folder.read(&copy);
+        assert!(copied.len() < 100 && copied.contains("three"), "{copied}");
+        folder
+            .load(&["b.simdb", name, "--max-text", "1KiB"])
+            .fails(&["a.", ":3: the record is longer than", "--max-text"]);
+    }
+}
+
+#[test]
+fn a_quotation_mark_never_closed_or_closed_far_away_is_named_however_long_the_file_is() {
+    let folder = Folder::new();
+    let line = "a b c d e\n".repeat(MANY / 10);
+    let skip = ["--max-text", "1KiB", "--on-error", "skip", "--rejects", "r"];
+    for (name, end, said, read) in [
+        ("open.csv", "", "never closed", 2),
+        (
+            "far.csv",
+            "8,\"eight\"\n9,nine\n",
+            "text follows a closing",
+            3,
+        ),
+    ] {
+        folder.write(name, format!("id,text\n1,one\n2,\"{line}{end}"));
+        let database = format!("{name}.simdb");
+        let ran = folder.load(&[&[&database, name, "--json"], &skip[..]].concat());
+        assert_eq!(ran.ends(0).one_json()["read"], read, "{name}");
+        let reject = &folder.read_json("r")[0];
+        let reason = reject["reason"].as_str().expect("a reason");
+        assert!(reject["line"] == 3 && reason.contains(said), "{reject}");
+    }
+    // Column names of which one is all of a file.
+    folder.write("names.csv", format!("id,\"{line}\",text\n1,a,b\n"));
+    folder
+        .load(&["names.simdb", "names.csv", "--max-text", "1KiB"])
+        .fails(&["names.csv:1: the record is longer than", "--max-text"]);
+}

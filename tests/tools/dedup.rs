@@ -691,3 +691,19 @@ fn an_input_that_changes_between_its_readings_is_refused() {
     ran.fails(&["b.jsonl has changed while it was read"]);
     assert_eq!(folder.names(), ["a.jsonl", "b.jsonl", "report"]);
 }
+
+#[test]
+fn column_names_are_the_same_whatever_blank_lines_are_around_them_and_not_otherwise() {
+    let folder = Folder::new();
+    let row = |id: u64, tab: &str| format!("{id}\ttext {id} like no other{tab}\n");
+    folder.write("a.tsv", format!("id\ttext\n{}", row(1, "")));
+    folder.write("more.tsv", format!("id\ttext\t\n{}", row(2, "\t")));
+    folder.write("blank.tsv", format!("\n\nid\ttext\r\n\r\n\n{}", row(3, "")));
+    for inputs in [["a.tsv", "more.tsv"], ["more.tsv", "a.tsv"]] {
+        let arguments = [&inputs[..], &["-o", "out.tsv"]].concat();
+        dedup(&folder, &arguments).fails(&["its columns are not those of the first input"]);
+    }
+    dedup(&folder, &["a.tsv", "blank.tsv", "-o", "out.tsv"]).ends(0);
+    let expected = format!("id\ttext\n{}{}", row(1, ""), row(3, ""));
+    assert_eq!(folder.read("out.tsv"), expected);
+}

@@ -403,3 +403,59 @@ fn changes_that_are_not_merged_are_counted_and_not_sampled() {
         .unwrap();
     assert_eq!((merged.documents, merged.unmerged_changes), (100, 0));
 }
+
+/// Copies a database that is open, with its journals, as a crash would leave it.
+fn crashed(folder: &Folder, from: &str, to: &str) {
+    for end in ["", ".journal-1", ".journal-2"] {
+        let file = folder.file(&format!("{from}{end}"));
+        if file.exists() {
+            std::fs::copy(file, folder.file(&format!("{to}{end}"))).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_a_crash_left_in_a_journal_is_told_of_until_check_has_brought_it_in() {
+    let folder = Folder::new();
+    let document = |id: u64| Document::new(DocId(id), Fingerprint::from_bits(random(id)));
+    let inserts = |ids: std::ops::Range<u64>| ids.map(|id| Change::Insert(document(id)));
+    let database = Database::create(folder.file("open.simdb")).unwrap();
+    database.apply(inserts(0..100)).unwrap();
+    drop(database);
+    let database = Database::open(folder.file("open.simdb")).unwrap();
+    database.apply(inserts(100..1_100)).unwrap();
+    crashed(&folder, "open.simdb", "a.simdb");
+    drop(database);
+
+    let stats = || {
+        folder
+            .cli(&["stats", "a.simdb", "--json"])
+            .ends(0)
+            .one_json()
+    };
+    let per_document = |line: &Value, documents: f64| {
+        let packed = line["packed_bytes"].as_f64().unwrap();
+        let told = line["bytes_per_document"].as_f64().unwrap();
+        assert!((told - packed / documents).abs() < 1e-6, "{line}");
+    };
+    let line = stats();
+    let counts = [&line["documents"], &line["unmerged_changes"]];
+    assert_eq!(counts, [1_100, 1_000]);
+    per_document(&line, 100.0);
+    let shown = folder.cli(&["stats", "a.simdb"]).ends(0).stdout;
+    let said = "not in the tables      1,000 changes, left by a crash";
+    assert!(shown.contains(said), "{shown}");
+    let told = folder.cli(&["doctor", "a.simdb"]).stderr;
+    let said = "1,000 changes are in a journal that a crash left, and were not looked at; \
+                `simdb-cli check` brings them into the tables, then ask again";
+    assert!(told.contains(said), "{told}");
+
+    folder.cli(&["check", "a.simdb"]).ends(0);
+    let line = stats();
+    let counts = [&line["documents"], &line["unmerged_changes"]];
+    assert_eq!(counts, [1_100, 0]);
+    per_document(&line, 1_100.0);
+    let shown = folder.cli(&["stats", "a.simdb"]).ends(0).stdout;
+    assert!(!shown.contains("not in the tables"), "{shown}");
+    assert_eq!(folder.cli(&["doctor", "a.simdb"]).stderr, "");
+}

@@ -473,3 +473,86 @@ fn a_database_that_is_no_file_is_refused_and_left_alone() {
     assert_eq!(folder.read("empty"), "");
     folder.cli(&["stats", "link"]).ends(0);
 }
+
+#[test]
+fn a_line_that_is_no_object_is_not_repeated_in_full() {
+    let folder = Folder::new();
+    let article = json!(TEXT.repeat(1000)).to_string();
+    folder.write("a.jsonl", format!("{article}\n"));
+    let ran = folder.load(&["a.simdb", "a.jsonl"]).fails(&[
+        "a.jsonl:1: ",
+        "the quick",
+        "expected a JSON object",
+    ]);
+    assert!(ran.stderr.len() < 400, "{}", ran.stderr);
+    let skip = ["--on-error", "skip", "--rejects", "r.jsonl"];
+    folder
+        .load(&[&["a.simdb", "a.jsonl"], &skip[..]].concat())
+        .ends(0);
+    let reason = &reasons(&folder, "r.jsonl")[0].1;
+    assert!(reason.len() < 200, "{reason}");
+    folder.write("t.jsonl", TEXTS);
+    let dedup = ["dedup", "t.jsonl", "-o", "o.jsonl"];
+    let ran = folder
+        .cli(&[&dedup[..], &["--clusters", "a.jsonl"]].concat())
+        .fails(&["a.jsonl:1: ", "a line of simdb-cli clusters is expected"]);
+    assert!(ran.stderr.len() < 400, "{}", ran.stderr);
+}
+
+#[test]
+fn names_that_no_file_can_get_are_refused_before_anything_is_done() {
+    let folder = with_texts();
+    folder.write("bad.jsonl", "bad\n");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("nowhere", folder.file("link")).expect("a link");
+    let before = folder.names();
+    // A bad line is told of when work is begun.
+    for unique in [&[][..], &["--unique", "3"]] {
+        for name in ["new/", "new/."] {
+            folder
+                .load(&[&[name, "bad.jsonl"], unique].concat())
+                .fails(&["cannot create new/", "the name of a folder"]);
+        }
+        #[cfg(unix)]
+        folder
+            .load(&[&["link", "bad.jsonl"], unique].concat())
+            .fails(&["cannot create link", "symbolic link"]);
+    }
+    let skip = ["b.simdb", "bad.jsonl", "--on-error", "skip"];
+    folder
+        .load(&[&skip[..], &["--rejects", "r/"]].concat())
+        .fails(&["cannot create r/", "the name of a folder"]);
+    for name in ["kept/", "kept/."] {
+        folder
+            .cli(&["dedup", "bad.jsonl", "-o", name])
+            .fails(&["cannot write kept/", "the name of a folder"]);
+        folder
+            .cli(&["export", "a.simdb", "-o", name])
+            .fails(&["cannot write kept/", "the name of a folder"]);
+    }
+    assert_eq!(folder.names(), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn names_may_be_as_long_as_names_can_be() {
+    let folder = with_texts();
+    folder.write("bad.jsonl", "bad\n");
+    for len in [240, 241, 243, 244, 255] {
+        let name = |end: &str| format!("{}{end}", "n".repeat(len - end.len()));
+        let (exported, kept, rejects) = (name("e.jsonl"), name("k.jsonl"), name("r.jsonl"));
+        folder.cli(&["export", "a.simdb", "-o", &exported]).ends(0);
+        folder.cli(&["dedup", "a.jsonl", "-o", &kept]).ends(0);
+        let database = format!("{len}.simdb");
+        let skip = [&database, "bad.jsonl", "--on-error", "skip"];
+        folder
+            .load(&[&skip[..], &["--rejects", &rejects]].concat())
+            .ends(0);
+        let arrays = ["export", "a.simdb", "--format", "npy", "-o"];
+        folder.cli(&[&arrays[..], &[&name("a")]].concat()).ends(0);
+        for made in [exported, kept, rejects] {
+            assert!(!folder.read(&made).is_empty(), "{len}");
+        }
+    }
+    assert!(!folder.names().iter().any(|name| name.ends_with(".new")));
+}

@@ -1143,7 +1143,12 @@ fn help_has_examples() {
         );
     }
     let help = folder.load(&["--help"]).ends(0).stdout;
-    for said in [".simdb-load-", "text has changed is ignored", "Formats:"] {
+    for said in [
+        ".simdb-load-",
+        "text has changed is ignored",
+        "Formats:",
+        "2 not loaded, or loaded,\nbut a report",
+    ] {
         assert!(help.contains(said), "{said}: {help}");
     }
 }

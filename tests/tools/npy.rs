@@ -118,3 +118,39 @@ fn what_is_no_array_of_fingerprints_is_refused_with_what_it_is() {
     let similar = ["a.simdb", "a.npy", "--unique", "similar"];
     folder.load(&similar).fails(&["a.npy"]);
 }
+
+#[test]
+fn no_id_is_handed_out_twice() {
+    let folder = Folder::new();
+    folder.write("a.npy", npy("<u8", &[7]));
+    folder.write("two.npy", npy("<u8", &[7, 8]));
+    folder.write("a.txt", "a line of text that is long enough\n");
+    folder.write("two.txt", "a line of text that is long enough\nanother\n");
+    let last = ["--first-id", "18446744073709551615"];
+    for (number, (inputs, place)) in [
+        (&["two.npy"][..], "two.npy: row 1: "),
+        (&["a.npy", "two.npy"], "two.npy: row 0: "),
+        (&["two.txt"], "two.txt:2: "),
+        (&["a.txt", "a.txt"], "a.txt:1: "),
+        (&["a.txt", "two.txt"], "two.txt:1: "),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let database = format!("{number}.simdb");
+        let load = [&[&database[..]], inputs, &last].concat();
+        folder.load(&load).fails(&[place, "it has no id"]);
+        assert!(!folder.file(&database).exists());
+        let skip = ["--on-error", "skip", "--json"];
+        let summary = folder.load(&[&load[..], &skip].concat()).ends(0).one_json();
+        assert_eq!(summary["inserted"], 1, "{inputs:?}: {summary}");
+        assert_eq!(summary["present"], 0, "{inputs:?}: {summary}");
+    }
+    // The last id is one.
+    folder.write(
+        "a.jsonl",
+        "{\"text\":\"a line of text that is long enough\"}\n",
+    );
+    let dedup = ["dedup", "a.jsonl", "-o", "out.jsonl", "--no-id"];
+    folder.cli(&[&dedup[..], &last].concat()).ends(0);
+}

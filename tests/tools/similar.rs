@@ -177,6 +177,44 @@ fn each_line_of_a_file_is_answered_in_its_order() {
     assert_eq!(ids(&found.one_json()), [2]);
 }
 
+/// Answers of more bytes than there is address space for: few long ones, then many short ones.
+#[cfg(target_os = "linux")]
+#[test]
+fn answers_need_not_fit_into_memory() {
+    let folder = Folder::new();
+    for (name, documents, queries) in [("long", 20, 60), ("many", 3, 400)] {
+        // Characters that say nothing, and take six times as many bytes in JSON.
+        let text = |id: u64| format!("{FERRY}{}", "\u{1}".repeat(50_000 + id as usize));
+        let lines: String = (0..documents).map(|id| line(id, &text(id))).collect();
+        folder.write("a.jsonl", lines);
+        folder.load(&[name, "a.jsonl", "--similar"]).ends(0);
+        folder.write("q.jsonl", line(0, FERRY).repeat(queries));
+        let script = format!(
+            "ulimit -v 350000; {} query {name} --file q.jsonl --similar --json | tail -n 1 > last",
+            env!("CARGO_BIN_EXE_simdb-cli")
+        );
+        let ran = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .envs([("MALLOC_ARENA_MAX", "1"), ("RAYON_NUM_THREADS", "2")])
+            .current_dir(folder.path())
+            .output()
+            .expect("a shell");
+        assert_eq!(String::from_utf8_lossy(&ran.stderr), "");
+        let last = &folder.read_json("last")[0];
+        assert_eq!(last["query"], queries - 1);
+        assert_eq!(ids(last), Vec::from_iter(0..documents));
+        for (id, found) in (0..).zip(last["matches"].as_array().expect("matches")) {
+            assert!(found["text"] == text(id), "{id}");
+        }
+        let one = ["query", name, "--text", FERRY, "--similar"];
+        let found = folder.cli(&[&one[..], &["--json"]].concat()).ends(0);
+        assert_eq!(found.one_json()["matches"], last["matches"]);
+        let rows = folder.cli(&one).ends(0).stdout;
+        assert_eq!(rows.lines().count() as u64, documents);
+        assert!(rows.len() < 10_000);
+    }
+}
+
 #[test]
 fn queries_that_cannot_be_compared_are_refused() {
     let with_bands = folder("--similar");

@@ -58,7 +58,8 @@ impl Doctor {
         let line = examine(&snapshot, &snapshot.diagnose()?)?;
         if line.unmerged_changes > 0 {
             note(format_args!(
-                "{} changes are in the journal and were not looked at; ask again",
+                "{} changes are in a journal that a crash left, and were not looked at; `simdb-cli \
+                 check` brings them into the tables, then ask again",
                 grouped(line.unmerged_changes)
             ));
         }

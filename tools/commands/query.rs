@@ -24,7 +24,8 @@ use crate::options::{LikenessOptions, RecipeOptions};
 /// Every match within the radius is found, nearest first, then by id. A document that is asked
 /// for by --id is not among its own matches. A text that says too little (too short, or one phrase
 /// over and over) has no matches. Without --limit all are printed, a part at a time; while they are
-/// looked for, each takes 24 bytes of memory. Columns then line up within a part.
+/// looked for, each takes 24 bytes of memory. Columns then line up within a part. With --similar and
+/// --verify a match takes 64 bytes, a query has at most 8,192, and columns line up in all of them.
 ///
 /// With --similar, documents are found whose texts are like that of the query, however many bits
 /// their fingerprints differ in: those that share a part with it, or are near, are compared with it

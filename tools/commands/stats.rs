@@ -9,12 +9,14 @@ use serde::Serialize;
 
 use super::open_to_read;
 use crate::console::table::{Align, Table};
-use crate::console::{Answer, Output, duration, grouped, size};
+use crate::console::{Answer, Output, counted, duration, grouped, size};
 use crate::options::RecipeOptions;
 
 /// Shows what a database holds: documents, bytes, settings, fill and skew
 ///
-/// Bytes per document are those of the packed tables, without texts.
+/// Bytes per document are those of the packed tables, without texts, for each document in them. After
+/// a crash, changes may be in a journal that are not in the tables: documents, texts and arrivals are
+/// counted with them, all that is said of the tables is not. `simdb-cli check` brings them in.
 ///
 /// The skew is how many distinct fingerprints share a block key: a query probes one key a block
 /// (for radius 3), so keys that many share make it slow. --json has the same histograms in
@@ -43,6 +45,8 @@ struct StatsLine<'s> {
     distinct_fingerprints: u64,
     unreliable: u64,
     texts: u64,
+    /// They are counted above; what follows is said without them.
+    unmerged_changes: u64,
     file_bytes: u64,
     packed_bytes: u64,
     bytes_per_document: Option<f64>,
@@ -86,16 +90,19 @@ impl Stats {
         let stats = database.snapshot()?.stats()?;
         let settings = database.settings();
         let recipe = &settings.recipe;
+        // The first table has an entry for each document, but for changes that are not in the tables.
+        let in_tables = stats.tables.first().map_or(0, |table| table.entries);
         let window = settings.retention.and_then(|retention| retention.window);
         let line = StatsLine {
             documents: stats.documents,
             distinct_fingerprints: stats.distinct_fingerprints,
             unreliable: stats.unreliable,
             texts: stats.texts,
+            unmerged_changes: stats.unmerged_changes,
             file_bytes: stats.file_bytes,
             packed_bytes: stats.packed_bytes,
-            bytes_per_document: (stats.documents > 0)
-                .then(|| stats.packed_bytes as f64 / stats.documents as f64),
+            bytes_per_document: (in_tables > 0)
+                .then(|| stats.packed_bytes as f64 / in_tables as f64),
             recipe: recipe.name(),
             recipe_version: recipe.version(),
             recipe_description: recipe.description(),
@@ -161,6 +168,11 @@ fn counts(line: &StatsLine<'_>, window: Option<Duration>) -> Table {
     ]);
     table.row(["unreliable", &grouped(line.unreliable)]);
     table.row(["texts", &grouped(line.texts)]);
+    if line.unmerged_changes > 0 {
+        let changes = counted(line.unmerged_changes, "change");
+        let advice = "left by a crash, and brought in by simdb-cli check";
+        table.row(["not in the tables", &format!("{changes}, {advice}")]);
+    }
     table.row(["file", &size(line.file_bytes)]);
     table.row(["packed tables", &size(line.packed_bytes)]);
     table.row(["bytes per document", &per_document]);

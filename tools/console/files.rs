@@ -28,6 +28,20 @@ pub fn refuse_special(path: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// Refuses a name that no file can get: one that ends as only the name of a folder does.
+pub fn refuse_folder_name(path: &Path) -> io::Result<()> {
+    let is_end = |byte: &u8| std::path::is_separator(char::from(*byte));
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let bytes = bytes.strip_suffix(b".").unwrap_or(bytes);
+    match path.file_name().is_none() || bytes.last().is_some_and(is_end) {
+        true => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is the name of a folder, and a file is to be written",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Refuses a name that something has already, be it a link that leads nowhere.
 pub fn refuse_existing(path: &Path) -> anyhow::Result<()> {
     match path.symlink_metadata() {
@@ -40,11 +54,24 @@ pub fn refuse_existing(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// A new file beside a name, `.NAME.XXXX.new`, that gets the name when it is persisted and is
+/// The most bytes of a name that stands in a temporary one, which has 12 more: names of more than 255
+/// bytes are none.
+const MOST_NAME_BYTES: usize = 240;
+
+/// How the temporary name of a file or folder begins that is to get this name: `.NAME.`, or `.simdb-`
+/// for names that are too long for that. Random letters and `.new` follow.
+pub fn temporary_prefix(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match name.len() <= MOST_NAME_BYTES {
+        true => format!(".{name}."),
+        false => ".simdb-".to_owned(),
+    }
+}
+
+/// A new file beside a name, `.NAME.XXXXXX.new`, that gets the name when it is persisted and is
 /// removed otherwise.
 pub fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let prefix = format!(".{name}.");
+    let prefix = temporary_prefix(path);
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(".new");
     #[cfg(unix)]

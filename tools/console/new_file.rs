@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use tempfile::TempPath;
 
-use super::files::{persist_new, refuse_existing, temporary_beside};
+use super::files::{persist_new, refuse_existing, refuse_folder_name, temporary_beside};
 use super::interrupt::Interrupt;
 use super::named::{Named, cannot_write};
 
@@ -27,6 +27,7 @@ impl NewFile {
     /// Starts a file that is to get this name, which nothing may have yet.
     pub fn create(path: &Path) -> Result<Self> {
         refuse_existing(path)?;
+        refuse_folder_name(path).map_err(|error| cannot_write(path, error))?;
         let made = temporary_beside(path).map_err(|error| cannot_write(path, error))?;
         let (file, temporary) = made.into_parts();
         let file = BufWriter::with_capacity(1 << 16, file);

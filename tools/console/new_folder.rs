@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use super::files::{folder_of, refuse_existing, sync_folder_of};
+use super::files::{folder_of, refuse_existing, sync_folder_of, temporary_prefix};
 
-/// A folder under a temporary name, `.NAME.XXXX.new`, which is removed unless it is finished.
+/// A folder under a temporary name, `.NAME.XXXXXX.new`, which is removed unless it is finished.
 pub struct NewFolder {
     temporary: TempDir,
     target: PathBuf,
@@ -22,8 +22,8 @@ impl NewFolder {
         let target: &Path = &target.components().collect::<PathBuf>();
         let cannot = || format!("cannot create the folder {}", target.display());
         refuse_existing(target)?;
-        let name = target.file_name().with_context(cannot)?.to_string_lossy();
-        let prefix = format!(".{name}.");
+        target.file_name().with_context(cannot)?;
+        let prefix = temporary_prefix(target);
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix).suffix(".new");
         #[cfg(unix)]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
 use super::content::{Content, START_BYTES};
-use super::files::{sync_folder_of, temporary_beside};
+use super::files::{refuse_folder_name, sync_folder_of, temporary_beside};
 use super::named::{Named, cannot_write};
 
 /// Where something goes.
@@ -148,7 +148,7 @@ fn replaceable(path: &Path, content: Content) -> io::Result<PathBuf> {
                     io::ErrorKind::NotFound,
                     "it is a symbolic link to a file that is not there; name that file".to_owned(),
                 ),
-                Err(_) => Ok(path.to_owned()),
+                Err(_) => refuse_folder_name(path).map(|()| path.to_owned()),
             };
         }
         Err(error) => return Err(error),

@@ -180,7 +180,7 @@ fn read_all(
                 }
             }
         }
-        wanted.first_id = records.next_id().or(wanted.first_id);
+        wanted.counted = records.next_ids().or(wanted.counted);
         if !batch.is_empty()
             && items
                 .send(Message::Batch(Batch {

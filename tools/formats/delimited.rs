@@ -4,20 +4,22 @@ use anyhow::Result;
 use csv::ByteRecord;
 use simdb::DocId;
 
+use super::counter::Counter;
 use super::input::Opened;
 use super::score::Score;
-use super::table::{Column, Table};
+use super::table::{Column, RecordLimit, Table};
 use super::time::time_of_text;
 use super::{
-    Content, Fields, Item, RELIABLE_FIELD, Records, fingerprint_of, id_of_digits, next_id, text_of,
+    Content, Fields, Item, MAX_LINE_BYTES, RELIABLE_FIELD, Records, fingerprint_of, id_of_digits,
+    raised, text_of,
 };
 
 /// Reads the documents of a table.
 pub struct Delimited {
     table: Table,
     columns: Columns,
-    /// The id of the next record, if they are counted.
-    counted: u64,
+    /// The ids of the next records, if they are counted.
+    counted: Counter,
 }
 
 /// Where the parts of a document stand in a record.
@@ -34,18 +36,18 @@ struct Columns {
 
 impl Delimited {
     /// Comma-separated values.
-    pub fn csv(input: Opened, fields: &Fields, first_id: u64) -> Result<Self> {
-        let table = Table::csv(input, fields.max_line_bytes())?;
-        Self::new(table, fields, first_id)
+    pub fn csv(input: Opened, fields: &Fields, counted: Counter) -> Result<Self> {
+        let table = Table::csv(input, record_limit(fields))?;
+        Self::new(table, fields, counted)
     }
 
     /// Tab-separated values.
-    pub fn tsv(input: Opened, fields: &Fields, first_id: u64) -> Result<Self> {
-        let table = Table::tsv(input, fields.max_line_bytes())?;
-        Self::new(table, fields, first_id)
+    pub fn tsv(input: Opened, fields: &Fields, counted: Counter) -> Result<Self> {
+        let table = Table::tsv(input, record_limit(fields))?;
+        Self::new(table, fields, counted)
     }
 
-    fn new(table: Table, fields: &Fields, first_id: u64) -> Result<Self> {
+    fn new(table: Table, fields: &Fields, counted: Counter) -> Result<Self> {
         let required = |option: &str, wanted: &Option<String>| {
             let wanted = wanted.as_deref();
             wanted
@@ -70,8 +72,16 @@ impl Delimited {
         Ok(Self {
             table,
             columns,
-            counted: first_id,
+            counted,
         })
+    }
+}
+
+fn record_limit(fields: &Fields) -> RecordLimit {
+    let bytes = fields.max_line_bytes();
+    RecordLimit {
+        bytes,
+        advice: raised(bytes < MAX_LINE_BYTES),
     }
 }
 
@@ -82,7 +92,10 @@ impl Records for Delimited {
         };
         let id = match self.columns.id {
             Some(_) => None,
-            None => Some(next_id(&mut self.counted)?),
+            None => match self.counted.take() {
+                Ok(id) => Some(id),
+                Err(reason) => return Ok(Some(Item::reject(line, None, reason))),
+            },
         };
         Ok(Some(match record {
             Ok(record) => self.columns.item(line, id, record),
@@ -90,7 +103,7 @@ impl Records for Delimited {
         }))
     }
 
-    fn next_id(&self) -> Option<u64> {
+    fn next_ids(&self) -> Option<Counter> {
         self.columns.id.is_none().then_some(self.counted)
     }
 }
@@ -206,7 +219,14 @@ mod tests {
     }
 
     fn csv(bytes: &[u8]) -> Vec<(u64, Option<u64>, String)> {
-        read(Delimited::csv(Opened::of_bytes("t", bytes), &fields(Some("text"), None), 1).unwrap())
+        read(
+            Delimited::csv(
+                Opened::of_bytes("t", bytes),
+                &fields(Some("text"), None),
+                Counter::new(1),
+            )
+            .unwrap(),
+        )
     }
 
     #[test]
@@ -279,7 +299,7 @@ mod tests {
     #[test]
     fn a_missing_column_is_an_error_that_names_those_there_are() {
         let input = Opened::of_bytes("t.csv", b"a,b\n1,2\n");
-        let error = Delimited::csv(input, &fields(Some("text"), None), 1)
+        let error = Delimited::csv(input, &fields(Some("text"), None), Counter::new(1))
             .err()
             .unwrap()
             .to_string();
@@ -288,7 +308,7 @@ mod tests {
             "t.csv:1: there is no column \"id\"; the columns are a, b; name the right one with --id"
         );
         let empty = Opened::of_bytes("t.csv", b"");
-        let error = Delimited::csv(empty, &fields(None, None), 1).err();
+        let error = Delimited::csv(empty, &fields(None, None), Counter::new(1)).err();
         assert_eq!(
             error.unwrap().to_string(),
             "t.csv:1: there are no column names"
@@ -298,7 +318,7 @@ mod tests {
     #[test]
     fn column_names_with_a_quotation_mark_never_closed_are_refused() {
         let input = Opened::of_bytes("t.csv", b"id,text,\"x\n1,a,b\n");
-        let error = Delimited::csv(input, &fields(Some("text"), None), 1).err();
+        let error = Delimited::csv(input, &fields(Some("text"), None), Counter::new(1)).err();
         assert_eq!(
             error.unwrap().to_string(),
             "t.csv:1: a quotation mark is opened and never closed"
@@ -309,7 +329,7 @@ mod tests {
     fn a_wanted_column_that_is_there_twice_is_refused() {
         let open = |bytes: &[u8]| {
             let fields = fields(Some("text"), Some("fp"));
-            Delimited::csv(Opened::of_bytes("t.csv", bytes), &fields, 1).map(drop)
+            Delimited::csv(Opened::of_bytes("t.csv", bytes), &fields, Counter::new(1)).map(drop)
         };
         for (header, twice) in [
             ("id,id,text,fp", "id"),
@@ -325,7 +345,8 @@ mod tests {
     #[test]
     fn a_quotation_mark_in_tsv_is_only_that() {
         let input = Opened::of_bytes("t", b"id\ttext\n1\t\"a\n2\tb\"\n");
-        let read = read(Delimited::tsv(input, &fields(Some("text"), None), 1).unwrap());
+        let read =
+            read(Delimited::tsv(input, &fields(Some("text"), None), Counter::new(1)).unwrap());
         assert_eq!(
             read,
             [
@@ -341,7 +362,7 @@ mod tests {
             "t",
             b"id,fp,reliable\n1,00000000000000ff,false\n2,00000000000000ff,true\n3,0,true\n",
         );
-        let read = read(Delimited::csv(input, &fields(None, Some("fp")), 1).unwrap());
+        let read = read(Delimited::csv(input, &fields(None, Some("fp")), Counter::new(1)).unwrap());
         assert!(
             read[0].2.contains("false") && read[1].2.contains("true"),
             "{read:?}"

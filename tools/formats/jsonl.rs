@@ -7,11 +7,12 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use serde_json::Value;
 use simdb::DocId;
 
+use super::counter::Counter;
 use super::input::{Line, LineReader, Opened};
 use super::score::Score;
 use super::time::time_of;
 use super::{
-    Content, Fields, Item, RELIABLE_FIELD, Records, fingerprint_of, id_of, line_too_long, next_id,
+    Content, Fields, Item, RELIABLE_FIELD, Records, excerpt, fingerprint_of, id_of, line_too_long,
     text_of, utf8,
 };
 
@@ -19,18 +20,18 @@ use super::{
 pub struct JsonLines {
     lines: LineReader,
     fields: Fields,
-    /// The id of the next object, if they are counted.
-    counted: u64,
+    /// The ids of the next objects, if they are counted.
+    counted: Counter,
 }
 
 impl JsonLines {
-    /// Reads the named fields of every object; others are ignored. If objects are counted, the ids
-    /// begin with `first_id`.
-    pub fn new(input: Opened, fields: Fields, first_id: u64) -> Result<Self> {
+    /// Reads the named fields of every object; others are ignored. If objects are counted, their
+    /// ids are `counted`.
+    pub fn new(input: Opened, fields: Fields, counted: Counter) -> Result<Self> {
         Ok(Self {
             lines: LineReader::new(input, fields.max_line_bytes())?,
             fields,
-            counted: first_id,
+            counted,
         })
     }
 }
@@ -47,7 +48,10 @@ impl Records for JsonLines {
                 .and_then(utf8)
                 .and_then(|line| parse(line, &self.fields));
             let id = match self.fields.are_counted {
-                true => Some(next_id(&mut self.counted)?),
+                true => match self.counted.take() {
+                    Ok(id) => Some(id),
+                    Err(reason) => return Ok(Some(Item::reject(number, None, reason))),
+                },
                 false => None,
             };
             return Ok(Some(match parts {
@@ -58,7 +62,7 @@ impl Records for JsonLines {
         Ok(None)
     }
 
-    fn next_id(&self) -> Option<u64> {
+    fn next_ids(&self) -> Option<Counter> {
         self.fields.are_counted.then_some(self.counted)
     }
 }
@@ -183,13 +187,17 @@ pub fn parse(line: &str, fields: &Fields) -> Result<Parts, String> {
         })
 }
 
-/// The message of an error about one line, without the place that it names.
+/// The message of an error about one line, without the place that it names. A value that it repeats
+/// may be all of the line, and is cut.
 pub fn what_is_wrong(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let message = error.to_string();
     let message = message.strip_suffix(&place).unwrap_or(&message);
     match error.classify() {
-        serde_json::error::Category::Data => message.to_owned(),
+        serde_json::error::Category::Data => match message.rfind(", expected ") {
+            Some(end) => format!("{}{}", excerpt(&message[..end]), &message[end..]),
+            None => message.to_owned(),
+        },
         _ => format!("malformed JSON at column {}: {message}", error.column()),
     }
 }
@@ -326,7 +334,8 @@ mod tests {
     }
 
     fn read(bytes: &[u8], fields: Fields) -> Vec<Item> {
-        let mut records = JsonLines::new(Opened::of_bytes("test", bytes), fields, 1).unwrap();
+        let mut records =
+            JsonLines::new(Opened::of_bytes("test", bytes), fields, Counter::new(1)).unwrap();
         std::iter::from_fn(|| records.next().unwrap()).collect()
     }
 

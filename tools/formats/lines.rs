@@ -1,28 +1,25 @@
 //! Plain lines: the text is the line, the id its number.
 
-use anyhow::{Result, bail};
-use simdb::DocId;
+use anyhow::Result;
 
+use super::counter::Counter;
 use super::input::{Line, LineReader, Opened};
 use super::{Content, Item, Records, line_too_long, utf8};
 
 /// Reads plain lines. A blank line is no document, but it is counted.
 pub struct Lines {
     lines: LineReader,
-    /// The id of line 1.
-    first_id: u64,
-    /// How many lines were read.
-    read: u64,
+    /// The ids of the next lines.
+    counted: Counter,
     max_text_bytes: usize,
 }
 
 impl Lines {
-    /// Reads lines whose ids count up from `first_id`.
-    pub fn new(input: Opened, first_id: u64, max_text_bytes: usize) -> Result<Self> {
+    /// Reads lines of these ids.
+    pub fn new(input: Opened, counted: Counter, max_text_bytes: usize) -> Result<Self> {
         Ok(Self {
             lines: LineReader::new(input, max_text_bytes)?,
-            first_id,
-            read: 0,
+            counted,
             max_text_bytes,
         })
     }
@@ -31,13 +28,7 @@ impl Lines {
 impl Records for Lines {
     fn next(&mut self) -> Result<Option<Item>> {
         while let Some((number, line)) = self.lines.next()? {
-            self.read = number;
-            let Some(id) = self.first_id.checked_add(number - 1).map(DocId) else {
-                bail!(
-                    "line {number} has no id: the ids reach {} before it",
-                    u64::MAX
-                );
-            };
+            let id = self.counted.take();
             let text = match line {
                 Line::TooLong => Err(line_too_long(self.max_text_bytes)),
                 Line::Whole(bytes) => utf8(bytes),
@@ -45,6 +36,10 @@ impl Records for Lines {
             if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
                 continue;
             }
+            let id = match id {
+                Ok(id) => id,
+                Err(reason) => return Ok(Some(Item::reject(number, None, reason))),
+            };
             let content = text.map(|text| Content {
                 text: Some(text.to_owned()),
                 fingerprint: None,
@@ -56,9 +51,8 @@ impl Records for Lines {
         Ok(None)
     }
 
-    fn next_id(&self) -> Option<u64> {
-        // An id beyond the last is refused when there is a line for it.
-        Some(self.first_id.saturating_add(self.read))
+    fn next_ids(&self) -> Option<Counter> {
+        Some(self.counted)
     }
 }
 
@@ -69,7 +63,7 @@ mod tests {
     #[test]
     fn the_id_of_a_line_is_its_number_whatever_lies_before_it() {
         let input = Opened::of_bytes("test", b"one\n\n \r\nfour\r\n\xff\nsix");
-        let mut lines = Lines::new(input, 101, 100).unwrap();
+        let mut lines = Lines::new(input, Counter::new(101), 100).unwrap();
         let mut read = Vec::new();
         while let Some(item) = lines.next().unwrap() {
             read.push(match item {
@@ -90,10 +84,14 @@ mod tests {
     }
 
     #[test]
-    fn ids_do_not_wrap_around() {
-        let input = Opened::of_bytes("test", b"last\nbeyond\n");
-        let mut lines = Lines::new(input, u64::MAX, 100).unwrap();
-        assert!(lines.next().unwrap().is_some());
-        assert!(lines.next().is_err());
+    fn a_line_beyond_the_last_id_is_a_bad_one_unless_it_is_blank() {
+        let input = Opened::of_bytes("test", b"last\n\nbeyond\n");
+        let mut lines = Lines::new(input, Counter::new(u64::MAX), 100).unwrap();
+        assert!(matches!(lines.next(), Ok(Some(Item::Record(_)))));
+        let Ok(Some(Item::Reject(reject))) = lines.next() else {
+            panic!("accepted")
+        };
+        assert_eq!((reject.number, reject.id), (3, None));
+        assert!(lines.next().unwrap().is_none());
     }
 }

@@ -4,6 +4,7 @@
 //! which the loader may skip, the second is an error. So what is skipped is always one record
 //! whose place is known, never the silent rest of a file.
 
+pub mod counter;
 pub mod delimited;
 mod edge;
 pub mod input;
@@ -26,6 +27,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
+use self::counter::Counter;
 use self::score::Score;
 
 /// The most bytes a text may have, in UTF-8; `--max-text` can only lower it.
@@ -259,8 +261,8 @@ pub trait Records {
     /// The next record in order; `None` at the end. After an error there is nothing more.
     fn next(&mut self) -> Result<Option<Item>>;
 
-    /// The id that the line or record after the last would have, where documents are counted.
-    fn next_id(&self) -> Option<u64> {
+    /// The ids of what would follow the last line or record, where documents are counted.
+    fn next_ids(&self) -> Option<Counter> {
         None
     }
 }
@@ -270,8 +272,8 @@ pub trait Records {
 pub struct Wanted {
     /// Where the parts of a document are found.
     pub fields: Fields,
-    /// The id of the first document where documents are counted, if it is not that of the format.
-    pub first_id: Option<u64>,
+    /// The ids of documents where they are counted, if they do not begin as those of the format do.
+    pub counted: Option<Counter>,
     /// The ids of the documents of an array, if that is not their places.
     pub ids: Option<input::Source>,
 }
@@ -285,16 +287,17 @@ pub fn reader(
 ) -> Result<Box<dyn Records>> {
     let fields = &wanted.fields;
     let open = || source.open(bytes_read);
-    let first_id = wanted.first_id.unwrap_or(format.first_id());
+    let counted = wanted.counted;
+    let counted = counted.unwrap_or_else(|| Counter::new(format.first_id()));
     Ok(match format {
-        Format::Jsonl => Box::new(jsonl::JsonLines::new(open()?, fields.clone(), first_id)?),
-        Format::Csv => Box::new(delimited::Delimited::csv(open()?, fields, first_id)?),
-        Format::Tsv => Box::new(delimited::Delimited::tsv(open()?, fields, first_id)?),
-        Format::Lines => Box::new(lines::Lines::new(open()?, first_id, fields.max_text_bytes)?),
+        Format::Jsonl => Box::new(jsonl::JsonLines::new(open()?, fields.clone(), counted)?),
+        Format::Csv => Box::new(delimited::Delimited::csv(open()?, fields, counted)?),
+        Format::Tsv => Box::new(delimited::Delimited::tsv(open()?, fields, counted)?),
+        Format::Lines => Box::new(lines::Lines::new(open()?, counted, fields.max_text_bytes)?),
         Format::Raw => Box::new(raw::Raw::new(open()?)),
         Format::Npy => {
             let ids = wanted.ids.as_ref().map(|ids| ids.open(bytes_read));
-            Box::new(npy::Npy::new(open()?, ids.transpose()?, first_id)?)
+            Box::new(npy::Npy::new(open()?, ids.transpose()?, counted)?)
         }
         #[cfg(feature = "parquet")]
         Format::Parquet => {
@@ -355,16 +358,6 @@ pub fn fingerprint_of(digits: &str) -> Result<Fingerprint, String> {
             excerpt(&format!("{digits:?}"))
         )
     })
-}
-
-/// The id of a document that is counted, and the next one.
-pub fn next_id(counted: &mut u64) -> Result<DocId> {
-    let id = *counted;
-    match id.checked_add(1) {
-        Some(next) => *counted = next,
-        None => bail!("there are more records than ids: they end at {}", u64::MAX),
-    }
-    Ok(DocId(id))
 }
 
 /// A text, unless it is longer than a text may be.

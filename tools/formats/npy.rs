@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use npyz::{DType, NpyHeader};
 use simdb::{DocId, Fingerprint};
 
+use super::counter::Counter;
 use super::edge::at_edge;
 use super::input::Opened;
 use super::raw::fill;
@@ -24,16 +25,15 @@ const MOST_BRACKETS: usize = 64;
 pub struct Npy {
     fingerprints: Words,
     ids: Option<Words>,
-    /// The id of the first, without ids.
-    first_id: u64,
+    /// The ids of the next, without ids.
+    counted: Counter,
     /// How many were read.
     read: u64,
 }
 
 impl Npy {
-    /// Reads fingerprints whose ids are in another array of the same length, or count up from
-    /// `first_id`.
-    pub fn new(input: Opened, ids: Option<Opened>, first_id: u64) -> Result<Self> {
+    /// Reads fingerprints whose ids are in another array of the same length, or `counted`.
+    pub fn new(input: Opened, ids: Option<Opened>, counted: Counter) -> Result<Self> {
         let fingerprints = Words::new(input)?;
         let ids = ids.map(Words::new).transpose()?;
         if let Some(ids) = &ids {
@@ -49,7 +49,7 @@ impl Npy {
         Ok(Self {
             fingerprints,
             ids,
-            first_id,
+            counted,
             read: 0,
         })
     }
@@ -65,19 +65,15 @@ impl Records for Npy {
         };
         self.read += 1;
         let id = match given {
-            Some(id) => id.unwrap_or_default(),
-            None => match self.first_id.checked_add(number) {
-                Some(id) => id,
-                None => bail!(
-                    "row {number} of {} has no id: the ids reach {} before it",
-                    self.fingerprints.input.name,
-                    u64::MAX
-                ),
+            Some(id) => DocId(id.unwrap_or_default()),
+            None => match self.counted.take() {
+                Ok(id) => id,
+                Err(reason) => return Ok(Some(Item::reject(number, None, reason))),
             },
         };
         Ok(Some(Item::Record(Record {
             number,
-            id: DocId(id),
+            id,
             content: Content {
                 score: None,
                 text: None,
@@ -87,11 +83,8 @@ impl Records for Npy {
         })))
     }
 
-    fn next_id(&self) -> Option<u64> {
-        Some(match self.ids {
-            Some(_) => self.first_id,
-            None => self.first_id.saturating_add(self.read),
-        })
+    fn next_ids(&self) -> Option<Counter> {
+        self.ids.is_none().then_some(self.counted)
     }
 }
 
@@ -216,11 +209,11 @@ mod tests {
     fn read(bytes: &[u8], ids: Option<&[u8]>, first_id: u64) -> Result<Vec<(u64, u64, u64)>> {
         let open = |name, bytes| Opened::of_bytes(name, bytes);
         let ids = ids.map(|ids| open("ids.npy", ids));
-        let mut npy = Npy::new(open("a.npy", bytes), ids, first_id)?;
+        let mut npy = Npy::new(open("a.npy", bytes), ids, Counter::new(first_id))?;
         let mut read = Vec::new();
         while let Some(item) = npy.next()? {
             let Item::Record(record) = item else {
-                panic!("{item:?}");
+                bail!("{item:?}");
             };
             let (fingerprint, _) = record.content.fingerprint.unwrap();
             read.push((record.number, record.id.0, fingerprint.bits()));

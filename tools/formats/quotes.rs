@@ -27,6 +27,8 @@ pub struct Quotes {
     /// That of the record that is being read.
     form: Form,
     read_bytes: u64,
+    /// How many bytes there were before the record that is being read.
+    before_bytes: u64,
     /// Records that are not plain, by where they end: no more than a buffer of the reader holds.
     odd: VecDeque<(u64, Form)>,
 }
@@ -52,6 +54,7 @@ impl Quotes {
             after_return: false,
             form: Form::default(),
             read_bytes: 0,
+            before_bytes: 0,
             odd: VecDeque::new(),
         }
     }
@@ -60,8 +63,37 @@ impl Quotes {
     pub fn follow(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.read_bytes += 1;
-            self.step(*byte);
+            let Some(form) = self.step(*byte) else {
+                continue;
+            };
+            if form != Form::default() {
+                self.odd.push_back((self.read_bytes, form));
+            }
+            self.before_bytes = self.read_bytes;
         }
+    }
+
+    /// How many bytes of a record were read that has not ended yet.
+    pub fn record_bytes(&self) -> u64 {
+        self.read_bytes - self.before_bytes
+    }
+
+    /// Whether a field between quotation marks is open.
+    pub fn is_quoted(&self) -> bool {
+        self.place == Place::Quoted
+    }
+
+    /// Follows the next byte where the reader is not given it. The form of the record that it ends.
+    pub fn skip(&mut self, byte: u8) -> Option<Form> {
+        self.step(byte)
+    }
+
+    /// The reader is given so many bytes in place of those that were skipped, with which a record
+    /// ends.
+    pub fn resume(&mut self, bytes: u64) {
+        self.end_record();
+        self.read_bytes += bytes;
+        self.before_bytes = self.read_bytes;
     }
 
     /// The form of the record that ends before so many bytes, after those that were asked for.
@@ -76,17 +108,17 @@ impl Quotes {
         found
     }
 
-    fn step(&mut self, byte: u8) {
+    /// The form of the record that a byte ends.
+    fn step(&mut self, byte: u8) -> Option<Form> {
         if self.place == Place::Quoted {
             if byte == b'"' {
                 self.place = Place::Closed;
             }
-            return;
+            return None;
         }
         if byte == b'\n' {
             self.form.ends_in_quote = self.place == Place::Closed && !self.after_return;
-            self.end_record();
-            return;
+            return Some(self.end_record());
         }
         // Only the end of a line may follow it.
         self.form.has_lone_return |= self.after_return;
@@ -105,15 +137,13 @@ impl Quotes {
                 }
             }
         };
+        None
     }
 
-    fn end_record(&mut self) {
-        let form = std::mem::take(&mut self.form);
-        if form != Form::default() {
-            self.odd.push_back((self.read_bytes, form));
-        }
+    fn end_record(&mut self) -> Form {
         self.place = Place::Start;
         self.after_return = false;
+        std::mem::take(&mut self.form)
     }
 }
 

@@ -18,6 +18,18 @@ pub struct Table {
     record: ByteRecord,
     /// The line of the record read last.
     line: u64,
+    /// Line feeds in what was skipped: the reader has not met them.
+    skipped_lines: u64,
+    limit: RecordLimit,
+}
+
+/// How long a record may be.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordLimit {
+    /// Its bytes, without the end of its line.
+    pub bytes: usize,
+    /// What a message says after that a record has more.
+    pub advice: &'static str,
 }
 
 /// A wanted column: its name and its place.
@@ -28,26 +40,26 @@ pub struct Column {
 }
 
 impl Table {
-    /// Comma-separated values, quoted as in RFC 4180, in records of at most so many bytes.
-    pub fn csv(input: Opened, max_record_bytes: usize) -> Result<Self> {
+    /// Comma-separated values, quoted as in RFC 4180.
+    pub fn csv(input: Opened, limit: RecordLimit) -> Result<Self> {
         let mut builder = ReaderBuilder::new();
         builder.delimiter(b',');
         let quotes = Quotes::new(b',', true);
-        Self::new(input, max_record_bytes, &mut builder, quotes)
+        Self::new(input, limit, &mut builder, quotes)
     }
 
     /// Tab-separated values: a quotation mark is part of the text, as no one agrees on what else
     /// it could be, so neither tab nor line feed can be.
-    pub fn tsv(input: Opened, max_record_bytes: usize) -> Result<Self> {
+    pub fn tsv(input: Opened, limit: RecordLimit) -> Result<Self> {
         let mut builder = ReaderBuilder::new();
         builder.delimiter(b'\t').quoting(false);
         let quotes = Quotes::new(b'\t', false);
-        Self::new(input, max_record_bytes, &mut builder, quotes)
+        Self::new(input, limit, &mut builder, quotes)
     }
 
     fn new(
         mut input: Opened,
-        max_record_bytes: usize,
+        limit: RecordLimit,
         builder: &mut ReaderBuilder,
         quotes: Quotes,
     ) -> Result<Self> {
@@ -61,8 +73,10 @@ impl Table {
             .has_headers(false)
             .from_reader(Rationed {
                 input: input.reader,
-                left_bytes: max_record_bytes,
-                ration_bytes: max_record_bytes,
+                // Two more for the end of the line.
+                ration_bytes: limit.bytes as u64 + 2,
+                pending: b"",
+                skipped: None,
                 last: b'\n',
                 given_bytes: 0,
                 end_bytes: None,
@@ -72,6 +86,9 @@ impl Table {
         reader
             .read_byte_record(&mut header)
             .with_context(|| format!("cannot read the column names of {name}"))?;
+        if let Some(skipped) = reader.get_mut().skipped.take() {
+            bail!("{name}:1: {}", skipped.reason(limit));
+        }
         // An empty file has no quotation mark either.
         if header.is_empty() {
             bail!("{name}:1: there are no column names");
@@ -97,6 +114,8 @@ impl Table {
             header,
             record: ByteRecord::new(),
             line: 1,
+            skipped_lines: 0,
+            limit,
         })
     }
 
@@ -137,7 +156,6 @@ impl Table {
     /// The line of the next record, and the record or what is wrong with it; nothing at the end.
     pub fn next(&mut self) -> Result<Option<(u64, Result<&ByteRecord, String>)>> {
         let form = loop {
-            self.reader.get_mut().renew();
             self.forget_giant();
             let more = self
                 .reader
@@ -151,16 +169,18 @@ impl Table {
             if !more {
                 return Ok(None);
             }
+            if let Some(skipped) = self.reader.get_mut().skipped.take() {
+                self.line = self.line_of_last();
+                self.skipped_lines += skipped.lines;
+                return Ok(Some((self.line, Err(skipped.reason(self.limit)))));
+            }
             let form = form_of_last(&mut self.reader);
             let is_blank = self.record.len() == 1 && self.record.as_slice() == b"\r";
             if !is_blank || form.ends_in_quote {
                 break form;
             }
         };
-        let bytes = self.record.as_slice().iter();
-        let line_feeds = bytes.filter(|&&byte| byte == b'\n').count();
-        // The reader stands on the line after the record.
-        self.line = (self.reader.position().line() - 1).saturating_sub(line_feeds as u64);
+        self.line = self.line_of_last();
         if self.record.as_slice().ends_with(b"\r") && !form.ends_in_quote {
             self.record = without_carriage_return(&self.record);
         }
@@ -180,6 +200,15 @@ impl Table {
             )),
         };
         Ok(Some((self.line, record)))
+    }
+
+    /// Where the record read last begins.
+    fn line_of_last(&self) -> u64 {
+        let bytes = self.record.as_slice().iter();
+        let line_feeds = bytes.filter(|&&byte| byte == b'\n').count();
+        // The reader stands on the line after the record.
+        let line = self.reader.position().line() - 1 + self.skipped_lines;
+        line.saturating_sub(line_feeds as u64)
     }
 
     /// The memory of one giant is not kept for the many that follow it.
@@ -260,13 +289,17 @@ fn without_carriage_return(record: &ByteRecord) -> ByteRecord {
     trimmed.collect()
 }
 
-/// An input that gives out no more than a ration before it is renewed: a quotation mark that is
-/// never closed must not draw the rest of a file into memory. It ends in a line feed, added if it
-/// has none.
+/// An input that gives out no more than a ration of each record: a quotation mark that is never
+/// closed must not draw the rest of a file into memory. What a record has beyond that is read over,
+/// and the reader is given an end of the record. The input ends in a line feed, added if it has none.
 struct Rationed {
     input: Box<dyn BufRead + Send>,
-    left_bytes: usize,
-    ration_bytes: usize,
+    ration_bytes: u64,
+    /// What the reader is given before anything else.
+    pending: &'static [u8],
+    /// What the record read last had beyond the ration. The reader asks for no more before it has
+    /// ended that record, so it is of no other.
+    skipped: Option<Skipped>,
     /// The byte given out last.
     last: u8,
     given_bytes: u64,
@@ -277,27 +310,87 @@ struct Rationed {
     quotes: Quotes,
 }
 
+/// The rest of a record that is too long.
+#[derive(Debug, Default)]
+struct Skipped {
+    /// Line feeds in it, but for the one that ends the record.
+    lines: u64,
+    form: Form,
+    is_never_closed: bool,
+}
+
+impl Skipped {
+    /// What is wrong with the record.
+    fn reason(&self, limit: RecordLimit) -> String {
+        if self.is_never_closed {
+            NEVER_CLOSED.to_owned()
+        } else if self.form.goes_on_after_quote {
+            GOES_ON_AFTER_QUOTE.to_owned()
+        } else {
+            let RecordLimit { bytes, advice } = limit;
+            format!("the record is longer than {bytes} bytes{advice}")
+        }
+    }
+}
+
 impl Rationed {
-    fn renew(&mut self) {
-        self.left_bytes = self.ration_bytes;
+    /// Reads over the rest of a record. The reader will be given what ends it.
+    fn skip_record(&mut self) -> io::Result<()> {
+        self.pending = match self.quotes.is_quoted() {
+            true => b"\"\n",
+            false => b"\n",
+        };
+        let mut skipped = Skipped::default();
+        loop {
+            let ready = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                ready => ready?,
+            };
+            if ready.is_empty() {
+                skipped.is_never_closed = self.quotes.is_quoted();
+                break;
+            }
+            let mut used = 0;
+            let mut form = None;
+            while let (None, Some(byte)) = (form, ready.get(used)) {
+                used += 1;
+                form = self.quotes.skip(*byte);
+                skipped.lines += u64::from(form.is_none() && *byte == b'\n');
+            }
+            self.input.consume(used);
+            if let Some(form) = form {
+                skipped.form = form;
+                break;
+            }
+        }
+        self.quotes.resume(self.pending.len() as u64);
+        self.skipped = Some(skipped);
+        Ok(())
+    }
+
+    fn give_pending(&mut self, buffer: &mut [u8]) -> usize {
+        let bytes = buffer.len().min(self.pending.len());
+        let (given, left) = self.pending.split_at(bytes);
+        buffer[..bytes].copy_from_slice(given);
+        self.pending = left;
+        self.last = b'\n';
+        self.given_bytes += bytes as u64;
+        bytes
     }
 }
 
 impl Read for Rationed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left_bytes == 0 {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!(
-                    "the next record is longer than {} bytes; \
-                     is there a quotation mark that is never closed?",
-                    self.ration_bytes
-                ),
-            ));
+        let left_bytes = self.ration_bytes - self.quotes.record_bytes();
+        if left_bytes == 0 {
+            self.skip_record()?;
         }
-        let most = buffer.len().min(self.left_bytes);
+        if !self.pending.is_empty() {
+            return Ok(self.give_pending(buffer));
+        }
+        let most = usize::try_from(left_bytes).unwrap_or(usize::MAX);
+        let most = buffer.len().min(most);
         let bytes = self.input.read(&mut buffer[..most])?;
-        self.left_bytes -= bytes;
         if let Some(last) = buffer[..bytes].last() {
             self.last = *last;
             self.given_bytes += bytes as u64;
@@ -316,5 +409,61 @@ impl Read for Rationed {
             self.given_bytes += 1;
         }
         Ok(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line of each record and its fields, or nothing where it is too long.
+    fn records(text: &str, bytes: usize) -> Vec<(u64, Option<Vec<String>>)> {
+        let limit = RecordLimit { bytes, advice: "" };
+        let mut table = Table::csv(Opened::of_bytes("t", text.as_bytes()), limit).unwrap();
+        let mut records = Vec::new();
+        while let Some((line, record)) = table.next().unwrap() {
+            let fields = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
+            records.push(match record {
+                Ok(record) => (line, Some(record.iter().map(fields).collect())),
+                Err(reason) => {
+                    let said = format!("the record is longer than {bytes} bytes");
+                    assert_eq!(reason, said);
+                    (line, None)
+                }
+            });
+        }
+        records
+    }
+
+    #[test]
+    fn wherever_a_record_is_cut_those_behind_it_are_read_as_ever() {
+        let rows = [
+            "\"x\"\"y\",1\r\n",
+            "\n\n\r\n",
+            "\"p\nq\r\n\n\"\"\",\"2\"\r\n",
+            "plain \" mark,3\n",
+            "\"\",4\n",
+            "\n",
+            "\"\"\"\"\"\"\"\",\"\n\n\"\n",
+            "last,\"\"",
+        ];
+        let text = format!("a,b\n{}", rows.concat());
+        let whole = records(&text, 1000);
+        assert_eq!(whole.len(), 6);
+        let lens = rows.iter().filter(|row| row.len() > 4).map(|row| row.len());
+        let lens: Vec<usize> = lens.collect();
+        for bytes in 3..30 {
+            let cut = records(&text, bytes);
+            assert_eq!(cut.len(), whole.len(), "{bytes}");
+            for ((cut, whole), len) in cut.iter().zip(&whole).zip(&lens) {
+                // With the end of a line that need not be there.
+                let fits = *len < bytes + 2 || (*len == bytes + 2 && whole.0 < 15);
+                assert_eq!(cut.0, whole.0, "{bytes}");
+                assert_eq!(cut.1.is_some(), fits, "{bytes}: {cut:?}");
+                if fits {
+                    assert_eq!(cut, whole, "{bytes}");
+                }
+            }
+        }
     }
 }

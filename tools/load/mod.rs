@@ -23,13 +23,14 @@ use self::duplicates::Duplicates;
 use self::exports::MadeWith;
 use self::options::Options;
 use crate::console::content::Content;
-use crate::console::files::{folder_of, refuse_special};
+use crate::console::files::{folder_of, refuse_folder_name, refuse_special};
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output};
 use crate::corpus::ledger::{Input, Ledger};
 use crate::corpus::pipeline::{self, Pipeline, Plan};
 use crate::corpus::{clashes, half_of, inputs};
+use crate::formats::counter::Counter;
 use crate::formats::input::Source;
 use crate::formats::{Format, Wanted};
 use crate::options::{Rule, created_without};
@@ -76,7 +77,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
                 inputs: inputs.clone(),
                 wanted: Wanted {
                     fields: options.fields.fields()?,
-                    first_id: options.first_id,
+                    counted: options.first_id.map(Counter::new),
                     ids: (options.ids.as_deref().map(Source::new)).transpose()?,
                 },
                 fingerprinter: Fingerprinter::new(settings.recipe.clone()),
@@ -161,6 +162,13 @@ impl Target {
             .try_exists()
             .with_context(|| format!("cannot look for {}", path.display()))?
         {
+            let cannot = || format!("cannot create {}", path.display());
+            ensure!(
+                path.symlink_metadata().is_err(),
+                "{}: it is a symbolic link to a file that is not there; name that file",
+                cannot()
+            );
+            refuse_folder_name(path).with_context(cannot)?;
             let folder = folder_of(path);
             if !folder.is_dir() {
                 bail!(

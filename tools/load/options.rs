@@ -214,5 +214,6 @@ Lines of --rejects:     file, line, byte, row, id, reason
   line counts from 1; raw inputs have the offset of the record in byte instead, npy and parquet
   the row, which counts from 0; what is not known is null.
 
-Exit codes: 0 loaded (with rejects too, if they are to be skipped), 2 not loaded.
+Exit codes: 0 loaded (with rejects too, if they are to be skipped), 2 not loaded, or loaded,
+but a report, the duplicates to be shown or the summary could not be written: the error names what.
 ";

@@ -2,6 +2,7 @@
 
 use super::{FOX, Folder, Value, dedup};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::file::metadata::KeyValue;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -144,6 +145,17 @@ const THIRD: &str =
 
 /// A file of an id, a text and a score for each row, two rows a row group.
 fn write(folder: &Folder, name: &str, columns: &str, rows: &[(i64, &str, f64)]) {
+    write_beside(folder, name, columns, rows, &[]);
+}
+
+/// The same with values of these keys beside its schema.
+fn write_beside(
+    folder: &Folder,
+    name: &str,
+    columns: &str,
+    rows: &[(i64, &str, f64)],
+    keys: &[&str],
+) {
     let schema = parse_message_type(&format!("message m {{ {columns} }}")).expect("a schema");
     let file = std::fs::File::create(folder.file(name)).expect("a file");
     let mut writer =
@@ -173,6 +185,10 @@ fn write(folder: &Folder, name: &str, columns: &str, rows: &[(i64, &str, f64)]) 
             column.close().expect("written");
         }
         group.close().expect("written");
+    }
+    for key in keys {
+        let value = Some("{}".to_owned());
+        writer.append_key_value_metadata(KeyValue::new((*key).to_owned(), value));
     }
     writer.close().expect("written");
 }
@@ -295,6 +311,31 @@ fn rows_of_many_files_are_marked() {
         &["in", "-o", "x", "--mark", "--keeper-field", "score"],
     )
     .fails(&["in/a.parquet", "\"score\" already"]);
+}
+
+/// What they say of the columns would not have those of the marks.
+#[test]
+fn what_others_say_of_the_columns_is_left_out_where_there_are_more() {
+    const OTHERS: [&str; 4] = [
+        "ARROW:schema",
+        "org.apache.spark.sql.parquet.row.metadata",
+        "parquet.avro.schema",
+        "org.apache.spark.version",
+    ];
+    let folder = Folder::new();
+    let rows = [(1, FOX, 0.0), (2, OTHER, 0.0)];
+    write_beside(&folder, "a.parquet", COLUMNS, &rows, &OTHERS);
+    let keys = |name: &str| -> Vec<String> {
+        let file = std::fs::File::open(folder.file(name)).expect("a file");
+        let reader = SerializedFileReader::new(file).expect("a Parquet file");
+        let pairs = reader.metadata().file_metadata().key_value_metadata();
+        let pairs = pairs.cloned().unwrap_or_default();
+        pairs.into_iter().map(|pair| pair.key).collect()
+    };
+    dedup(&folder, &["a.parquet", "-o", "same.parquet"]).ends(0);
+    assert_eq!(keys("same.parquet"), OTHERS);
+    dedup(&folder, &["a.parquet", "-o", "marked.parquet", "--mark"]).ends(0);
+    assert_eq!(keys("marked.parquet"), ["org.apache.spark.version"]);
 }
 
 #[test]

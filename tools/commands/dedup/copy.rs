@@ -142,7 +142,7 @@ impl Copier<'_> {
                 };
                 part = self.part_of(number, item, ledger, tally)?;
             }
-            wanted.first_id = records.next_id().or(wanted.first_id);
+            wanted.counted = records.next_ids().or(wanted.counted);
         }
         bar.finish_and_clear();
         tally.identical += self.identical();
@@ -280,13 +280,21 @@ fn place(input: &Input, until: Option<u64>) -> String {
     }
 }
 
+/// Whether the column names are the same, whatever blank lines are around them. A tab or a blank at
+/// the end is part of them.
 fn is_same_head(a: &[u8], b: &[u8]) -> bool {
-    let bom = "\u{feff}".as_bytes();
-    let plain = |head: &'_ [u8]| {
-        let head = head.strip_prefix(bom).unwrap_or(head);
-        head.trim_ascii_end().to_vec()
-    };
-    plain(a) == plain(b)
+    plain_head(a) == plain_head(b)
+}
+
+fn plain_head(head: &[u8]) -> &[u8] {
+    let is_name = |byte: &u8| !matches!(byte, b'\r' | b'\n');
+    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+    let start = head.iter().position(is_name).unwrap_or(head.len());
+    let end = head
+        .iter()
+        .rposition(is_name)
+        .map_or(start, |last| last + 1);
+    &head[start..end]
 }
 
 /// The lines of an input, as they are.

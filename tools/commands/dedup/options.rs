@@ -14,6 +14,7 @@ use crate::console::parse_memory;
 use crate::console::progress::Progress;
 use crate::corpus::clashes;
 use crate::corpus::ledger::Input;
+use crate::formats::counter::Counter;
 use crate::formats::{Fields, Format, Wanted, parse_id};
 use crate::options::{FieldNames, OnError, RecipeOptions};
 
@@ -283,7 +284,7 @@ impl Dedup {
     pub(super) fn wanted(&self) -> Result<Wanted> {
         Ok(Wanted {
             fields: self.fields()?,
-            first_id: Some(self.first_id),
+            counted: Some(Counter::new(self.first_id)),
             ids: None,
         })
     }

@@ -44,7 +44,7 @@ pub fn of(
                 scores.entry(record.id.0).or_insert(score);
             }
         }
-        wanted.first_id = records.next_id().or(wanted.first_id);
+        wanted.counted = records.next_ids().or(wanted.counted);
     }
     bar.finish_and_clear();
     Ok(ranks(scores))

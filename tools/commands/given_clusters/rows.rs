@@ -12,7 +12,7 @@ use crate::formats::input::{Line, LineReader, Source};
 use crate::formats::jsonl::what_is_wrong;
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{self, Cell, Cells, Role};
-use crate::formats::table::{Column, Table};
+use crate::formats::table::{Column, RecordLimit, Table};
 use crate::formats::{Format, MAX_LINE_BYTES, excerpt, id_of_digits, line_too_long, utf8};
 
 /// A document in a cluster.
@@ -162,8 +162,11 @@ fn read_lines(
     Ok(())
 }
 
-/// The most bytes of a record: it has four numbers.
-const MAX_RECORD_BYTES: usize = 1 << 16;
+/// How long a record may be: it has four numbers.
+const RECORD_LIMIT: RecordLimit = RecordLimit {
+    bytes: 1 << 16,
+    advice: "",
+};
 
 fn read_table(
     source: &Source,
@@ -171,7 +174,7 @@ fn read_table(
     take: &mut dyn FnMut(Row) -> Result<()>,
 ) -> Result<()> {
     let name = source.name();
-    let mut table = Table::csv(source.open(bytes_read)?, MAX_RECORD_BYTES)?;
+    let mut table = Table::csv(source.open(bytes_read)?, RECORD_LIMIT)?;
     let mut columns = Vec::new();
     for column in ["id", "keeper", "cluster", "distance"] {
         columns.push(table.required(column)?);

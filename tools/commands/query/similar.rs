@@ -1,8 +1,11 @@
 //! Which documents have texts like that of a query, and how they are printed.
 
+use std::collections::VecDeque;
+use std::iter::once;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use rayon::prelude::*;
 use serde::Serialize;
 use simdb::{Database, DocId, Similar, Snapshot, TextFingerprint, TextQuery};
@@ -19,6 +22,17 @@ const AT_ONCE: usize = 1024;
 
 /// How long they are gathered: where they come slowly, answers do not wait for many of them.
 const READING_MS: u64 = 200;
+
+/// No more queries are answered on all cores before what was found for others is printed, where that
+/// has so many bytes.
+const WAITING_BYTES: usize = 64 << 20;
+
+/// An answer with more bytes is put into words while it is printed, a text at a time: a query may
+/// have thousands of matches, whose texts need not fit into memory.
+const ANSWER_BYTES: usize = 1 << 20;
+
+/// What a match takes until it is printed; the help says so.
+const _: () = assert!(size_of::<Similar>() <= 64);
 
 /// Where documents that may be like a text are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +62,24 @@ pub(super) struct TextSearcher<'q> {
 struct Found {
     /// Nothing if the recipe makes no fingerprints of texts.
     made: Option<TextFingerprint>,
-    matches: Vec<(Similar, Option<String>)>,
+    matches: Vec<Similar>,
+}
+
+/// What was found for a query of a file.
+struct Answered {
+    cannot_match: bool,
+    found: Found,
+    /// The lines that say it; nothing if they are long.
+    lines: Option<Vec<String>>,
+}
+
+impl Answered {
+    /// What it takes until it is printed.
+    fn bytes(&self) -> usize {
+        let lines = self.lines.iter().flatten();
+        let lines: usize = lines.map(|line| line.len() + size_of::<String>()).sum();
+        lines + size_of_val(&self.found.matches[..])
+    }
 }
 
 #[derive(Serialize)]
@@ -56,7 +87,7 @@ struct FoundLine<'f> {
     query: u64,
     fingerprint: Option<String>,
     reliable: Option<bool>,
-    matches: Vec<MatchLine<'f>>,
+    matches: &'f [MatchLine<'f>],
 }
 
 #[derive(Serialize)]
@@ -125,43 +156,31 @@ impl TextSearcher<'_> {
             note(format_args!("{SAYS_TOO_LITTLE}; it has no matches"));
         }
         let found = self.search(&query, itself)?;
-        for line in self.lines(0, &found)? {
-            output.line(line)?;
-        }
+        self.print(0, &found, output)?;
         Ok(answer(!found.matches.is_empty()))
     }
 
     /// Asks for each text of a file and prints the answers in order.
     pub(super) fn ask_all(&self, mut queries: Queries, output: &mut Output) -> Result<Answer> {
+        let mut asked = VecDeque::new();
         let (mut printed, mut unmatched, mut has_found) = (0, 0_u64, false);
         loop {
-            let until = Instant::now() + std::time::Duration::from_millis(READING_MS);
-            let asked = queries.read(AT_ONCE, until)?;
+            if asked.is_empty() {
+                let until = Instant::now() + std::time::Duration::from_millis(READING_MS);
+                asked = (printed..).zip(queries.read(AT_ONCE, until)?).collect();
+            }
             if asked.is_empty() {
                 break;
             }
-            let first = printed;
-            let answers: Vec<Result<(bool, bool, Vec<String>)>> = asked
-                .into_par_iter()
-                .enumerate()
-                .map(|(place, asked)| {
-                    let Asked::Text(text) = asked else {
-                        return Err(anyhow!("a query is no text"));
-                    };
-                    let query = self.query(&text)?;
-                    let found = self.search(&query, None)?;
-                    let lines = self.lines(first + place as u64, &found)?;
-                    Ok((self.cannot_match(&query), !found.matches.is_empty(), lines))
-                })
-                .collect();
-            for answer in answers {
-                let (cannot_match, has_matches, lines) = answer?;
-                for line in lines {
-                    output.line(line)?;
+            for (number, answered) in self.answer_some(&mut asked) {
+                let answered = answered?;
+                match &answered.lines {
+                    Some(lines) => lines.iter().try_for_each(|line| output.line(line))?,
+                    None => self.print(number, &answered.found, output)?,
                 }
                 printed += 1;
-                unmatched += u64::from(cannot_match);
-                has_found |= has_matches;
+                unmatched += u64::from(answered.cannot_match);
+                has_found |= !answered.found.matches.is_empty();
             }
         }
         if unmatched > 0 {
@@ -171,6 +190,38 @@ impl TextSearcher<'_> {
             ));
         }
         Ok(answer(has_found))
+    }
+
+    /// Answers the first of these queries on all cores, as many as memory can bear the answers of.
+    fn answer_some(&self, asked: &mut VecDeque<(u64, Asked)>) -> Vec<(u64, Result<Answered>)> {
+        let waiting_bytes = AtomicUsize::new(0);
+        let next = std::iter::from_fn(|| {
+            let is_little = waiting_bytes.load(Ordering::Relaxed) < WAITING_BYTES;
+            is_little.then(|| asked.pop_front()).flatten()
+        });
+        let answers = next.par_bridge().map(|(number, asked)| {
+            let answered = self.answer(number, asked);
+            if let Ok(answered) = &answered {
+                waiting_bytes.fetch_add(answered.bytes(), Ordering::Relaxed);
+            }
+            (number, answered)
+        });
+        let mut answers: Vec<_> = answers.collect();
+        answers.sort_unstable_by_key(|(number, _)| *number);
+        answers
+    }
+
+    fn answer(&self, number: u64, asked: Asked) -> Result<Answered> {
+        let Asked::Text(text) = asked else {
+            bail!("a query is no text");
+        };
+        let query = self.query(&text)?;
+        let found = self.search(&query, None)?;
+        Ok(Answered {
+            cannot_match: self.cannot_match(&query),
+            lines: self.lines(number, &found)?,
+            found,
+        })
     }
 
     fn query(&self, text: &str) -> Result<TextQuery> {
@@ -206,27 +257,64 @@ impl TextSearcher<'_> {
         let mut matches = self.snapshot.similar(query)?;
         matches.retain(|found| Some(found.id) != itself);
         matches.truncate(self.most);
-        let with_text = |found: Similar| {
-            let document = self.snapshot.get(found.id)?;
-            Ok((found, document.and_then(|document| document.text)))
-        };
         Ok(Found {
             made: query.fingerprint(),
-            matches: matches.into_iter().map(with_text).collect::<Result<_>>()?,
+            matches,
         })
     }
 
-    /// The lines that say what was found for the query with this number.
-    fn lines(&self, number: u64, found: &Found) -> Result<Vec<String>> {
-        if self.json {
-            let line = serde_json::to_string(&FoundLine {
-                query: number,
-                fingerprint: found.made.map(|made| made.fingerprint.to_string()),
-                reliable: found.made.map(|made| made.reliable),
-                matches: found.matches.iter().map(match_line).collect(),
-            })?;
-            return Ok(vec![line]);
+    /// Prints what was found for the query with this number.
+    fn print(&self, number: u64, found: &Found, output: &mut Output) -> Result<()> {
+        if !self.json {
+            let lines = self.table(number, found)?;
+            return lines.iter().try_for_each(|line| output.line(line));
         }
+        for part in self.json_parts(number, found)? {
+            output.bytes(part?.as_bytes())?;
+        }
+        output.line("")
+    }
+
+    /// The lines that say what was found for the query with this number; nothing if they are so long
+    /// that it should be [printed](Self::print) a text at a time.
+    fn lines(&self, number: u64, found: &Found) -> Result<Option<Vec<String>>> {
+        if !self.json {
+            return Ok(Some(self.table(number, found)?));
+        }
+        let mut line = String::new();
+        for part in self.json_parts(number, found)? {
+            line.push_str(&part?);
+            if line.len() > ANSWER_BYTES {
+                return Ok(None);
+            }
+        }
+        Ok(Some(vec![line]))
+    }
+
+    /// A line of JSON in parts, of which none has more than one text.
+    fn json_parts<'f>(
+        &'f self,
+        number: u64,
+        found: &'f Found,
+    ) -> Result<impl Iterator<Item = Result<String>> + 'f> {
+        let mut start = serde_json::to_string(&FoundLine {
+            query: number,
+            fingerprint: found.made.map(|made| made.fingerprint.to_string()),
+            reliable: found.made.map(|made| made.reliable),
+            matches: &[],
+        })?;
+        let end = start.split_off(start.len() - "]}".len());
+        let matches = found.matches.iter().enumerate().map(|(place, found)| {
+            let text = self.text(found)?;
+            let line = serde_json::to_string(&match_line(found, text.as_deref()))?;
+            let comma = if place > 0 { "," } else { "" };
+            Ok(format!("{comma}{line}"))
+        });
+        Ok(once(Ok(start)).chain(matches).chain(once(Ok(end))))
+    }
+
+    /// The rows of a table of all matches of a query. Of a text no more is held than is shown.
+    fn table(&self, number: u64, found: &Found) -> Result<Vec<String>> {
         let mut columns = vec![Align::Right; 5];
         columns.push(Align::Left);
         if self.is_numbered {
@@ -234,7 +322,8 @@ impl TextSearcher<'_> {
         }
         let mut table = Table::new(&columns);
         let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-        for (found, text) in &found.matches {
+        for found in &found.matches {
+            let text = self.text(found)?;
             let resemblance = &found.resemblance;
             let mut cells = vec![
                 known(found.distance.map(|distance| distance.to_string())),
@@ -242,7 +331,7 @@ impl TextSearcher<'_> {
                 share(resemblance.score()),
                 known(resemblance.edit_similarity.map(share)),
                 share(resemblance.jaccard),
-                known(text.as_deref().map(|text| one_line(text, text_columns()))),
+                known(text.map(|text| one_line(&text, text_columns()))),
             ];
             if self.is_numbered {
                 cells.insert(0, number.to_string());
@@ -250,6 +339,11 @@ impl TextSearcher<'_> {
             table.row(cells);
         }
         Ok(table.lines().collect())
+    }
+
+    fn text(&self, found: &Similar) -> Result<Option<String>> {
+        let document = self.snapshot.get(found.id)?;
+        Ok(document.and_then(|document| document.text))
     }
 }
 
@@ -260,14 +354,14 @@ fn answer(has_found: bool) -> Answer {
     }
 }
 
-fn match_line((found, text): &(Similar, Option<String>)) -> MatchLine<'_> {
+fn match_line<'m>(found: &Similar, text: Option<&'m str>) -> MatchLine<'m> {
     MatchLine {
         id: found.id.0,
         fingerprint: found.fingerprint.to_string(),
         distance: found.distance,
         alike: found.resemblance.into(),
         same_wording: found.resemblance.same_wording,
-        text: text.as_deref(),
+        text,
     }
 }
 

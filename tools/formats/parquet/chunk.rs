@@ -69,7 +69,8 @@ impl Chunk {
 
     /// Refuses a page that unpacks to more than it says.
     fn refuse_bomb(&self, page: &[u8], sizes: Sizes) -> Result<()> {
-        if sizes.is_plain {
+        // Where all values are null, there is nothing behind the levels, and the crate unpacks nothing.
+        if sizes.is_plain || sizes.unpacked_bytes <= sizes.levels_bytes {
             return Ok(());
         }
         let packed = page.get(sizes.levels_bytes as usize..).unwrap_or_default();
@@ -171,15 +172,18 @@ fn sizes_of(header: &[u8]) -> Option<Sizes> {
 /// The second form of data pages has levels that are not packed.
 fn levels_of(walk: &mut Walk<'_>, sizes: &mut Sizes) -> Option<()> {
     let mut last = 0;
+    // What is said twice counts as it was said last, as it does for the crate.
+    let mut levels = [0; 2];
+    (sizes.levels_bytes, sizes.is_plain) = (0, false);
     while let Some(field) = walk.field(&mut last)? {
         match field.number {
             5 | 6 if field.is_i32() => {
-                let bytes = u64::try_from(walk.integer()?).ok()?;
-                sizes.levels_bytes = sizes.levels_bytes.saturating_add(bytes);
+                levels[usize::from(field.number == 6)] = u64::try_from(walk.integer()?).ok()?;
             }
             7 => sizes.is_plain = field.boolean() == Some(false),
             _ => walk.skip(field)?,
         }
+        sizes.levels_bytes = levels[0].saturating_add(levels[1]);
     }
     Some(())
 }

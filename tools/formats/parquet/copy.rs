@@ -29,8 +29,14 @@ const MOST_GROUP_ROWS: u64 = 1 << 27;
 /// The most row groups of a file: they are counted in 16 bits with a sign.
 pub const MOST_GROUPS: usize = i16::MAX as usize;
 
-/// Where Arrow keeps its own form of the schema, which would not have the new columns.
-const ARROW_SCHEMA_KEY: &str = "ARROW:schema";
+/// Where Arrow, Spark and Avro keep their own forms of the schema, which would not have the new
+/// columns: they read only those that it names.
+const OTHER_SCHEMA_KEYS: [&str; 4] = [
+    "ARROW:schema",
+    "org.apache.spark.sql.parquet.row.metadata",
+    "parquet.avro.schema",
+    "avro.schema",
+];
 
 /// What a row is marked with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +73,8 @@ impl<W: Write + Send> Copying<W> {
     ///
     /// With `marks`, each row has its mark in two more columns of these names: the document that is
     /// kept in its place, INT64 with the bits of an id, and the distance, INT32; null where it has
-    /// none, or that is not known. An error if there are columns of these names. The form of the schema that Arrow keeps
-    /// for itself is left out then.
+    /// none, or that is not known. An error if there are columns of these names. The forms of the schema
+    /// that Arrow, Spark and Avro keep for themselves are left out then.
     pub fn start(
         first: &ParquetFile,
         packed: &ParquetFile,
@@ -84,8 +90,7 @@ impl<W: Write + Send> Copying<W> {
         let is_copied = |pair: &&KeyValue| match pair.key.as_str() {
             // It is another number now.
             DOCUMENTS_KEY => false,
-            ARROW_SCHEMA_KEY => marks.is_none(),
-            _ => true,
+            key => marks.is_none() || !OTHER_SCHEMA_KEYS.contains(&key),
         };
         let pairs = about.key_value_metadata();
         let pairs = pairs.map(|pairs| pairs.iter().filter(is_copied).cloned().collect());
