@@ -218,7 +218,8 @@ fn places(ends: &[u64], fault: Fault, stride: Option<u64>, turn: usize) -> BTree
     let operations = ends.last().copied().unwrap_or(0);
     let stride = stride.unwrap_or(operations / TRIED).max(1);
     let evenly = (turn as u64 % stride..operations).step_by(stride as usize);
-    let is_hit = |step: usize| fault == Fault::Device || (step + turn) % Fault::ALL.len() == 0;
+    let is_hit =
+        |step: usize| fault == Fault::Device || (step + turn).is_multiple_of(Fault::ALL.len());
     let begins = std::iter::once(0).chain(ends.iter().copied());
     let in_steps = begins
         .zip(ends)

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
-use std::thread;
 use std::time::Duration;
 
 use common::timing::{PATIENCE, SetWhenDropped, shortest, timed, wait_until};
@@ -667,7 +666,7 @@ fn who_waits_to_write_comes_in_turn_however_many_changes_come_meanwhile() {
     let folder = folder();
     let database = builder().create(folder.path().join("docs.simdb")).unwrap();
     let (made, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
-    thread::scope(|scope| {
+    std::thread::scope(|scope| {
         for writer in 0..WRITERS {
             let (database, made, is_done) = (&database, &made, &is_done);
             scope.spawn(move || {
