@@ -4,7 +4,7 @@
 use std::sync::Barrier;
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::common::{SplitMix, assert_sound, builder, copy_open, folder, window};
+use crate::common::{SplitMix, assert_sound, builder, caught, copy_open, folder, window};
 use simdb::measure::{Normaliser, edit_similarity, shingle_jaccard};
 use simdb::{
     Change, Database, DocId, Document, Error, Fingerprint, Insertion, Likeness, Outcome,
@@ -392,7 +392,8 @@ fn of_texts_that_are_alike_one_is_kept_however_many_threads_bring_them_at_once()
         })
         .collect();
     let barrier = Barrier::new(THREADS as usize);
-    let kept: Vec<Vec<bool>> = std::thread::scope(|scope| {
+    // The others wait for a thread that panics, so it goes on, and is told of in the end.
+    let kept: Vec<Vec<Result<bool, String>>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
                 let (rounds, barrier, database) = (&rounds, &barrier, &database);
@@ -401,14 +402,14 @@ fn of_texts_that_are_alike_one_is_kept_however_many_threads_bring_them_at_once()
                         barrier.wait();
                         let id = DocId(round * THREADS + thread);
                         let text = &texts[thread as usize];
-                        match database.insert_unless_similar(id, text).unwrap() {
+                        caught(|| match database.insert_unless_similar(id, text).unwrap() {
                             Insertion::Inserted => true,
                             Insertion::Similar(like) => {
                                 assert_eq!(like.id.0 / THREADS, round);
                                 false
                             }
                             other => panic!("{other:?}"),
-                        }
+                        })
                     };
                     (0..).zip(rounds).map(insert).collect()
                 })
@@ -418,7 +419,9 @@ fn of_texts_that_are_alike_one_is_kept_however_many_threads_bring_them_at_once()
         joined.collect()
     });
     for round in 0..ROUNDS as usize {
-        let count = kept.iter().filter(|kept| kept[round]).count();
+        let kept = kept.iter().map(|kept| kept[round].clone());
+        let kept: Result<Vec<bool>, String> = kept.collect();
+        let count = kept.unwrap().into_iter().filter(|kept| *kept).count();
         assert_eq!(count, 1, "round {round}");
     }
     assert_eq!(database.len().unwrap(), ROUNDS);

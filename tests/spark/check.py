@@ -297,8 +297,7 @@ def killed_driver(run, cluster):
 def check_pairs(run, spark, cluster, stars, finished):
     checks, corpus = run.checks, run.at("corpus-files")
     # The steps that the killed driver had finished are not done again.
-    kept = {name: os.stat(name).st_mtime_ns
-            for name in glob.glob(run.at("pairs-5/_work/join=00/part-*.parquet"))}
+    kept = glob.glob(run.at("pairs-5/_work/join=00/part-*.parquet"))
     summary, said = run.spark("pairs", corpus, run.at("pairs-5"), "--blocks", 5, "--hot", 256)
     checks.that("the same command goes on behind what the killed driver had finished",
                 kept and f"behind {len(finished)} finished steps" in said
@@ -435,7 +434,12 @@ def end_session(spark):
     spark.stop()
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(60)
+    try:
+        gateway.proc.wait(300)
+    except subprocess.TimeoutExpired:
+        # How long a JVM takes to end is not what is tested.
+        gateway.proc.kill()
+        gateway.proc.wait()
 
 
 def check(options, folder):
@@ -527,6 +531,8 @@ def main():
     add_arguments(parser)
     parser.add_argument("--documents", type=int, default=50_000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--prepare", action="store_true",
+                        help="only make the virtual environment, which needs the network")
     parser.add_argument("--keep", metavar="FOLDER", help="work in this new folder, and leave it there")
     options = parser.parse_args()
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
@@ -536,6 +542,8 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
     if not options.inside:
         into_environment(options, __file__)
+    if options.prepare:
+        return 0
     if options.keep:
         os.makedirs(options.keep)
         return check(options, os.path.abspath(options.keep))

@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A temporary folder that the tools are run in.
 pub struct Folder(TempDir);
@@ -118,6 +119,15 @@ impl Folder {
         });
         output.into()
     }
+}
+
+/// Does in a thread of its own what may take for ever, such as to open a pipe that nobody writes to,
+/// so that a test need not wait so long.
+#[cfg(unix)]
+pub fn beside<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+    let (send, receive) = channel();
+    std::thread::spawn(move || send.send(job()));
+    receive
 }
 
 /// Sends a signal to a tool and waits until it ends; not for ever.

@@ -7,6 +7,8 @@ mod given;
 use std::io::{Read, Write};
 
 use crate::common::{Folder, Ran, TEXTS, stop};
+#[cfg(unix)]
+use crate::common::{PATIENCE, beside};
 use serde_json::{Value, json};
 
 const FOX: &str = "The quick brown fox jumps over the lazy dog near the river bank this morning.";
@@ -680,8 +682,13 @@ fn an_input_that_changes_between_its_readings_is_refused() {
     command.args(["--report", "report"]);
     command.stdout(std::process::Stdio::piped());
     command.stderr(std::process::Stdio::piped());
-    let child = command.spawn().expect("the tool starts");
-    let mut report = std::fs::File::open(folder.file("report")).expect("a pipe");
+    let mut child = command.spawn().expect("the tool starts");
+    let path = folder.file("report");
+    let Ok(report) = beside(|| std::fs::File::open(path)).recv_timeout(PATIENCE) else {
+        child.kill().expect("killed");
+        panic!("it writes no report: {:?}", child.wait_with_output());
+    };
+    let mut report = report.expect("a pipe");
     // The report is longer than a pipe holds: the copy of the first input has begun, and does not
     // end before somebody reads on.
     report.read_exact(&mut [0]).expect("a line of the report");

@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use crate::common::{Folder, Ran, TEXTS, raw_pairs};
+#[cfg(unix)]
+use crate::common::{PATIENCE, beside};
 use serde_json::{Value, json};
 
 const TEXT: &str = "the quick brown fox jumps over the lazy dog near the river bank this morning";
@@ -236,8 +238,19 @@ fn numbers_beyond_all_bounds_are_as_good_as_all() {
         &most,
     ];
     folder.cli(&similar).ends(0);
-    let memory = ["b.simdb", "a.jsonl", "--memory", "16EiB"];
-    assert!([0, 2].contains(&folder.load(&memory).code));
+    // There may be so much address space, or not.
+    let before = folder.names();
+    let loaded = folder.load(&["b.simdb", "a.jsonl", "--memory", "16EiB"]);
+    match loaded.code {
+        0 => {
+            let stored = folder.cli(&["export", "b.simdb"]).ends(0);
+            assert_eq!(stored.json().len(), 4);
+        }
+        _ => {
+            loaded.fails(&[]);
+            assert_eq!(folder.names(), before);
+        }
+    }
     let last = [
         "c.simdb",
         "a.jsonl",
@@ -373,21 +386,20 @@ fn what_is_written_goes_to_pipes_and_standard_output_too() {
         .arg(folder.file("pipe"))
         .status();
     assert!(made.expect("mkfifo").success());
-    let read = std::thread::scope(|scope| {
-        let reader = scope.spawn(|| folder.read("pipe"));
-        folder.cli(&["export", "a.simdb", "-o", "pipe"]).ends(0);
-        reader.join().expect("read")
-    });
-    assert_eq!(read, exported);
+    let read = || {
+        let path = folder.file("pipe");
+        beside(|| std::fs::read_to_string(path).expect("read"))
+    };
+    let reading = read();
+    folder.cli(&["export", "a.simdb", "-o", "pipe"]).ends(0);
+    assert_eq!(reading.recv_timeout(PATIENCE), Ok(exported));
     folder.write("bad.jsonl", "bad\n");
-    let read = std::thread::scope(|scope| {
-        let reader = scope.spawn(|| folder.read("pipe"));
-        let skip = ["--on-error", "skip", "--rejects", "pipe"];
-        folder
-            .load(&[&["a.simdb", "bad.jsonl"][..], &skip].concat())
-            .ends(0);
-        reader.join().expect("read")
-    });
+    let reading = read();
+    let skip = ["--on-error", "skip", "--rejects", "pipe"];
+    folder
+        .load(&[&["a.simdb", "bad.jsonl"][..], &skip].concat())
+        .ends(0);
+    let read = reading.recv_timeout(PATIENCE).expect("the pipe is closed");
     assert!(read.contains("malformed JSON"), "{read}");
     let names = ["a.jsonl", "a.simdb", "bad.jsonl", "pipe"];
     assert_eq!(folder.names(), names);

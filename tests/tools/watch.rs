@@ -2,14 +2,13 @@
 
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::common::{Folder, Ran, TEXTS, stop};
+use crate::common::{Folder, PATIENCE, Ran, TEXTS, stop};
 use serde_json::{Value, json};
-
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A line for `--fingerprint fp --time t`.
 fn line(id: u64, bits: u64, minutes: u64) -> String {
@@ -218,6 +217,22 @@ fn a_signal_ends_it_with_everything_on_its_way_answered() {
     }
 }
 
+/// Waits until no more bytes go in, because all pipes are full; not for ever.
+#[cfg(unix)]
+fn wait_until_it_stands(fed: &AtomicUsize) {
+    const PIPE_BYTES: usize = 64 << 10;
+    let started = Instant::now();
+    let (mut last, mut since) = (0, started);
+    while last <= PIPE_BYTES || since.elapsed() < Duration::from_secs(1) {
+        let now = fed.load(Ordering::Relaxed);
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+        assert!(started.elapsed() < PATIENCE, "{last} bytes, and no end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Nobody reads its answers, but might still.
 #[cfg(unix)]
 #[test]
@@ -228,16 +243,17 @@ fn a_second_signal_ends_it_at_once() {
         mut input,
         mut output,
     } = start(&folder, &["--create", "--fingerprint", "fp"]);
+    let fed = Arc::new(AtomicUsize::new(0));
+    let bytes_fed = Arc::clone(&fed);
     let feeder = std::thread::spawn(move || {
         (0..).find(|id| {
-            input
-                .write_all(line(*id, spread(*id), 0).as_bytes())
-                .is_err()
+            let line = line(*id, spread(*id), 0);
+            bytes_fed.fetch_add(line.len(), Ordering::Relaxed);
+            input.write_all(line.as_bytes()).is_err()
         })
     });
     output.next().expect("a line").expect("UTF-8");
-    // Longer than it takes to fill all pipes.
-    std::thread::sleep(Duration::from_millis(500));
+    wait_until_it_stands(&fed);
     let pid = child.id().to_string();
     let kill = std::process::Command::new("kill").arg(&pid).status();
     assert!(kill.expect("kill").success());
