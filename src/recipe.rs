@@ -7,7 +7,7 @@ mod jieba;
 mod list;
 mod ngram;
 mod python_simhash;
-mod weighed;
+mod weighed_features;
 mod weighted;
 mod word_files;
 

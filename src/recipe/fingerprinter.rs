@@ -9,7 +9,7 @@ use super::cppjieba::{self, Cppjieba};
 use super::jieba::{self, Jieba};
 use super::list::{self, Merging};
 use super::python_simhash::{self, PythonSimhash};
-use super::weighed::Weighed;
+use super::weighed_features::Weighed;
 use super::{Kind, Recipe, Script, java_string_hash, ngram, weighted};
 use crate::error::{Error, Result};
 use crate::feature::{

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighed::Weighed;
+use super::weighed_features::Weighed;
 use crate::feature::{Tally, string_hash};
 
 /// Where tokens end: white space as `java.util.StringTokenizer` has it.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighed::Weighed;
+use super::weighed_features::Weighed;
 use super::word_files::WordFiles;
 use super::{SIMHASH, Script, normaliser};
 use crate::feature::{Counted, Doubt, Idf, STOP_WORDS, Tally, UNKNOWN_WORD, WORD_WEIGHTS, Weights};

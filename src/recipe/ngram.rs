@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighed::Weighed;
+use super::weighed_features::Weighed;
 use super::{SIMHASH, Script, normaliser};
 use crate::feature::{
     Counted, Doubt, LEAST_SHINGLES, LogWeights, REPETITIVE, Tally, WEIGHT_UNIT, Weights,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use md5::{Digest, Md5};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighed::Weighed;
+use super::weighed_features::Weighed;
 use crate::feature::Tally;
 use crate::text::{CharacterClass, LOWER, Lower, is_word_character};
 

@@ -446,8 +446,8 @@ fn what_a_crash_left_in_a_journal_is_told_of_until_check_has_brought_it_in() {
     let said = "not in the tables      1,000 changes, left by a crash";
     assert!(shown.contains(said), "{shown}");
     let told = folder.cli(&["doctor", "a.simdb"]).stderr;
-    let said = "1,000 changes are in a journal that a crash left, and were not looked at; \
-                `simdb-cli check` brings them into the tables, then ask again";
+    let said = "a journal that a crash left holds 1,000 changes, not looked at; `simdb-cli check` \
+                brings them into the tables, then ask again";
     assert!(told.contains(said), "{told}");
 
     folder.cli(&["check", "a.simdb"]).ends(0);

@@ -12,7 +12,7 @@ use clap::Args;
 use self::report::examine;
 use self::tables::print;
 use super::open_to_read_by;
-use crate::console::{Answer, Output, grouped, note};
+use crate::console::{Answer, Output, counted, note};
 use crate::options::RecipeOptions;
 
 /// Says whether the fingerprints lie so that queries are quick, and if not, why and what to do
@@ -58,9 +58,9 @@ impl Doctor {
         let line = examine(&snapshot, &snapshot.diagnose()?)?;
         if line.unmerged_changes > 0 {
             note(format_args!(
-                "{} changes are in a journal that a crash left, and were not looked at; `simdb-cli \
-                 check` brings them into the tables, then ask again",
-                grouped(line.unmerged_changes)
+                "a journal that a crash left holds {}, not looked at; `simdb-cli check` brings them \
+                 into the tables, then ask again",
+                counted(line.unmerged_changes, "change")
             ));
         }
         let answer = if line.ok { Answer::Yes } else { Answer::No };

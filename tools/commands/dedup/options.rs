@@ -48,9 +48,10 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 /// the smallest id of its group, and null where the keeper is in the database of --against. A distance
 /// that is not known, from a keeper that is not in the inputs, is null.
 ///
-/// OUTPUT appears when it is whole. One that is killed may leave .simdb-dedup-XXXX and
-/// .OUTPUT.XXXX.new beside it. Memory grows with the documents that have a near-duplicate, by some
-/// 150 bytes for each, and 24 for each pair of different fingerprints; where ids are repeated, by 16 bytes for every document.
+/// OUTPUT appears when it is whole. A run that is killed may leave hidden files and folders, .simdb-*
+/// and .OUTPUT.XXXX.new, beside it. Memory grows with the documents that have a near-duplicate, by
+/// some 150 bytes for each, and 24 for each pair of different fingerprints; where ids are repeated,
+/// by 16 bytes for every document.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
