@@ -457,7 +457,7 @@ mod tests {
     /// What is answered in a later round is not gathered in each round before it.
     #[test]
     fn copies_in_the_tail_are_gathered_for_the_queries_of_a_round() {
-        const QUERIES: u32 = 2_000;
+        const QUERIES: usize = 2_000;
         const COPIES: u64 = MOST_MATCHES as u64 / 2 + 100;
         let folder = tempfile::tempdir().unwrap();
         let store = store_of(&folder, std::iter::empty());
@@ -466,21 +466,27 @@ mod tests {
         store.commit(&mut pen, copies, None).unwrap();
         let view = store.read().unwrap();
         assert_eq!(view.changes_in_tail(), COPIES);
-        let queries = vec![CENTRE; QUERIES as usize];
-        let started = Instant::now();
         let expected = within(&view, CENTRE, 3, usize::MAX).unwrap();
-        let one = started.elapsed();
         assert_eq!(expected.len() as u64, COPIES);
-        let started = Instant::now();
-        let mut answered = 0;
-        within_batch(&view, &queries, 3, usize::MAX, &mut |_, matches| {
-            assert!(matches == expected);
-            answered += 1;
-            true
-        })
-        .unwrap();
-        let all = started.elapsed();
-        assert_eq!(answered, QUERIES);
-        assert!(all < one * QUERIES * 10, "{one:?} for one, {all:?} for all");
+        let timed = |count| {
+            let queries = vec![CENTRE; count];
+            let started = Instant::now();
+            let mut answered = 0;
+            within_batch(&view, &queries, 3, usize::MAX, &mut |_, matches| {
+                assert!(matches == expected);
+                answered += 1;
+                true
+            })
+            .unwrap();
+            assert_eq!(answered, count);
+            started.elapsed()
+        };
+        // Gathered in each round, an eighth of them would take a sixty-fourth of the time. What else
+        // the machine does may spoil a turn.
+        let turns: Vec<_> = (0..5)
+            .map(|_| (timed(QUERIES / 8), timed(QUERIES)))
+            .take_while(|(eighth, all)| *all > *eighth * 24)
+            .collect();
+        assert!(turns.len() < 5, "{turns:?}");
     }
 }

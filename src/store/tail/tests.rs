@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::time::{Duration, Instant};
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -307,15 +307,28 @@ fn copies_of_one_fingerprint_are_found_in_order_of_ids_beyond_a_piece() {
     }
 }
 
+/// Sets a flag when it is dropped, also where the test fails.
+struct SetWhenDropped<'f>(&'f AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// Each batch moves a pair of documents, which are equal, to another fingerprint and adds one more
 /// pair: so in every view both of a pair have the fingerprint of the last batch that moved them.
 #[test]
 fn readers_see_whole_batches_while_the_writer_goes_on() {
     const BATCHES: u64 = 6_000;
     const MOVED: u64 = 5;
+    /// The writer waits where the readers have looked less often than that.
+    const BATCHES_A_LOOK: u64 = 20;
+    const PATIENCE: Duration = Duration::from_secs(60);
     let bits = |batch: u64| batch.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for tail in tails() {
         let (visible, done) = (AtomicU32::new(0), AtomicBool::new(false));
+        let looks = AtomicU64::new(0);
         let check = || {
             let seen = visible.load(Ordering::Acquire);
             let view = TailView::new([(Arc::clone(&tail), seen)]);
@@ -344,22 +357,29 @@ fn readers_see_whole_batches_while_the_writer_goes_on() {
                 assert_eq!(view.sorted_ids().len() as u64, touched);
                 assert_eq!(view.within(query, 64).len() as u64, touched);
             }
+            looks.fetch_add(1, Ordering::Release);
         };
         std::thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    while !done.load(Ordering::Acquire) {
-                        check();
-                    }
-                });
-            }
+            let _ended = SetWhenDropped(&done);
+            let reader = || {
+                while !done.load(Ordering::Acquire) {
+                    check();
+                }
+            };
+            let readers: Vec<_> = (0..3).map(|_| scope.spawn(reader)).collect();
             for batch in 0..BATCHES {
                 let moved = batch % MOVED;
                 let ids = [moved, moved + MOVED, 100 + batch * 2, 101 + batch * 2];
                 let edits = ids.map(|id| insertion(id, bits(batch)));
                 visible.store(tail.append(&edits), Ordering::Release);
+                let started = Instant::now();
+                while looks.load(Ordering::Acquire) < batch / BATCHES_A_LOOK
+                    && !readers.iter().any(|reader| reader.is_finished())
+                {
+                    assert!(started.elapsed() < PATIENCE, "nobody looks");
+                    std::thread::yield_now();
+                }
             }
-            done.store(true, Ordering::Release);
         });
         check();
         assert_eq!(u64::from(tail.len()), BATCHES * 4);
