@@ -361,6 +361,15 @@ impl Builder {
         })
     }
 
+    /// Whether a database that keeps times so is what was asked for.
+    fn has_retention(&self, stored: Option<Retention>) -> bool {
+        match (self.retention, stored) {
+            (None, _) => true,
+            (Some(asked), Some(stored)) => asked.is_kept_as(&stored),
+            (Some(_), None) => false,
+        }
+    }
+
     /// A database that was opened, if it is what was asked for.
     fn opened(&self, store: Store) -> Result<Database> {
         let database = Database::over(store, self.recipe.as_ref())?;
@@ -368,10 +377,7 @@ impl Builder {
         let asked = [
             ("keep_texts", self.keep_texts && !has.keep_texts),
             ("similar", self.similar && !has.similar),
-            (
-                "retention",
-                self.retention.is_some() && self.retention != has.retention,
-            ),
+            ("retention", !self.has_retention(has.retention)),
             ("frozen", self.frozen && !has.frozen),
         ];
         match asked.iter().find(|(_, is_missing)| *is_missing) {

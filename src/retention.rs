@@ -48,6 +48,12 @@ pub struct Retention {
 }
 
 impl Retention {
+    /// Whether a database that was created with this says so when it is opened.
+    pub(crate) fn is_kept_as(&self, stored: &Self) -> bool {
+        let is_as_long = matches!((self.window_ms(), stored.window_ms()), (Ok(a), Ok(b)) if a == b);
+        is_as_long && (self.sliding, self.by_clock) == (stored.sliding, stored.by_clock)
+    }
+
     /// The window in milliseconds; 0 without one.
     pub(crate) fn window_ms(&self) -> Result<u64> {
         let Some(window) = self.window else {

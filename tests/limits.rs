@@ -584,6 +584,12 @@ fn what_a_database_was_not_created_with_is_no_way_to_open_it() {
             );
         }
     }
+    // A window is kept in whole milliseconds.
+    let odd = builder().retention(common::window(Duration::from_micros(1_999)));
+    let kept_odd = folder.path().join("odd.simdb");
+    for _ in 0..2 {
+        odd.clone().open_or_create(&kept_odd).unwrap();
+    }
     // What is not asked for may be there.
     for asked in [builder(), builder().keep_texts(true), has_all()] {
         let database = asked.open(&full).unwrap();
