@@ -309,7 +309,10 @@ impl Shared {
             } => Error::Io {
                 action,
                 path: path.clone(),
-                source: io::Error::new(cause.kind(), source),
+                source: match cause.raw_os_error() {
+                    Some(code) => io::Error::from_raw_os_error(code),
+                    None => io::Error::new(cause.kind(), cause.to_string()),
+                },
             },
             _ => Error::Storage {
                 action: "write",

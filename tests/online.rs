@@ -752,3 +752,26 @@ fn a_check_that_is_refused_or_ended_leaves_closing_to_the_end() {
         assert_eq!(names_in(folder.path()), ["docs.simdb"]);
     }
 }
+
+#[test]
+fn an_arrival_counts_though_nothing_else_comes_of_its_batch() {
+    let folder = folder();
+    let retention = common::window(Duration::from_millis(10));
+    let database = builder().retention(retention);
+    let database = database.create(folder.path().join("docs.simdb")).unwrap();
+    let arrived = |id, arrival| Document {
+        arrival: Some(Timestamp(arrival)),
+        ..document(id, id)
+    };
+    let stored = [arrived(1, 0), arrived(2, 5)];
+    database.apply(inserts(&stored)).unwrap();
+    let outcomes = database
+        .apply([
+            Change::Upsert(arrived(1, 100)),
+            Change::Upsert(arrived(1, 0)),
+            Change::Remove(DocId(2)),
+        ])
+        .unwrap();
+    assert_eq!(outcomes[2], Outcome::Missing);
+    assert_eq!(database.get(DocId(2)).unwrap(), None);
+}

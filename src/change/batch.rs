@@ -325,8 +325,12 @@ impl Batch {
         if matches!(text, TextEdit::Put(_)) {
             self.wordings.add(id);
         }
+        touched.text = match text {
+            // What comes back as it was leaves a trace of when it did.
+            TextEdit::Keep if touched.now != touched.before => TextEdit::Remove,
+            text => text,
+        };
         touched.now = now;
-        touched.text = text;
     }
 
     /// The nearest document within the radius, then the one with the smallest id, as of now.

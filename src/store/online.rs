@@ -14,6 +14,7 @@ mod recovery;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::panicking;
 
 use super::edit::{Counts, DocumentEdit};
 use super::journal::{Identity, Journal};
@@ -100,12 +101,25 @@ impl Online {
 }
 
 /// While it lives, a panic ends all writing, as a failed write does.
-struct FailsWithPanic<'s>(&'s Store);
+struct FailsWithPanic<'s> {
+    store: &'s Store,
+    /// Who unwinds already may still write.
+    was_panicking: bool,
+}
+
+impl<'s> FailsWithPanic<'s> {
+    fn new(store: &'s Store) -> Self {
+        Self {
+            store,
+            was_panicking: panicking(),
+        }
+    }
+}
 
 impl Drop for FailsWithPanic<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.fail(None);
+        if panicking() && !self.was_panicking {
+            self.store.fail(None);
         }
     }
 }
@@ -172,7 +186,7 @@ impl Store {
         };
         let counts = writing.counts.after(edits, latest);
         // Once it is in the journal, it must come into the tail, or nothing after it.
-        let _in_both = FailsWithPanic(self);
+        let _in_both = FailsWithPanic::new(self);
         writing.journal.append(edits, counts)?;
         writing.counts = counts;
         let tail = &writing.tail;

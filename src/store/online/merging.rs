@@ -242,7 +242,7 @@ mod tests {
         commit(&store, &mut stored, [(0, Some(0))].into_iter());
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let _pen = store.take_pen().unwrap();
-            let _in_both = FailsWithPanic(&store);
+            let _in_both = FailsWithPanic::new(&store);
             // Not a word on standard error.
             resume_unwind(Box::new("on purpose"));
         }));
