@@ -72,8 +72,7 @@ pub enum Insertion {
     /// The document is stored.
     Inserted,
     /// It is not, because this document lies within the radius: the nearest, then the one with
-    /// the smallest id. Only [`Database::insert_unique`] and
-    /// [`insert_unique_text`](Database::insert_unique_text) say so.
+    /// the smallest id. Only [`Database::insert_unique`], for texts and documents as well, says so.
     Duplicate(Match),
     /// It is not, because the text of this document is like it, more than any other. Only
     /// [`Database::insert_unless_similar`] says so.

@@ -9,7 +9,7 @@ use common::{
     Model, SplitMix, assert_holds, assert_sound, builder, copy_open, documents, folder, journal,
     window,
 };
-use redb::TableHandle;
+use redb::{TableDefinition, TableHandle};
 use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Salvage, Timestamp};
 use tempfile::TempDir;
 
@@ -337,6 +337,34 @@ fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
 
 /// The tables that say nothing but what others say.
 const MADE_ANEW: [&str; 4] = ["block1", "block2", "block3", "bands"];
+
+#[test]
+fn what_lost_its_arrival_arrives_with_the_last_that_can_be_read() {
+    let (_folder, path, saved) = places();
+    let model = database(&path);
+    // Nothing says when the last arrived, nor what is in the last chunk of times.
+    lose_tables(&path, &["meta", "arrivals"]);
+    with_engine(&path, |engine| {
+        let transaction = engine.begin_write().unwrap();
+        {
+            let times = TableDefinition::<u128, &[u8]>::new("times");
+            let mut times = transaction.open_table(times).unwrap();
+            times.pop_last().unwrap().unwrap();
+        }
+        transaction.commit().unwrap();
+    });
+    let like_it = keeping_all().recipe(simdb::Recipe::ngram());
+    let found = like_it.salvage(&path, &saved, 16 << 20, go_on).unwrap();
+    let stored = saved_documents(&saved);
+    assert_eq!(stored.len(), model.documents.len());
+    let (kept, lost): (Vec<_>, Vec<_>) = stored
+        .iter()
+        .partition(|stored| stored.arrival == model.documents[&stored.id].arrival);
+    assert!(kept.len() > 1_000 && lost.len() as u64 + 1 >= found.without_arrival);
+    assert!(found.without_arrival > 10, "{found:?}");
+    let last = kept.iter().filter_map(|stored| stored.arrival).max();
+    assert!(lost.iter().all(|stored| stored.arrival == last));
+}
 
 #[test]
 fn what_lost_its_arrival_arrives_now_where_the_clock_counts() {

@@ -94,7 +94,7 @@ impl Damaged {
                 opened = found;
                 tables = SalvageTables::open(&opened, keeps, &place, &mut damage);
                 let latest_arrival = match latest_arrival {
-                    None => tables.latest_arrival()?,
+                    None => tables.latest_arrival(&mut go_on)?,
                     known => known,
                 };
                 let streams = tables.streams(target.path(), memory_bytes, &mut go_on)?;

@@ -103,11 +103,15 @@ impl SalvageTables {
     }
 
     /// The latest time that can be read.
-    pub(super) fn latest_arrival(&self) -> Result<Option<Timestamp>> {
+    pub(super) fn latest_arrival(
+        &self,
+        go_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<Timestamp>> {
         let mut latest = None;
         let tables = [(&self.arrivals, true), (&self.times, false)];
         for (table, is_twin) in tables {
             for part in table.iter().flat_map(|table| table.parts::<u128>()) {
+                go_on()?;
                 let Part::Read(entries) = part? else { continue };
                 let time = |entry: u128| match is_twin {
                     true => entry.first(),
