@@ -40,6 +40,8 @@
 //! time, [`Fingerprinter`] for fingerprints without a database, [`simhash`] for how SimHash
 //! works, in five steps, [`measure`] for what it is compared with.
 
+#![warn(missing_docs, missing_debug_implementations)]
+
 mod document;
 mod error;
 mod fingerprint;

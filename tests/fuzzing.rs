@@ -10,9 +10,6 @@ use proptest::test_runner::{Config, TestRunner};
 
 mod common;
 mod entries;
-#[path = "../tools/formats/mod.rs"]
-#[allow(dead_code)]
-mod formats;
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fuzz")
@@ -103,20 +100,6 @@ fn any_text_has_one_fingerprint_and_is_found_again() {
     let inputs = (any::<u8>(), texts);
     let inputs = inputs.prop_map(|(share, text)| [&[share], text.as_bytes()].concat());
     search("text", 100, inputs);
-}
-
-#[test]
-fn any_bytes_are_records_or_rejects_of_a_corpus() {
-    replay("parsers");
-    let line =
-        r#"[{}\[\]",:a-z0-9 \n\\t-]{0,80}|\{"id": ?"?[0-9]{1,20}"?, ?"text": ?"[a-z\\u0-9]*"\}\n"#;
-    let bytes = prop_oneof![
-        vec(any::<u8>(), 0..200),
-        line.prop_map(String::into_bytes),
-        line.prop_map(|line| [b"id,text\n", line.as_bytes()].concat()),
-    ];
-    let inputs = (any::<[u8; 2]>(), bytes).prop_map(|(modes, bytes)| [&modes, &bytes[..]].concat());
-    search("parsers", 400, inputs);
 }
 
 /// Makes the databases anew that inputs of `pages`, `journal` and `open` edit.

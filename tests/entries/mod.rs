@@ -15,19 +15,17 @@ mod memory;
 mod open;
 mod operations;
 mod pages;
-mod parsers;
 mod text;
 
 type Entry = fn(&[u8]);
 
 /// The entry points by their names.
-pub const ALL: [(&str, Entry); 6] = [
+pub const ALL: [(&str, Entry); 5] = [
     ("open", open::run),
     ("pages", pages::run),
     ("journal", journal::run),
     ("operations", operations::run),
     ("text", text::run),
-    ("parsers", parsers::run),
 ];
 
 /// Runs the entry point of that name on an input; panics if it panics, or if the library did

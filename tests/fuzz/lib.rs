@@ -15,5 +15,5 @@
 pub mod common;
 #[path = "../entries/mod.rs"]
 pub mod entries;
-#[path = "../../tools/formats/mod.rs"]
-pub mod formats;
+#[path = "../../tools/tests/parsers.rs"]
+pub mod parsers;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 use tempfile::TempDir;
 
 use crate::document::{DocId, Document, Timestamp};
@@ -337,7 +338,13 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig {
+        cases: 12,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(
+            "tests/proptest-regressions/bands.txt",
+        ))),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn documents_of_every_band_are_those_of_a_plain_map(

@@ -277,7 +277,7 @@ mod tests {
     const FIXTURES: [&str; 5] = ["snappy", "zstd_v2", "gzip", "brotli", "lz4"];
 
     fn fixture(name: &str) -> PathBuf {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/parquet");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/parquet");
         folder.join(name).with_extension("parquet")
     }
 

@@ -58,7 +58,7 @@ fn copy(path: &Path) -> Result<u64> {
 fn with_fixtures(work: impl Fn(&str, &[u8], &Path)) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.parquet");
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/parquet");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/parquet");
     for name in ["snappy", "zstd_v2", "gzip", "brotli", "lz4"] {
         let bytes = std::fs::read(fixtures.join(format!("{name}.parquet"))).unwrap();
         std::fs::write(&path, &bytes).unwrap();

@@ -5,7 +5,10 @@ use serde_json::Value;
 
 /// A file of cases in the test data.
 fn vectors(name: &str) -> String {
-    format!("{}/tests/data/vectors/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!(
+        "{}/../tests/data/vectors/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    )
 }
 
 const KNOWN: [(&str, &str); 3] = [

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use simdb::{Fingerprinter, Recipe};
-
-use crate::formats::input::Source;
-use crate::formats::{Fields, Format, Item, Wanted, reader};
+use simdb_tools::formats::input::Source;
+use simdb_tools::formats::{Fields, Format, Item, Wanted, reader};
 
 /// The first byte says which format it is, and which fields are asked for; the second, whether it
 /// comes from a file that is compressed, or says so.
@@ -43,7 +42,7 @@ pub fn run(input: &[u8]) {
         counted: None,
         ids: None,
     };
-    let folder = crate::common::folder();
+    let folder = tempfile::tempdir().unwrap();
     let path = write(&folder.path().join("input.jsonl"), packing % 8, bytes);
     let source = Source::new(&path).unwrap();
     // Of an input that is packed, what it holds has no bound in its bytes.

@@ -13,7 +13,7 @@ fn folder() -> Folder {
     let folder = Folder::new();
     let data = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/tests/data/parquet/snappy.parquet"
+        "/../tests/data/parquet/snappy.parquet"
     );
     folder.write("a.parquet", std::fs::read(data).expect("a file"));
     folder

@@ -2,7 +2,7 @@
 //! exit codes, files. One program, since each is linked with the whole library:
 //!
 //! ```sh
-//! cargo test --test tools -- dedup
+//! cargo test -p simdb-tools --test tools -- dedup
 //! ```
 
 mod calibrate;
@@ -14,6 +14,7 @@ mod dedup;
 mod doctor;
 mod every_verb;
 mod explain;
+mod fuzzing;
 mod hostile_files;
 mod load;
 mod npy;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How much work are all pairs of N documents for Spark, on two workers of this machine?
 
-    tests/spark/measure.py 1000000 --simdb-cli target/release/simdb-cli --simdb-load target/release/simdb-load
+    tools/tests/spark/measure.py 1000000 --simdb-cli target/release/simdb-cli --simdb-load target/release/simdb-load
 
 Random fingerprints; one in 25 is another one with up to 3 bits flipped, a hundred are a clique, one in
 a hundred has a block in common with all such. The driver is killed in the middle (--whole: it is not)

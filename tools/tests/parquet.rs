@@ -15,7 +15,7 @@ use serde_json::Value;
 
 /// A file of the test data, by its name from any folder.
 fn data(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/parquet");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/parquet");
     path.join(name).to_str().expect("a name").to_owned()
 }
 

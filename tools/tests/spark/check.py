@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests tools/spark/simdb_spark.py on a real cluster: a master, two workers, executors that are killed.
 
-    tests/spark/check.py --simdb-cli target/release/simdb-cli --simdb-load target/release/simdb-load
+    tools/tests/spark/check.py --simdb-cli target/release/simdb-cli --simdb-load target/release/simdb-load
 
 50,000 documents (copies, neighbours at every distance from 0 to 4, a clique, chains, a crowded block,
 ids on both sides of 2^63, unreliable ones) go into a database and out of it again as Parquet. What
@@ -31,7 +31,7 @@ import time
 from contextlib import redirect_stderr, redirect_stdout
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCRIPT = os.path.join(HERE, "..", "..", "tools", "spark", "simdb_spark.py")
+SCRIPT = os.path.join(HERE, "..", "..", "spark", "simdb_spark.py")
 sys.path[:0] = [HERE, os.path.dirname(SCRIPT)]
 sys.dont_write_bytecode = True
 
@@ -518,7 +518,7 @@ def add_arguments(parser):
     parser.add_argument("--simdb-cli", required=True, metavar="PATH", type=os.path.abspath)
     parser.add_argument("--simdb-load", required=True, metavar="PATH", type=os.path.abspath)
     parser.add_argument("--venv", metavar="FOLDER", type=os.path.abspath,
-                        default=os.path.join(HERE, "..", "..", "target", "spark-venv"),
+                        default=os.path.join(HERE, "..", "..", "..", "target", "spark-venv"),
                         help="where pyspark is, or is put (default: target/spark-venv)")
     parser.add_argument("--requirements", metavar="FILE", default=os.path.join(HERE, "requirements.txt"),
                         help="which pyspark (default: requirements.txt beside this)")
