@@ -55,50 +55,41 @@ pub mod measure;
 mod minhash;
 mod recipe;
 pub mod simhash;
+mod similarity;
 mod text;
-mod verify;
 
 mod store;
 
-mod change;
 mod query;
 
-mod snapshot;
-mod ticket;
-mod transaction;
-mod writer;
+mod ingest;
 
-mod database;
+mod api;
 
-mod builder;
-mod bulk;
-mod clusters;
-mod pairs;
-
-pub use builder::Builder;
-pub use bulk::{BulkEvent, BulkLoad, BulkReport};
-pub use change::{Change, Outcome};
-pub use clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
-pub use database::{Database, Insertion, Settings};
+pub use api::builder::Builder;
+pub use api::bulk_load::{BulkEvent, BulkLoad, BulkReport};
+pub use api::clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
+pub use api::database::{Database, Insertion, Settings};
+pub use api::pairs::{Pair, PairsEvent};
+pub use api::snapshot::Snapshot;
+pub use api::transaction::Transaction;
 pub use document::{DocId, Document, Match, Timestamp};
 pub use error::{Cause, Error, Result};
 pub use feature::{Doubt, Feature};
 pub use fingerprint::{Fingerprint, Fingerprint128};
-pub use pairs::{Pair, PairsEvent};
+pub use ingest::ticket::Ticket;
+pub use ingest::{Change, Outcome};
 pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe, TextFingerprint};
 pub use retention::Retention;
-pub use snapshot::Snapshot;
-pub use store::copy::Vacuumed;
-pub use store::diagnosis::{
+pub use similarity::{Likeness, Resemblance};
+pub use store::disk::{Disk, DiskFile, FileInfo, SystemDisk};
+pub use store::maintenance::copy::Vacuumed;
+pub use store::maintenance::diagnosis::{
     Bin, BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, QueryLoad,
 };
-pub use store::disk::{Disk, DiskFile, FileInfo, SystemDisk};
-pub use store::salvage::Salvage;
-pub use store::stats::{Stats, TableStats};
-pub use ticket::Ticket;
-pub use transaction::Transaction;
-pub use verify::{Likeness, Resemblance};
+pub use store::maintenance::salvage::Salvage;
+pub use store::maintenance::stats::{Stats, TableStats};
 
 /// What may be shared by threads, and what only moved from one to another.
 #[cfg(test)]

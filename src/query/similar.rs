@@ -11,8 +11,8 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::recipe::TextFingerprint;
+use crate::similarity::{Likeness, Resemblance, Wording};
 use crate::store::{BandMaker, Index, View};
-use crate::verify::{Likeness, Resemblance, Wording};
 
 /// Documents of one band that are looked at, those with the smallest ids: what more have in common
 /// is boilerplate, and a near-duplicate shares other bands.

@@ -2,69 +2,40 @@
 //!
 //! The only folder that names redb, and the only one that touches a file.
 
-mod bands;
-mod begun;
 pub(crate) mod bulk;
-pub(crate) mod check;
-mod chunk;
-pub(crate) mod copy;
-pub(crate) mod diagnosis;
+mod commit;
 pub(crate) mod disk;
-mod edit;
-mod engine;
-mod fault;
-mod folder;
-mod gaps;
-mod index;
 mod journal;
-mod merge;
-mod new_file;
-mod online;
-mod pace;
-mod packed;
-mod page_file;
-mod pen;
-mod postings;
-mod read;
-mod runs;
-pub(crate) mod salvage;
-mod schema;
-mod sort;
-pub(crate) mod stats;
+pub(crate) mod maintenance;
+mod memtable;
+mod pager;
 mod tables;
-mod tail;
-mod texts;
-mod times;
 mod view;
-mod walk;
-mod workers;
-mod write;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-pub(crate) use bands::BandMaker;
-use engine::Engine;
-pub(crate) use fault::Place;
-use new_file::NewFile;
-use online::Online;
-pub(crate) use pace::Pace;
-use page_file::{Overlay, PageFile};
-use runs::RunCache;
-use schema::JournalMark;
-use workers::Workers;
-
-pub(crate) use edit::{DocumentEdit, KeyedText, State, TextEdit};
-pub(crate) use index::{DocumentsOf, Index, SCANNED};
-pub(crate) use packed::Step;
-pub(crate) use pen::Pen;
-pub(crate) use read::ReadView;
-pub(crate) use runs::Run;
-pub(crate) use schema::Header;
-pub(crate) use texts::refuse_too_long;
+use bulk::new_file::NewFile;
+use commit::Online;
+pub(crate) use commit::flush_options::Pace;
+pub(crate) use commit::write_lock::Pen;
+pub(crate) use commit::write_transaction::WriteTransaction;
+pub(crate) use disk::fault::Place;
+use pager::redb_handle::Engine;
+use pager::{Overlay, PageFile};
+pub(crate) use tables::bands::BandMaker;
+pub(crate) use tables::edit::{DocumentEdit, KeyedText, State, TextEdit};
+pub(crate) use tables::packed::Step;
+pub(crate) use tables::schema::Header;
+use tables::schema::{self, JournalMark};
+pub(crate) use tables::texts::refuse_too_long;
 pub(crate) use view::View;
-pub(crate) use write::WriteTransaction;
+pub(crate) use view::bucket_cache::Run;
+use view::bucket_cache::RunCache;
+use view::pool::Workers;
+pub(crate) use view::read_view::ReadView;
+pub(crate) use view::source::{DocumentsOf, Index, SCANNED};
 
 /// An open database file.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use super::watch::{BulkEvent, Watch};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::chunk::pair;
-use crate::store::sort::{Sorted, Sorter, Workplace};
+use crate::store::bulk::sort::{Sorted, Sorter, Workplace};
+use crate::store::tables::packed::chunk::pair;
 
 /// How many combinations of flags a pushed document has.
 const FLAGS: u64 = 4;

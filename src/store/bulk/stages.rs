@@ -12,12 +12,12 @@ use super::texts::{BulkBands, BulkTexts};
 use super::watch::Watch;
 use crate::block::BLOCK_BITS;
 use crate::error::Result;
-use crate::store::chunk::{Entry, pair, swapped};
-use crate::store::new_file::NewFile;
-use crate::store::packed::{Op, Packed, Step};
-use crate::store::sort::{Sorted, Sorter, Workplace};
+use crate::store::bulk::new_file::NewFile;
+use crate::store::bulk::sort::{Sorted, Sorter, Workplace};
+use crate::store::commit::write_transaction::WriteTransaction;
+use crate::store::tables::packed::chunk::{Entry, pair, swapped};
+use crate::store::tables::packed::{Op, Packed, Step};
 use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
-use crate::store::write::WriteTransaction;
 
 /// Where a bulk load goes.
 pub(super) enum Target {

@@ -6,8 +6,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
-use crate::store::chunk::pair;
-use crate::store::new_file::NewFile;
+use crate::store::bulk::new_file::NewFile;
+use crate::store::tables::packed::chunk::pair;
 
 /// Entries that are handed over at once to the thread that writes them.
 const ENTRIES_PER_BATCH: usize = 16 << 10;

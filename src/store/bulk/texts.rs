@@ -4,11 +4,11 @@ use rayon::prelude::*;
 
 use crate::document::DocId;
 use crate::error::Result;
-use crate::store::bands::BandMaker;
-use crate::store::chunk::pair;
-use crate::store::sort::{Sorter, Workplace};
-use crate::store::texts::Encoder;
-use crate::store::write::WriteTransaction;
+use crate::store::bulk::sort::{Sorter, Workplace};
+use crate::store::commit::write_transaction::WriteTransaction;
+use crate::store::tables::bands::BandMaker;
+use crate::store::tables::packed::chunk::pair;
+use crate::store::tables::texts::Encoder;
 
 /// Texts that are made ready at a time, and those of them that one core takes at a time: as many
 /// as pay for the tables of a compression.

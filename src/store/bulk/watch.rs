@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::document::DocId;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::store::schema::Keeps;
+use crate::store::tables::schema::Keeps;
 
 /// Steps between two reports of progress.
 const STEPS_PER_REPORT: u64 = 64 << 10;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::frame::{FileHeader, Identity, LEAST_BYTES};
 use super::reader::{Owner, Reader};
 use crate::error::{Error, Result};
-use crate::store::chunk::checksum_on;
 use crate::store::disk::DiskFile;
-use crate::store::fault::Place;
+use crate::store::disk::fault::Place;
+use crate::store::tables::packed::chunk::checksum_on;
 
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 

@@ -26,7 +26,7 @@ use std::io::{Result, Write};
 use super::frame::Fields;
 use crate::document::{DocId, Timestamp};
 use crate::fingerprint::Fingerprint;
-use crate::store::edit::{Counts, DocumentEdit, KeyedText, State, TextEdit};
+use crate::store::tables::edit::{Counts, DocumentEdit, KeyedText, State, TextEdit};
 
 const COUNTS_BYTES: u64 = 17;
 /// The id and the flags.

@@ -10,7 +10,7 @@ use super::payload::tests::edit;
 use super::*;
 use crate::document::{DocId, Timestamp};
 use crate::fingerprint::Fingerprint;
-use crate::store::edit::{KeyedText, State, TextEdit};
+use crate::store::tables::edit::{KeyedText, State, TextEdit};
 
 type Batch = (Vec<DocumentEdit>, Counts);
 

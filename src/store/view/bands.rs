@@ -3,8 +3,8 @@
 use super::View;
 use crate::document::DocId;
 use crate::error::Result;
-use crate::store::edit::{State, TextEdit};
-use crate::store::index::Index;
+use crate::store::tables::edit::{State, TextEdit};
+use crate::store::view::source::Index;
 
 /// Documents of a key that are read from the tables at a time, at least and at most.
 const LEAST_PIECE: usize = 64;

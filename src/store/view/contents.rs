@@ -6,8 +6,8 @@ use super::View;
 use crate::document::{DocId, Document, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::edit::{Counts, DocumentEdit, State, TextEdit};
-use crate::store::index::Index;
+use crate::store::tables::edit::{Counts, DocumentEdit, State, TextEdit};
+use crate::store::view::source::Index;
 
 impl View {
     /// How many documents are stored.

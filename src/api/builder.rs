@@ -1,0 +1,434 @@
+//! [`Builder`]: how a database is created or opened.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use crate::api::database::{Database, Settings, recipe_of};
+use crate::error::{Error, Result};
+use crate::minhash::Banding;
+use crate::recipe::{Fingerprinter, Recipe};
+use crate::retention::Retention;
+use crate::store::disk::Disk;
+use crate::store::maintenance::copy::Vacuumed;
+use crate::store::maintenance::salvage::{Damaged, Salvage};
+use crate::store::{self, Header, Pace, Place, Store};
+
+/// How a database is to be created or opened.
+///
+/// The recipe, whether texts, their bands and arrival times are kept, and whether the database is
+/// frozen are fixed when it is created. Opening reads them from the file; what is asked for there
+/// must be what the file has.
+///
+/// ```
+/// use simdb::{Database, Recipe};
+///
+/// let folder = tempfile::tempdir().unwrap();
+/// let db = Database::builder()
+///     .recipe(Recipe::ngram())
+///     .keep_texts(true)
+///     .cache_bytes(64 << 20)
+///     .create(folder.path().join("docs.simdb"))?;
+/// assert!(db.settings().keep_texts);
+/// # Ok::<(), simdb::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "a builder does nothing until it creates or opens a database"]
+pub struct Builder {
+    cache_bytes: Option<usize>,
+    recipe: Option<Recipe>,
+    keep_texts: bool,
+    similar: bool,
+    retention: Option<Retention>,
+    frozen: bool,
+    pace: Pace,
+    disk: Option<Arc<dyn Disk>>,
+}
+
+/// Memory for what was read unless another size is asked for.
+const DEFAULT_CACHE_BYTES: usize = 1 << 30;
+
+impl Builder {
+    /// The most memory that keeps what was read and what is about to be written; 1 GiB unless
+    /// set. Half of it is the storage engine's, for pages. The other half keeps *runs*, the
+    /// fingerprints of one block key, as queries come across them: 8 bytes for each, four times
+    /// over where all four blocks are asked for. So to keep all that queries at radius 3 read,
+    /// give 64 bytes a document and 48 MiB. Bookkeeping takes up to 12 MiB besides. All this is
+    /// apart from the operating system's own cache of the file.
+    ///
+    /// A checksum is compared when a page is read, and not again for a run that is kept.
+    pub fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = Some(bytes);
+        self
+    }
+
+    /// How texts become fingerprints; [`Recipe::ngram`] unless set.
+    pub fn recipe(mut self, recipe: Recipe) -> Self {
+        self.recipe = Some(recipe);
+        self
+    }
+
+    /// Whether to keep texts beside their fingerprints; not unless set.
+    pub fn keep_texts(mut self, keep: bool) -> Self {
+        self.keep_texts = keep;
+        self
+    }
+
+    /// Whether the database is made to find similar texts; not unless set. It then keeps texts,
+    /// whatever [`keep_texts`](Self::keep_texts) says, and for each its *bands*: numbers of which
+    /// texts that are alike share some, however short they are. That takes about 660 bytes for each
+    /// text in a frozen database and 860 in others, and makes every change of one that much more work.
+    ///
+    /// ```
+    /// use simdb::Database;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("docs.simdb");
+    /// let db = Database::builder().similar(true).create(&path)?;
+    /// assert!(db.settings().similar && db.settings().keep_texts);
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn similar(mut self, similar: bool) -> Self {
+        self.similar = similar;
+        self
+    }
+
+    /// Keeps the arrival time of each document, and says how long a document stays; no times are
+    /// kept unless set. [`create`](Self::create) refuses a window that cannot be kept. Takes 32
+    /// bytes a document, and room for more.
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention = Some(retention);
+        self
+    }
+
+    /// All that is fixed when a database is created, as another one has it.
+    ///
+    /// ```
+    /// use simdb::Database;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let yesterday = Database::builder().similar(true).create(folder.path().join("1.simdb"))?;
+    /// let like_it = Database::builder().settings(yesterday.settings());
+    /// let today = like_it.create(folder.path().join("2.simdb"))?;
+    /// assert_eq!(today.settings(), yesterday.settings());
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn settings(self, settings: &Settings) -> Self {
+        let Settings {
+            recipe,
+            keep_texts,
+            similar,
+            retention,
+            frozen,
+        } = settings;
+        Self {
+            recipe: Some(recipe.clone()),
+            keep_texts: *keep_texts,
+            similar: *similar,
+            retention: *retention,
+            frozen: *frozen,
+            ..self
+        }
+    }
+
+    /// Whether the database will be loaded once, with
+    /// [`bulk_create`](Self::bulk_create), and never changed: it then takes the least room.
+    /// [`create`](Self::create) refuses it.
+    pub fn frozen(mut self, frozen: bool) -> Self {
+        self.frozen = frozen;
+        self
+    }
+
+    /// Changes are gathered in the journal, and merged into the tables in the background once there
+    /// are this many, or one for each hundred documents if that is more, or 256 MiB of them; 65,536
+    /// unless set. With fewer, less is in memory and to be read again after a crash, but each change
+    /// rewrites more pages. A [`Transaction`](crate::Transaction) of more changes than this,
+    /// or that brings 64 MiB of text, goes straight into the tables. It counts for this handle, and
+    /// is not kept in the file.
+    ///
+    /// ```
+    /// use simdb::{Change, Database, DocId, Document, Fingerprint};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let on = Database::builder().merge_after_changes(1_000);
+    /// let db = on.create(folder.path().join("docs.simdb"))?;
+    /// for batch in 0..5_u64 {
+    ///     let ids = 1_000 * batch..1_000 * (batch + 1);
+    ///     let bits = |id: u64| Fingerprint::from_bits(id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    ///     db.apply(ids.map(|id| Change::Insert(Document::new(DocId(id), bits(id)))))?;
+    /// }
+    /// assert!(db.snapshot()?.stats()?.unmerged_changes < 5_000);
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn merge_after_changes(mut self, changes: usize) -> Self {
+        self.pace = Pace::merging_from(changes);
+        self
+    }
+
+    /// Where the file is, if not on the file system of the operating system: for tests, on a
+    /// [`Disk`] of their own that fails or loses power. Here, the usual one is named.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use simdb::{Database, SystemDisk};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let on = Database::builder().disk(Arc::new(SystemDisk));
+    /// on.create(folder.path().join("docs.simdb"))?;
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn disk(mut self, disk: Arc<dyn Disk>) -> Self {
+        self.disk = Some(disk);
+        self
+    }
+
+    /// Creates an empty database. The file appears under its name only when it is whole and
+    /// durable.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] if there is anything at `path`; [`Error::Io`] and
+    /// [`Error::Storage`] if the folder does not take a file; [`Error::FrozenEmpty`],
+    /// [`Error::RetentionWindow`]. If syncing the folder or opening the new file is what fails, the
+    /// file is there all the same, whole and empty.
+    pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
+        let place = self.place(path);
+        let store = Store::create(&place, self.header()?, self.cache())?.at_pace(self.pace);
+        Database::over(store, self.recipe.as_ref())
+    }
+
+    /// Opens a database for reading and writing. Only one handle at a time can do so.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::NotADatabase`], [`Error::FormatVersion`],
+    /// [`Error::RecipeMismatch`], [`Error::RecipeFiles`] if its recipe was given files and is not
+    /// named here with them, [`Error::SettingsMismatch`], [`Error::BandsMismatch`],
+    /// [`Error::Locked`], [`Error::JournalMissing`], [`Error::Corrupt`], [`Error::Io`],
+    /// [`Error::Storage`].
+    ///
+    /// # Cost
+    /// About a millisecond; after a crash, what it takes to read the journal besides: half a second
+    /// with 1.2 million changes in it.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
+        let store = Store::open(&self.place(path), self.cache())?.at_pace(self.pace);
+        self.opened(store)
+    }
+
+    /// Opens a database, or creates it if there is nothing at `path`.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open) and [`create`](Self::create).
+    pub fn open_or_create(self, path: impl AsRef<Path>) -> Result<Database> {
+        match self.clone().open(path.as_ref()) {
+            Err(Error::NotFound { .. }) => match self.clone().create(path.as_ref()) {
+                // Someone else created it in between.
+                Err(Error::AlreadyExists { .. }) => self.open(path),
+                created => created,
+            },
+            opened => opened,
+        }
+    }
+
+    /// Opens a database for reading only. Any number of processes can do so at a time, while
+    /// none has it open for writing. Nothing is written, so that the file may be on a medium that
+    /// cannot be written. One that a crash left is read as if it had been mended.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<Database> {
+        let store = Store::open_read_only(&self.place(path), self.cache())?;
+        self.opened(store)
+    }
+
+    /// Rewrites the file at `path`, which nobody may have open, without the room that removals and
+    /// old pages left in it. Some room for inserts is left in every chunk, so a file that was filled
+    /// to the brim may grow. Until the new file is whole, durable, read back and proved the old one
+    /// stays as it is. Whatever its settings are, it keeps them; this builder only says on which
+    /// [`disk`](Self::disk) it is.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::NotADatabase`], [`Error::FormatVersion`],
+    /// [`Error::BandsMismatch`], [`Error::Locked`], [`Error::JournalMissing`], [`Error::Corrupt`],
+    /// [`Error::Storage`]; [`Error::Io`] if there is no room beside it.
+    pub fn vacuum(self, path: impl AsRef<Path>) -> Result<Vacuumed> {
+        self.vacuum_observed(path, |_done, _total| ControlFlow::Continue(()))
+    }
+
+    /// The same; `observer` is told now and then how many of how many steps are done, and if it
+    /// breaks, the file stays as it is.
+    ///
+    /// # Errors
+    /// Those of [`vacuum`](Self::vacuum), and [`Error::Interrupted`].
+    pub fn vacuum_observed(
+        self,
+        path: impl AsRef<Path>,
+        mut observer: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Vacuumed> {
+        store::maintenance::copy::vacuum(&self.place(path), &mut observer)
+    }
+
+    /// Writes what can be read of the damaged database at `damaged` to a new one at `target`, which
+    /// appears under its name when it is whole and durable. Nothing is written to the damaged file.
+    ///
+    /// Most things are in a file twice, so single damaged pages often lose nothing. Where the storage
+    /// engine cannot even open the file, be it for one page of its own, all pages are looked at one
+    /// by one; then documents that were changed or removed shortly before may come back. The settings
+    /// are read from the file; where these too are lost, this builder says them, and must name the
+    /// recipe.
+    ///
+    /// `observer` is told now and then how many documents are read; if it breaks, nothing is
+    /// written. Sorting stays within twice `memory_bytes`, at least 16 MiB each; what does not fit goes
+    /// to temporary files in the folder of the new database.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Locked`], [`Error::FormatVersion`], those of
+    /// [`create`](Self::create) for the new file, [`Error::RecipeMismatch`] and
+    /// [`Error::RecipeFiles`]; [`Error::Corrupt`] if the recipe is lost and not named here;
+    /// [`Error::NothingToSalvage`]; [`Error::Interrupted`].
+    ///
+    /// # Cost
+    /// Reads the file once or twice, and a bulk load.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use simdb::{Database, DocId};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let (path, saved) = (folder.path().join("docs.simdb"), folder.path().join("saved.simdb"));
+    /// let db = Database::builder().keep_texts(true).create(&path)?;
+    /// db.insert_text(DocId(1), "The quick brown fox jumps over the lazy dog")?;
+    /// db.close()?;
+    /// // A disk that fails.
+    /// let mut bytes = std::fs::read(&path).unwrap();
+    /// bytes[10_000..30_000].fill(0);
+    /// std::fs::write(&path, bytes).unwrap();
+    /// assert!(Database::open(&path).is_err());
+    ///
+    /// let go_on = |_documents| ControlFlow::Continue(());
+    /// let found = Database::builder().salvage(&path, &saved, 64 << 20, go_on)?;
+    /// assert_eq!(found.documents, 1);
+    /// let text = Database::open(&saved)?.get(DocId(1))?.and_then(|document| document.text);
+    /// assert_eq!(text.as_deref(), Some("The quick brown fox jumps over the lazy dog"));
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn salvage(
+        self,
+        damaged: impl AsRef<Path>,
+        target: impl AsRef<Path>,
+        memory_bytes: u64,
+        mut observer: impl FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Salvage> {
+        let place = self.place(damaged);
+        let target = place.beside(target.as_ref());
+        let found = Damaged::open(&place, &target, memory_bytes, &mut observer)?;
+        let header = match (&found.header, &self.recipe) {
+            (Some(header), _) => header.clone(),
+            (None, Some(_)) => self.header()?,
+            (None, None) => {
+                return Err(place.corrupt_advising(
+                    "what its recipe was cannot be read",
+                    "name the recipe and what it kept, as with `--recipe ngram --keep-texts`",
+                ));
+            }
+        };
+        let recipe = recipe_of(&header.recipe, self.recipe.as_ref(), place.path())?;
+        let fingerprinter = OnceLock::new();
+        let fingerprint = |text: &str| {
+            let fingerprinter = fingerprinter.get_or_init(|| Fingerprinter::new(recipe.clone()));
+            let made = fingerprinter.fingerprint(text).ok()?;
+            Some((made.fingerprint, made.reliable))
+        };
+        found.salvage(&target, &header, memory_bytes, fingerprint, &mut observer)
+    }
+
+    /// The file of that name, on the disk that is asked for.
+    pub(crate) fn place(&self, path: impl AsRef<Path>) -> Place {
+        match &self.disk {
+            Some(disk) => Place::new(path.as_ref(), disk),
+            None => Place::of_system(path.as_ref()),
+        }
+    }
+
+    pub(crate) fn header(&self) -> Result<Header> {
+        if let Some(retention) = &self.retention {
+            retention.window_ms()?;
+        }
+        Ok(Header {
+            recipe: self.recipe.clone().unwrap_or_default().description(),
+            keep_texts: self.keep_texts || self.similar,
+            bands: self.similar.then(Banding::description),
+            frozen: self.frozen,
+            retention: self.retention,
+        })
+    }
+
+    /// Whether a database that keeps times so is what was asked for.
+    fn has_retention(&self, stored: Option<Retention>) -> bool {
+        match (self.retention, stored) {
+            (None, _) => true,
+            (Some(asked), Some(stored)) => asked.is_kept_as(&stored),
+            (Some(_), None) => false,
+        }
+    }
+
+    /// A database that was opened, if it is what was asked for.
+    fn opened(&self, store: Store) -> Result<Database> {
+        let database = Database::over(store, self.recipe.as_ref())?;
+        let has = database.settings();
+        let asked = [
+            ("keep_texts", self.keep_texts && !has.keep_texts),
+            ("similar", self.similar && !has.similar),
+            ("retention", !self.has_retention(has.retention)),
+            ("frozen", self.frozen && !has.frozen),
+        ];
+        match asked.iter().find(|(_, is_missing)| *is_missing) {
+            Some((setting, _)) => Err(Error::SettingsMismatch {
+                path: database.path().to_path_buf(),
+                setting,
+            }),
+            None => Ok(database),
+        }
+    }
+
+    fn cache(&self) -> usize {
+        self.cache_bytes.unwrap_or(DEFAULT_CACHE_BYTES)
+    }
+}
+
+impl Database {
+    /// A builder, for settings other than the usual.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Creates an empty database with the usual settings: see [`Builder::create`].
+    ///
+    /// # Errors
+    /// Those of [`Builder::create`].
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder().create(path)
+    }
+
+    /// Opens a database for reading and writing: see [`Builder::open`].
+    ///
+    /// # Errors
+    /// Those of [`Builder::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder().open(path)
+    }
+
+    /// Opens a database for reading only: see [`Builder::open_read_only`].
+    ///
+    /// # Errors
+    /// Those of [`Builder::open_read_only`].
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder().open_read_only(path)
+    }
+
+    /// Rewrites the file at `path` without the room that is free in it: see [`Builder::vacuum`].
+    ///
+    /// # Errors
+    /// Those of [`Builder::vacuum`].
+    pub fn vacuum(path: impl AsRef<Path>) -> Result<Vacuumed> {
+        Self::builder().vacuum(path)
+    }
+}

@@ -1,0 +1,366 @@
+//! [`Database`], [`Settings`]: what a user holds. Joins the floors below and decides nothing itself.
+
+mod writing;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::api::snapshot::Snapshot;
+use crate::document::{DocId, Document, Match};
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::ingest::group_commit::Writer;
+use crate::query::{Similar, TextQuery};
+use crate::recipe::{Described, Fingerprinter, Recipe, TextFingerprint};
+use crate::retention::Retention;
+use crate::store::{self, Header, Store};
+
+/// What is fixed when a database is created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How texts become fingerprints.
+    pub recipe: Recipe,
+    /// Whether texts are kept, compressed, beside their fingerprints.
+    pub keep_texts: bool,
+    /// Whether the database is made to find similar texts: then it keeps texts, and for each its
+    /// *bands*, some forty numbers of which texts that are alike share some, 660 to 860 bytes.
+    pub similar: bool,
+    /// Whether arrival times are kept, and how long documents stay.
+    pub retention: Option<Retention>,
+    /// Whether the database is packed to the brim when it is loaded and refuses changes after.
+    pub frozen: bool,
+}
+
+/// A near-duplicate database in one file.
+///
+/// `Send` and `Sync`: many threads may read while one writes; writers wait for each other. All
+/// methods that read take a fresh [`Snapshot`]; take one yourself to ask several questions of the
+/// same state, or many questions fast.
+///
+/// ```
+/// use simdb::{Database, DocId, Insertion};
+///
+/// let folder = tempfile::tempdir().unwrap();
+/// let db = Database::create(folder.path().join("docs.simdb"))?;
+/// db.insert_text(DocId(1), "The quick brown fox jumps over the lazy dog.")?;
+///
+/// // The same words in other clothes are the same document.
+/// let again = db.insert_unique_text(DocId(2), "the QUICK brown fox, jumps over the lazy dog", 3)?;
+/// let Insertion::Duplicate(of) = again else { panic!("{again:?}") };
+/// assert_eq!((of.id, of.distance), (DocId(1), 0));
+/// assert_eq!(db.len()?, 1);
+/// # Ok::<(), simdb::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Database {
+    pub(crate) store: Arc<Store>,
+    settings: Settings,
+    fingerprinter: OnceLock<Fingerprinter>,
+    /// Nothing until something is written.
+    writer: OnceLock<Writer>,
+    /// Something may have been, by a writer that is gone.
+    was_written: bool,
+    /// Changes that were handed over were refused since somebody asked.
+    has_refused: Arc<AtomicBool>,
+}
+
+/// What [`Database::insert_unique`] or [`Database::insert_unless_similar`] did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Insertion {
+    /// The document is stored.
+    Inserted,
+    /// It is not, because this document lies within the radius: the nearest, then the one with
+    /// the smallest id. Only [`Database::insert_unique`], for texts and documents as well, says so.
+    Duplicate(Match),
+    /// It is not, because the text of this document is like it, more than any other. Only
+    /// [`Database::insert_unless_similar`] says so.
+    Similar(Similar),
+}
+
+impl Database {
+    pub(crate) fn over(store: Store, asked: Option<&Recipe>) -> Result<Self> {
+        let Header {
+            recipe: stored,
+            keep_texts,
+            bands,
+            frozen,
+            retention,
+        } = store.header();
+        let recipe = recipe_of(stored, asked, store.path())?;
+        let settings = Settings {
+            recipe,
+            keep_texts: *keep_texts,
+            similar: bands.is_some(),
+            retention: *retention,
+            frozen: *frozen,
+        };
+        Ok(Self {
+            store: Arc::new(store),
+            settings,
+            fingerprinter: OnceLock::new(),
+            writer: OnceLock::new(),
+            was_written: false,
+            has_refused: Arc::default(),
+        })
+    }
+
+    /// What was fixed when the database was created.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The path the database was opened under.
+    pub fn path(&self) -> &Path {
+        self.store.path()
+    }
+
+    /// What makes fingerprints by the recipe of this database. The first call gets it ready,
+    /// which for recipes `jieba` and `cppjieba` takes about a tenth of a second.
+    pub fn fingerprinter(&self) -> &Fingerprinter {
+        self.fingerprinter
+            .get_or_init(|| Fingerprinter::new(self.settings.recipe.clone()))
+    }
+
+    /// The fingerprint of a text by the recipe of this database.
+    ///
+    /// # Errors
+    /// [`Error::NoTexts`] if the recipe is `weighted`; no other recipe gives an error.
+    pub fn fingerprint(&self, text: &str) -> Result<TextFingerprint> {
+        self.fingerprinter().fingerprint(text)
+    }
+
+    /// The document that a text makes in this database: its fingerprint, and the text itself if
+    /// texts are kept.
+    ///
+    /// # Errors
+    /// [`Error::NoTexts`] if the recipe is `weighted`; no other recipe gives an error.
+    pub fn document(&self, id: DocId, text: &str) -> Result<Document> {
+        let TextFingerprint {
+            fingerprint,
+            reliable,
+        } = self.fingerprint(text)?;
+        Ok(Document {
+            id,
+            fingerprint,
+            reliable,
+            arrival: None,
+            text: self.settings.keep_texts.then(|| text.to_owned()),
+        })
+    }
+
+    /// Writes what was handed over, brings the journal into the tables, and closes the file.
+    /// Dropping a database that was written to does the same, but cannot say what went wrong;
+    /// nothing is lost then either: the next to open it reads the journal. One that was only read
+    /// leaves a journal that it found as it was.
+    ///
+    /// # Errors
+    /// [`Error::Storage`], [`Error::Corrupt`], [`Error::WritesFailed`]. [`Error::NotAllWritten`] if
+    /// changes were refused since the last [`flush`](Self::flush), whether anybody heard of that or
+    /// not: all else is written, and the file is closed.
+    ///
+    /// # Cost
+    /// That of merging what was changed last: seconds where there are tens of millions of
+    /// documents and a million changes.
+    pub fn close(mut self) -> Result<()> {
+        self.stop_writing();
+        self.store.close()?;
+        self.tell_of_refused()
+    }
+
+    /// An error if changes were refused since this was asked.
+    fn tell_of_refused(&self) -> Result<()> {
+        match self.has_refused.swap(false, Ordering::Relaxed) {
+            true => Err(Error::NotAllWritten {
+                path: self.path().to_path_buf(),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes what was handed over; whether anything may have been.
+    fn stop_writing(&mut self) -> bool {
+        self.writer.take().map(|writer| writer.stop()).is_some()
+    }
+
+    fn writer(&self) -> &Writer {
+        self.writer
+            .get_or_init(|| Writer::new(Arc::clone(&self.store), Arc::clone(&self.has_refused)))
+    }
+
+    /// The database as of now: a view that no later change touches.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Storage`].
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Ok(Snapshot::over(self.store.read()?))
+    }
+
+    /// The document with this id: see [`Snapshot::get`].
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::get`].
+    pub fn get(&self, id: DocId) -> Result<Option<Document>> {
+        self.snapshot()?.get(id)
+    }
+
+    /// Every document within the radius: see [`Snapshot::within`].
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::within`].
+    pub fn within(&self, fingerprint: Fingerprint, radius: u32) -> Result<Vec<Match>> {
+        self.snapshot()?.within(fingerprint, radius)
+    }
+
+    /// Every document within the radius of each of many queries: see [`Snapshot::within_batch`].
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::within_batch`].
+    pub fn within_batch(&self, queries: &[Fingerprint], radius: u32) -> Result<Vec<Vec<Match>>> {
+        self.snapshot()?.within_batch(queries, radius)
+    }
+
+    /// A text made ready to be looked for: see [`Snapshot::similar`].
+    ///
+    /// # Errors
+    /// None at present. Where the recipe makes no fingerprints of texts, a text is looked for by its
+    /// bands alone.
+    pub fn text_query(&self, text: &str) -> Result<TextQuery> {
+        let made = match self.fingerprint(text) {
+            Err(Error::NoTexts { .. }) => None,
+            made => Some(made?),
+        };
+        Ok(TextQuery::new(self.store.band_maker(), text, made))
+    }
+
+    /// Every document whose text is like this one: see [`Snapshot::similar`].
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::similar`].
+    pub fn similar_text(&self, text: &str) -> Result<Vec<Similar>> {
+        self.snapshot()?.similar(&self.text_query(text)?)
+    }
+
+    /// The nearest documents: see [`Snapshot::nearest`].
+    ///
+    /// # Errors
+    /// Those of [`Snapshot::nearest`].
+    pub fn nearest(&self, fingerprint: Fingerprint, count: usize) -> Result<Vec<Match>> {
+        self.snapshot()?.nearest(fingerprint, count)
+    }
+
+    /// How many documents are stored: see [`Snapshot::len`].
+    ///
+    /// # Errors
+    /// Those of [`snapshot`](Self::snapshot).
+    pub fn len(&self) -> Result<u64> {
+        Ok(self.snapshot()?.len())
+    }
+
+    /// Whether no document is stored.
+    ///
+    /// # Errors
+    /// Those of [`snapshot`](Self::snapshot).
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.snapshot()?.is_empty())
+    }
+
+    /// Proves the file sound: the storage engine's own checks, every checksum, the order and the
+    /// bounds of every chunk, that the tables hold the same documents, and the counters. Returns
+    /// a sentence for each damage found: none if the file is sound.
+    ///
+    /// Of a database that is open for reading only the storage engine's own checks are left out,
+    /// and if it was not closed, its tables are not compared with each other.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if the file could not be read, [`Error::SnapshotHeld`].
+    ///
+    /// # Cost
+    /// Reads the whole file, about three times.
+    pub fn check(&mut self) -> Result<Vec<String>> {
+        self.check_observed(|_done, _total| ControlFlow::Continue(()))
+    }
+
+    /// The same; `observer` is told now and then how many of how many steps are done, and if it
+    /// breaks, there is no answer.
+    ///
+    /// # Errors
+    /// Those of [`check`](Self::check), and [`Error::Interrupted`].
+    pub fn check_observed(
+        &mut self,
+        mut observer: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Vec<String>> {
+        self.was_written |= self.stop_writing();
+        let Some(store) = Arc::get_mut(&mut self.store) else {
+            let path = self.path().to_path_buf();
+            return Err(Error::SnapshotHeld { path });
+        };
+        store::maintenance::check::check(store, &mut observer)
+    }
+
+    /// Writes a copy of the database as of now to `path`, while reading and writing go on. The
+    /// copy appears under its name only when it is whole, durable, read back and proved (out of the
+    /// operating system's cache, as a rule). It gets no more permissions than the database has. To
+    /// restore it is to copy the file, and to remove what journals the lost one has left beside it.
+    ///
+    /// While it is written, pages that merges replace stay in the file, which so may grow by what
+    /// is merged meanwhile; they are used again afterwards.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] if there is anything at `path`; [`Error::Io`], [`Error::Storage`];
+    /// [`Error::Corrupt`] if a damaged page was met: a backup never holds one.
+    pub fn backup(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.backup_observed(path, |_done, _total| ControlFlow::Continue(()))
+    }
+
+    /// The same; `observer` is told now and then how many of how many steps are done, and if it
+    /// breaks, there is no copy.
+    ///
+    /// # Errors
+    /// Those of [`backup`](Self::backup), and [`Error::Interrupted`].
+    pub fn backup_observed(
+        &self,
+        path: impl AsRef<Path>,
+        mut observer: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<()> {
+        store::maintenance::copy::backup(&self.store, path.as_ref(), &mut observer)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if self.stop_writing() || self.was_written {
+            // Nobody can be told; the journal keeps what could not be merged.
+            self.store.close().unwrap_or_default();
+        }
+    }
+}
+
+/// The recipe of a file, which must be the one asked for if one is.
+pub(crate) fn recipe_of(stored: &str, asked: Option<&Recipe>, path: &Path) -> Result<Recipe> {
+    let mismatch = |asked: String| Error::RecipeMismatch {
+        path: path.to_path_buf(),
+        stored: stored.to_owned(),
+        asked,
+    };
+    match asked {
+        Some(asked) if asked.description() == stored => Ok(asked.clone()),
+        Some(asked) => Err(mismatch(asked.description())),
+        None => match Recipe::described(stored) {
+            Described::Recipe(recipe) => Ok(recipe),
+            Described::NeedsFiles { recipe, needed } => Err(Error::RecipeFiles {
+                path: path.to_path_buf(),
+                recipe: recipe.to_string(),
+                needed,
+            }),
+            Described::Unknown => {
+                let known: Vec<String> = Recipe::all().iter().map(Recipe::description).collect();
+                Err(mismatch(format!(
+                    "any this simdb knows ({})",
+                    known.join("; ")
+                )))
+            }
+        },
+    }
+}

@@ -1,0 +1,9 @@
+//! The types that a user holds: each joins the modules below and decides nothing itself.
+
+pub(crate) mod builder;
+pub(crate) mod bulk_load;
+pub(crate) mod clusters;
+pub(crate) mod database;
+pub(crate) mod pairs;
+pub(crate) mod snapshot;
+pub(crate) mod transaction;

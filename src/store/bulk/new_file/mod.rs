@@ -1,0 +1,364 @@
+//! A database file in the making, which appears under its name only when it is whole.
+
+mod length;
+mod temporary;
+mod write_behind;
+
+use std::fs::Permissions;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use redb::{ReadableDatabase, StorageBackend};
+
+use crate::error::{Error, Result};
+use crate::store::commit::write_transaction::WriteTransaction;
+use crate::store::disk::fault::Place;
+use crate::store::disk::folder::sync_folder;
+use crate::store::pager::{Overlay, PageFile};
+use crate::store::tables::bands::BandMaker;
+use crate::store::tables::packed::chunk::{Entry, PAGE_BYTES};
+use crate::store::tables::packed::{Fill, chunks_of};
+use crate::store::tables::schema::{self, Counters, Header, JournalMark};
+use crate::store::tables::{ReadTables, TableOf, WriteTables};
+use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
+use temporary::Temporary;
+use write_behind::WriteBehind;
+
+/// What to do where a new file is damaged before it has its name.
+pub(crate) const NOT_MADE: &str = "it was not made, and nothing was changed; see to the disk, and \
+                                   try again";
+
+/// The share of the engine's cache that chunks may fill between two commits. A transaction that
+/// fills more than half of it, with all other pages, writes its pages twice.
+const CACHE_PER_COMMIT: usize = 3;
+
+/// Chunks that are handed over at once to the thread that writes them.
+const CHUNKS_PER_BATCH: usize = 64;
+/// Batches that may wait for that thread: with those at either end 2 MiB.
+const WAITING_BATCHES: usize = 6;
+
+/// Fences and bytes of chunks that follow each other.
+type Batch<E> = Vec<(E, Vec<u8>)>;
+
+/// A cache for a look into a file that was just closed.
+const LOOK_BYTES: usize = 1 << 20;
+
+/// A new database under a temporary name in the folder of its target. Dropped before it is
+/// placed, it is removed. redb can leave a file behind that never opens when creating one is cut
+/// short, which is why no database is ever created under its own name.
+pub(crate) struct NewFile {
+    database: redb::Database,
+    temporary: Temporary,
+    file: WriteBehind,
+    header: Header,
+    cache_bytes: usize,
+    /// The target: errors name the file that the caller asked for.
+    place: Place,
+}
+
+/// Refuses a name that something has already, be it a link that leads nowhere.
+pub(crate) fn refuse_existing(target: &Place) -> Result<()> {
+    match target.disk().link_info(target.path()) {
+        Ok(_) => Err(Error::AlreadyExists {
+            path: target.path().to_path_buf(),
+        }),
+        // Whatever else is wrong will be said when it is made.
+        Err(_) => Ok(()),
+    }
+}
+
+impl NewFile {
+    /// Creates an empty database that will be placed at `target`, where nothing may be yet. The
+    /// file gets no more permissions than those given, from the start.
+    pub(crate) fn create(
+        target: &Place,
+        header: &Header,
+        cache_bytes: usize,
+        permissions: Option<&Permissions>,
+    ) -> Result<Self> {
+        refuse_existing(target)?;
+        let of_no_journal = (schema::new_identity(), JournalMark::default());
+        Self::create_beside(target, header, cache_bytes, permissions, of_no_journal)
+    }
+
+    /// Like [`create`](Self::create), for a target that may be there and be replaced, and whose
+    /// identity and journal mark are known.
+    pub(crate) fn create_beside(
+        target: &Place,
+        header: &Header,
+        cache_bytes: usize,
+        permissions: Option<&Permissions>,
+        journal: (u64, JournalMark),
+    ) -> Result<Self> {
+        let place = target.in_the_making(target.path());
+        let (file, temporary) = Temporary::create(&place, permissions)?;
+        let file = WriteBehind::new(file).map_err(place.io("create"))?;
+        let database = redb::Database::builder()
+            .set_cache_size(cache_bytes)
+            .create_with_backend(file.clone())
+            .map_err(|cause| place.opening(cause))?;
+        let mut new = Self {
+            database,
+            temporary,
+            file,
+            header: header.clone(),
+            cache_bytes,
+            place,
+        };
+        new.initialise(journal)?;
+        Ok(new)
+    }
+
+    /// Writes what every database has, and makes the number of pages a power of two.
+    fn initialise(&mut self, (identity, mark): (u64, JournalMark)) -> Result<()> {
+        let writing = |cause: redb::TableError| self.place.writing(cause);
+        let transaction = self.begin()?;
+        WriteTables::of(&transaction, &self.place, self.header.keeps())?;
+        {
+            transaction.open_table(schema::TEXTS).map_err(writing)?;
+            let mut meta = transaction.open_table(schema::META).map_err(writing)?;
+            schema::write_header(&mut meta, &self.header, &self.place)?;
+            schema::write_counters(&mut meta, &Counters::default(), &self.place)?;
+            schema::write_identity(&mut meta, identity, &self.place)?;
+            schema::write_journal_mark(&mut meta, &mark, &self.place)?;
+            let mut scratch = transaction.open_table(SCRATCH).map_err(writing)?;
+            for (key, bytes) in SCRATCH_BYTES.into_iter().enumerate() {
+                scratch
+                    .insert(key as u64, vec![0; bytes].as_slice())
+                    .map_err(|cause| self.place.writing(cause))?;
+            }
+        }
+        self.commit(transaction)?;
+        self.database
+            .compact()
+            .map_err(|cause| self.place.writing(cause))?;
+        let transaction = self.begin()?;
+        transaction.delete_table(SCRATCH).map_err(writing)?;
+        self.commit(transaction)
+    }
+
+    fn commit(&self, transaction: redb::WriteTransaction) -> Result<()> {
+        transaction
+            .commit()
+            .map_err(|cause| self.place.committing(cause))
+    }
+
+    /// For errors: the file that this one will be.
+    pub(crate) fn place_in_errors(&self) -> &Place {
+        &self.place
+    }
+
+    /// Starts a write transaction in the new file.
+    pub(crate) fn write(&self) -> Result<WriteTransaction> {
+        let transaction = self.begin_at_length()?;
+        let keeps = self.header.keeps();
+        WriteTransaction::of(transaction, &self.place, keeps, self.bands())
+    }
+
+    /// What makes the bands of the new file, if it keeps any.
+    pub(crate) fn bands(&self) -> Option<BandMaker> {
+        self.header.bands.is_some().then_some(BandMaker)
+    }
+
+    /// Begins a transaction without quick repair: nobody opens the file after a crash.
+    fn begin(&self) -> Result<redb::WriteTransaction> {
+        self.database
+            .begin_write()
+            .map_err(|cause| self.place.writing(cause))
+    }
+
+    /// Begins a transaction whose commit leaves the length of the file as it is. A durable commit
+    /// might cut the file, so where that might be this one is not durable. Everywhere else it is:
+    /// redb keeps a list in memory of all pages written since the last durable one, which so
+    /// never exceeds half a region, some 50 MiB of it.
+    fn begin_at_length(&self) -> Result<redb::WriteTransaction> {
+        let mut transaction = self.begin()?;
+        let length = self.file.len().map_err(self.place.io("read the size of"))?;
+        // The cache bounds what this transaction will write, and what is not written yet.
+        if may_shrink(length, self.file.end(), self.cache_bytes as u64) {
+            transaction
+                .set_durability(redb::Durability::None)
+                .map_err(|cause| self.place.writing(cause))?;
+        }
+        Ok(transaction)
+    }
+
+    /// Writes entries in ascending order into a table that is still empty, and returns how many
+    /// they were. What gives the entries, and cutting them into chunks, runs here; what writes
+    /// the chunks, beside it on a thread. Each page is written once: commits come often enough
+    /// for the engine's cache.
+    pub(crate) fn append<E: Entry>(
+        &self,
+        table: TableOf<E>,
+        entries: impl Iterator<Item = Result<E>>,
+    ) -> Result<u64> {
+        let fill = if self.header.frozen {
+            Fill::Full
+        } else {
+            Fill::Room
+        };
+        let kind = table(&mut self.write()?.tables()?).kind();
+        let mut count = 0;
+        let chunks = chunks_of(kind, fill, entries.inspect(|_| count += 1));
+        std::thread::scope(|scope| {
+            let (sender, batches) = sync_channel(WAITING_BATCHES);
+            let writer = scope.spawn(|| self.append_batches(table, batches));
+            let sent = send(chunks, &sender);
+            drop(sender);
+            writer.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            sent
+        })?;
+        Ok(count)
+    }
+
+    fn append_batches<E: Entry>(
+        &self,
+        table: TableOf<E>,
+        batches: Receiver<Batch<E>>,
+    ) -> Result<()> {
+        let chunks_per_commit = (self.cache_bytes / PAGE_BYTES / CACHE_PER_COMMIT).max(1);
+        let mut chunks = batches.into_iter().flatten().peekable();
+        while chunks.peek().is_some() {
+            let mut transaction = self.write()?;
+            table(&mut transaction.tables_to_change()?)
+                .append(chunks.by_ref().take(chunks_per_commit))?;
+            transaction.commit()?;
+        }
+        Ok(())
+    }
+
+    /// The packed tables as of the last commit.
+    pub(crate) fn read(&self) -> Result<ReadTables> {
+        let transaction = self
+            .database
+            .begin_read()
+            .map_err(|cause| self.place.reading(cause))?;
+        ReadTables::of(&transaction, &self.place, self.header.keeps())
+    }
+
+    /// Empties a table.
+    pub(crate) fn clear<E: Entry>(&self, table: TableOf<E>) -> Result<()> {
+        let kind = table(&mut self.write()?.tables()?).kind();
+        let transaction = self.begin_at_length()?;
+        transaction
+            .delete_table(kind.definition::<E>())
+            .map_err(|cause| self.place.writing(cause))?;
+        self.commit(transaction)
+    }
+
+    /// Makes the file durable and gives it its name, unless another file has taken that.
+    pub(crate) fn place(self) -> Result<()> {
+        self.finish()?.place()
+    }
+
+    /// Gives the file the permissions of the one it will replace.
+    pub(crate) fn set_permissions(&self, permissions: &Permissions) -> Result<()> {
+        let disk = self.place.disk();
+        disk.set_permissions(self.temporary.path(), permissions)
+            .map_err(self.place.io("set the permissions of"))
+    }
+
+    /// Closes the database, which cuts off what is free at its end, and makes the file durable.
+    ///
+    /// redb keeps silent about what goes wrong while it closes a file. So all that is in it is made
+    /// durable before, and looked at after.
+    pub(crate) fn finish(self) -> Result<WholeFile> {
+        self.commit(self.begin()?)?;
+        let expected = self.counters()?;
+        let Self {
+            database,
+            temporary,
+            file,
+            place,
+            ..
+        } = self;
+        // Not here, where a panic may be on its way: then redb would leave the file as it is.
+        std::thread::scope(|scope| scope.spawn(|| drop(database)).join())
+            .unwrap_or_else(|panic| resume_unwind(panic));
+        file.finish().map_err(place.io("make durable"))?;
+        let closed = temporary.open().map_err(place.io("open"))?;
+        let closed = PageFile::open(closed, &place)?;
+        let closed = Overlay::over(closed).map_err(place.io("open"))?;
+        let database = redb::Database::builder()
+            .set_cache_size(LOOK_BYTES)
+            .create_with_backend(closed.clone())
+            .map_err(|cause| place.opening(cause))?;
+        closed.close_soon();
+        if counters_of(&database, &place)? != expected {
+            let what = "what was written is not what is read back";
+            return Err(place.corrupt_advising(what, NOT_MADE));
+        }
+        Ok(WholeFile { temporary, place })
+    }
+
+    fn counters(&self) -> Result<Counters> {
+        counters_of(&self.database, &self.place)
+    }
+}
+
+/// A new file that is whole and durable, and has no name yet. Dropped, it is removed.
+pub(crate) struct WholeFile {
+    temporary: Temporary,
+    /// The target.
+    place: Place,
+}
+
+impl WholeFile {
+    /// Where it can be looked at.
+    pub(crate) fn at(&self) -> Place {
+        self.place.beside(self.temporary.path())
+    }
+
+    /// Gives the file its name, unless another file has taken that.
+    pub(crate) fn place(self) -> Result<()> {
+        let Self { temporary, place } = self;
+        let path = place.path();
+        temporary
+            .persist_new(path)
+            .map_err(|source| match source.kind() {
+                std::io::ErrorKind::AlreadyExists => Error::AlreadyExists {
+                    path: path.to_path_buf(),
+                },
+                _ => place.io("create")(source),
+            })?;
+        sync_folder(place.disk(), path)
+    }
+
+    /// Puts the file in the place of the one that has the name now. Returns its length.
+    pub(crate) fn replace(self) -> Result<u64> {
+        let Self { temporary, place } = self;
+        let info = place.disk().info(temporary.path());
+        let length = info.map_err(place.io("read the size of"))?.len_bytes;
+        temporary
+            .persist(place.path())
+            .map_err(place.io("replace"))?;
+        sync_folder(place.disk(), place.path())?;
+        Ok(length)
+    }
+}
+
+fn counters_of(database: &impl ReadableDatabase, place: &Place) -> Result<Counters> {
+    let transaction = database
+        .begin_read()
+        .map_err(|cause| place.reading(cause))?;
+    let meta = transaction
+        .open_table(schema::META)
+        .map_err(|cause| place.reading(cause))?;
+    schema::read_counters(&meta, place)
+}
+
+/// Hands chunks over in batches, for as long as somebody takes them.
+fn send<E: Entry>(
+    mut chunks: impl Iterator<Item = Result<(E, Vec<u8>)>>,
+    sender: &SyncSender<Batch<E>>,
+) -> Result<()> {
+    loop {
+        let batch = chunks
+            .by_ref()
+            .take(CHUNKS_PER_BATCH)
+            .collect::<Result<Batch<E>>>()?;
+        if batch.is_empty() || sender.send(batch).is_err() {
+            return Ok(());
+        }
+    }
+}

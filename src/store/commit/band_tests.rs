@@ -1,0 +1,480 @@
+//! Whatever is done to a database, the documents of every band key are those that a plain map of
+//! the texts gives.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+use tempfile::TempDir;
+
+use crate::document::{DocId, Document, Timestamp};
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::retention::Retention;
+use crate::store::bulk::Load;
+use crate::store::commit::flush::merge;
+use crate::store::commit::flush_options::Pace;
+use crate::store::maintenance::{check, copy};
+use crate::store::tables::bands::BandMaker;
+use crate::store::{DocumentEdit, Header, Place, State, Store, TextEdit};
+
+const CACHE_BYTES: usize = 16 << 20;
+const MEMORY_BYTES: u64 = 16 << 20;
+/// How many texts there are, and how many of them are alike.
+const TEXTS: usize = 12;
+const ALIKE: usize = 4;
+/// What arrived longer before the latest arrival is expired, where anything expires.
+const WINDOW_MS: u64 = 50;
+
+/// With many more changes than these in a tail, a writer waits for somebody who merges.
+const MOST_UNMERGED: u64 = 200;
+
+/// Texts, of which some share bands.
+fn text(number: usize) -> String {
+    let beginnings = [
+        "the quick brown fox jumps over the lazy dog and runs away from all of it",
+        "海内存知己，天涯若比邻。无为在歧路，儿女共沾巾。",
+        "short",
+    ];
+    let ends = [
+        "",
+        " again",
+        "!",
+        " once more, and then never again in this life",
+    ];
+    format!("{}{}", beginnings[number / ALIKE], ends[number % ALIKE])
+}
+
+fn header(retention: Option<Retention>, frozen: bool) -> Header {
+    Header {
+        recipe: String::new(),
+        keep_texts: true,
+        bands: Some(BandMaker.description()),
+        frozen,
+        retention,
+    }
+}
+
+fn window() -> Retention {
+    Retention {
+        window: Some(Duration::from_millis(WINDOW_MS)),
+        sliding: true,
+        by_clock: false,
+    }
+}
+
+/// What is stored of a document, and which text.
+type Stored = BTreeMap<u64, (State, Option<usize>)>;
+
+/// A database, and what it should hold.
+struct Twin {
+    store: Option<Store>,
+    path: PathBuf,
+    stored: Stored,
+    /// The keys of each text.
+    keys: Vec<Vec<u64>>,
+    keeps_arrivals: bool,
+    latest: u64,
+    folder: TempDir,
+}
+
+/// What becomes of one document.
+#[derive(Clone, Debug)]
+enum Edit {
+    Put(usize),
+    PutWithoutText,
+    Remove,
+    /// Its arrival is another; its text stays.
+    Refresh,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Commit(Vec<(u64, Edit)>),
+    /// So many edits that a tail is set aside.
+    Flood(u64, usize),
+    Settle,
+    Kill,
+    /// A merge of the oldest tail ends after so many commits, and so does the process.
+    CutMerge(u32),
+    Bulk(Vec<(u64, Option<usize>)>),
+    Backup,
+    Vacuum,
+}
+
+impl Twin {
+    fn new(retention: Option<Retention>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let maker = BandMaker;
+        Self {
+            store: Some(
+                Store::create(
+                    &Place::of_system(&path),
+                    header(retention, false),
+                    CACHE_BYTES,
+                )
+                .unwrap(),
+            ),
+            path,
+            stored: Stored::new(),
+            keys: (0..TEXTS).map(|number| maker.keys(&text(number))).collect(),
+            keeps_arrivals: retention.is_some(),
+            latest: 0,
+            folder,
+        }
+    }
+
+    fn store(&self) -> &Store {
+        self.store.as_ref().unwrap()
+    }
+
+    fn reopen(&mut self) {
+        self.store = None;
+        self.store = Some(Store::open(&Place::of_system(&self.path), CACHE_BYTES).unwrap());
+    }
+
+    /// What a document is like that arrives now.
+    fn arriving(&mut self, id: u64) -> State {
+        self.latest += 3;
+        State {
+            fingerprint: Fingerprint::from_bits(id.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            reliable: !id.is_multiple_of(3),
+            arrival: self.keeps_arrivals.then_some(Timestamp(self.latest)),
+        }
+    }
+
+    fn commit(&mut self, changes: &[(u64, Edit)]) {
+        if self.store().read().unwrap().changes_in_tail() > MOST_UNMERGED {
+            self.step(&Step::Settle);
+        }
+        let maker = BandMaker;
+        let mut edits = BTreeMap::new();
+        for (id, change) in changes {
+            let before = self.stored.get(id).copied();
+            let (after, edit) = match change {
+                Edit::Put(number) => {
+                    let keyed = maker.keyed(text(*number));
+                    (
+                        Some((self.arriving(*id), Some(*number))),
+                        TextEdit::Put(keyed),
+                    )
+                }
+                Edit::PutWithoutText => (Some((self.arriving(*id), None)), TextEdit::Remove),
+                Edit::Remove => (None, TextEdit::Remove),
+                Edit::Refresh => {
+                    let arrival = self.arriving(*id).arrival;
+                    let refresh = |(state, text)| (State { arrival, ..state }, text);
+                    (before.map(refresh), TextEdit::Keep)
+                }
+            };
+            if edits.contains_key(id) {
+                continue;
+            }
+            let state = |stored: Option<(State, _)>| stored.map(|(state, _)| state);
+            edits.insert(
+                *id,
+                DocumentEdit {
+                    id: DocId(*id),
+                    before: state(before),
+                    after: state(after),
+                    text: edit,
+                },
+            );
+            match after {
+                Some(after) => self.stored.insert(*id, after),
+                None => self.stored.remove(id),
+            };
+        }
+        let latest = self.keeps_arrivals.then_some(Timestamp(self.latest));
+        let mut pen = self.store().take_pen().unwrap();
+        let edits = edits.into_values().collect();
+        self.store().commit(&mut pen, edits, latest).unwrap();
+    }
+
+    fn bulk_load(&mut self, documents: &[(u64, Option<usize>)]) {
+        let mut load = Load::into_existing(self.store(), MEMORY_BYTES).unwrap();
+        let mut pushed = Vec::new();
+        for (id, number) in documents {
+            let state = self.arriving(*id);
+            pushed.push((*id, (state, *number)));
+            load.push(document(*id, state, *number)).unwrap();
+        }
+        load.finish(&mut |_| ControlFlow::Continue(())).unwrap();
+        for (id, document) in pushed {
+            self.stored.entry(id).or_insert(document);
+        }
+    }
+
+    /// Merges the oldest tail, but for the last commits.
+    fn cut_merge(&mut self, commits: u32) {
+        let store = self.store();
+        let Some(edits) = store.read().unwrap().edits_in_tail().into_iter().next() else {
+            return;
+        };
+        let cut = || Error::Interrupted {
+            path: self.path.clone(),
+        };
+        let left = Cell::new(commits);
+        let begin = || match left.replace(left.get().saturating_sub(1)) {
+            0 => Err(cut()),
+            _ => store.begin_on_tables(),
+        };
+        assert!(merge(&edits, Pace::default(), begin, |_| Err(cut())).is_err());
+        self.assert_answers();
+        self.reopen();
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Commit(changes) => self.commit(changes),
+            Step::Flood(from, number) => {
+                let flood: Vec<_> = (0..300)
+                    .map(|n| match n % 7 {
+                        6 => (from + n, Edit::Remove),
+                        _ => (from + n, Edit::Put((number + n as usize % 2) % TEXTS)),
+                    })
+                    .collect();
+                self.commit(&flood);
+            }
+            Step::Settle => {
+                let mut pen = self.store().take_pen().unwrap();
+                self.store().settle(&mut pen).unwrap();
+            }
+            Step::Kill => self.reopen(),
+            Step::CutMerge(commits) => self.cut_merge(*commits),
+            Step::Bulk(documents) => self.bulk_load(documents),
+            Step::Backup => {
+                let path = self.folder.path().join("backup");
+                let mut go_on = |_, _| ControlFlow::Continue(());
+                copy::backup(self.store(), &path, &mut go_on).unwrap();
+                let backup = Store::open(&Place::of_system(&path), CACHE_BYTES).unwrap();
+                self.assert_answers_of(&backup);
+                assert_sound(backup);
+                std::fs::remove_file(&path).unwrap();
+            }
+            Step::Vacuum => {
+                self.store = None;
+                let mut go_on = |_, _| ControlFlow::Continue(());
+                copy::vacuum(&Place::of_system(&self.path), &mut go_on).unwrap();
+                self.reopen();
+            }
+        }
+    }
+
+    fn assert_answers(&self) {
+        self.assert_answers_of(self.store());
+    }
+
+    /// For each key of any text, the documents are those of the plain map.
+    fn assert_answers_of(&self, store: &Store) {
+        let view = store.read().unwrap();
+        let mut expected: BTreeMap<u64, Vec<DocId>> = BTreeMap::new();
+        for key in self.keys.iter().flatten() {
+            expected.insert(*key, Vec::new());
+        }
+        for (id, (state, number)) in &self.stored {
+            if view.expiry().has_passed(state.arrival) {
+                continue;
+            }
+            for key in number.iter().flat_map(|number| &self.keys[*number]) {
+                expected.entry(*key).or_default().push(DocId(*id));
+            }
+        }
+        let keys: Vec<u64> = expected.keys().rev().copied().collect();
+        for most in [0, 3, usize::MAX] {
+            let found = view.documents_in_bands(&keys, most).unwrap();
+            assert_eq!(found.len(), expected.len());
+            for (found, (key, documents)) in found.iter().zip(&expected) {
+                let first = &documents[..most.min(documents.len())];
+                assert_eq!((found.key, &*found.documents), (*key, first));
+                assert_eq!(found.has_more, documents.len() > most);
+            }
+        }
+        let strangers = view.documents_in_band(7, usize::MAX).unwrap();
+        assert_eq!(strangers, (Vec::new(), false));
+    }
+}
+
+fn document(id: u64, state: State, number: Option<usize>) -> Document {
+    Document {
+        reliable: state.reliable,
+        arrival: state.arrival,
+        text: number.map(text),
+        ..Document::new(DocId(id), state.fingerprint)
+    }
+}
+
+fn assert_sound(mut store: Store) {
+    assert_eq!(
+        check::check(&mut store, &mut |_, _| ControlFlow::Continue(())).unwrap(),
+        [""; 0]
+    );
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let id = 0..40_u64;
+    let edit = prop_oneof![
+        4 => (0..TEXTS).prop_map(Edit::Put),
+        1 => Just(Edit::PutWithoutText),
+        2 => Just(Edit::Remove),
+        1 => Just(Edit::Refresh),
+    ];
+    let pushed = (id.clone(), proptest::option::weighted(0.8, 0..TEXTS));
+    prop_oneof![
+        8 => vec((id, edit), 1..25).prop_map(Step::Commit),
+        2 => (0..200_u64, 0..TEXTS).prop_map(|(from, text)| Step::Flood(from, text)),
+        2 => Just(Step::Settle),
+        2 => Just(Step::Kill),
+        3 => (0..30_u32).prop_map(Step::CutMerge),
+        2 => vec(pushed, 0..30).prop_map(Step::Bulk),
+        1 => Just(Step::Backup),
+        1 => Just(Step::Vacuum),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 12,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(
+            "tests/proptest-regressions/bands.txt",
+        ))),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn documents_of_every_band_are_those_of_a_plain_map(
+        steps in vec(any_step(), 1..20),
+        expires: bool,
+    ) {
+        let mut twin = Twin::new(expires.then(window));
+        for step in &steps {
+            twin.step(step);
+            twin.assert_answers();
+        }
+        let store = twin.store.take().unwrap();
+        store.close().unwrap();
+        twin.assert_answers_of(&store);
+        assert_sound(store);
+    }
+}
+
+/// All of it in another text, some in none, and a merge that ends after each of its first commits,
+/// and every fifth later.
+#[test]
+fn a_merge_cut_after_any_commit_comes_to_the_same_when_it_is_begun_anew() {
+    let mut seen_all = false;
+    for commits in (0..8).chain((8..).step_by(5)) {
+        let mut twin = Twin::new(None);
+        twin.step(&Step::Flood(0, 0));
+        twin.step(&Step::Settle);
+        twin.step(&Step::Flood(100, 5));
+        let view = twin.store().read().unwrap();
+        let edits = view.edits_in_tail().concat();
+        drop(view);
+        let begun = Cell::new(0);
+        let begin = || {
+            begun.set(begun.get() + 1);
+            match begun.get() > commits {
+                true => Err(cut(&twin.path)),
+                false => twin.store().begin_on_tables(),
+            }
+        };
+        assert!(merge(&edits, Pace::default(), begin, |_| Err(cut(&twin.path))).is_err());
+        seen_all |= begun.get() <= commits;
+        twin.assert_answers();
+        twin.reopen();
+        twin.assert_answers();
+        twin.step(&Step::Commit(vec![(101, Edit::Put(9)), (5, Edit::Remove)]));
+        twin.step(&Step::Settle);
+        twin.assert_answers();
+        assert_sound(twin.store.take().unwrap());
+        if seen_all {
+            assert!(commits > 15, "only {commits} commits");
+            return;
+        }
+    }
+}
+
+fn cut(path: &Path) -> Error {
+    Error::Interrupted {
+        path: path.to_path_buf(),
+    }
+}
+
+/// More than is sorted in memory, with repetitions, and texts that come after the document of
+/// their id and are taken back.
+#[test]
+fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
+    const COUNT: u64 = 12_000;
+    for frozen in [false, true] {
+        let mut twin = Twin::new(None);
+        twin.store = None;
+        twin.path = twin.folder.path().join("loaded");
+        let mut load = Load::create(
+            &Place::of_system(&twin.path),
+            &header(None, frozen),
+            MEMORY_BYTES,
+        )?;
+        let mut strange = BTreeSet::new();
+        for n in 0..COUNT {
+            // Every id twice, the second time with another text.
+            let id = n.wrapping_mul(7_919) % (COUNT / 2);
+            let number = (!n.is_multiple_of(7)).then_some((n % TEXTS as u64) as usize);
+            let state = twin.arriving(id);
+            load.push(document(id, state, number))?;
+            let (_, first) = *twin.stored.entry(id).or_insert((state, number));
+            if first.is_none() && number.is_some() {
+                strange.insert(id);
+            }
+        }
+        assert!(strange.len() > 100);
+        load.finish(&mut |_| ControlFlow::Continue(()))?;
+        let store = Store::open(&Place::of_system(&twin.path), CACHE_BYTES)?;
+        twin.assert_answers_of(&store);
+        let stats = crate::store::maintenance::stats::stats(&store.read()?)?;
+        let bands = stats
+            .tables
+            .iter()
+            .find(|table| table.name == "bands")
+            .unwrap();
+        let keys = |(_, number): &(State, Option<usize>)| number.map_or(0, |n| twin.keys[n].len());
+        let expected: usize = twin.stored.values().map(keys).sum();
+        assert_eq!(bands.entries, expected as u64);
+        if frozen {
+            assert!(bands.fill > 0.99, "{}", bands.fill);
+            drop(store);
+            let mut store = Store::open(&Place::of_system(&twin.path), CACHE_BYTES)?;
+            assert_eq!(
+                check::check(&mut store, &mut |_, _| ControlFlow::Continue(()))?,
+                [""; 0]
+            );
+        } else {
+            assert_sound(store);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_file_whose_bands_were_made_otherwise_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let other = Header {
+        bands: Some("another way".to_owned()),
+        ..header(None, false)
+    };
+    let refused = Store::create(&Place::of_system(&path), other, CACHE_BYTES);
+    let Err(Error::BandsMismatch { stored, known, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(
+        (stored.as_str(), known),
+        ("another way", BandMaker.description())
+    );
+}

@@ -1,0 +1,197 @@
+//! Copies of a whole database: a backup beside the live file, a vacuum in its place.
+
+use std::path::Path;
+
+use super::check::{self, Observer};
+use crate::document::DocId;
+use crate::error::Result;
+use crate::store::Store;
+use crate::store::bulk::new_file::{NOT_MADE, NewFile, WholeFile};
+use crate::store::disk::fault::Place;
+use crate::store::tables::texts;
+use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE};
+use crate::store::view::read_view::ReadView;
+
+/// The engine's cache while a copy is made.
+const CACHE_BYTES: usize = 160 << 20;
+
+/// Bytes of texts written between two commits.
+const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
+
+/// Entries between two calls of the observer.
+const ENTRIES_PER_REPORT: u64 = 64 << 10;
+
+/// Writes the database as of now to a new file at `path`.
+pub(crate) fn backup(store: &Store, path: &Path, observer: &mut Observer<'_>) -> Result<()> {
+    // A copy of what is private is private.
+    let info = store.place.info("read the permissions of")?;
+    let target = store.place.beside(path);
+    let permissions = info.permissions.as_ref();
+    let file = NewFile::create(&target, store.header(), CACHE_BYTES, permissions)?;
+    let view = store.read()?;
+    let mut steps = Steps::of(&view.tables, observer, &target)?;
+    copy(&view.tables, &file, &mut steps)?;
+    for edits in view.edits_in_tail() {
+        let mut transaction = file.write()?;
+        transaction.apply(edits)?;
+        transaction.see_arrival(view.counts().latest_arrival);
+        transaction.commit()?;
+    }
+    // What was there is not needed any more.
+    drop(view);
+    let whole = file.finish()?;
+    prove(&whole, steps)?;
+    whole.place()
+}
+
+/// What became of a file that was rewritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vacuumed {
+    /// The length it had, its journal merged.
+    pub before_bytes: u64,
+    /// The length it has.
+    pub after_bytes: u64,
+}
+
+/// Rewrites the file at a place.
+pub(crate) fn vacuum(place: &Place, observer: &mut Observer<'_>) -> Result<Vacuumed> {
+    // Open until the end, so that nobody else can write meanwhile.
+    let store = Store::open(place, CACHE_BYTES)?;
+    store.close()?;
+    // A link stays what it is, and the file it names is replaced.
+    let target = place.disk().resolve(place.path());
+    let target = place.beside(&target.map_err(place.io("find"))?);
+    let old = target.info("read the size of")?;
+    let permissions = old.permissions.as_ref();
+    // It stays the same database; what its journal held, the file holds.
+    let journal = store.journal_mark()?;
+    let file = NewFile::create_beside(&target, store.header(), CACHE_BYTES, permissions, journal)?;
+    let view = store.read()?.tables;
+    let mut steps = Steps::of(&view, observer, &target)?;
+    copy(&view, &file, &mut steps)?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions)?;
+    }
+    let whole = file.finish()?;
+    prove(&whole, steps)?;
+    Ok(Vacuumed {
+        before_bytes: old.len_bytes,
+        after_bytes: whole.replace()?,
+    })
+}
+
+/// Proves a copy before it gets its name.
+fn prove(copy: &WholeFile, mut steps: Steps<'_, '_>) -> Result<()> {
+    let copied = Store::open_read_only(&copy.at(), CACHE_BYTES)?;
+    let damage = check::walk(&copied, &mut |done, total| steps.proved(done, total))?;
+    match damage.first() {
+        None => Ok(()),
+        Some(what) => Err(steps.target.corrupt_advising(
+            format!("what was written to the copy is not what is read back: {what}"),
+            NOT_MADE,
+        )),
+    }
+}
+
+/// How far a copy is: one half is to write it, the other to prove it.
+struct Steps<'s, 'o> {
+    observer: &'s mut Observer<'o>,
+    target: &'s Place,
+    done: u64,
+    total: u64,
+}
+
+impl<'s, 'o> Steps<'s, 'o> {
+    fn of(view: &ReadView, observer: &'s mut Observer<'o>, target: &'s Place) -> Result<Self> {
+        Ok(Self {
+            observer,
+            target,
+            done: 0,
+            total: check::steps(view)?,
+        })
+    }
+
+    /// One more entry is written.
+    fn step(&mut self) -> Result<()> {
+        self.done += 1;
+        match self.done.is_multiple_of(ENTRIES_PER_REPORT) {
+            true => self.report(self.done.min(self.total)),
+            false => Ok(()),
+        }
+    }
+
+    fn proved(&mut self, done: u64, total: u64) -> Result<()> {
+        let part = u128::from(self.total) * u128::from(done) / u128::from(total.max(1));
+        self.report(self.total + part as u64)
+    }
+
+    fn report(&mut self, done: u64) -> Result<()> {
+        let said = (self.observer)(done, self.total * 2);
+        self.target.goes_on(said)
+    }
+
+    /// Entries on their way, each a step.
+    fn each<E>(
+        &mut self,
+        entries: impl Iterator<Item = Result<E>>,
+    ) -> impl Iterator<Item = Result<E>> {
+        entries.map(|entry| self.step().and(entry))
+    }
+}
+
+/// Copies every table, proving each chunk and each text as it goes.
+fn copy(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Result<()> {
+    let tables = &view.tables;
+    let fingerprints = steps.each(tables.fingerprints.entries()?);
+    file.append(|tables| &mut tables.fingerprints, fingerprints)?;
+    let block0 = steps.each(tables.block0.entries()?);
+    file.append(|tables| &mut tables.block0, block0)?;
+    for (source, target) in tables.rotated.iter().zip(ROTATED_TABLES) {
+        file.append(target, steps.each(source.entries()?))?;
+    }
+    let unreliable = tables.unreliable.entries()?;
+    file.append(|tables| &mut tables.unreliable, unreliable)?;
+    if let Some(kept) = &tables.times {
+        file.append(ARRIVALS_TABLE, steps.each(kept.arrivals.entries()?))?;
+        file.append(TIMES_TABLE, steps.each(kept.times.entries()?))?;
+    }
+    if let Some(bands) = &tables.bands {
+        file.append(BANDS_TABLE, steps.each(bands.entries()?))?;
+    }
+    copy_texts(view, file, steps)?;
+    let mut transaction = file.write()?;
+    *transaction.counters() = view.counters;
+    transaction.commit()
+}
+
+fn copy_texts(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Result<()> {
+    let Some(source) = &view.tables.texts else {
+        return Ok(());
+    };
+    let mut rows = texts::rows(source, &view.place)?;
+    loop {
+        let mut transaction = file.write()?;
+        let mut bytes_written = 0;
+        let mut more = false;
+        {
+            let mut target = transaction.texts_to_change()?;
+            for row in rows.by_ref() {
+                let (id, sealed) = row?;
+                texts::decode(DocId(id.value()), sealed.value(), &view.place)?;
+                target
+                    .insert(id.value(), sealed.value())
+                    .map_err(|cause| file.place_in_errors().writing(cause))?;
+                bytes_written += sealed.value().len();
+                steps.step()?;
+                if bytes_written > TEXT_BYTES_PER_COMMIT {
+                    more = true;
+                    break;
+                }
+            }
+        }
+        transaction.commit()?;
+        if !more {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! A damaged file, opened as far as that goes.
+
+use redb::TableDefinition;
+
+use super::Observer;
+use super::pages::{self, Loose};
+use crate::document::Timestamp;
+use crate::error::{Error, Result};
+use crate::store::bulk::new_file::refuse_existing;
+use crate::store::disk::fault::{Place, said};
+use crate::store::pager::redb_handle::Engine;
+use crate::store::pager::{Overlay, PageFile};
+use crate::store::tables::packed::chunk::Entry;
+use crate::store::tables::packed::{Kind, Packed};
+use crate::store::tables::schema::{self, Header, JournalMark};
+
+/// The engine's cache while a damaged file is read.
+const CACHE_BYTES: usize = 64 << 20;
+
+pub(super) type Table<E> = redb::ReadOnlyTable<E, &'static [u8]>;
+
+/// A file of which not everything can be read.
+pub(crate) struct Damaged {
+    pub(super) place: Place,
+    pub(super) content: Content,
+    /// What was fixed when the database was created, if that can be read.
+    pub(crate) header: Option<Header>,
+    pub(super) identity: Option<u64>,
+    pub(super) mark: Option<JournalMark>,
+    /// When the last document arrived, if that can be read.
+    pub(super) latest_arrival: Option<Timestamp>,
+    pub(super) damage: Vec<String>,
+}
+
+/// Where documents are to be found.
+pub(super) enum Content {
+    /// In tables.
+    Tables(Opened),
+    /// In pages that no table is known to have.
+    Pages(Box<Loose>),
+}
+
+/// The file as the storage engine has opened it.
+pub(super) struct Opened {
+    transaction: redb::ReadTransaction,
+    _engine: Engine,
+}
+
+impl Damaged {
+    /// Opens the file beside others who read it. Sorts what is found in so much memory, and in
+    /// temporary files in the folder of `target`. `observer` may end that.
+    ///
+    /// # Errors
+    /// Where nothing can be read at all: no such file, locked, not a file, nothing of ours in it;
+    /// and where there is something at `target`.
+    pub(crate) fn open(
+        place: &Place,
+        target: &Place,
+        memory_bytes: u64,
+        observer: &mut Observer<'_>,
+    ) -> Result<Self> {
+        refuse_existing(target)?;
+        let place = place.only_read();
+        let file = place.disk().open(place.path(), false);
+        let file = file.map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => Error::NotFound {
+                path: place.path().to_path_buf(),
+            },
+            _ => place.io("open")(source),
+        })?;
+        if !file.try_lock(false).map_err(place.io("lock"))? {
+            return Err(Error::Locked {
+                path: place.path().to_path_buf(),
+            });
+        }
+        let mut damage = Vec::new();
+        let opened = place.guarded(|| {
+            let file = PageFile::open(file.clone(), &place)?;
+            let opened = Opened::of(file, &place)?;
+            Ok(opened)
+        });
+        let content = match opened {
+            Ok(opened) => Content::Tables(opened),
+            Err(error @ Error::FormatVersion { .. }) => return Err(error),
+            Err(error) => {
+                damage.push(format!("the file cannot be opened: {}", said(&error)));
+                let pages = PageFile::over_damaged(file);
+                let mut go_on = || target.goes_on(observer(0));
+                Content::Pages(Box::new(pages::collect(
+                    pages,
+                    &place,
+                    target.path(),
+                    memory_bytes,
+                    &mut go_on,
+                )?))
+            }
+        };
+        let is_empty = matches!(&content, Content::Pages(loose) if loose.known_pages == 0);
+        let mut damaged = Self {
+            place,
+            content,
+            header: None,
+            identity: None,
+            mark: None,
+            latest_arrival: None,
+            damage,
+        };
+        // What a journal holds can be saved without the file.
+        if is_empty && !damaged.has_journal() {
+            return Err(Error::NothingToSalvage {
+                path: damaged.place.path().to_path_buf(),
+            });
+        }
+        damaged.read_meta();
+        Ok(damaged)
+    }
+
+    /// Reads what is fixed, each value by itself.
+    fn read_meta(&mut self) {
+        let place = self.place.clone();
+        let (header, identity, mark, counters) = match &self.content {
+            Content::Tables(opened) => {
+                let meta = place.reading_only(|| {
+                    let meta = opened.transaction.open_table(schema::META);
+                    meta.map_err(|cause| place.reading(cause))
+                });
+                let meta = match meta {
+                    Ok(meta) => meta,
+                    Err(error) => {
+                        let why = said(&error);
+                        self.damage
+                            .push(format!("table meta cannot be opened: {why}"));
+                        return;
+                    }
+                };
+                (
+                    place.reading_only(|| schema::read_header(&meta, &place)),
+                    place.reading_only(|| schema::read_identity(&meta, &place)),
+                    place
+                        .reading_only(|| schema::read_journal_mark(&meta, &place))
+                        .map(Some),
+                    place.reading_only(|| schema::read_counters(&meta, &place)),
+                )
+            }
+            Content::Pages(loose) => {
+                let value = |key: &'static str| {
+                    let value = loose.meta.get(key).cloned();
+                    value.ok_or_else(|| {
+                        place.corrupt(format!("no page holds value {key} of table meta"))
+                    })
+                };
+                (
+                    schema::header_of(value, &place),
+                    schema::identity_of(value, &place),
+                    // Which of several is the last, nobody knows.
+                    Ok(None),
+                    schema::counters_of(value, &place),
+                )
+            }
+        };
+        let damage = &mut self.damage;
+        let mut tell = |error: Error| damage.push(said(&error));
+        self.header = header.map_err(&mut tell).ok();
+        self.identity = identity.map_err(&mut tell).ok();
+        self.mark = mark.map_err(&mut tell).ok().flatten();
+        // All else that is counted is counted anew.
+        let counted = counters
+            .ok()
+            .and_then(|counters| counters.counts().latest_arrival);
+        self.latest_arrival = match &self.content {
+            Content::Tables(_) => counted,
+            Content::Pages(loose) => counted.max(loose.latest_arrival),
+        };
+    }
+}
+
+impl Opened {
+    fn of(file: PageFile, place: &Place) -> Result<Self> {
+        let file = Overlay::over(file).map_err(place.io("open"))?;
+        let database = redb::Database::builder()
+            .set_cache_size(CACHE_BYTES)
+            .create_with_backend(file.clone())
+            .map_err(|cause| place.opening(cause))?;
+        file.close_soon();
+        let engine = Engine::over(database);
+        let transaction = engine.begin_read();
+        Ok(Self {
+            transaction: transaction.map_err(|cause| place.reading(cause))?,
+            _engine: engine,
+        })
+    }
+
+    /// A packed table, if it is there and can be opened.
+    pub(super) fn packed<E: Entry>(&self, kind: Kind, place: &Place) -> Result<Packed<Table<E>>> {
+        let table = self.table(kind.definition::<E>(), place)?;
+        Ok(Packed::new(table, kind, place.clone()))
+    }
+
+    /// A table, if it is there and can be opened.
+    pub(super) fn table<E: Entry>(
+        &self,
+        definition: TableDefinition<'static, E, &'static [u8]>,
+        place: &Place,
+    ) -> Result<Table<E>> {
+        place.reading_only(|| {
+            let table = self.transaction.open_table(definition);
+            let table = table.map_err(|cause| place.reading(cause))?;
+            Ok(table)
+        })
+    }
+}

@@ -1,0 +1,243 @@
+//! A damaged file whose tables can be opened: what each says, with gaps.
+
+use std::path::Path;
+
+use super::open::{Opened, Table};
+use super::streams::{InStep, Parts, Said, Streams, first_of_each};
+use crate::document::Timestamp;
+use crate::error::Result;
+use crate::store::bulk::MIN_MEMORY_BYTES;
+use crate::store::bulk::sort::{Sorted, Sorter, Workplace};
+use crate::store::disk::fault::{Place, said};
+use crate::store::disk::folder::folder_of;
+use crate::store::tables::packed::chunk::{Entry, swapped};
+use crate::store::tables::packed::damaged_ranges::{Gap, Part};
+use crate::store::tables::packed::{Kind, Packed};
+use crate::store::tables::schema::{
+    ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TEXTS, TIMES, UNRELIABLE,
+};
+use crate::store::tables::texts;
+
+/// The tables that can be opened.
+pub(super) struct SalvageTables {
+    fingerprints: Option<Packed<Table<u128>>>,
+    block0: Option<Packed<Table<u128>>>,
+    unreliable: Option<Packed<Table<u64>>>,
+    times: Option<Packed<Table<u128>>>,
+    arrivals: Option<Packed<Table<u128>>>,
+    texts: Option<Table<u64>>,
+    keeps: Keeps,
+    place: Place,
+}
+
+impl SalvageTables {
+    pub(super) fn open(
+        opened: &Opened,
+        keeps: Keeps,
+        place: &Place,
+        damage: &mut Vec<String>,
+    ) -> Self {
+        let mut noted = |name: &str, error: crate::error::Error| {
+            let why = said(&error);
+            damage.push(format!("table {name} cannot be opened: {why}"));
+        };
+        let mut pairs = |kind: Kind, is_kept: bool| {
+            let table = is_kept.then(|| opened.packed::<u128>(kind, place))?;
+            table.map_err(|error| noted(kind.name, error)).ok()
+        };
+        let fingerprints = pairs(FINGERPRINTS, true);
+        let block0 = pairs(BLOCK0, true);
+        let times = pairs(TIMES, keeps.arrivals);
+        let arrivals = pairs(ARRIVALS, keeps.arrivals);
+        let unreliable = opened.packed::<u64>(UNRELIABLE, place);
+        let unreliable = unreliable
+            .map_err(|error| noted(UNRELIABLE.name, error))
+            .ok();
+        let texts = keeps.texts.then(|| opened.table(TEXTS, place));
+        let texts = texts.and_then(|table| table.map_err(|error| noted("texts", error)).ok());
+        Self {
+            fingerprints,
+            block0,
+            unreliable,
+            times,
+            arrivals,
+            texts,
+            keeps,
+            place: place.clone(),
+        }
+    }
+
+    /// What the tables say, in the order of ids. What the twin of a table has to say where that has
+    /// gaps is sorted first, in so much memory.
+    pub(super) fn streams(
+        &self,
+        target: &Path,
+        memory_bytes: u64,
+        go_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Streams<'_>> {
+        let workplace = Workplace::new(folder_of(target));
+        let sorter_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize / 2;
+        let mut twin = |table, twin| {
+            let sorter = Sorter::new(sorter_bytes, &workplace);
+            in_gaps(table, twin, sorter, go_on)
+        };
+        let fingerprints = twin(self.fingerprints.as_ref(), self.block0.as_ref())?;
+        let times = match self.keeps.arrivals {
+            true => twin(self.times.as_ref(), self.arrivals.as_ref())?,
+            false => Sorted::Memory(Vec::new()),
+        };
+        Ok(Streams {
+            fingerprints: pairs(FINGERPRINTS, self.fingerprints.as_ref(), &self.place),
+            other_fingerprints: InStep::over(BLOCK0.name, first_of_each(fingerprints.into_iter())),
+            unreliable: self.unreliable(),
+            times: match self.keeps.arrivals {
+                true => pairs(TIMES, self.times.as_ref(), &self.place),
+                false => InStep::nothing(),
+            },
+            other_times: InStep::over(ARRIVALS.name, first_of_each(times.into_iter())),
+            texts: self.texts(),
+            is_in_block0: Box::new(|entry| {
+                let found = self.block0.as_ref()?.first_in(entry, entry);
+                Some(found.ok()?.is_some())
+            }),
+            keeps_arrivals: self.keeps.arrivals,
+        })
+    }
+
+    /// The latest time that can be read.
+    pub(super) fn latest_arrival(
+        &self,
+        go_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<Timestamp>> {
+        let mut latest = None;
+        let tables = [(&self.arrivals, true), (&self.times, false)];
+        for (table, is_twin) in tables {
+            for part in table.iter().flat_map(|table| table.parts::<u128>()) {
+                go_on()?;
+                let Part::Read(entries) = part? else { continue };
+                let time = |entry: u128| match is_twin {
+                    true => entry.first(),
+                    false => entry.second(),
+                };
+                latest = latest.max(entries.into_iter().map(time).max());
+            }
+        }
+        Ok(latest.map(Timestamp))
+    }
+
+    fn unreliable(&self) -> InStep<'_, ()> {
+        let name = UNRELIABLE.name;
+        let Some(table) = &self.unreliable else {
+            return InStep::over(name, all_lost(name, &self.place));
+        };
+        let rows = table
+            .parts()
+            .flat_map(|part| -> Vec<Result<Part<u64, (u64, ())>>> {
+                match part {
+                    Ok(Part::Read(ids)) => {
+                        let rows = ids.into_iter().map(|id| Ok(Part::Read((id, ()))));
+                        rows.collect()
+                    }
+                    Ok(Part::Gap(gap)) => vec![Ok(Part::Gap(gap))],
+                    Err(error) => vec![Err(error)],
+                }
+            });
+        InStep::over(name, Box::new(rows))
+    }
+
+    fn texts(&self) -> InStep<'_, Vec<u8>> {
+        let parts: Parts<'_, Vec<u8>> = match &self.texts {
+            Some(table) => Box::new(texts::parts(table, &self.place).map(|part| {
+                Ok(match part? {
+                    Part::Read((id, sealed)) => Part::Read((id.0, sealed)),
+                    Part::Gap(gap) => Part::Gap(gap),
+                })
+            })),
+            None if self.keeps.texts => all_lost("texts", &self.place),
+            None => return InStep::nothing(),
+        };
+        InStep::over("texts", parts)
+    }
+}
+
+/// A table of pairs that begin with an id.
+fn pairs<'s>(
+    kind: Kind,
+    table: Option<&'s Packed<Table<u128>>>,
+    place: &Place,
+) -> InStep<'s, Said> {
+    let Some(table) = table else {
+        return InStep::over(kind.name, all_lost(kind.name, place));
+    };
+    let rows = table
+        .parts()
+        .flat_map(|part| -> Vec<Result<Part<u64, (u64, Said)>>> {
+            match part {
+                Ok(Part::Read(rows)) => {
+                    let row = |row: u128| Ok(Part::Read((row.first(), (row.second(), false))));
+                    rows.into_iter().map(row).collect()
+                }
+                Ok(Part::Gap(gap)) => vec![Ok(Part::Gap(of_ids(gap)))],
+                Err(error) => vec![Err(error)],
+            }
+        });
+    InStep::over(kind.name, Box::new(rows))
+}
+
+fn of_ids(gap: Gap<u128>) -> Gap<u64> {
+    Gap {
+        from: gap.from.first(),
+        to: gap.to.map(Entry::first),
+        why: gap.why,
+    }
+}
+
+/// A table of which nothing can be read. Why was said when it was opened.
+fn all_lost<'s, V: 's>(name: &str, place: &Place) -> Parts<'s, V> {
+    let gap = Gap {
+        from: 0,
+        to: None,
+        why: place.corrupt(format!("nothing of {name} can be read")),
+    };
+    Box::new(std::iter::once(Ok(Part::Gap(gap))))
+}
+
+/// What the twin of a table, in which each pair stands the other way round, has of the ids in its
+/// gaps.
+fn in_gaps(
+    table: Option<&Packed<Table<u128>>>,
+    twin: Option<&Packed<Table<u128>>>,
+    mut sorter: Sorter<u128>,
+    go_on: &mut dyn FnMut() -> Result<()>,
+) -> Result<Sorted<u128>> {
+    let mut gaps = Vec::new();
+    match table {
+        None => gaps.push((0, None)),
+        Some(table) => {
+            for part in table.parts::<u128>() {
+                go_on()?;
+                if let Part::Gap(gap) = part? {
+                    gaps.push((gap.from.first(), gap.to.map(Entry::first)));
+                }
+            }
+        }
+    }
+    let is_lost = |id: u64| {
+        // Those that begin at the id or before; of these the last reaches furthest.
+        let before = gaps.partition_point(|(from, _)| *from <= id);
+        let last = before.checked_sub(1).and_then(|last| gaps.get(last));
+        last.is_some_and(|(_, to)| to.is_none_or(|to| id < to))
+    };
+    let twin = twin.filter(|_| !gaps.is_empty());
+    for part in twin.into_iter().flat_map(|twin| twin.parts::<u128>()) {
+        go_on()?;
+        if let Part::Read(entries) = part? {
+            for entry in entries.into_iter().map(swapped) {
+                if is_lost(entry.first()) {
+                    sorter.push(entry)?;
+                }
+            }
+        }
+    }
+    sorter.sorted()
+}

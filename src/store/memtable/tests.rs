@@ -1,0 +1,515 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::time::{Duration, Instant};
+
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+
+use super::postings::PIECE;
+use super::view::Current;
+use super::*;
+use crate::block::{BLOCK_BITS, BLOCKS};
+use crate::document::{Match, Timestamp};
+use crate::store::tables::edit::KeyedText;
+
+const CENTRES: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0x1ee7_79b9_7f4a_0000];
+
+fn state(bits: u64) -> State {
+    State {
+        fingerprint: Fingerprint::from_bits(bits),
+        reliable: true,
+        arrival: None,
+    }
+}
+
+fn insertion(id: u64, bits: u64) -> DocumentEdit {
+    DocumentEdit {
+        id: DocId(id),
+        before: None,
+        after: Some(state(bits)),
+        text: TextEdit::Keep,
+    }
+}
+
+/// A text whose keys are few, so that many texts share them.
+fn keyed(text: &str) -> Arc<KeyedText> {
+    KeyedText::new(text, text.bytes().map(u64::from).collect())
+}
+
+fn view_of(tail: &Arc<Tail>) -> TailView {
+    TailView::new([(Arc::clone(tail), tail.len())])
+}
+
+/// Tails that take each of the ways there are, with few edits.
+fn tails() -> impl Iterator<Item = Arc<Tail>> {
+    [(FEW, GROUPED_FROM), (0, GROUPED_FROM), (0, 0), (2, 3)]
+        .map(|(few, grouped_from)| Arc::new(Tail::with_limits(few, grouped_from)))
+        .into_iter()
+}
+
+/// What is known of the documents, plainly: all that were stored at first and the touched ones.
+#[derive(Clone, Default)]
+struct Model {
+    stored: BTreeMap<DocId, State>,
+    touched: BTreeMap<DocId, TextEdit>,
+}
+
+impl Model {
+    fn apply(&mut self, id: DocId, after: Option<State>, text: &TextEdit) -> DocumentEdit {
+        let before = match after {
+            Some(after) => self.stored.insert(id, after),
+            None => self.stored.remove(&id),
+        };
+        let net = self.touched.entry(id).or_insert(TextEdit::Keep);
+        if *text != TextEdit::Keep {
+            net.clone_from(text);
+        }
+        DocumentEdit {
+            id,
+            before,
+            after,
+            text: text.clone(),
+        }
+    }
+
+    fn in_band(&self, key: u64) -> Vec<DocId> {
+        let has_key = |text: &TextEdit| matches!(text, TextEdit::Put(keyed) if keyed.has_key(key));
+        let touched = self.touched.iter();
+        let found = touched.filter(|(id, text)| has_key(text) && self.stored.contains_key(id));
+        found.map(|(id, _)| *id).collect()
+    }
+
+    fn within(&self, query: Fingerprint, radius: u32) -> Vec<Match> {
+        let states = self
+            .touched
+            .keys()
+            .filter_map(|id| Some((*id, self.stored.get(id)?)));
+        let mut matches: Vec<Match> = states
+            .filter(|(_, state)| state.reliable && state.fingerprint.distance(query) <= radius)
+            .map(|(id, state)| Match {
+                id,
+                fingerprint: state.fingerprint,
+                distance: state.fingerprint.distance(query),
+            })
+            .collect();
+        matches.sort_unstable_by_key(Match::order);
+        matches
+    }
+}
+
+fn assert_view_is(view: &TailView, model: &Model, ids: u64) {
+    assert_eq!(view.is_empty(), model.touched.is_empty());
+    let touched: Vec<DocId> = model.touched.keys().copied().collect();
+    assert_eq!(view.sorted_ids(), touched);
+    for id in (0..ids).map(DocId) {
+        let expected = model.touched.get(&id).map(|text| Current {
+            state: model.stored.get(&id).copied(),
+            text: text.clone(),
+        });
+        assert_eq!(view.touches(id), expected.is_some());
+        assert_eq!(view.edit(id), expected);
+    }
+    for key in b'a'..=b'd' {
+        let expected = model.in_band(key.into());
+        for most in [0, 1, 2, usize::MAX] {
+            let found = view.in_band(key.into(), most, |_| true);
+            assert_eq!(found, expected[..most.min(expected.len())], "key {key}");
+        }
+        assert_eq!(view.in_band(key.into(), usize::MAX, |_| false), []);
+    }
+    for centre in CENTRES {
+        let query = Fingerprint::from_bits(centre ^ 1);
+        for radius in [0, 1, 2, 3, 4, 7, 12, 15, 16, 33, 64] {
+            let expected = model.within(query, radius);
+            assert_eq!(view.within(query, radius), expected, "radius {radius}");
+            for limit in [0, 2] {
+                let expected = &expected[..limit.min(expected.len())];
+                assert_eq!(view.within_limit(query, radius, limit, |_| true), expected);
+            }
+            let is_odd = |bits: u64| bits & 1 == 1;
+            let passes = |state: State| is_odd(state.fingerprint.bits());
+            let mut odd = expected.clone();
+            odd.retain(|found| is_odd(found.fingerprint.bits()));
+            odd.truncate(2);
+            assert_eq!(view.within_limit(query, radius, 2, passes), odd);
+        }
+    }
+}
+
+const IDS: u64 = 12;
+
+prop_compose! {
+    fn any_state()(
+        centre in 0..CENTRES.len(),
+        // Often none, for copies.
+        flips in vec(0..64_u32, 0..4),
+        reliable in prop::bool::weighted(0.9),
+        arrival in proptest::option::of(0..3_u64),
+    ) -> State {
+        let flips = flips.iter().fold(0, |flips, bit| flips ^ 1_u64 << bit);
+        State {
+            fingerprint: Fingerprint::from_bits(CENTRES[centre] ^ flips),
+            reliable,
+            arrival: arrival.map(Timestamp),
+        }
+    }
+}
+
+fn any_text() -> impl Strategy<Value = TextEdit> {
+    prop_oneof![
+        3 => Just(TextEdit::Keep),
+        1 => Just(TextEdit::Remove),
+        2 => "[a-c]{0,2}".prop_map(|text| TextEdit::Put(keyed(&text))),
+    ]
+}
+
+type Batch = BTreeMap<u64, (Option<State>, TextEdit)>;
+
+fn any_batch() -> impl Strategy<Value = Batch> {
+    let change = (proptest::option::weighted(0.75, any_state()), any_text());
+    btree_map(0..IDS, change, 0..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// At its commit, and after all that came later, in one tail and in two.
+    #[test]
+    fn every_view_is_what_a_plain_model_says(
+        stored in btree_map(0..IDS, any_state(), 0..4),
+        batches in vec(any_batch(), 1..12),
+        split in 0..12_usize,
+        kind in 0..4_usize,
+    ) {
+        let [older, newer] = [tails(), tails()].map(|mut tails| tails.nth(kind).unwrap());
+        let mut model = Model::default();
+        model.stored.extend(stored.iter().map(|(id, state)| (DocId(*id), *state)));
+        let mut net = [model.clone(), model.clone()];
+        let mut views = vec![(TailView::default(), model.clone())];
+        for (number, batch) in batches.iter().enumerate() {
+            let half = usize::from(number >= split);
+            let edits: Vec<DocumentEdit> = batch
+                .iter()
+                .map(|(id, (after, text))| {
+                    net[half].apply(DocId(*id), *after, text);
+                    model.apply(DocId(*id), *after, text)
+                })
+                .collect();
+            if half == 0 {
+                net[1].stored.clone_from(&model.stored);
+            }
+            let view = if half == 0 {
+                TailView::new([(Arc::clone(&older), older.append(&edits))])
+            } else {
+                let visible = newer.append(&edits);
+                let older = (Arc::clone(&older), older.len());
+                TailView::new([(Arc::clone(&newer), visible), older])
+            };
+            assert_view_is(&view, &model, IDS);
+            views.push((view, model.clone()));
+        }
+        for (view, model) in &views {
+            assert_view_is(view, model, IDS);
+        }
+        let first: BTreeMap<_, _> = stored.iter().map(|(id, s)| (DocId(*id), *s)).collect();
+        let middle = net[0].stored.clone();
+        for ((tail, before), after) in [older, newer].iter().zip([first, middle]).zip(&net) {
+            let expected: Vec<DocumentEdit> = after
+                .touched
+                .iter()
+                .map(|(id, text)| DocumentEdit {
+                    id: *id,
+                    before: before.get(id).copied(),
+                    after: after.stored.get(id).copied(),
+                    text: text.clone(),
+                })
+                .collect();
+            prop_assert_eq!(tail.net_edits(tail.len()), expected);
+        }
+    }
+}
+
+/// However the flips are spread over the blocks, they are found at exactly their number.
+#[test]
+fn every_spread_of_the_flips_is_found_at_its_distance_and_not_before() {
+    let low_bits = |count: u32| (1_u64 << count) - 1;
+    for radius in (0..=20_u32).chain([31, 32, 63, 64]) {
+        let mut flips = Vec::new();
+        for w in 0..=radius.min(BLOCK_BITS) {
+            for x in 0..=(radius - w).min(BLOCK_BITS) {
+                for y in 0..=(radius - w - x).min(BLOCK_BITS) {
+                    let z = radius - w - x - y;
+                    if z <= BLOCK_BITS {
+                        let spread = [w, x, y, z].map(low_bits);
+                        flips.push(spread.iter().fold(0, |all, each| all << BLOCK_BITS | each));
+                    }
+                }
+            }
+        }
+        assert!(radius > 3 || flips.len() >= BLOCKS.min(1 + 3 * radius as usize));
+        let edits: Vec<_> = std::iter::zip(0.., &flips)
+            .map(|(id, flips)| insertion(id, CENTRES[0] ^ flips))
+            .collect();
+        for tail in tails() {
+            tail.append(&edits);
+            let query = Fingerprint::from_bits(CENTRES[0]);
+            let found = view_of(&tail).within(query, radius);
+            assert!(
+                found
+                    .iter()
+                    .map(|found| found.id.0)
+                    .eq(0..flips.len() as u64)
+            );
+            if let Some(less) = radius.checked_sub(1) {
+                assert_eq!(view_of(&tail).within(query, less), []);
+            }
+        }
+    }
+}
+
+#[test]
+fn copies_of_one_fingerprint_are_found_in_order_of_ids_beyond_a_piece() {
+    let count = 5 * PIECE as u64;
+    for tail in tails() {
+        // From the largest id to the smallest, and the smaller half goes away again.
+        let edits: Vec<_> = (0..count)
+            .rev()
+            .map(|id| insertion(id, CENTRES[0]))
+            .collect();
+        edits.chunks(100).for_each(|batch| {
+            tail.append(batch);
+        });
+        let whole = view_of(&tail);
+        let removals = edits[edits.len() / 2..].iter().map(|edit| DocumentEdit {
+            before: edit.after,
+            after: None,
+            ..edit.clone()
+        });
+        tail.append(&removals.collect::<Vec<_>>());
+        let query = Fingerprint::from_bits(CENTRES[0] ^ 7);
+        let ids = |view: &TailView, limit| {
+            let found = view.within_limit(query, 3, limit, |_| true).into_iter();
+            found.map(|found| found.id.0).collect::<Vec<_>>()
+        };
+        assert!(ids(&whole, usize::MAX).into_iter().eq(0..count));
+        assert!(ids(&whole, 300).into_iter().eq(0..300));
+        assert!(
+            ids(&view_of(&tail), usize::MAX)
+                .into_iter()
+                .eq(count / 2..count)
+        );
+        assert!(
+            ids(&view_of(&tail), 2)
+                .into_iter()
+                .eq(count / 2..count / 2 + 2)
+        );
+    }
+}
+
+/// Sets a flag when it is dropped, also where the test fails.
+struct SetWhenDropped<'f>(&'f AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Each batch moves a pair of documents, which are equal, to another fingerprint and adds one more
+/// pair: so in every view both of a pair have the fingerprint of the last batch that moved them.
+#[test]
+fn readers_see_whole_batches_while_the_writer_goes_on() {
+    const BATCHES: u64 = 6_000;
+    const MOVED: u64 = 5;
+    /// The writer waits where the readers have looked less often than that.
+    const BATCHES_A_LOOK: u64 = 20;
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let bits = |batch: u64| batch.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for tail in tails() {
+        let (visible, done) = (AtomicU32::new(0), AtomicBool::new(false));
+        let looks = AtomicU64::new(0);
+        let check = || {
+            let seen = visible.load(Ordering::Acquire);
+            let view = TailView::new([(Arc::clone(&tail), seen)]);
+            let batches = u64::from(seen / 4);
+            let Some(last) = batches.checked_sub(1) else {
+                return;
+            };
+            let moved = DocId(last % MOVED);
+            let mirrored = DocId(moved.0 + MOVED);
+            let added = [last * 2, last * 2 + 1].map(|id| DocId(100 + id));
+            let query = Fingerprint::from_bits(bits(last));
+            let found = view.within(query, 0);
+            let ids: Vec<DocId> = found.iter().map(|found| found.id).collect();
+            assert_eq!(ids, [moved, mirrored, added[0], added[1]]);
+            for (id, before) in (0..MOVED)
+                .flat_map(|n| last.checked_sub(n))
+                .map(|n| (n % MOVED, n))
+            {
+                let pair = [id, id + MOVED].map(|id| view.edit(DocId(id)).unwrap().state);
+                assert_eq!(pair, [Some(state(bits(before))); 2]);
+            }
+            let next = Fingerprint::from_bits(bits(last + 1));
+            assert_eq!(view.within(next, 0), []);
+            if last % 64 == 0 {
+                let touched = batches.min(MOVED) * 2 + batches * 2;
+                assert_eq!(view.sorted_ids().len() as u64, touched);
+                assert_eq!(view.within(query, 64).len() as u64, touched);
+            }
+            looks.fetch_add(1, Ordering::Release);
+        };
+        std::thread::scope(|scope| {
+            let _ended = SetWhenDropped(&done);
+            let reader = || {
+                while !done.load(Ordering::Acquire) {
+                    check();
+                }
+            };
+            let readers: Vec<_> = (0..3).map(|_| scope.spawn(reader)).collect();
+            for batch in 0..BATCHES {
+                let moved = batch % MOVED;
+                let ids = [moved, moved + MOVED, 100 + batch * 2, 101 + batch * 2];
+                let edits = ids.map(|id| insertion(id, bits(batch)));
+                visible.store(tail.append(&edits), Ordering::Release);
+                let started = Instant::now();
+                while looks.load(Ordering::Acquire) < batch / BATCHES_A_LOOK
+                    && !readers.iter().any(|reader| reader.is_finished())
+                {
+                    assert!(started.elapsed() < PATIENCE, "nobody looks");
+                    std::thread::yield_now();
+                }
+            }
+        });
+        check();
+        assert_eq!(u64::from(tail.len()), BATCHES * 4);
+    }
+}
+
+#[test]
+fn a_small_tail_takes_little_memory_and_edits_take_what_it_says() {
+    let tail = Tail::new();
+    assert!(tail.bytes() < 1 << 18);
+    tail.append(&[DocumentEdit {
+        text: TextEdit::Put(KeyedText::new("a".repeat(1_000), Vec::new())),
+        ..insertion(1, 1)
+    }]);
+    assert!((1_000..1_500).contains(&(tail.bytes() - Tail::new().bytes())));
+}
+
+/// How long things take with a million edits, for those who change them:
+/// `cargo test --release --lib tail_at_a_million -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures"]
+#[allow(clippy::print_stdout)]
+fn tail_at_a_million_edits() {
+    const COUNT: u64 = 1_000_000;
+    let mixed = |n: u64| {
+        let n = (n ^ n >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let n = (n ^ n >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        n ^ n >> 31
+    };
+    let edits: Vec<DocumentEdit> = (0..COUNT).map(|n| insertion(n * 3, mixed(n))).collect();
+    let resident = || {
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        let pages = pages
+            .split(' ')
+            .nth(1)
+            .and_then(|pages| pages.parse::<usize>().ok());
+        pages.unwrap_or(0) * 4096
+    };
+    let cpu_ms = || {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let ticks = |nth| {
+            stat.split(' ')
+                .nth(nth)
+                .and_then(|ticks| ticks.parse::<u64>().ok())
+        };
+        (ticks(13).unwrap_or(0) + ticks(14).unwrap_or(0)) * 10
+    };
+    for _ in 0..3 {
+        let start = Instant::now();
+        std::hint::black_box(Tail::new()).append(&edits[..1]);
+        println!("a tail of one edit: {:?}", start.elapsed());
+    }
+    for batch in [1, 10, 1_000, 20_000, COUNT as usize] {
+        let before = resident();
+        let tail = Arc::new(Tail::new());
+        let (start, cpu_before) = (Instant::now(), cpu_ms());
+        let mut longest = std::time::Duration::ZERO;
+        for edits in edits.chunks(batch) {
+            let start = Instant::now();
+            tail.append(edits);
+            longest = longest.max(start.elapsed());
+        }
+        println!(
+            "append by {batch}: {:?} an edit, {} ms of processor in all, the longest {longest:?}; \
+             {} bytes an edit, by its own account {}",
+            start.elapsed() / COUNT as u32,
+            cpu_ms() - cpu_before,
+            (resident() - before) / COUNT as usize,
+            tail.bytes() / COUNT as usize,
+        );
+        if batch != 10 && batch != COUNT as usize {
+            std::mem::forget(tail);
+            continue;
+        }
+        let view = view_of(&tail);
+        for radius in [0, 3, 7, 11, 15, 16, 20] {
+            let queries = if radius < 8 { 20_000 } else { 500 };
+            let mut times: Vec<_> = (0..queries)
+                .map(|n| {
+                    // Every fourth is there, if at a distance.
+                    let query = if n % 4 == 0 { n * 40 } else { COUNT + n };
+                    let query = Fingerprint::from_bits(mixed(query) ^ 1 << 60);
+                    let start = Instant::now();
+                    let found = std::hint::black_box(view.within(query, radius));
+                    let time = start.elapsed();
+                    assert!(!found.is_empty() || n % 4 != 0 || radius == 0);
+                    time
+                })
+                .collect();
+            times.sort_unstable();
+            let of = |share: usize| times[times.len() * share / 100];
+            println!("within {radius}: p50 {:?}, p99 {:?}", of(50), of(99));
+        }
+        let start = Instant::now();
+        let limited = view.within_limit(Fingerprint::from_bits(1), 64, 3, |_| true);
+        println!("within 64, limit {}: {:?}", limited.len(), start.elapsed());
+        let start = Instant::now();
+        let all = view.within(Fingerprint::from_bits(1), 64).len();
+        println!("within 64, all {all}: {:?}", start.elapsed());
+        let start = Instant::now();
+        let touched = (0..COUNT).filter(|n| view.touches(DocId(n * 7))).count();
+        println!("touches: {:?} ({touched})", start.elapsed() / COUNT as u32);
+        let start = Instant::now();
+        println!(
+            "sorted_ids: {} in {:?}",
+            view.sorted_ids().len(),
+            start.elapsed()
+        );
+        let start = Instant::now();
+        println!(
+            "net_edits: {} in {:?}",
+            tail.net_edits(tail.len()).len(),
+            start.elapsed()
+        );
+        std::mem::forget((tail, view));
+    }
+    let tail = Arc::new(Tail::new());
+    let copies: Vec<_> = (0..COUNT).rev().map(|n| insertion(n, CENTRES[0])).collect();
+    let start = Instant::now();
+    copies.chunks(10).for_each(|batch| {
+        tail.append(batch);
+    });
+    println!(
+        "copies of one: {:?} an edit",
+        start.elapsed() / COUNT as u32
+    );
+    let start = Instant::now();
+    let found = view_of(&tail).within_limit(Fingerprint::from_bits(CENTRES[0]), 3, 3, |_| true);
+    println!("three of them ({:?}): {:?}", found[0].id, start.elapsed());
+    let start = Instant::now();
+    let found = view_of(&tail).within(Fingerprint::from_bits(CENTRES[0]), 3);
+    println!("all {} of them: {:?}", found.len(), start.elapsed());
+}

@@ -1,0 +1,141 @@
+//! A file that is only read: what the storage engine writes stays in memory.
+//!
+//! The engine notes in the header that it has a file open, and mends one that was not closed. So a
+//! file can be read that nobody may write, and one that a crash left as it stands.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use redb::{BackendError, StorageBackend};
+
+use super::PageFile;
+use crate::store::pager::layout::PAGE;
+use crate::store::tables::packed::chunk::PAGE_BYTES;
+
+/// A file of pages with what was written over it. All clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Overlay {
+    under: PageFile,
+    over: Arc<Mutex<Over>>,
+    is_closing: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct Over {
+    len_bytes: u64,
+    /// Whole pages, by number.
+    pages: BTreeMap<u64, Box<[u8; PAGE_BYTES]>>,
+}
+
+impl Overlay {
+    pub(in crate::store) fn over(under: PageFile) -> io::Result<Self> {
+        let over = Over {
+            len_bytes: under.len()?,
+            pages: BTreeMap::new(),
+        };
+        Ok(Self {
+            under,
+            over: Arc::new(Mutex::new(over)),
+            is_closing: Arc::default(),
+        })
+    }
+
+    /// From now on nothing can be written: the engine need not tidy up what nobody will see.
+    pub(in crate::store) fn close_soon(&self) {
+        self.is_closing.store(true, Ordering::Release);
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Over> {
+        self.over.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The parts of so many bytes from `offset` on: the page each is in, where it begins there, and
+/// how long it is.
+fn parts(offset: u64, count: usize) -> impl Iterator<Item = (u64, usize, usize)> {
+    let end = offset + count as u64;
+    let mut from = offset;
+    std::iter::from_fn(move || {
+        (from < end).then(|| {
+            let (page, place) = (from / PAGE, from % PAGE);
+            let count = (PAGE - place).min(end - from);
+            from += count;
+            (page, place as usize, count as usize)
+        })
+    })
+}
+
+impl StorageBackend for Overlay {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.locked().len_bytes)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let over = self.locked();
+        let is_over = |(page, _, _)| over.pages.contains_key(&page);
+        if !parts(offset, out.len()).any(is_over) {
+            drop(over);
+            return self.under.read(offset, out);
+        }
+        let mut rest = out;
+        for (page, place, count) in parts(offset, rest.len()) {
+            let (part, others) = rest.split_at_mut(count);
+            match over.pages.get(&page) {
+                Some(bytes) => part.copy_from_slice(&bytes[place..place + count]),
+                None => self.under.read(page * PAGE + place as u64, part)?,
+            }
+            rest = others;
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut over = self.locked();
+        over.pages.split_off(&len.div_ceil(PAGE));
+        over.len_bytes = len;
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        if self.is_closing.load(Ordering::Acquire) {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        }
+        let mut over = self.locked();
+        let under_bytes = self.under.len()?;
+        let mut rest = data;
+        for (page, place, count) in parts(offset, data.len()) {
+            let (part, others) = rest.split_at(count);
+            let bytes = match over.pages.entry(page) {
+                Entry::Occupied(bytes) => bytes.into_mut(),
+                Entry::Vacant(none) => {
+                    let mut bytes = Box::new([0; PAGE_BYTES]);
+                    let begins = page * PAGE;
+                    let left = under_bytes.saturating_sub(begins).min(PAGE) as usize;
+                    if count < PAGE_BYTES {
+                        self.under.read(begins, &mut bytes[..left])?;
+                    }
+                    none.insert(bytes)
+                }
+            };
+            bytes[place..place + count].copy_from_slice(part);
+            rest = others;
+        }
+        Ok(())
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.under.try_lock_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.under.unlock_range(start, end)
+    }
+}

@@ -1,0 +1,113 @@
+//! The bands of texts: how their keys are made, what changes with a text, and what the table that
+//! keeps them answers.
+
+use std::iter::Peekable;
+use std::sync::{Arc, OnceLock};
+
+use redb::ReadableTable;
+
+use super::edit::KeyedText;
+use super::packed::Op;
+use crate::document::DocId;
+use crate::error::Result;
+use crate::minhash::Banding;
+use crate::store::tables::Tables;
+use crate::store::tables::packed::chunk::{Entry, pair};
+
+/// Makes the band keys of texts. What that takes is made when it is first asked for, which takes
+/// some milliseconds, and once in a process: it is the same for all databases.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BandMaker;
+
+impl BandMaker {
+    /// A line that names every choice that decides a key.
+    pub(crate) fn description(&self) -> String {
+        Banding::description()
+    }
+
+    /// The keys of a text, ascending, each once.
+    pub(crate) fn keys(&self, text: &str) -> Vec<u64> {
+        let mut keys = self.banding().keys(text);
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// A text with its keys.
+    pub(crate) fn keyed(&self, text: String) -> Arc<KeyedText> {
+        let keys = self.banding().keys(&text);
+        KeyedText::new(text, keys)
+    }
+
+    /// What makes them.
+    pub(crate) fn banding(&self) -> &'static Banding {
+        static BANDING: OnceLock<Banding> = OnceLock::new();
+        BANDING.get_or_init(Banding::new)
+    }
+}
+
+/// What becomes of entries of `bands`: half the room of a change each.
+#[derive(Default)]
+pub(crate) struct BandChanges {
+    puts: Vec<u128>,
+    removals: Vec<u128>,
+}
+
+impl BandChanges {
+    /// The text of a document with these keys gives way to one with those, all ascending.
+    pub(crate) fn replace(&mut self, id: DocId, old: &[u64], new: &[u64]) {
+        let entries = |keys: &[u64], others: &[u64]| {
+            let keys = keys.iter().copied();
+            let own = keys.filter(|key| others.binary_search(key).is_err());
+            own.map(|key| pair(key, id.0)).collect::<Vec<u128>>()
+        };
+        self.puts.extend(entries(new, old));
+        self.removals.extend(entries(old, new));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.puts.len() + self.removals.len()
+    }
+
+    /// The changes, sorted. No entry is among both kinds, since a document is changed once.
+    pub(crate) fn into_sorted(mut self) -> impl Iterator<Item = (u128, Op)> {
+        self.puts.sort_unstable();
+        self.removals.sort_unstable();
+        let mut puts = self.puts.into_iter().peekable();
+        let mut removals = self.removals.into_iter().peekable();
+        let next = |from: &mut Peekable<std::vec::IntoIter<u128>>, op| {
+            from.next().map(|entry| (entry, op))
+        };
+        std::iter::from_fn(move || match (puts.peek(), removals.peek()) {
+            (Some(put), Some(removal)) if removal < put => next(&mut removals, Op::Remove),
+            (None, _) => next(&mut removals, Op::Remove),
+            _ => next(&mut puts, Op::Put),
+        })
+    }
+}
+
+impl<P, S> Tables<P, S>
+where
+    P: ReadableTable<u128, &'static [u8]>,
+{
+    /// See [`Index::documents_in_band`](crate::store::Index::documents_in_band).
+    pub(crate) fn find_in_band(
+        &self,
+        key: u64,
+        from: DocId,
+        most: usize,
+    ) -> Result<(Vec<DocId>, bool)> {
+        let mut documents = Vec::new();
+        let mut has_more = false;
+        if let Some(bands) = &self.bands {
+            bands.visit_entries(pair(key, from.0), pair(key, u64::MAX), |entry| {
+                has_more = documents.len() == most;
+                if !has_more {
+                    documents.push(DocId(entry.second()));
+                }
+                !has_more
+            })?;
+        }
+        Ok((documents, has_more))
+    }
+}

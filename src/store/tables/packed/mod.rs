@@ -1,0 +1,261 @@
+//! A packed table: a sorted set of raw `u64`s or pairs, cut into chunks of one page.
+//!
+//! The key of a chunk is its *fence*, a lower bound for what the chunk may hold. It is fixed when
+//! the chunk is split off, and the first fence is 0, so no insert or removal ever re-keys a
+//! chunk. This file reads; [`apply`] holds the one write path.
+
+mod apply;
+pub(crate) mod chunk;
+pub(crate) mod damaged_ranges;
+mod parts;
+
+use std::ops::Bound;
+
+use redb::{ReadableTable, ReadableTableMetadata};
+
+use crate::error::{Error, Result};
+use crate::store::disk::fault::Place;
+use crate::store::tables::packed::chunk::{Chunk, Entry};
+
+pub(crate) use apply::{Fill, Op, Tally, chunks_of};
+
+/// What distinguishes a packed table from the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    /// Its name in the file and in messages.
+    pub(crate) name: &'static str,
+    /// The number in the header of its chunks.
+    pub(crate) number: u8,
+}
+
+impl Kind {
+    /// The table as redb knows it.
+    pub(crate) fn definition<E: Entry>(self) -> redb::TableDefinition<'static, E, &'static [u8]> {
+        redb::TableDefinition::new(self.name)
+    }
+}
+
+/// Where a visit goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step<E> {
+    /// With the next chunk.
+    Next,
+    /// With the chunk that may hold this entry, or with the next one where that is the chunk just
+    /// visited. The entry must lie beyond all that was visited.
+    SeekTo(E),
+    /// Nowhere.
+    Stop,
+}
+
+/// A packed table, opened for reading (`T` a read-only table) or for writing.
+pub(crate) struct Packed<T> {
+    table: T,
+    kind: Kind,
+    place: Place,
+}
+
+impl<T> Packed<T> {
+    pub(crate) fn new(table: T, kind: Kind, place: Place) -> Self {
+        Self { table, kind, place }
+    }
+
+    /// Which table this is.
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn decode<'b, E: Entry>(&self, fence: E, bytes: &'b [u8]) -> Result<Chunk<'b, E>> {
+        Chunk::decode(self.kind.number, fence, bytes).map_err(|what| self.damaged(fence, what))
+    }
+
+    fn damaged<E: Entry>(&self, fence: E, what: &str) -> Error {
+        self.place.corrupt(format!(
+            "the chunk of table {} at {fence:#x} cannot be read: {what}",
+            self.kind.name
+        ))
+    }
+}
+
+impl<T: ReadableTableMetadata> Packed<T> {
+    /// How many chunks there are.
+    pub(crate) fn chunks(&self) -> Result<u64> {
+        let len = || self.table.len().map_err(|cause| self.place.reading(cause));
+        self.place.reading_only(len)
+    }
+
+    /// Bytes of all pages of the table.
+    pub(crate) fn bytes(&self) -> Result<u64> {
+        let stats = || {
+            self.table
+                .stats()
+                .map_err(|cause| self.place.reading(cause))
+        };
+        let stats = self.place.reading_only(stats)?;
+        Ok(stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes())
+    }
+}
+
+impl<T> Packed<T> {
+    /// Visits, in order, every chunk that may hold an entry of `from..=to`. A chunk may hold
+    /// others besides.
+    pub(crate) fn visit<E: Entry>(
+        &self,
+        from: E,
+        to: E,
+        visitor: impl FnMut(E, Chunk<'_, E>) -> Result<Step<E>>,
+    ) -> Result<()>
+    where
+        T: ReadableTable<E, &'static [u8]>,
+    {
+        let visit = || self.visit_chunks(from, to, visitor);
+        self.place.reading_only(visit)
+    }
+
+    fn visit_chunks<E: Entry>(
+        &self,
+        from: E,
+        to: E,
+        mut visitor: impl FnMut(E, Chunk<'_, E>) -> Result<Step<E>>,
+    ) -> Result<()>
+    where
+        T: ReadableTable<E, &'static [u8]>,
+    {
+        let reading = |cause: redb::StorageError| self.place.reading(cause);
+        let mut from = from;
+        'seek: loop {
+            let mut cursor = self
+                .table
+                .upper_bound(Bound::Included(from))
+                .map_err(reading)?;
+            let mut next = cursor.peek_prev().map_err(reading)?;
+            if next.is_none() {
+                // Without a chunk at or below `from` there must be none at all: the first fence is 0.
+                return match cursor.next().map_err(reading)? {
+                    None => Ok(()),
+                    Some((fence, _)) => {
+                        Err(self.damaged(fence.value(), "it is the first, but its fence is not 0"))
+                    }
+                };
+            }
+            while let Some((fence, bytes)) = next {
+                let fence = fence.value();
+                if fence > to {
+                    return Ok(());
+                }
+                let step = visitor(fence, self.decode(fence, bytes.value())?)?;
+                if step == Step::Stop {
+                    return Ok(());
+                }
+                next = cursor.next().map_err(reading)?;
+                if let (Step::SeekTo(entry), Some((fence, _))) = (step, &next)
+                    && fence.value() < entry
+                {
+                    from = entry;
+                    continue 'seek;
+                }
+                // What is sought lies in the next chunk, or would lie in the one just visited:
+                // to seek it would come back here for ever.
+            }
+            return Ok(());
+        }
+    }
+
+    /// Visits every entry of `from..=to` in order, until the visitor says `false`.
+    pub(crate) fn visit_entries<E: Entry>(
+        &self,
+        from: E,
+        to: E,
+        mut visitor: impl FnMut(E) -> bool,
+    ) -> Result<()>
+    where
+        T: ReadableTable<E, &'static [u8]>,
+    {
+        self.visit(from, to, |_, chunk| {
+            let wanted = |entry: &E| *entry <= to;
+            for entry in chunk.entries_from(from).take_while(wanted) {
+                if !visitor(entry) {
+                    return Ok(Step::Stop);
+                }
+            }
+            Ok(Step::Next)
+        })
+    }
+
+    /// Every entry in order, each chunk proved to be in order and within its bounds: what is
+    /// copied, and what [`check`](crate::store::maintenance::check) looks at. The iterator ends after an error.
+    pub(crate) fn entries<E: Entry>(&self) -> Result<impl Iterator<Item = Result<E>> + '_>
+    where
+        T: ReadableTable<E, &'static [u8]>,
+    {
+        let begin = || self.table.iter().map_err(|cause| self.place.reading(cause));
+        let mut chunks = self.place.reading_only(begin)?.peekable();
+        let mut failed = false;
+        let mut last = None;
+        let mut next = move || {
+            let Some(chunk) = chunks.next() else {
+                return Ok(None);
+            };
+            let upper = chunks
+                .peek()
+                .and_then(|next| next.as_ref().ok())
+                .map(|(fence, _)| fence.value());
+            let (fence, bytes) = chunk.map_err(|cause| self.place.reading(cause))?;
+            self.proved(fence.value(), bytes.value(), upper, &mut last)
+                .map(Some)
+        };
+        let pages = std::iter::from_fn(move || {
+            if failed {
+                return None;
+            }
+            let page = self.place.reading_only(&mut next).transpose();
+            failed = page.as_ref().is_some_and(Result::is_err);
+            page
+        });
+        Ok(pages.flat_map(|page| match page {
+            Ok(entries) => entries.into_iter().map(Ok).collect::<Vec<_>>(),
+            Err(error) => vec![Err(error)],
+        }))
+    }
+
+    /// The entries of a chunk, if they are in order, not below the fence and below the next one.
+    fn proved<E: Entry>(
+        &self,
+        fence: E,
+        bytes: &[u8],
+        upper: Option<E>,
+        last: &mut Option<E>,
+    ) -> Result<Vec<E>> {
+        let entries: Vec<E> = self.decode(fence, bytes)?.entries().collect();
+        let below = entries
+            .first()
+            .is_some_and(|first| *first < fence || last.is_some_and(|last| *first <= last));
+        let beyond = entries
+            .last()
+            .zip(upper)
+            .is_some_and(|(last, upper)| *last >= upper);
+        *last = entries.last().copied().or(*last);
+        let what = if below || beyond {
+            "it holds an entry that belongs into another chunk"
+        } else if !entries.is_sorted_by(|a, b| a < b) {
+            "its entries are not in order"
+        } else if entries.is_empty() && fence > E::MIN {
+            "it is empty"
+        } else {
+            return Ok(entries);
+        };
+        Err(self.damaged(fence, what))
+    }
+
+    /// The smallest entry of `from..=to`, if there is one.
+    pub(crate) fn first_in<E: Entry>(&self, from: E, to: E) -> Result<Option<E>>
+    where
+        T: ReadableTable<E, &'static [u8]>,
+    {
+        let mut first = None;
+        self.visit_entries(from, to, |entry| {
+            first = Some(entry);
+            false
+        })?;
+        Ok(first)
+    }
+}

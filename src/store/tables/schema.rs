@@ -1,0 +1,377 @@
+//! The tables of a file, and what is fixed when it is created.
+//!
+//! | table | kind | entry |
+//! |---|---|---|
+//! | `fingerprints` | packed pairs | document id, fingerprint: every document |
+//! | `block0` | packed pairs | fingerprint, document id: every reliable document |
+//! | `block1` `block2` `block3` | packed | each distinct reliable fingerprint, rotated so that the block is in front |
+//! | `unreliable` | packed | ids of the documents whose fingerprint says nothing |
+//! | `arrivals` | packed pairs | arrival time in ms, document id: every document, if times are kept |
+//! | `times` | packed pairs | document id, arrival time in ms: the same, if times are kept |
+//! | `bands` | packed pairs | band key, document id: each distinct key of each text in `texts`, if the file is made for similar texts |
+//! | `texts` | plain | document id → sealed, compressed text |
+//! | `meta` | plain | name → sealed value: recipe, settings, description of the bands, counters, identity, journal mark |
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, SystemTime};
+
+use redb::{ReadableTable, TableDefinition};
+
+use super::edit::Counts;
+use super::packed::Kind;
+use crate::document::Timestamp;
+use crate::error::Result;
+use crate::retention::Retention;
+use crate::store::disk::fault::Place;
+use crate::store::tables::packed::chunk::{seal, unseal};
+
+pub(crate) const FINGERPRINTS: Kind = Kind {
+    name: "fingerprints",
+    number: 0,
+};
+pub(crate) const BLOCK0: Kind = Kind {
+    name: "block0",
+    number: 1,
+};
+pub(crate) const ROTATED: [Kind; 3] = [
+    Kind {
+        name: "block1",
+        number: 2,
+    },
+    Kind {
+        name: "block2",
+        number: 3,
+    },
+    Kind {
+        name: "block3",
+        number: 4,
+    },
+];
+pub(crate) const UNRELIABLE: Kind = Kind {
+    name: "unreliable",
+    number: 5,
+};
+pub(crate) const ARRIVALS: Kind = Kind {
+    name: "arrivals",
+    number: 6,
+};
+pub(crate) const TIMES: Kind = Kind {
+    name: "times",
+    number: 7,
+};
+pub(crate) const BANDS: Kind = Kind {
+    name: "bands",
+    number: 8,
+};
+
+pub(crate) const TEXTS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("texts");
+pub(crate) const META: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("meta");
+
+const RECIPE_KEY: &str = "recipe";
+const SETTINGS_KEY: &str = "settings";
+const BANDS_KEY: &str = "bands";
+const COUNTERS_KEY: &str = "counters";
+const IDENTITY_KEY: &str = "identity";
+const JOURNAL_KEY: &str = "journal";
+
+const KEEP_TEXTS_FLAG: u8 = 1;
+const FROZEN_FLAG: u8 = 2;
+const KEEP_ARRIVALS_FLAG: u8 = 4;
+const SLIDING_FLAG: u8 = 8;
+const BY_CLOCK_FLAG: u8 = 16;
+const KEEP_BANDS_FLAG: u8 = 32;
+const FLAGS: u8 = KEEP_TEXTS_FLAG
+    | FROZEN_FLAG
+    | KEEP_ARRIVALS_FLAG
+    | SLIDING_FLAG
+    | BY_CLOCK_FLAG
+    | KEEP_BANDS_FLAG;
+
+/// What is fixed when a file is created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// The canonical description of the recipe; its first word is the recipe's name.
+    pub(crate) recipe: String,
+    pub(crate) keep_texts: bool,
+    /// How band keys are made of texts, in a database that keeps them; it keeps texts too.
+    pub(crate) bands: Option<String>,
+    pub(crate) frozen: bool,
+    /// Nothing in a database that keeps no arrival times.
+    pub(crate) retention: Option<Retention>,
+}
+
+impl Header {
+    /// What is kept of a document.
+    pub(crate) fn keeps(&self) -> Keeps {
+        Keeps {
+            texts: self.keep_texts,
+            bands: self.bands.is_some(),
+            arrivals: self.retention.is_some(),
+        }
+    }
+}
+
+/// What a database keeps of a document beside its fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Keeps {
+    pub(crate) texts: bool,
+    pub(crate) bands: bool,
+    pub(crate) arrivals: bool,
+}
+
+/// What a file and its journal must agree upon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct JournalMark {
+    /// Whether there may be changes in a journal that the file does not hold.
+    pub(crate) open: bool,
+    /// The last generation of the journal whose changes the file holds.
+    pub(crate) merged_generation: u64,
+}
+
+/// What is counted as documents come and go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    pub(crate) documents: u64,
+    pub(crate) distinct_fingerprints: u64,
+    pub(crate) unreliable: u64,
+    pub(crate) texts: u64,
+    /// Commits that changed anything: which state of the file this is.
+    pub(crate) commits: u64,
+    /// The latest arrival time there ever was, in ms; 0 before the first. It stays when its
+    /// document goes.
+    pub(crate) latest_arrival: u64,
+}
+
+impl Counters {
+    /// What a journal counts as well.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            documents: self.documents,
+            latest_arrival: (self.latest_arrival > 0).then_some(Timestamp(self.latest_arrival)),
+        }
+    }
+
+    /// Counts documents that a bulk load added.
+    pub(crate) fn add(&mut self, documents: u64, distinct_fingerprints: u64, unreliable: u64) {
+        self.documents = self.documents.saturating_add(documents);
+        self.distinct_fingerprints = self
+            .distinct_fingerprints
+            .saturating_add(distinct_fingerprints);
+        self.unreliable = self.unreliable.saturating_add(unreliable);
+    }
+}
+
+type Meta<'t> = redb::Table<'t, &'static str, &'static [u8]>;
+
+/// Writes what is fixed into a new file.
+pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, place: &Place) -> Result<()> {
+    let retention = header.retention.unwrap_or_default();
+    let flags = u8::from(header.keep_texts) * KEEP_TEXTS_FLAG
+        + u8::from(header.frozen) * FROZEN_FLAG
+        + u8::from(header.retention.is_some()) * KEEP_ARRIVALS_FLAG
+        + u8::from(retention.sliding) * SLIDING_FLAG
+        + u8::from(retention.by_clock) * BY_CLOCK_FLAG
+        + u8::from(header.bands.is_some()) * KEEP_BANDS_FLAG;
+    let mut settings = vec![flags];
+    settings.extend(retention.window_ms()?.to_le_bytes());
+    put(meta, RECIPE_KEY, header.recipe.as_bytes(), place)?;
+    if let Some(bands) = &header.bands {
+        put(meta, BANDS_KEY, bands.as_bytes(), place)?;
+    }
+    put(meta, SETTINGS_KEY, &settings, place)
+}
+
+/// Reads what is fixed.
+pub(crate) fn read_header(
+    meta: &impl ReadableTable<&'static str, &'static [u8]>,
+    place: &Place,
+) -> Result<Header> {
+    header_of(|key| value(meta, key, place), place)
+}
+
+/// What is fixed, out of values of table meta, which are got by their names.
+pub(crate) fn header_of(
+    value: impl Fn(&'static str) -> Result<Vec<u8>>,
+    place: &Place,
+) -> Result<Header> {
+    let recipe = String::from_utf8(value(RECIPE_KEY)?)
+        .map_err(|_| place.corrupt("the recipe is not UTF-8"))?;
+    let settings = value(SETTINGS_KEY)?;
+    let (flags, window_ms) = flag_and_word(&settings)
+        .ok_or_else(|| place.corrupt("the settings have not nine bytes"))?;
+    if flags & !FLAGS != 0 {
+        return Err(place.corrupt("the settings hold a flag that this format has not"));
+    }
+    let retention = Retention {
+        window: (window_ms > 0).then(|| Duration::from_millis(window_ms)),
+        sliding: flags & SLIDING_FLAG != 0,
+        by_clock: flags & BY_CLOCK_FLAG != 0,
+    };
+    let keeps_arrivals = flags & KEEP_ARRIVALS_FLAG != 0;
+    if !keeps_arrivals && retention != Retention::default() {
+        return Err(place.corrupt("the settings limit arrival times, which are not kept"));
+    }
+    let keep_texts = flags & KEEP_TEXTS_FLAG != 0;
+    let bands = match flags & KEEP_BANDS_FLAG != 0 {
+        true if !keep_texts => {
+            return Err(place.corrupt("the settings keep bands of texts, which are not kept"));
+        }
+        true => Some(
+            String::from_utf8(value(BANDS_KEY)?)
+                .map_err(|_| place.corrupt("the description of the bands is not UTF-8"))?,
+        ),
+        false => None,
+    };
+    Ok(Header {
+        recipe,
+        keep_texts,
+        bands,
+        frozen: flags & FROZEN_FLAG != 0,
+        retention: keeps_arrivals.then_some(retention),
+    })
+}
+
+pub(crate) fn write_counters(
+    meta: &mut Meta<'_>,
+    counters: &Counters,
+    place: &Place,
+) -> Result<()> {
+    let Counters {
+        documents,
+        distinct_fingerprints,
+        unreliable,
+        texts,
+        commits,
+        latest_arrival,
+    } = *counters;
+    let words = [
+        documents,
+        distinct_fingerprints,
+        unreliable,
+        texts,
+        commits,
+        latest_arrival,
+    ];
+    let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+    put(meta, COUNTERS_KEY, &bytes, place)
+}
+
+pub(crate) fn read_counters(
+    meta: &impl ReadableTable<&'static str, &'static [u8]>,
+    place: &Place,
+) -> Result<Counters> {
+    counters_of(|key| value(meta, key, place), place)
+}
+
+/// What is counted, out of values of table meta, which are got by their names.
+pub(crate) fn counters_of(
+    value: impl Fn(&'static str) -> Result<Vec<u8>>,
+    place: &Place,
+) -> Result<Counters> {
+    let bytes = value(COUNTERS_KEY)?;
+    let (
+        &[
+            documents,
+            distinct_fingerprints,
+            unreliable,
+            texts,
+            commits,
+            latest_arrival,
+        ],
+        &[],
+    ) = bytes.as_chunks::<8>()
+    else {
+        return Err(place.corrupt("the counters have not 48 bytes"));
+    };
+    Ok(Counters {
+        documents: u64::from_le_bytes(documents),
+        distinct_fingerprints: u64::from_le_bytes(distinct_fingerprints),
+        unreliable: u64::from_le_bytes(unreliable),
+        texts: u64::from_le_bytes(texts),
+        commits: u64::from_le_bytes(commits),
+        latest_arrival: u64::from_le_bytes(latest_arrival),
+    })
+}
+
+/// A number for a new database, which most probably no other has.
+pub(crate) fn new_identity() -> u64 {
+    // The keys of a `RandomState` come from the system's source of randomness.
+    RandomState::new().hash_one((SystemTime::now(), std::process::id()))
+}
+
+/// Writes which database this is.
+pub(crate) fn write_identity(meta: &mut Meta<'_>, identity: u64, place: &Place) -> Result<()> {
+    put(meta, IDENTITY_KEY, &identity.to_le_bytes(), place)
+}
+
+/// Reads which database this is.
+pub(crate) fn read_identity(
+    meta: &impl ReadableTable<&'static str, &'static [u8]>,
+    place: &Place,
+) -> Result<u64> {
+    identity_of(|key| value(meta, key, place), place)
+}
+
+/// Which database this is, out of values of table meta, which are got by their names.
+pub(crate) fn identity_of(
+    value: impl Fn(&'static str) -> Result<Vec<u8>>,
+    place: &Place,
+) -> Result<u64> {
+    let identity: [u8; 8] = value(IDENTITY_KEY)?
+        .try_into()
+        .map_err(|_| place.corrupt("the identity has not eight bytes"))?;
+    Ok(u64::from_le_bytes(identity))
+}
+
+pub(crate) fn write_journal_mark(
+    meta: &mut Meta<'_>,
+    mark: &JournalMark,
+    place: &Place,
+) -> Result<()> {
+    let mut bytes = vec![u8::from(mark.open)];
+    bytes.extend(mark.merged_generation.to_le_bytes());
+    put(meta, JOURNAL_KEY, &bytes, place)
+}
+
+pub(crate) fn read_journal_mark(
+    meta: &impl ReadableTable<&'static str, &'static [u8]>,
+    place: &Place,
+) -> Result<JournalMark> {
+    let bytes = value(meta, JOURNAL_KEY, place)?;
+    match flag_and_word(&bytes) {
+        Some((open @ (0 | 1), merged_generation)) => Ok(JournalMark {
+            open: open == 1,
+            merged_generation,
+        }),
+        Some(_) => Err(place.corrupt("the journal mark is neither open nor closed")),
+        None => Err(place.corrupt("the journal mark has not nine bytes")),
+    }
+}
+
+/// A byte and the integer behind it, if there is nothing else.
+fn flag_and_word(bytes: &[u8]) -> Option<(u8, u64)> {
+    let (&flag, word) = bytes.split_first()?;
+    Some((flag, u64::from_le_bytes(word.try_into().ok()?)))
+}
+
+fn put(meta: &mut Meta<'_>, key: &'static str, payload: &[u8], place: &Place) -> Result<()> {
+    meta.insert(key, seal(payload).as_slice())
+        .map_err(|cause| place.writing(cause))?;
+    Ok(())
+}
+
+fn value(
+    meta: &impl ReadableTable<&'static str, &'static [u8]>,
+    key: &'static str,
+    place: &Place,
+) -> Result<Vec<u8>> {
+    let sealed = meta
+        .get(key)
+        .map_err(|cause| place.reading(cause))?
+        .ok_or_else(|| place.corrupt(format!("the value {key} of table meta is missing")))?;
+    unseal(sealed.value()).map(<[u8]>::to_vec).ok_or_else(|| {
+        place.corrupt(format!(
+            "the checksum of value {key} of table meta does not fit"
+        ))
+    })
+}

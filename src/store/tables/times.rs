@@ -1,0 +1,56 @@
+//! Arrival times: what the two tables that keep them answer.
+
+use redb::ReadableTable;
+
+use crate::document::{DocId, Timestamp};
+use crate::error::Result;
+use crate::store::tables::Tables;
+use crate::store::tables::packed::chunk::{Entry, pair};
+
+impl<P, S> Tables<P, S>
+where
+    P: ReadableTable<u128, &'static [u8]>,
+{
+    /// See [`Index::arrival`](crate::store::Index::arrival).
+    pub(crate) fn arrival_of(&self, id: DocId) -> Result<Option<Timestamp>> {
+        let Some(kept) = &self.times else {
+            return Ok(None);
+        };
+        match kept.times.first_in(pair(id.0, 0), pair(id.0, u64::MAX))? {
+            Some(entry) => Ok(Some(Timestamp(entry.second()))),
+            None => Err(self
+                .place
+                .corrupt(format!("table times lacks document {id}"))),
+        }
+    }
+
+    /// See [`Index::arrivals_before`](crate::store::Index::arrivals_before).
+    pub(crate) fn find_arrivals(
+        &self,
+        cutoff: Timestamp,
+        from: (u64, DocId),
+        most: usize,
+    ) -> Result<Vec<(Timestamp, DocId)>> {
+        let (from, end) = (pair(from.0, from.1.0), pair(cutoff.0, 0));
+        let mut found = Vec::new();
+        if let Some(kept) = &self.times
+            && from < end
+            && most > 0
+        {
+            kept.arrivals.visit_entries(from, end - 1, |entry| {
+                found.push((Timestamp(entry.first()), DocId(entry.second())));
+                found.len() < most
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// See [`Index::oldest_arrival`](crate::store::Index::oldest_arrival).
+    pub(crate) fn first_arrival(&self) -> Result<Option<Timestamp>> {
+        let Some(kept) = &self.times else {
+            return Ok(None);
+        };
+        let first = kept.arrivals.first_in(u128::MIN, u128::MAX)?;
+        Ok(first.map(|entry| Timestamp(entry.first())))
+    }
+}
