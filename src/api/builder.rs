@@ -12,7 +12,7 @@ use crate::retention::Retention;
 use crate::store::disk::Disk;
 use crate::store::maintenance::copy::Vacuumed;
 use crate::store::maintenance::salvage::{Damaged, Salvage};
-use crate::store::{self, Header, Pace, Place, Store};
+use crate::store::{self, DbPath, FlushOptions, Header, Store};
 
 /// How a database is to be created or opened.
 ///
@@ -41,7 +41,7 @@ pub struct Builder {
     similar: bool,
     retention: Option<Retention>,
     frozen: bool,
-    pace: Pace,
+    flush_options: FlushOptions,
     disk: Option<Arc<dyn Disk>>,
 }
 
@@ -161,7 +161,7 @@ impl Builder {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn merge_after_changes(mut self, changes: usize) -> Self {
-        self.pace = Pace::merging_from(changes);
+        self.flush_options = FlushOptions::merging_from(changes);
         self
     }
 
@@ -191,8 +191,9 @@ impl Builder {
     /// [`Error::RetentionWindow`]. If syncing the folder or opening the new file is what fails, the
     /// file is there all the same, whole and empty.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
-        let place = self.place(path);
-        let store = Store::create(&place, self.header()?, self.cache())?.at_pace(self.pace);
+        let db_path = self.db_path(path);
+        let store = Store::create(&db_path, self.header()?, self.cache())?
+            .with_flush_options(self.flush_options);
         Database::over(store, self.recipe.as_ref())
     }
 
@@ -209,7 +210,8 @@ impl Builder {
     /// About a millisecond; after a crash, what it takes to read the journal besides: half a second
     /// with 1.2 million changes in it.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
-        let store = Store::open(&self.place(path), self.cache())?.at_pace(self.pace);
+        let store =
+            Store::open(&self.db_path(path), self.cache())?.with_flush_options(self.flush_options);
         self.opened(store)
     }
 
@@ -235,7 +237,7 @@ impl Builder {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<Database> {
-        let store = Store::open_read_only(&self.place(path), self.cache())?;
+        let store = Store::open_read_only(&self.db_path(path), self.cache())?;
         self.opened(store)
     }
 
@@ -263,7 +265,7 @@ impl Builder {
         path: impl AsRef<Path>,
         mut observer: impl FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Vacuumed> {
-        store::maintenance::copy::vacuum(&self.place(path), &mut observer)
+        store::maintenance::copy::vacuum(&self.db_path(path), &mut observer)
     }
 
     /// Writes what can be read of the damaged database at `damaged` to a new one at `target`, which
@@ -317,20 +319,20 @@ impl Builder {
         memory_bytes: u64,
         mut observer: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Salvage> {
-        let place = self.place(damaged);
-        let target = place.beside(target.as_ref());
-        let found = Damaged::open(&place, &target, memory_bytes, &mut observer)?;
+        let db_path = self.db_path(damaged);
+        let target = db_path.beside(target.as_ref());
+        let found = Damaged::open(&db_path, &target, memory_bytes, &mut observer)?;
         let header = match (&found.header, &self.recipe) {
             (Some(header), _) => header.clone(),
             (None, Some(_)) => self.header()?,
             (None, None) => {
-                return Err(place.corrupt_advising(
+                return Err(db_path.corrupt_advising(
                     "what its recipe was cannot be read",
                     "name the recipe and what it kept, as with `--recipe ngram --keep-texts`",
                 ));
             }
         };
-        let recipe = recipe_of(&header.recipe, self.recipe.as_ref(), place.path())?;
+        let recipe = recipe_of(&header.recipe, self.recipe.as_ref(), db_path.path())?;
         let fingerprinter = OnceLock::new();
         let fingerprint = |text: &str| {
             let fingerprinter = fingerprinter.get_or_init(|| Fingerprinter::new(recipe.clone()));
@@ -341,10 +343,10 @@ impl Builder {
     }
 
     /// The file of that name, on the disk that is asked for.
-    pub(crate) fn place(&self, path: impl AsRef<Path>) -> Place {
+    pub(crate) fn db_path(&self, path: impl AsRef<Path>) -> DbPath {
         match &self.disk {
-            Some(disk) => Place::new(path.as_ref(), disk),
-            None => Place::of_system(path.as_ref()),
+            Some(disk) => DbPath::new(path.as_ref(), disk),
+            None => DbPath::of_system(path.as_ref()),
         }
     }
 

@@ -74,7 +74,7 @@ impl Builder {
         memory_bytes: u64,
     ) -> Result<BulkLoad<'static>> {
         Ok(BulkLoad {
-            load: Load::create(&self.place(path), &self.header()?, memory_bytes)?,
+            load: Load::create(&self.db_path(path), &self.header()?, memory_bytes)?,
             database: PhantomData,
         })
     }

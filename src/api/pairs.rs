@@ -119,8 +119,8 @@ impl Snapshot {
                 documents,
             } => {
                 copies.0.insert(fingerprint, documents.into());
-                for (place, a) in documents.iter().enumerate() {
-                    for b in &documents[place + 1..] {
+                for (db_path, a) in documents.iter().enumerate() {
+                    for b in &documents[db_path + 1..] {
                         visitor(Pair::of((*a, fingerprint), (*b, fingerprint)))?;
                     }
                 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::ingest::{Batch, Change, Outcome, next_prepared};
-use crate::store::{Pace, Pen, Store, View, WriteTransaction};
+use crate::store::{FlushOptions, Store, View, WriteGuard, WriteTransaction};
 
 /// Many changes and one commit. Dropped before [`commit`](Self::commit), nothing has happened.
 ///
@@ -35,7 +35,7 @@ impl fmt::Debug for Transaction<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Transaction");
         shown.field("path", &self.store.path());
-        shown.field("has_failed", &self.stage.is_none());
+        shown.field("is_poisoned", &self.stage.is_none());
         shown.finish_non_exhaustive()
     }
 }
@@ -49,7 +49,7 @@ enum Stage {
 }
 
 struct Small {
-    pen: Pen,
+    write_guard: WriteGuard,
     view: View,
     batch: Batch,
 }
@@ -59,16 +59,16 @@ struct Small {
 const SMALL_BYTES: usize = 64 << 20;
 
 impl Small {
-    fn is_large(&self, pace: Pace) -> bool {
-        self.batch.len() > pace.merge_from() || self.batch.text_bytes() > SMALL_BYTES
+    fn is_large(&self, flush_options: FlushOptions) -> bool {
+        self.batch.len() > flush_options.merge_from() || self.batch.text_bytes() > SMALL_BYTES
     }
 }
 
 impl<'d> Transaction<'d> {
     pub(crate) fn begin(store: &'d Store) -> Result<Self> {
-        let pen = store.take_pen()?;
+        let write_guard = store.lock_writes()?;
         let small = Small {
-            pen,
+            write_guard,
             view: store.read()?,
             batch: Batch::default(),
         };
@@ -85,7 +85,7 @@ impl<'d> Transaction<'d> {
     /// Those of [`Database::apply`](crate::Database::apply). After an error the transaction must be
     /// dropped: each further call gives [`Error::TransactionFailed`].
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
-        let mut stage = self.stage.take().ok_or_else(|| self.has_failed())?;
+        let mut stage = self.stage.take().ok_or_else(|| self.is_poisoned())?;
         let mut changes = changes.into_iter();
         let outcomes = match &mut stage {
             Stage::Small(small) => {
@@ -111,8 +111,8 @@ impl<'d> Transaction<'d> {
             }
         };
         self.stage = Some(match stage {
-            Stage::Small(small) if small.is_large(self.store.pace()) => {
-                let mut tables = self.store.write_with(small.pen)?;
+            Stage::Small(small) if small.is_large(self.store.flush_options()) => {
+                let mut tables = self.store.write_with(small.write_guard)?;
                 tables.see_arrival(small.batch.latest_arrival());
                 tables.apply(small.batch.into_edits())?;
                 Stage::Large(Box::new(tables))
@@ -129,17 +129,22 @@ impl<'d> Transaction<'d> {
     /// is known that nothing happened [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`],
     /// [`Error::WritesFailed`].
     pub fn commit(mut self) -> Result<()> {
-        match self.stage.take().ok_or_else(|| self.has_failed())? {
+        match self.stage.take().ok_or_else(|| self.is_poisoned())? {
             Stage::Small(small) => {
-                let Small { mut pen, batch, .. } = *small;
+                let Small {
+                    mut write_guard,
+                    batch,
+                    ..
+                } = *small;
                 let latest = batch.latest_arrival();
-                self.store.commit(&mut pen, batch.into_edits(), latest)
+                self.store
+                    .commit(&mut write_guard, batch.into_edits(), latest)
             }
             Stage::Large(tables) => tables.commit().inspect_err(|_| self.store.fail(None)),
         }
     }
 
-    fn has_failed(&self) -> Error {
+    fn is_poisoned(&self) -> Error {
         let path = self.store.path().to_path_buf();
         Error::TransactionFailed { path }
     }

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::query::{self, Similar, TextQuery};
 use crate::retention::Expiry;
-use crate::store::{DocumentEdit, Index, State, TextEdit, View};
+use crate::store::{DocumentEdit, FingerprintSource, StoredDocument, TextEdit, View};
 
 /// Decides changes in order, against what is stored and what was decided before them.
 #[derive(Default)]
@@ -39,8 +39,8 @@ struct Nearest {
 
 /// A document that some change of the batch looked at.
 struct Touched {
-    before: Option<State>,
-    now: Option<State>,
+    before: Option<StoredDocument>,
+    now: Option<StoredDocument>,
     text: TextEdit,
 }
 
@@ -83,7 +83,7 @@ impl Batch {
     pub(crate) fn decide_all(
         &mut self,
         changes: &[Prepared],
-        view: &View<impl Index>,
+        view: &View<impl FingerprintSource>,
         outcomes: &mut Vec<Outcome>,
     ) -> Result<()> {
         for change in changes {
@@ -93,7 +93,11 @@ impl Batch {
     }
 
     /// Decides one change. One that fails has changed nothing.
-    fn decide(&mut self, prepared: &Prepared, view: &View<impl Index>) -> Result<Outcome> {
+    fn decide(
+        &mut self,
+        prepared: &Prepared,
+        view: &View<impl FingerprintSource>,
+    ) -> Result<Outcome> {
         self.decided += 1;
         let expiry = *self.expiry.get_or_insert_with(|| view.expiry());
         let decided = self.decide_as_it_arrives(prepared, view);
@@ -115,7 +119,7 @@ impl Batch {
     fn decide_as_it_arrives(
         &mut self,
         prepared: &Prepared,
-        view: &View<impl Index>,
+        view: &View<impl FingerprintSource>,
     ) -> Result<Outcome> {
         let change = &prepared.change;
         let id = change.id();
@@ -134,9 +138,10 @@ impl Batch {
                 Outcome::Inserted
             }
             (Change::InsertUnique { document, radius }, None) => {
-                let nearest = match document.reliable {
-                    true => self.nearest_within(document.fingerprint, *radius, view)?,
-                    false => None,
+                let nearest = if document.reliable {
+                    self.nearest_within(document.fingerprint, *radius, view)?
+                } else {
+                    None
                 };
                 match nearest {
                     Some(found) => {
@@ -222,7 +227,11 @@ impl Batch {
     }
 
     /// What is stored of a document, unless it is expired.
-    fn look_up(&mut self, id: DocId, view: &View<impl Index>) -> Result<Option<State>> {
+    fn look_up(
+        &mut self,
+        id: DocId,
+        view: &View<impl FingerprintSource>,
+    ) -> Result<Option<StoredDocument>> {
         let now = match self.touched.get(&id) {
             Some(touched) => touched.now,
             None => {
@@ -242,7 +251,7 @@ impl Batch {
     }
 
     /// A document that was looked up, as of now, be it expired or not.
-    fn now(&self, id: DocId) -> Option<State> {
+    fn now(&self, id: DocId) -> Option<StoredDocument> {
         self.touched.get(&id).and_then(|touched| touched.now)
     }
 
@@ -261,7 +270,7 @@ impl Batch {
     /// who asks for it, and nobody did.
     pub(crate) fn sweep(
         &mut self,
-        view: &View<impl Index>,
+        view: &View<impl FingerprintSource>,
         from: (u64, DocId),
         most: usize,
     ) -> (u64, DocId) {
@@ -285,7 +294,7 @@ impl Batch {
         &mut self,
         id: DocId,
         arrival: Option<Timestamp>,
-        view: &View<impl Index>,
+        view: &View<impl FingerprintSource>,
     ) -> Result<()> {
         if !view.is_sliding() {
             return Ok(());
@@ -299,7 +308,7 @@ impl Batch {
     }
 
     fn put(&mut self, document: &Document, text: TextEdit) {
-        let state = State {
+        let state = StoredDocument {
             fingerprint: document.fingerprint,
             reliable: document.reliable,
             arrival: document.arrival,
@@ -311,7 +320,7 @@ impl Batch {
         self.set(id, None, TextEdit::Remove);
     }
 
-    fn set(&mut self, id: DocId, now: Option<State>, text: TextEdit) {
+    fn set(&mut self, id: DocId, now: Option<StoredDocument>, text: TextEdit) {
         let Some(touched) = self.touched.get_mut(&id) else {
             return;
         };
@@ -338,7 +347,7 @@ impl Batch {
         &mut self,
         query: Fingerprint,
         radius: u32,
-        view: &View<impl Index>,
+        view: &View<impl FingerprintSource>,
     ) -> Result<Option<Match>> {
         self.recent.index();
         let cutoff = self.expiry.and_then(|expiry| expiry.cutoff());
@@ -396,7 +405,7 @@ impl Batch {
         query: Fingerprint,
         radius: u32,
         moved_on: bool,
-        view: &View<impl Index>,
+        view: &View<impl FingerprintSource>,
     ) -> Result<Option<Match>> {
         // More and more, since most often the first is so still, and there may be a million.
         let mut limit = 1;
@@ -415,9 +424,14 @@ impl Batch {
     }
 
     /// Whether what was found before the batch is there now.
-    fn is_still_so(&self, found: &Match, moved_on: bool, view: &View<impl Index>) -> Result<bool> {
+    fn is_still_so(
+        &self,
+        found: &Match,
+        moved_on: bool,
+        view: &View<impl FingerprintSource>,
+    ) -> Result<bool> {
         if let Some(touched) = self.touched.get(&found.id) {
-            let is_so = |state: State| {
+            let is_so = |state: StoredDocument| {
                 state.reliable
                     && state.fingerprint == found.fingerprint
                     && !self.has_passed(state.arrival)
@@ -436,7 +450,7 @@ impl Batch {
         &mut self,
         id: DocId,
         query: &TextQuery,
-        view: &View<impl Index>,
+        view: &View<impl FingerprintSource>,
     ) -> Result<Option<Similar>> {
         let ahead = self.wordings.take_ahead(id);
         let mut best = None;
@@ -448,7 +462,7 @@ impl Batch {
         }
 
         let text_of = |id: &DocId| match &self.touched.get(id)?.text {
-            TextEdit::Put(keyed) => Some(Arc::clone(keyed)),
+            TextEdit::Put(banded) => Some(Arc::clone(banded)),
             TextEdit::Keep | TextEdit::Remove => None,
         };
         let mut candidates = self.wordings.sharing(query.keys(), text_of);
@@ -468,10 +482,10 @@ impl Batch {
         for id in candidates {
             let now = self.now(id);
             let now = now.filter(|state| !self.has_passed(state.arrival));
-            let (Some(state), Some(keyed)) = (now, text_of(&id)) else {
+            let (Some(state), Some(banded)) = (now, text_of(&id)) else {
                 continue;
             };
-            let resemblance = query.compare(&keyed.text);
+            let resemblance = query.compare(&banded.text);
             let found = resemblance.map(|found| query.found(id, state.fingerprint, found));
             if let Some(found) = found
                 && best.as_ref().is_none_or(|best| found.order(best).is_lt())
@@ -486,7 +500,7 @@ impl Batch {
     fn first_with_its_text(
         &self,
         found: &[Similar],
-        view: &View<impl Index>,
+        view: &View<impl FingerprintSource>,
     ) -> Result<Option<Similar>> {
         let moved_on = self.expiry.and_then(|expiry| expiry.cutoff()) > view.expiry().cutoff();
         for found in found {
@@ -502,7 +516,7 @@ impl Batch {
         &self,
         found: &Similar,
         moved_on: bool,
-        view: &View<impl Index>,
+        view: &View<impl FingerprintSource>,
     ) -> Result<bool> {
         let state = match self.touched.get(&found.id) {
             Some(touched) => touched.now.filter(|_| touched.text == TextEdit::Keep),

@@ -4,12 +4,13 @@
 //! it, and committed together by the next one. So of near-duplicates that arrive at the same moment
 //! one is stored, and a sync is shared by all who wait for it.
 
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use crate::document::DocId;
 use crate::error::{Error, Result};
 use crate::ingest::ticket::{Request, Ticket};
 use crate::ingest::{Batch, Outcome, Prepared};
-use crate::store::{Pen, Store, View};
+use crate::store::{Store, View, WriteGuard};
 
 /// Changes that may wait in the queue; who brings more waits as well.
 const MOST_WAITING: usize = 64 << 10;
@@ -40,7 +41,7 @@ struct Shared {
     path: Arc<Path>,
     queue: Mutex<Queue>,
     /// Told when there is something to write, or nothing will come any more.
-    has_come: Condvar,
+    not_empty: Condvar,
     /// Told when there is room in the queue.
     has_room: Condvar,
     swept: Mutex<Swept>,
@@ -87,7 +88,7 @@ impl Writer {
                 path: store.path().into(),
                 store,
                 queue: Mutex::default(),
-                has_come: Condvar::new(),
+                not_empty: Condvar::new(),
                 has_room: Condvar::new(),
                 swept: Mutex::default(),
                 has_refused,
@@ -98,15 +99,15 @@ impl Writer {
 
     /// Starts the threads, unless they run.
     pub(crate) fn start(&self) -> Result<()> {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.threads.lock();
         if !threads.is_empty() {
             return Ok(());
         }
-        self.shared.queue().is_closing = false;
-        self.shared.store.start_merging();
-        let merging = self.spawn("simdb-merge", |shared| shared.store.merge_as_it_comes())?;
+        self.shared.queue.lock().is_closing = false;
+        self.shared.store.start_flushing();
+        let merging = self.spawn("simdb-merge", |shared| shared.store.flush_loop())?;
         threads.push(merging);
-        match self.spawn("simdb-write", Shared::write_as_it_comes) {
+        match self.spawn("simdb-write", Shared::commit_loop) {
             Ok(writing) => threads.push(writing),
             Err(error) => {
                 // Nobody comes in between, who would take one thread for both.
@@ -142,7 +143,7 @@ impl Writer {
             changes.iter().map(Prepared::text_bytes).sum(),
         );
         let request = Request::new(&self.shared.path, changes);
-        let mut queue = self.shared.queue();
+        let mut queue = self.shared.queue.lock();
         while !queue.has_room_for(count, bytes) {
             let remaining = match deadline {
                 None => Duration::MAX,
@@ -151,27 +152,26 @@ impl Writer {
             if remaining.is_zero() {
                 return Err(request.timed_out());
             }
-            let woken = self.shared.has_room.wait_timeout(queue, remaining);
-            queue = woken.unwrap_or_else(PoisonError::into_inner).0;
+            self.shared.has_room.wait_for(&mut queue, remaining);
         }
         queue.changes += count;
         queue.bytes += bytes;
         queue.requests.push_back(Arc::clone(&request));
         drop(queue);
-        self.shared.has_come.notify_one();
+        self.shared.not_empty.notify_one();
         Ok(Ticket::new(request))
     }
 
     /// Writes what was handed over, and stops the threads.
     pub(crate) fn stop(&self) {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.threads.lock();
         self.stop_all(&mut threads);
     }
 
     fn stop_all(&self, threads: &mut Vec<JoinHandle<()>>) {
-        self.shared.queue().is_closing = true;
-        self.shared.has_come.notify_all();
-        self.shared.store.stop_merging();
+        self.shared.queue.lock().is_closing = true;
+        self.shared.not_empty.notify_all();
+        self.shared.store.stop_flushing();
         for thread in threads.drain(..) {
             // A thread that panicked has told whoever waited for it.
             thread.join().unwrap_or_default();
@@ -180,15 +180,11 @@ impl Writer {
 }
 
 impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write_as_it_comes(&self) {
+    fn commit_loop(&self) {
         while self.wait_for_requests() {
             // What comes while another has the pen can still be taken back, or joins the group.
-            match self.store.take_pen() {
-                Ok(mut pen) => self.write(&mut pen, &self.take_group()),
+            match self.store.lock_writes() {
+                Ok(mut write_guard) => self.write(&mut write_guard, &self.take_group()),
                 Err(error) => self.refuse(&self.take_group(), error),
             }
         }
@@ -196,20 +192,19 @@ impl Shared {
 
     /// Waits for something to write; whether anything will come.
     fn wait_for_requests(&self) -> bool {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         while queue.requests.is_empty() {
             if queue.is_closing {
                 return false;
             }
-            let woken = self.has_come.wait(queue);
-            queue = woken.unwrap_or_else(PoisonError::into_inner);
+            self.not_empty.wait(&mut queue);
         }
         true
     }
 
     /// All that has come and was not taken back.
     fn take_group(&self) -> Vec<Arc<Request>> {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         (queue.changes, queue.bytes) = (0, 0);
         let group = queue.requests.drain(..).filter(|request| request.take());
         let group = group.collect();
@@ -217,9 +212,11 @@ impl Shared {
         group
     }
 
-    fn write(&self, pen: &mut Pen, group: &[Arc<Request>]) {
+    fn write(&self, write_guard: &mut WriteGuard, group: &[Arc<Request>]) {
         // Whatever happens, nobody waits in vain.
-        let outcomes = catch_unwind(AssertUnwindSafe(|| self.decide_and_commit(pen, group)));
+        let outcomes = catch_unwind(AssertUnwindSafe(|| {
+            self.decide_and_commit(write_guard, group)
+        }));
         let outcomes = outcomes.unwrap_or_else(|_| {
             // Nobody knows how far it came.
             self.store.fail(None);
@@ -253,7 +250,7 @@ impl Shared {
     /// What becomes of each request; an error if it is the same for all of them.
     fn decide_and_commit(
         &self,
-        pen: &mut Pen,
+        write_guard: &mut WriteGuard,
         group: &[Arc<Request>],
     ) -> Result<Vec<Result<Vec<Outcome>>>> {
         let view = self.store.read()?;
@@ -261,8 +258,8 @@ impl Shared {
         let swept = self.sweep(&mut batch, &view, group);
         drop(view);
         let latest = batch.latest_arrival();
-        self.store.commit(pen, batch.into_edits(), latest)?;
-        *self.swept() = swept;
+        self.store.commit(write_guard, batch.into_edits(), latest)?;
+        *self.swept.lock() = swept;
         Ok(answers)
     }
 
@@ -272,22 +269,19 @@ impl Shared {
         let changes: usize = group.iter().map(|request| request.changes.len()).sum();
         let generation = self.store.generation();
         let mut next = {
-            let swept = self.swept();
+            let swept = self.swept.lock();
             if changes == 0 {
                 return *swept;
             }
             // What has come into the tables since may have arrived before what was swept.
-            match swept.generation == generation {
-                true => swept.next,
-                false => Swept::default().next,
+            if swept.generation == generation {
+                swept.next
+            } else {
+                Swept::default().next
             }
         };
         next = batch.sweep(view, next, SWEPT_FROM + SWEPT_FOR_EACH * changes);
         Swept { next, generation }
-    }
-
-    fn swept(&self) -> MutexGuard<'_, Swept> {
-        self.swept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An error for each of those whom it concerns.

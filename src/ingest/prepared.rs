@@ -76,9 +76,10 @@ pub(crate) fn next_prepared(
         bytes += text.map_or(0, String::len);
         part.push(change);
     }
-    match part.is_empty() {
-        true => Ok(None),
-        false => prepared_all(part, store).map(Some),
+    if part.is_empty() {
+        Ok(None)
+    } else {
+        prepared_all(part, store).map(Some)
     }
 }
 
@@ -129,7 +130,7 @@ fn prepared(mut change: Change, store: &Store) -> Result<Prepared> {
         _ => None,
     };
     let text = match text {
-        Some(text) => TextEdit::Put(store.keyed(text)),
+        Some(text) => TextEdit::Put(store.banded(text)),
         None if store.header().keep_texts => TextEdit::Remove,
         // So that storing a document again as it is changes nothing.
         None => TextEdit::Keep,
@@ -143,10 +144,11 @@ fn prepared(mut change: Change, store: &Store) -> Result<Prepared> {
 
 /// There is no text to compare with others.
 fn without_text(id: DocId, store: &Store) -> Error {
-    match store.header().keep_texts {
-        true => Error::TextMissing { id: id.0 },
-        false => Error::KeepsNoTexts {
+    if store.header().keep_texts {
+        Error::TextMissing { id: id.0 }
+    } else {
+        Error::KeepsNoTexts {
             path: store.path().to_path_buf(),
-        },
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! [`Ticket`]: changes that were handed over, and what became of them.
 
+use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
@@ -69,7 +70,7 @@ impl Ticket {
 
     /// Whether waiting would return at once.
     pub fn is_done(&self) -> bool {
-        matches!(*self.request.state(), State::Answered(_))
+        matches!(*self.request.state.lock(), State::Answered(_))
     }
 }
 
@@ -83,13 +84,9 @@ impl Request {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether the changes are still to be made; if so, they can no longer be taken back.
     pub(crate) fn take(&self) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is_waiting = matches!(*state, State::Waiting);
         if is_waiting {
             *state = State::Taken;
@@ -98,32 +95,28 @@ impl Request {
     }
 
     pub(crate) fn answer(&self, answer: Result<Vec<Outcome>>) {
-        *self.state() = State::Answered(answer);
+        *self.state.lock() = State::Answered(answer);
         self.is_answered.notify_one();
     }
 
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> Result<Vec<Outcome>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         loop {
             match std::mem::replace(&mut *state, State::Collected) {
                 State::Answered(answer) => return answer,
                 other => *state = other,
             }
             let remaining = deadline.map(|deadline| deadline.duration_since(Instant::now()));
-            state = match remaining {
+            match remaining {
                 Some(Duration::ZERO) if matches!(*state, State::Waiting) => {
                     *state = State::Withdrawn;
                     return Err(self.timed_out());
                 }
                 Some(remaining) if matches!(*state, State::Waiting) => {
-                    let woken = self.is_answered.wait_timeout(state, remaining);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
+                    self.is_answered.wait_for(&mut state, remaining);
                 }
-                _ => {
-                    let woken = self.is_answered.wait(state);
-                    woken.unwrap_or_else(PoisonError::into_inner)
-                }
-            };
+                _ => self.is_answered.wait(&mut state),
+            }
         }
     }
 

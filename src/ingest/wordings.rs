@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::document::DocId;
 use crate::query::{self, Similar, TextQuery};
-use crate::store::{Index, KeyedText, View};
+use crate::store::{BandedText, FingerprintSource, View};
 
 /// Documents of one band key that are looked at, those that came first.
 const MOST_IN_BAND: usize = 256;
@@ -88,10 +88,10 @@ impl Wordings {
     pub(super) fn sharing(
         &mut self,
         keys: &[u64],
-        text_of: impl Fn(&DocId) -> Option<Arc<KeyedText>>,
+        text_of: impl Fn(&DocId) -> Option<Arc<BandedText>>,
     ) -> Vec<DocId> {
         for id in &self.documents[self.indexed..] {
-            for key in text_of(id).iter().flat_map(|keyed| keyed.keys()) {
+            for key in text_of(id).iter().flat_map(|banded| banded.keys()) {
                 if *self.first_by_key.entry(*key).or_insert(*id) == *id {
                     continue;
                 }

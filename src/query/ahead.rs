@@ -7,7 +7,7 @@ use super::single::within;
 use crate::document::Match;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::{Index, View};
+use crate::store::{FingerprintSource, View};
 
 /// Fewer queries are not worth waking other threads for.
 const FEW: usize = 4;

@@ -16,7 +16,7 @@ use crate::document::Match;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::hamming;
-use crate::store::{DocumentsOf, Index, ReadView, Run, SCANNED, Step, View};
+use crate::store::{Bucket, DocumentsOf, FingerprintSource, ReadView, SCANNED, Step, View};
 
 /// Fewer queries than this are answered one by one.
 const LEAST_QUERIES: usize = 32;
@@ -152,7 +152,7 @@ impl Batch<'_> {
                 if are_too_many(count) {
                     return Ok(());
                 }
-                if let Run::Whole(fingerprints) = run {
+                if let Bucket::Whole(fingerprints) = run {
                     hamming::push_within(fingerprints, rotated, self.radius, &mut near);
                 } else if let Some(parts) = parts_to_read(probes, block, key, rotated) {
                     push_near_in_parts(index, block, &parts, rotated, self.radius, &mut near)?;
@@ -170,9 +170,10 @@ impl Batch<'_> {
                     hamming::push_within(piece, *rotated, self.radius, &mut near);
                     take(*number, *rotated, &mut near);
                 }
-                Ok(match are_too_many(count) {
-                    true => Step::Stop,
-                    false => Step::Next,
+                Ok(if are_too_many(count) {
+                    Step::Stop
+                } else {
+                    Step::Next
                 })
             })
         })
@@ -247,8 +248,12 @@ impl Batch<'_> {
                     .collect();
             // Once there are too many matches, only the first query is sure to get all of its own.
             let count = AtomicUsize::new(0);
-            let answer = |(place, (query, hits)): (usize, &(Fingerprint, &[Hit]))| {
-                let most = if place == 0 { usize::MAX } else { MOST_MATCHES };
+            let answer = |(db_path, (query, hits)): (usize, &(Fingerprint, &[Hit]))| {
+                let most = if db_path == 0 {
+                    usize::MAX
+                } else {
+                    MOST_MATCHES
+                };
                 self.matches(*query, hits, documents, most, &count)
             };
             let answers: Vec<Option<Vec<Match>>> = self.index.in_parallel(|| {
@@ -462,8 +467,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = store_of(&folder, std::iter::empty());
         let copies = inserts((0..COPIES).map(|_| CENTRE));
-        let mut pen = store.take_pen().unwrap();
-        store.commit(&mut pen, copies, None).unwrap();
+        let mut write_guard = store.lock_writes().unwrap();
+        store.commit(&mut write_guard, copies, None).unwrap();
         let view = store.read().unwrap();
         assert_eq!(view.changes_in_tail(), COPIES);
         let expected = within(&view, CENTRE, 3, usize::MAX).unwrap();

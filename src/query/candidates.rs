@@ -5,11 +5,11 @@ use crate::block::{self, BLOCK_BITS, Probes};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::hamming;
-use crate::store::{Index, Run, SCANNED, Step};
+use crate::store::{Bucket, FingerprintSource, SCANNED, Step};
 
 /// The distinct reliable fingerprints within the radius, each once, in no order.
 pub(super) fn fingerprints_within(
-    index: &impl Index,
+    index: &impl FingerprintSource,
     query: Fingerprint,
     radius: u32,
 ) -> Result<Vec<Fingerprint>> {
@@ -22,7 +22,7 @@ pub(super) fn fingerprints_within(
 }
 
 /// Looks at the fingerprints whose block keys are near enough to the query's.
-fn probe<I: Index>(
+fn probe<I: FingerprintSource>(
     index: &I,
     query: Fingerprint,
     radius: u32,
@@ -48,20 +48,20 @@ const MOST_PARTS: u64 = 1024;
 /// Appends those of a run that are within the radius of a query to `near`. Of a long run, only
 /// those need be among them that its block owns.
 fn push_near(
-    index: &impl Index,
+    index: &impl FingerprintSource,
     probes: &Probes,
     block: usize,
-    (key, run): (u16, Run<'_>),
+    (key, run): (u16, Bucket<'_>),
     rotated: u64,
     radius: u32,
     near: &mut Vec<u64>,
 ) -> Result<()> {
     match run {
-        Run::Whole(fingerprints) => {
+        Bucket::Whole(fingerprints) => {
             hamming::push_within(fingerprints, rotated, radius, near);
             Ok(())
         }
-        Run::Long => {
+        Bucket::Long => {
             let parts = parts_to_read(probes, block, key, rotated)
                 .unwrap_or_else(|| vec![block::front_range(key)]);
             push_near_in_parts(index, block, &parts, rotated, radius, near)
@@ -86,7 +86,7 @@ const PIECES_WALKED: u64 = 4;
 /// Appends to `near` what is within the radius of a query in these parts of a block, in one walk
 /// that reads nothing twice, and perhaps something between them.
 pub(super) fn push_near_in_parts(
-    index: &impl Index,
+    index: &impl FingerprintSource,
     block: usize,
     parts: &[(u64, u64)],
     rotated: u64,
@@ -116,7 +116,11 @@ pub(super) fn push_near_in_parts(
 }
 
 /// Looks at every fingerprint.
-fn scan(index: &impl Index, query: Fingerprint, radius: u32) -> Result<Vec<Fingerprint>> {
+fn scan(
+    index: &impl FingerprintSource,
+    query: Fingerprint,
+    radius: u32,
+) -> Result<Vec<Fingerprint>> {
     let rotated = block::rotate(query, SCANNED);
     let near = index.scan(|fingerprints, near| {
         hamming::push_within(fingerprints, rotated, radius, near);
@@ -134,7 +138,7 @@ const PAIR_COST: f64 = 0.02;
 
 /// Whether so many queries cost less by probing than by looking at every fingerprint for each.
 pub(super) fn is_probing_cheaper(
-    index: &impl Index,
+    index: &impl FingerprintSource,
     probes: &Probes,
     queries: usize,
 ) -> Result<bool> {

@@ -7,12 +7,12 @@ use std::collections::binary_heap::PeekMut;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::{DocumentsOf, Index};
+use crate::store::{DocumentsOf, FingerprintSource};
 
 /// Calls `visitor` with every document that has one of these fingerprints, which ascend, in order
 /// of ids, until it says `false`; whether it never did.
 pub(super) fn for_each_document(
-    index: &impl Index,
+    index: &impl FingerprintSource,
     fingerprints: &[u64],
     visitor: impl FnMut(DocId, Fingerprint) -> bool,
 ) -> Result<bool> {
@@ -22,7 +22,7 @@ pub(super) fn for_each_document(
 /// The same for documents that were looked up. Those of the other fingerprints are read as they are
 /// asked for.
 pub(super) fn for_each_in_order(
-    index: &impl Index,
+    index: &impl FingerprintSource,
     looked_up: DocumentsOf,
     mut visitor: impl FnMut(DocId, Fingerprint) -> bool,
 ) -> Result<bool> {
@@ -82,7 +82,7 @@ impl Postings {
         }
     }
 
-    fn next(&mut self, index: &impl Index) -> Result<Option<DocId>> {
+    fn next(&mut self, index: &impl FingerprintSource) -> Result<Option<DocId>> {
         if self.page.len() == 0
             && let Some(from) = self.from
         {

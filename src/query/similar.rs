@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::recipe::TextFingerprint;
 use crate::similarity::{Likeness, Resemblance, Wording};
-use crate::store::{BandMaker, Index, View};
+use crate::store::{BandMaker, FingerprintSource, View};
 
 /// Documents of one band that are looked at, those with the smallest ids: what more have in common
 /// is boilerplate, and a near-duplicate shares other bands.
@@ -206,7 +206,10 @@ pub(crate) fn similar(
 }
 
 /// The same by the texts of the database, in turn: for tables that only one thread can look at.
-pub(crate) fn similar_in_turn(view: &View<impl Index>, query: &TextQuery) -> Result<Vec<Similar>> {
+pub(crate) fn similar_in_turn(
+    view: &View<impl FingerprintSource>,
+    query: &TextQuery,
+) -> Result<Vec<Similar>> {
     let candidates = candidates(view, query)?;
     in_order(
         candidates
@@ -217,7 +220,7 @@ pub(crate) fn similar_in_turn(view: &View<impl Index>, query: &TextQuery) -> Res
 
 /// A candidate with its text, if it is like the query.
 fn compare(
-    view: &View<impl Index>,
+    view: &View<impl FingerprintSource>,
     query: &TextQuery,
     id: DocId,
     text: Option<String>,
@@ -237,7 +240,7 @@ fn in_order(found: impl Iterator<Item = Result<Option<Similar>>>) -> Result<Vec<
 
 /// The documents that may be like the query, each once: those whose fingerprints are near, then
 /// those that share bands, most of them first.
-fn candidates(view: &View<impl Index>, query: &TextQuery) -> Result<Vec<DocId>> {
+fn candidates(view: &View<impl FingerprintSource>, query: &TextQuery) -> Result<Vec<DocId>> {
     let keeps_bands = view.keeps_bands();
     let mut found = Vec::new();
     if let Some((fingerprint, radius)) = query.near(keeps_bands) {

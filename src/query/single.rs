@@ -5,7 +5,7 @@ use super::documents::for_each_document;
 use crate::document::Match;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::{Index, View};
+use crate::store::{FingerprintSource, View};
 
 /// The largest distance there is: at this radius everything matches.
 const MAX_RADIUS: u32 = 64;
@@ -18,7 +18,7 @@ const GROWING_RADII: [u32; 6] = [3, 7, 11, 15, 23, 31];
 /// documents of a fingerprint are read as they are taken, so a million copies of one text cost no
 /// more than those that are asked for.
 pub(crate) fn within(
-    view: &View<impl Index>,
+    view: &View<impl FingerprintSource>,
     query: Fingerprint,
     radius: u32,
     limit: usize,
@@ -57,7 +57,7 @@ pub(crate) fn nearest(view: &View, query: Fingerprint, count: usize) -> Result<V
 }
 
 fn for_each_in_tables(
-    view: &View<impl Index>,
+    view: &View<impl FingerprintSource>,
     query: Fingerprint,
     radius: u32,
     mut visitor: impl FnMut(Match) -> bool,

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::store::{DocumentEdit, Header, Place, State, Store, TextEdit, View};
+use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit, View};
 
 /// What the others differ from.
 pub(super) const CENTRE: Fingerprint = Fingerprint::from_bits(0x9e37_79b9_7f4a_7c15);
@@ -51,7 +51,7 @@ pub(super) fn store_of(folder: &TempDir, fingerprints: impl Iterator<Item = Fing
         retention: None,
     };
     let store = Store::create(
-        &Place::of_system(&folder.path().join("store")),
+        &DbPath::of_system(&folder.path().join("store")),
         header,
         64 << 20,
     )
@@ -67,7 +67,7 @@ pub(super) fn inserts(fingerprints: impl Iterator<Item = Fingerprint>) -> Vec<Do
     let insert = |(id, fingerprint)| DocumentEdit {
         id: DocId(id),
         before: None,
-        after: Some(State {
+        after: Some(StoredDocument {
             fingerprint,
             reliable: true,
             arrival: None,

@@ -171,11 +171,12 @@ impl Database {
 
     /// An error if changes were refused since this was asked.
     fn tell_of_refused(&self) -> Result<()> {
-        match self.has_refused.swap(false, Ordering::Relaxed) {
-            true => Err(Error::NotAllWritten {
+        if self.has_refused.swap(false, Ordering::Relaxed) {
+            Err(Error::NotAllWritten {
                 path: self.path().to_path_buf(),
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 

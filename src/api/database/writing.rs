@@ -304,8 +304,8 @@ impl Database {
     pub fn merge(&self) -> Result<()> {
         // What was refused before is no reason not to merge, and for `flush` to tell.
         self.apply([])?;
-        let mut pen = self.store.take_pen()?;
-        self.store.settle(&mut pen)
+        let mut write_guard = self.store.lock_writes()?;
+        self.store.flush_all(&mut write_guard)
     }
 
     fn prepared(&self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Prepared>> {

@@ -172,9 +172,9 @@ impl Lists {
         }
         let mut items = vec![NONE; end];
         for (owner, item) in pairs() {
-            let place = &mut starts[owner as usize];
-            items[*place] = item;
-            *place += 1;
+            let db_path = &mut starts[owner as usize];
+            items[*db_path] = item;
+            *db_path += 1;
         }
         // Each start has become the end of its list, which is the start of the next.
         starts.rotate_right(1);
@@ -232,8 +232,8 @@ mod tests {
         let graph_of = |order: [usize; 3]| {
             let mut gathered = Gathered::default();
             assert!(gathered.copies(of(3), &[DocId(2), DocId(8)]));
-            for place in order {
-                assert!(gathered.pair(pairs[place]));
+            for db_path in order {
+                assert!(gathered.pair(pairs[db_path]));
             }
             gathered.graph()
         };

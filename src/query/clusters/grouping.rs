@@ -132,9 +132,10 @@ impl<'g> Grouping<'g> {
                 for some in found.chunks(JUDGED_AT_ONCE) {
                     let verdicts = judge(document, some)?;
                     for (candidate, belongs) in some.iter().zip(verdicts) {
-                        match belongs {
-                            true => taken.push(*candidate),
-                            false => self.refusals[*candidate as usize] += 1,
+                        if belongs {
+                            taken.push(*candidate)
+                        } else {
+                            self.refusals[*candidate as usize] += 1
                         }
                     }
                     if pause().is_break() {
@@ -166,18 +167,18 @@ impl<'g> Grouping<'g> {
         for node in std::iter::once(own).chain(graph.near(own).iter().copied()) {
             let of_node = &mut self.waiting[graph.holders().range(node)];
             let mut waiting = self.waiting_counts[node as usize] as usize;
-            let mut place = 0;
+            let mut db_path = 0;
             // What was taken since it was looked at last goes behind those that wait, for good.
-            while place < waiting {
-                let candidate = of_node[place];
+            while db_path < waiting {
+                let candidate = of_node[db_path];
                 let refusals = self.refusals.get(candidate as usize);
                 if self.keepers[candidate as usize] == NONE
                     && refusals.is_none_or(|refusals| *refusals < MOST_REFUSALS)
                 {
-                    place += 1;
+                    db_path += 1;
                 } else {
                     waiting -= 1;
-                    of_node.swap(place, waiting);
+                    of_node.swap(db_path, waiting);
                 }
             }
             found.extend_from_slice(&of_node[..waiting]);

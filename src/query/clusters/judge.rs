@@ -6,7 +6,7 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::measure::Normaliser;
 use crate::similarity::{Likeness, Wording};
-use crate::store::{Index, View};
+use crate::store::{FingerprintSource, View};
 
 /// From so many candidates on they are compared on all cores.
 const COMPARED_IN_PARALLEL: usize = 8;
@@ -46,11 +46,11 @@ impl<'v> Texts<'v> {
             let resemblance = text.and_then(|text| wording.compare(normaliser, &text, likeness));
             Ok(resemblance.is_some())
         };
-        match candidates.len() < COMPARED_IN_PARALLEL {
-            true => candidates.iter().map(is_alike).collect(),
-            false => view
-                .tables
-                .in_parallel(|| candidates.par_iter().map(is_alike).collect()),
+        if candidates.len() < COMPARED_IN_PARALLEL {
+            candidates.iter().map(is_alike).collect()
+        } else {
+            view.tables
+                .in_parallel(|| candidates.par_iter().map(is_alike).collect())
         }
     }
 }

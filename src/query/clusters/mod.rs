@@ -218,9 +218,10 @@ fn gather(
             }),
             PairsEvent::Progress(done) => return progress(done),
         };
-        match fits {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        if fits {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     })?;
     if !fits {

@@ -110,7 +110,7 @@ fn diameter(from: Fingerprint, fingerprints: &[Fingerprint]) -> (u32, u32) {
     };
     if fingerprints.len() <= MOST_COMPARED {
         let of_each = (0..fingerprints.len())
-            .map(|place| farthest(fingerprints[place], &fingerprints[place..]).0);
+            .map(|db_path| farthest(fingerprints[db_path], &fingerprints[db_path..]).0);
         let largest = of_each.max().unwrap_or_default();
         return (largest, largest);
     }

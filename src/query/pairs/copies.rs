@@ -8,7 +8,7 @@ use super::most_at_once;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::Index;
+use crate::store::FingerprintSource;
 
 /// Into so many ranges of fingerprints the walk is cut at first.
 const RANGES: u64 = if cfg!(test) { 7 } else { 1 << 10 };

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::{DocumentsOf, Index, View};
+use crate::store::{DocumentsOf, FingerprintSource, View};
 
 /// Who has a fingerprint, by the tables and by the tail.
 pub(super) struct Holders<'v> {
@@ -91,6 +91,6 @@ pub(super) fn found_of(
     first: &[Option<DocId>],
     fingerprint: Fingerprint,
 ) -> Option<DocId> {
-    let place = fingerprints.binary_search(&fingerprint.bits()).ok()?;
-    first.get(place).copied().flatten()
+    let db_path = fingerprints.binary_search(&fingerprint.bits()).ok()?;
+    first.get(db_path).copied().flatten()
 }

@@ -178,9 +178,10 @@ impl Stretches {
     fn cut_near(self, a: &[u64], b: &[u64], cut_bits: u32, spare: u32, open: &mut Vec<Self>) {
         let behind = u64::BITS - self.bits - cut_bits;
         let starts_in_a = starts(a, self.a.0, behind, cut_bits);
-        let starts_in_b = match self.are_one {
-            true => starts_in_a,
-            false => starts(b, self.b.0, behind, cut_bits),
+        let starts_in_b = if self.are_one {
+            starts_in_a
+        } else {
+            starts(b, self.b.0, behind, cut_bits)
         };
         let part =
             |starts: &[u32; MOST_PARTS + 1], value: usize| (starts[value], starts[value + 1]);

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::{Index, View};
+use crate::store::{FingerprintSource, View};
 use copies::Copies;
 use holders::{Holders, found_of};
 use parts::{Edge, Parts};

@@ -12,7 +12,7 @@ use super::most_at_once;
 use crate::block::{self, BLOCKS, Chain, Chains};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::{Index, ReadView, Step};
+use crate::store::{FingerprintSource, ReadView, Step};
 
 /// Bits by which what is too long is cut at a time. They divide those of a block.
 const CUT_BITS: u32 = 4;
@@ -211,9 +211,10 @@ impl<'v> Parts<'v> {
         let mut stretch = Vec::new();
         self.index.walk(block, from, to, &mut |piece| {
             stretch.extend_from_slice(piece);
-            Ok(match stretch.len() > MOST_LENGTH {
-                true => Step::Stop,
-                false => Step::Next,
+            Ok(if stretch.len() > MOST_LENGTH {
+                Step::Stop
+            } else {
+                Step::Next
             })
         })?;
         let tail = &self.in_tail[block];

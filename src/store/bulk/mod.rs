@@ -16,14 +16,14 @@ use crate::document::{DocId, Document, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::store::bulk::new_file::NewFile;
-use crate::store::bulk::sort::Workplace;
+use crate::store::bulk::sort::SortContext;
 use crate::store::commit::write_transaction::WriteTransaction;
-use crate::store::disk::fault::Place;
 use crate::store::disk::folder::folder_of;
+use crate::store::disk::path::DbPath;
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::schema::{Header, Keeps};
 use crate::store::tables::texts::refuse_too_long;
-use crate::store::view::source::Index;
+use crate::store::view::source::FingerprintSource;
 use pushed::{Pushed, PushedSorter, Split};
 use stages::{Stages, Target};
 use stream::Stream;
@@ -64,7 +64,7 @@ pub(crate) struct Load {
     path: PathBuf,
     /// What a sort may take while there is another.
     sorter_bytes: usize,
-    workplace: Workplace,
+    workplace: SortContext,
 }
 
 /// Where documents go as they are pushed.
@@ -77,10 +77,10 @@ enum Incoming {
 
 impl Load {
     /// A load into a new file.
-    pub(crate) fn create(place: &Place, header: &Header, memory_bytes: u64) -> Result<Self> {
+    pub(crate) fn create(db_path: &DbPath, header: &Header, memory_bytes: u64) -> Result<Self> {
         let memory = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
-        let path = place.path();
-        let file = NewFile::create(place, header, CACHE_BYTES.min(memory / 8), None)?;
+        let path = db_path.path();
+        let file = NewFile::create(db_path, header, CACHE_BYTES.min(memory / 8), None)?;
         let mut load = Self::of(path, memory, header.keeps(), file.bands());
         load.incoming = Some(if header.keep_texts {
             // The file is needed for the texts.
@@ -105,11 +105,12 @@ impl Load {
         // Two sorts at a time, or one that has all of it; the rest is for the engine's cache and
         // the texts. With arrival times there is another sort for each. Bands, many times as long
         // as all else, are sorted beside these from the first document on.
-        let workplace = Workplace::new(folder_of(path));
+        let workplace = SortContext::new(folder_of(path));
         let band_bytes = if keeps.bands { memory / 8 * 3 } else { 0 };
-        let sorter_bytes = match keeps.arrivals {
-            true => (memory / 4 * 3 - band_bytes) / 4,
-            false => (memory / 4 * 3 - band_bytes) / 2,
+        let sorter_bytes = if keeps.arrivals {
+            (memory / 4 * 3 - band_bytes) / 4
+        } else {
+            (memory / 4 * 3 - band_bytes) / 2
         };
         let bands = bands.map(|maker| BulkBands::new(maker, band_bytes, &workplace));
         let text_batch_bytes = TEXT_BATCH_BYTES.min(memory / 8);

@@ -8,7 +8,7 @@ use super::watch::{BulkEvent, Watch};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::bulk::sort::{Sorted, Sorter, Workplace};
+use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
 use crate::store::tables::packed::chunk::pair;
 
 /// How many combinations of flags a pushed document has.
@@ -88,7 +88,7 @@ pub(super) struct PushedSorter {
 
 impl PushedSorter {
     /// A sorter that uses up to `memory_bytes`, twice if it takes times.
-    pub(super) fn new(memory_bytes: usize, with_times: bool, workplace: &Workplace) -> Self {
+    pub(super) fn new(memory_bytes: usize, with_times: bool, workplace: &SortContext) -> Self {
         Self {
             documents: Sorter::new(memory_bytes, workplace),
             times: with_times.then(|| Sorter::new(memory_bytes, workplace)),
@@ -164,7 +164,7 @@ struct Last {
 impl Split {
     /// Gives the memory to the fingerprints, and some more to what is mostly empty.
     /// Arrival times get as much as the fingerprints.
-    pub(super) fn new(memory_bytes: usize, with_times: bool, workplace: &Workplace) -> Self {
+    pub(super) fn new(memory_bytes: usize, with_times: bool, workplace: &SortContext) -> Self {
         let few_bytes = memory_bytes / 64;
         Self {
             by_fingerprint: Sorter::new(memory_bytes, workplace),

@@ -14,7 +14,7 @@ use bytemuck::Pod;
 use rdst::{RadixKey, RadixSort};
 
 use crate::error::{Error, Result};
-use crate::store::view::pool::Workers;
+use crate::store::view::pool::Pool;
 
 /// Bytes a run is read by while it is merged: the first where memory allows, never below the
 /// second.
@@ -33,7 +33,7 @@ pub(crate) struct Sorter<R> {
     capacity: usize,
     runs: Vec<File>,
     spilling: Option<JoinHandle<Result<Spilled<R>>>>,
-    workplace: Workplace,
+    workplace: SortContext,
     len: u64,
 }
 
@@ -42,7 +42,7 @@ type Spilled<R> = (File, Vec<R>);
 
 impl<R: Record> Sorter<R> {
     /// A sorter that uses up to `memory_bytes`, and `folder` for temporary files.
-    pub(crate) fn new(memory_bytes: usize, workplace: &Workplace) -> Self {
+    pub(crate) fn new(memory_bytes: usize, workplace: &SortContext) -> Self {
         Self {
             records: Vec::new(),
             capacity: (memory_bytes / size_of::<R>()).max(1),
@@ -148,36 +148,36 @@ impl<R> Drop for Sorter<R> {
 
 /// Where sorts take place: a folder for their temporary files, and threads of their own.
 #[derive(Clone)]
-pub(crate) struct Workplace {
+pub(crate) struct SortContext {
     folder: PathBuf,
-    workers: Arc<Workers>,
+    pool: Arc<Pool>,
 }
 
-impl Workplace {
+impl SortContext {
     pub(crate) fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_path_buf(),
-            workers: Arc::default(),
+            pool: Arc::default(),
         }
     }
 
     /// Does work that goes on on all cores.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.workers.run(work)
+        self.pool.run(work)
     }
 
     /// Sorts in place, on all cores; a sequence that is in order already, as ids often are, is
     /// left.
     pub(crate) fn sort<R: Record>(&self, records: &mut [R]) {
         if !records.is_sorted() {
-            self.workers
+            self.pool
                 .run(|| records.radix_sort_builder().with_low_mem_tuner().sort());
         }
     }
 }
 
 /// Sorts records into a new file, and gives back the file and the memory.
-fn write_run<R: Record>(mut records: Vec<R>, workplace: &Workplace) -> Result<Spilled<R>> {
+fn write_run<R: Record>(mut records: Vec<R>, workplace: &SortContext) -> Result<Spilled<R>> {
     workplace.sort(&mut records);
     let folder = &workplace.folder;
     let mut file = tempfile::tempfile_in(folder).map_err(|source| writing(folder, source))?;
@@ -322,7 +322,7 @@ mod tests {
             } else {
                 expected.len()
             };
-            let mut sorter = Sorter::new(memory_bytes, &Workplace::new(folder.path()));
+            let mut sorter = Sorter::new(memory_bytes, &SortContext::new(folder.path()));
             for record in &expected[..count] {
                 sorter.push(*record).unwrap();
             }
@@ -335,7 +335,7 @@ mod tests {
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         }
         expected.clear();
-        let empty: Sorter<u64> = Sorter::new(1024, &Workplace::new(folder.path()));
+        let empty: Sorter<u64> = Sorter::new(1024, &SortContext::new(folder.path()));
         assert_eq!(empty.sorted().unwrap().iter().count(), 0);
     }
     #[test]
@@ -346,7 +346,7 @@ mod tests {
         expected.sort_unstable();
         // 2,000 records fit at first: before the first spill, while it goes on, and after some.
         for halved_at in [0, 10, 1_500, 2_001, 3_500, 9_999] {
-            let mut sorter = Sorter::new(16_000, &Workplace::new(folder.path()));
+            let mut sorter = Sorter::new(16_000, &SortContext::new(folder.path()));
             for (number, record) in records.iter().enumerate() {
                 if number == halved_at {
                     sorter.halve_memory().unwrap();

@@ -13,7 +13,7 @@ use super::watch::Watch;
 use crate::block::BLOCK_BITS;
 use crate::error::Result;
 use crate::store::bulk::new_file::NewFile;
-use crate::store::bulk::sort::{Sorted, Sorter, Workplace};
+use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::tables::packed::chunk::{Entry, pair, swapped};
 use crate::store::tables::packed::{Op, Packed, Step};
@@ -50,7 +50,7 @@ impl Target {
 pub(super) struct Stages<'o> {
     target: Target,
     watch: Watch<'o>,
-    workplace: Workplace,
+    workplace: SortContext,
     sorter_bytes: usize,
 }
 
@@ -58,7 +58,7 @@ impl<'o> Stages<'o> {
     pub(super) fn new(
         target: Target,
         watch: Watch<'o>,
-        workplace: Workplace,
+        workplace: SortContext,
         sorter_bytes: usize,
     ) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl<'o> Stages<'o> {
         counters.add(split.report.inserted, distinct_fingerprints, unreliable);
         counters.latest_arrival = counters.latest_arrival.max(split.latest_arrival);
         transaction.commit()?;
-        file.map_or(Ok(()), |file| file.place())?;
+        file.map_or(Ok(()), |file| file.publish())?;
         Ok(split.report)
     }
 
@@ -310,15 +310,16 @@ fn fingerprints_of<T: ReadableTable<u128, &'static [u8]>>(
             following.clear();
             table.visit(pair(id, 0), u128::MAX, |_, chunk| {
                 following.extend(chunk.entries_from(pair(id, 0)));
-                Ok(match following.is_empty() {
-                    true => Step::Next,
-                    false => Step::Stop,
+                Ok(if following.is_empty() {
+                    Step::Next
+                } else {
+                    Step::Stop
                 })
             })?;
             is_at_end = following.is_empty();
         }
-        let place = following.partition_point(|entry| entry.first() < id);
-        let entry = following.get(place).filter(|entry| entry.first() == id);
+        let db_path = following.partition_point(|entry| entry.first() < id);
+        let entry = following.get(db_path).filter(|entry| entry.first() == id);
         Ok(entry.map(|entry| entry.second()))
     }
 }

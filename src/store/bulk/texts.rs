@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::document::DocId;
 use crate::error::Result;
-use crate::store::bulk::sort::{Sorter, Workplace};
+use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::packed::chunk::pair;
@@ -24,7 +24,7 @@ pub(super) struct BulkTexts {
     gathered_bytes: usize,
     batch_bytes: usize,
     bands: Option<BulkBands>,
-    workplace: Workplace,
+    workplace: SortContext,
 }
 
 /// The entries that `bands` is to have for the texts that were stored.
@@ -37,7 +37,7 @@ pub(super) struct BulkBands {
 
 impl BulkBands {
     /// Bands whose sort uses up to so many bytes.
-    pub(super) fn new(maker: BandMaker, memory_bytes: usize, workplace: &Workplace) -> Self {
+    pub(super) fn new(maker: BandMaker, memory_bytes: usize, workplace: &SortContext) -> Self {
         Self {
             maker,
             entries: Sorter::new(memory_bytes, workplace),
@@ -55,7 +55,11 @@ struct Ready {
 }
 
 impl BulkTexts {
-    pub(super) fn new(batch_bytes: usize, bands: Option<BulkBands>, workplace: &Workplace) -> Self {
+    pub(super) fn new(
+        batch_bytes: usize,
+        bands: Option<BulkBands>,
+        workplace: &SortContext,
+    ) -> Self {
         Self {
             gathered: Vec::new(),
             gathered_bytes: 0,

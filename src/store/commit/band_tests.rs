@@ -18,10 +18,10 @@ use crate::fingerprint::Fingerprint;
 use crate::retention::Retention;
 use crate::store::bulk::Load;
 use crate::store::commit::flush::merge;
-use crate::store::commit::flush_options::Pace;
+use crate::store::commit::flush_options::FlushOptions;
 use crate::store::maintenance::{check, copy};
 use crate::store::tables::bands::BandMaker;
-use crate::store::{DocumentEdit, Header, Place, State, Store, TextEdit};
+use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit};
 
 const CACHE_BYTES: usize = 16 << 20;
 const MEMORY_BYTES: u64 = 16 << 20;
@@ -69,7 +69,7 @@ fn window() -> Retention {
 }
 
 /// What is stored of a document, and which text.
-type Stored = BTreeMap<u64, (State, Option<usize>)>;
+type Stored = BTreeMap<u64, (StoredDocument, Option<usize>)>;
 
 /// A database, and what it should hold.
 struct Twin {
@@ -115,7 +115,7 @@ impl Twin {
         Self {
             store: Some(
                 Store::create(
-                    &Place::of_system(&path),
+                    &DbPath::of_system(&path),
                     header(retention, false),
                     CACHE_BYTES,
                 )
@@ -136,13 +136,13 @@ impl Twin {
 
     fn reopen(&mut self) {
         self.store = None;
-        self.store = Some(Store::open(&Place::of_system(&self.path), CACHE_BYTES).unwrap());
+        self.store = Some(Store::open(&DbPath::of_system(&self.path), CACHE_BYTES).unwrap());
     }
 
     /// What a document is like that arrives now.
-    fn arriving(&mut self, id: u64) -> State {
+    fn arriving(&mut self, id: u64) -> StoredDocument {
         self.latest += 3;
-        State {
+        StoredDocument {
             fingerprint: Fingerprint::from_bits(id.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             reliable: !id.is_multiple_of(3),
             arrival: self.keeps_arrivals.then_some(Timestamp(self.latest)),
@@ -159,24 +159,24 @@ impl Twin {
             let before = self.stored.get(id).copied();
             let (after, edit) = match change {
                 Edit::Put(number) => {
-                    let keyed = maker.keyed(text(*number));
+                    let banded = maker.banded(text(*number));
                     (
                         Some((self.arriving(*id), Some(*number))),
-                        TextEdit::Put(keyed),
+                        TextEdit::Put(banded),
                     )
                 }
                 Edit::PutWithoutText => (Some((self.arriving(*id), None)), TextEdit::Remove),
                 Edit::Remove => (None, TextEdit::Remove),
                 Edit::Refresh => {
                     let arrival = self.arriving(*id).arrival;
-                    let refresh = |(state, text)| (State { arrival, ..state }, text);
+                    let refresh = |(state, text)| (StoredDocument { arrival, ..state }, text);
                     (before.map(refresh), TextEdit::Keep)
                 }
             };
             if edits.contains_key(id) {
                 continue;
             }
-            let state = |stored: Option<(State, _)>| stored.map(|(state, _)| state);
+            let state = |stored: Option<(StoredDocument, _)>| stored.map(|(state, _)| state);
             edits.insert(
                 *id,
                 DocumentEdit {
@@ -192,9 +192,11 @@ impl Twin {
             };
         }
         let latest = self.keeps_arrivals.then_some(Timestamp(self.latest));
-        let mut pen = self.store().take_pen().unwrap();
+        let mut write_guard = self.store().lock_writes().unwrap();
         let edits = edits.into_values().collect();
-        self.store().commit(&mut pen, edits, latest).unwrap();
+        self.store()
+            .commit(&mut write_guard, edits, latest)
+            .unwrap();
     }
 
     fn bulk_load(&mut self, documents: &[(u64, Option<usize>)]) {
@@ -225,7 +227,7 @@ impl Twin {
             0 => Err(cut()),
             _ => store.begin_on_tables(),
         };
-        assert!(merge(&edits, Pace::default(), begin, |_| Err(cut())).is_err());
+        assert!(merge(&edits, FlushOptions::default(), begin, |_| Err(cut())).is_err());
         self.assert_answers();
         self.reopen();
     }
@@ -243,8 +245,8 @@ impl Twin {
                 self.commit(&flood);
             }
             Step::Settle => {
-                let mut pen = self.store().take_pen().unwrap();
-                self.store().settle(&mut pen).unwrap();
+                let mut write_guard = self.store().lock_writes().unwrap();
+                self.store().flush_all(&mut write_guard).unwrap();
             }
             Step::Kill => self.reopen(),
             Step::CutMerge(commits) => self.cut_merge(*commits),
@@ -253,7 +255,7 @@ impl Twin {
                 let path = self.folder.path().join("backup");
                 let mut go_on = |_, _| ControlFlow::Continue(());
                 copy::backup(self.store(), &path, &mut go_on).unwrap();
-                let backup = Store::open(&Place::of_system(&path), CACHE_BYTES).unwrap();
+                let backup = Store::open(&DbPath::of_system(&path), CACHE_BYTES).unwrap();
                 self.assert_answers_of(&backup);
                 assert_sound(backup);
                 std::fs::remove_file(&path).unwrap();
@@ -261,7 +263,7 @@ impl Twin {
             Step::Vacuum => {
                 self.store = None;
                 let mut go_on = |_, _| ControlFlow::Continue(());
-                copy::vacuum(&Place::of_system(&self.path), &mut go_on).unwrap();
+                copy::vacuum(&DbPath::of_system(&self.path), &mut go_on).unwrap();
                 self.reopen();
             }
         }
@@ -301,7 +303,7 @@ impl Twin {
     }
 }
 
-fn document(id: u64, state: State, number: Option<usize>) -> Document {
+fn document(id: u64, state: StoredDocument, number: Option<usize>) -> Document {
     Document {
         reliable: state.reliable,
         arrival: state.arrival,
@@ -380,12 +382,18 @@ fn a_merge_cut_after_any_commit_comes_to_the_same_when_it_is_begun_anew() {
         let begun = Cell::new(0);
         let begin = || {
             begun.set(begun.get() + 1);
-            match begun.get() > commits {
-                true => Err(cut(&twin.path)),
-                false => twin.store().begin_on_tables(),
+            if begun.get() > commits {
+                Err(cut(&twin.path))
+            } else {
+                twin.store().begin_on_tables()
             }
         };
-        assert!(merge(&edits, Pace::default(), begin, |_| Err(cut(&twin.path))).is_err());
+        assert!(
+            merge(&edits, FlushOptions::default(), begin, |_| Err(cut(
+                &twin.path
+            )))
+            .is_err()
+        );
         seen_all |= begun.get() <= commits;
         twin.assert_answers();
         twin.reopen();
@@ -417,7 +425,7 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
         twin.store = None;
         twin.path = twin.folder.path().join("loaded");
         let mut load = Load::create(
-            &Place::of_system(&twin.path),
+            &DbPath::of_system(&twin.path),
             &header(None, frozen),
             MEMORY_BYTES,
         )?;
@@ -435,7 +443,7 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
         }
         assert!(strange.len() > 100);
         load.finish(&mut |_| ControlFlow::Continue(()))?;
-        let store = Store::open(&Place::of_system(&twin.path), CACHE_BYTES)?;
+        let store = Store::open(&DbPath::of_system(&twin.path), CACHE_BYTES)?;
         twin.assert_answers_of(&store);
         let stats = crate::store::maintenance::stats::stats(&store.read()?)?;
         let bands = stats
@@ -443,13 +451,15 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
             .iter()
             .find(|table| table.name == "bands")
             .unwrap();
-        let keys = |(_, number): &(State, Option<usize>)| number.map_or(0, |n| twin.keys[n].len());
+        let keys = |(_, number): &(StoredDocument, Option<usize>)| {
+            number.map_or(0, |n| twin.keys[n].len())
+        };
         let expected: usize = twin.stored.values().map(keys).sum();
         assert_eq!(bands.entries, expected as u64);
         if frozen {
             assert!(bands.fill > 0.99, "{}", bands.fill);
             drop(store);
-            let mut store = Store::open(&Place::of_system(&twin.path), CACHE_BYTES)?;
+            let mut store = Store::open(&DbPath::of_system(&twin.path), CACHE_BYTES)?;
             assert_eq!(
                 check::check(&mut store, &mut |_, _| ControlFlow::Continue(()))?,
                 [""; 0]
@@ -469,7 +479,7 @@ fn a_file_whose_bands_were_made_otherwise_is_refused() {
         bands: Some("another way".to_owned()),
         ..header(None, false)
     };
-    let refused = Store::create(&Place::of_system(&path), other, CACHE_BYTES);
+    let refused = Store::create(&DbPath::of_system(&path), other, CACHE_BYTES);
     let Err(Error::BandsMismatch { stored, known, .. }) = refused else {
         panic!("{refused:?}");
     };

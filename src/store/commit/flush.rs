@@ -9,7 +9,7 @@
 
 use crate::block::BLOCKS;
 use crate::error::Result;
-use crate::store::commit::flush_options::Pace;
+use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_transaction::{WriteTransaction, block0_changes, rotated_changes};
 use crate::store::tables::edit::{DocumentEdit, TextEdit};
 use crate::store::tables::packed::Op;
@@ -24,22 +24,22 @@ const KEYS_OF_TEXT: usize = 64;
 /// gives. The last of them is given to `finish` before it is committed.
 pub(crate) fn merge(
     edits: &[DocumentEdit],
-    pace: Pace,
+    flush_options: FlushOptions,
     begin: impl Fn() -> Result<WriteTransaction>,
     finish: impl FnOnce(&mut WriteTransaction) -> Result<()>,
 ) -> Result<()> {
     let mut last = begin()?;
-    let are_few = edits.len() <= pace.at_once()
+    let are_few = edits.len() <= flush_options.at_once()
         && text_bytes(edits) <= TEXT_BYTES_A_SLICE
         && (!last.keeps_bands()
-            || edits.iter().map(most_bands).sum::<usize>() <= pace.bands_at_once());
+            || edits.iter().map(most_bands).sum::<usize>() <= flush_options.bands_at_once());
     if are_few {
         last.apply(edits.to_vec())?;
     } else {
         let keeps_bands = last.keeps_bands();
         drop(last);
-        merge_documents(edits, pace, keeps_bands, &begin)?;
-        merge_blocks(edits, pace, &begin)?;
+        merge_documents(edits, flush_options, keeps_bands, &begin)?;
+        merge_blocks(edits, flush_options, &begin)?;
         last = begin()?;
     }
     finish(&mut last)?;
@@ -49,22 +49,23 @@ pub(crate) fn merge(
 /// Merges the tables of documents.
 fn merge_documents(
     edits: &[DocumentEdit],
-    pace: Pace,
+    flush_options: FlushOptions,
     keeps_bands: bool,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let mut rest = edits;
     while !rest.is_empty() {
-        let count = match keeps_bands {
-            true => documents_in_group(rest, pace),
-            false => rest.len(),
+        let count = if keeps_bands {
+            documents_in_group(rest, flush_options)
+        } else {
+            rest.len()
         };
         let (mut group, others) = rest.split_at(count);
         if keeps_bands {
-            merge_bands(group, pace, begin)?;
+            merge_bands(group, flush_options, begin)?;
         }
         while !group.is_empty() {
-            let (slice, others) = group.split_at(documents_in_slice(group, pace));
+            let (slice, others) = group.split_at(documents_in_slice(group, flush_options));
             commit(begin, |transaction| transaction.apply_documents(slice))?;
             group = others;
         }
@@ -77,7 +78,7 @@ fn merge_documents(
 /// is there until all of its bands are as they shall be: begun anew, this comes to the same.
 fn merge_bands(
     edits: &[DocumentEdit],
-    pace: Pace,
+    flush_options: FlushOptions,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let transaction = begin()?;
@@ -86,7 +87,7 @@ fn merge_bands(
     drop(transaction);
     // Where there are several changes for each page, so many that a commit writes as many pages.
     let changes_a_page = changes.len() / usize::try_from(chunks).unwrap_or(usize::MAX).max(1);
-    let slice = pace.slice() * changes_a_page.max(1);
+    let slice = flush_options.slice() * changes_a_page.max(1);
     let mut changes = changes.into_sorted().peekable();
     while changes.peek().is_some() {
         commit(begin, |transaction| {
@@ -99,14 +100,14 @@ fn merge_bands(
 /// Merges the tables of blocks.
 fn merge_blocks(
     edits: &[DocumentEdit],
-    pace: Pace,
+    flush_options: FlushOptions,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let block0 = block0_changes(edits);
     let mut distinct = Vec::with_capacity(block0.len());
     let mut rest = block0.as_slice();
     while !rest.is_empty() {
-        let (slice, others) = rest.split_at(entries_in_slice(rest, pace));
+        let (slice, others) = rest.split_at(entries_in_slice(rest, flush_options));
         commit(begin, |transaction| {
             distinct.append(&mut transaction.apply_block0(slice)?);
             Ok(())
@@ -116,7 +117,7 @@ fn merge_blocks(
     drop(block0);
     for block in 1..BLOCKS {
         // Two of its entries are as long as one of block 0.
-        for slice in rotated_changes(block, &distinct).chunks(2 * pace.slice()) {
+        for slice in rotated_changes(block, &distinct).chunks(2 * flush_options.slice()) {
             commit(begin, |transaction| transaction.apply_rotated(block, slice))?;
         }
     }
@@ -133,11 +134,11 @@ fn commit(
 }
 
 /// How many of these documents have their bands merged together: at least one.
-fn documents_in_group(edits: &[DocumentEdit], pace: Pace) -> usize {
+fn documents_in_group(edits: &[DocumentEdit], flush_options: FlushOptions) -> usize {
     let mut bands = 0;
     let fits = edits.iter().take_while(|edit| {
         bands += most_bands(edit);
-        bands <= pace.gathered_bands()
+        bands <= flush_options.gathered_bands()
     });
     fits.count().max(1)
 }
@@ -153,9 +154,9 @@ fn text_bytes(edits: &[DocumentEdit]) -> usize {
 }
 
 /// How many of these documents go into one commit: at least one.
-fn documents_in_slice(edits: &[DocumentEdit], pace: Pace) -> usize {
+fn documents_in_slice(edits: &[DocumentEdit], flush_options: FlushOptions) -> usize {
     let mut bytes = 0;
-    let fits = edits.iter().take(pace.slice()).take_while(|edit| {
+    let fits = edits.iter().take(flush_options.slice()).take_while(|edit| {
         bytes += edit.text.len_bytes();
         bytes <= TEXT_BYTES_A_SLICE
     });
@@ -163,8 +164,8 @@ fn documents_in_slice(edits: &[DocumentEdit], pace: Pace) -> usize {
 }
 
 /// How many of these changes go into one commit: those of one fingerprint together.
-fn entries_in_slice(changes: &[(u128, Op)], pace: Pace) -> usize {
-    let Some((last, _)) = changes.get(pace.slice() - 1) else {
+fn entries_in_slice(changes: &[(u128, Op)], flush_options: FlushOptions) -> usize {
+    let Some((last, _)) = changes.get(flush_options.slice() - 1) else {
         return changes.len();
     };
     changes.partition_point(|(entry, _)| entry.first() <= last.first())

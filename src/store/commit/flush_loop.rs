@@ -1,104 +1,101 @@
-//! Tails into the tables, in the background and at the end.
-
-use std::sync::PoisonError;
+//! Memtables into the tables, in the background and at the end.
 
 use crate::error::Result;
 use crate::store::Store;
 use crate::store::commit::flush::merge;
-use crate::store::commit::write_lock::Pen;
+use crate::store::commit::write_lock::WriteGuard;
 use crate::store::journal::Journal;
 use crate::store::tables::schema::JournalMark;
 
 impl Store {
-    /// Merges what is set aside, as it is, until [`stop_merging`](Self::stop_merging) is called.
-    pub(crate) fn merge_as_it_comes(&self) {
+    /// Merges what is set aside, as it is, until [`stop_flushing`](Self::stop_flushing) is called.
+    pub(crate) fn flush_loop(&self) {
         loop {
-            let mut tails = self.online.tails();
-            while tails.older.is_none() || tails.has_failed {
-                if tails.is_closing {
+            let mut memtables = self.commit_state.memtables.lock();
+            while memtables.older.is_none() || memtables.is_poisoned {
+                if memtables.is_closing {
                     return;
                 }
-                tails = self.online.wait(tails);
+                self.commit_state.memtables_changed.wait(&mut memtables);
             }
-            if tails.is_closing {
+            if memtables.is_closing {
                 return;
             }
-            drop(tails);
-            if let Err(error) = self.merge_older() {
+            drop(memtables);
+            if let Err(error) = self.flush_sealed() {
                 self.fail(Some(error));
             }
         }
     }
 
     /// From now on nobody merges but who settles.
-    pub(crate) fn stop_merging(&self) {
-        self.online.tails().is_closing = true;
-        self.online.tails_changed.notify_all();
+    pub(crate) fn stop_flushing(&self) {
+        self.commit_state.memtables.lock().is_closing = true;
+        self.commit_state.memtables_changed.notify_all();
     }
 
     /// Somebody merges again.
-    pub(crate) fn start_merging(&self) {
-        self.online.tails().is_closing = false;
+    pub(crate) fn start_flushing(&self) {
+        self.commit_state.memtables.lock().is_closing = false;
     }
 
     /// Merges the tail that is set aside, if there is one.
-    fn merge_older(&self) -> Result<()> {
-        let merging = self.online.merging.lock();
-        let _merging = merging.unwrap_or_else(PoisonError::into_inner);
+    fn flush_sealed(&self) -> Result<()> {
+        let _merging = self.commit_state.merging.lock();
         let (older, mark) = {
-            let tails = self.online.tails();
-            let Some(older) = tails.older.clone() else {
+            let memtables = self.commit_state.memtables.lock();
+            let Some(older) = memtables.older.clone() else {
                 return Ok(());
             };
-            let open = tails.current.is_some();
-            let merged_generation = tails.generation - u64::from(open);
+            let open = memtables.current.is_some();
+            let merged_generation = memtables.generation - u64::from(open);
             let mark = JournalMark {
                 open,
                 merged_generation,
             };
             (older, mark)
         };
-        let merged = self.place.guarded(|| {
+        let merged = self.db_path.guarded(|| {
             merge(
                 &older.net_edits(older.len()),
-                self.pace,
+                self.flush_options,
                 || self.begin_on_tables(),
                 |last| {
                     // It stays, also where its document went.
-                    let counts = self.online.tails().counts;
+                    let counts = self.commit_state.memtables.lock().counts;
                     last.see_arrival(counts.and_then(|counts| counts.latest_arrival));
                     last.mark_journal(mark)
                 },
             )
         });
-        merged.map_err(|error| self.place.merging(error))?;
-        let mut tails = self.online.tails();
-        tails.older = None;
+        merged.map_err(|error| self.db_path.merging(error))?;
+        let mut memtables = self.commit_state.memtables.lock();
+        memtables.older = None;
         if !mark.open {
-            tails.counts = None;
+            memtables.counts = None;
         }
-        self.online.tails_changed.notify_all();
+        self.commit_state.memtables_changed.notify_all();
         Ok(())
     }
 
     /// Merges everything: the tables then hold what the database holds.
-    pub(crate) fn settle(&self, pen: &mut Pen) -> Result<()> {
-        self.refuse_if_failed()?;
-        self.merge_older().inspect_err(|_| self.fail(None))?;
+    pub(crate) fn flush_all(&self, write_guard: &mut WriteGuard) -> Result<()> {
+        self.refuse_if_poisoned()?;
+        self.flush_sealed().inspect_err(|_| self.fail(None))?;
         {
-            let mut tails = self.online.tails();
-            let Some((tail, _)) = tails.current.take() else {
+            let mut memtables = self.commit_state.memtables.lock();
+            let Some((tail, _)) = memtables.current.take() else {
                 return Ok(());
             };
-            tails.older = Some(tail);
-            *pen.writing() = None;
+            memtables.older = Some(tail);
+            *write_guard.active() = None;
         }
-        self.merge_older().inspect_err(|_| self.fail(None))
+        self.flush_sealed().inspect_err(|_| self.fail(None))
     }
 
-    /// How many tails there were: each was merged before the next but one began.
+    /// How many memtables there were: each was merged before the next but one began.
     pub(crate) fn generation(&self) -> u64 {
-        self.online.tails().generation
+        self.commit_state.memtables.lock().generation
     }
 
     /// Merges everything and removes the journals.
@@ -106,13 +103,13 @@ impl Store {
         if self.refuse_changes().is_err() {
             return Ok(());
         }
-        let mut pen = self.online.pen.take();
-        self.settle(&mut pen)?;
-        let mut tails = self.online.tails();
-        if std::mem::take(&mut tails.has_files) {
-            let last = tails.generation;
+        let mut write_guard = self.commit_state.write_lock.lock();
+        self.flush_all(&mut write_guard)?;
+        let mut memtables = self.commit_state.memtables.lock();
+        if std::mem::take(&mut memtables.has_files) {
+            let last = memtables.generation;
             for generation in [last.saturating_sub(1), last] {
-                Journal::remove(&self.online.file, generation, &self.place)?;
+                Journal::remove(&self.commit_state.file, generation, &self.db_path)?;
             }
         }
         Ok(())
@@ -126,18 +123,18 @@ mod tests {
     use std::ops::ControlFlow;
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-    use super::super::FailsWithPanic;
+    use super::super::PoisonOnPanic;
     use super::*;
     use crate::document::DocId;
     use crate::error::Error;
     use crate::fingerprint::Fingerprint;
     use crate::store::maintenance::check;
-    use crate::store::{DocumentEdit, Header, Place, State, TextEdit};
+    use crate::store::{DbPath, DocumentEdit, Header, StoredDocument, TextEdit};
 
     type Stored = BTreeMap<u64, u64>;
 
-    fn state(bits: u64) -> State {
-        State {
+    fn state(bits: u64) -> StoredDocument {
+        StoredDocument {
             fingerprint: Fingerprint::from_bits(bits),
             reliable: true,
             arrival: None,
@@ -164,7 +161,7 @@ mod tests {
         });
         let edits = edits.collect();
         store
-            .commit(&mut store.take_pen().unwrap(), edits, None)
+            .commit(&mut store.lock_writes().unwrap(), edits, None)
             .unwrap();
     }
 
@@ -199,7 +196,7 @@ mod tests {
     fn where_no_second_journal_can_be_created_the_tail_ends_and_a_commit_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");
-        let store = Store::create(&Place::of_system(&path), header(), 16 << 20).unwrap();
+        let store = Store::create(&DbPath::of_system(&path), header(), 16 << 20).unwrap();
         let mut stored = Stored::new();
         commit(&store, &mut stored, [(0, Some(0))].into_iter());
         // Something that cannot be taken away has its name.
@@ -216,7 +213,7 @@ mod tests {
         for round in 1..100_u64 {
             let ids = round * 1000..round * 1000 + 100;
             let edits: Vec<DocumentEdit> = ids.clone().map(insert).collect();
-            match store.commit(&mut store.take_pen().unwrap(), edits, None) {
+            match store.commit(&mut store.lock_writes().unwrap(), edits, None) {
                 Ok(()) => stored.extend(ids.map(|id| (id, id << 32))),
                 Err(error) => {
                     told = Some(error);
@@ -238,12 +235,12 @@ mod tests {
     fn a_panic_within_a_commit_ends_all_writing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");
-        let store = Store::create(&Place::of_system(&path), header(), 16 << 20).unwrap();
+        let store = Store::create(&DbPath::of_system(&path), header(), 16 << 20).unwrap();
         let mut stored = Stored::new();
         commit(&store, &mut stored, [(0, Some(0))].into_iter());
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let _pen = store.take_pen().unwrap();
-            let _in_both = FailsWithPanic::new(&store);
+            let _pen = store.lock_writes().unwrap();
+            let _in_both = PoisonOnPanic::new(&store);
             // Not a word on standard error.
             resume_unwind(Box::new("on purpose"));
         }));
@@ -254,7 +251,7 @@ mod tests {
             after: Some(state(1)),
             text: TextEdit::Keep,
         };
-        let refused = store.commit(&mut store.take_pen().unwrap(), vec![next], None);
+        let refused = store.commit(&mut store.lock_writes().unwrap(), vec![next], None);
         assert!(
             matches!(refused, Err(Error::WritesFailed { .. })),
             "{refused:?}"
@@ -270,14 +267,14 @@ mod tests {
         for commits in 0_u32.. {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("store");
-            let store = Store::create(&Place::of_system(&path), header(), 16 << 20).unwrap();
+            let store = Store::create(&DbPath::of_system(&path), header(), 16 << 20).unwrap();
             let mut stored = Stored::new();
             commit(
                 &store,
                 &mut stored,
                 (0..150).map(|id| (id, Some(fingerprint(id)))),
             );
-            store.settle(&mut store.take_pen().unwrap()).unwrap();
+            store.flush_all(&mut store.lock_writes().unwrap()).unwrap();
             let others = (100..200).map(|id| (id, Some(fingerprint(id) ^ 1)));
             commit(
                 &store,
@@ -291,7 +288,7 @@ mod tests {
                 0 => Err(Error::Interrupted { path: path.clone() }),
                 _ => store.begin_on_tables(),
             };
-            let merged = merge(&edits, store.pace(), begin, |_| {
+            let merged = merge(&edits, store.flush_options(), begin, |_| {
                 let path = path.clone();
                 Err(Error::Interrupted { path })
             });
@@ -299,7 +296,7 @@ mod tests {
             let is_last = left.get() != u32::MAX;
             drop(store);
 
-            let mut store = Store::open(&Place::of_system(&path), 16 << 20).unwrap();
+            let mut store = Store::open(&DbPath::of_system(&path), 16 << 20).unwrap();
             assert_holds(&store, &stored);
             let removed = (100..130).chain(50..60).map(|id| (id, None));
             let back = (130..160).map(|id| (id, Some(fingerprint(id))));

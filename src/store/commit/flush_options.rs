@@ -12,17 +12,17 @@ const MOST_BANDS: usize = 4 << 20;
 
 /// How much is done at a time, from how many changes on a merge is worth it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct FlushOptions {
     merge_from: usize,
 }
 
-impl Default for Pace {
+impl Default for FlushOptions {
     fn default() -> Self {
         Self::merging_from(MERGE_FROM)
     }
 }
 
-impl Pace {
+impl FlushOptions {
     pub(crate) fn merging_from(changes: usize) -> Self {
         Self {
             merge_from: changes.max(1),

@@ -16,19 +16,20 @@ mod recovery;
 pub(crate) mod write_lock;
 pub(crate) mod write_transaction;
 
+use parking_lot::{Condvar, Mutex};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::panicking;
 
 use super::journal::{Identity, Journal};
 use super::tables::WriteTables;
 use super::view::View;
-use super::{Handle, Store};
+use super::{Backend, Store};
 use crate::document::Timestamp;
 use crate::error::{Error, Result};
-use crate::store::commit::write_lock::{Pen, PenHolder, Writing};
+use crate::store::commit::write_lock::{ActiveLog, WriteGuard, WriteLock};
 use crate::store::commit::write_transaction::WriteTransaction;
-use crate::store::memtable::{Tail, TailView};
+use crate::store::memtable::{Memtable, MemtableView};
 use crate::store::tables::edit::{Counts, DocumentEdit};
 use crate::store::tables::schema::JournalMark;
 
@@ -44,24 +45,24 @@ const FEW: usize = 1024;
 const MOST_GROWTH: usize = 2;
 
 /// What is durable in the journals and not in the tables.
-pub(super) struct Online {
-    tails: Mutex<Tails>,
+pub(super) struct CommitState {
+    memtables: Mutex<Memtables>,
     /// Told when a tail is set aside, merged, or the merging fails.
-    tails_changed: Condvar,
+    memtables_changed: Condvar,
     /// Held by whoever merges.
     merging: Mutex<()>,
-    pen: Arc<PenHolder>,
+    write_lock: Arc<WriteLock>,
     identity: u64,
     /// The file itself, whatever links lead to it: its journals are beside it.
     file: PathBuf,
 }
 
 #[derive(Default)]
-struct Tails {
+struct Memtables {
     /// Set aside to be merged.
-    older: Option<Arc<Tail>>,
+    older: Option<Arc<Memtable>>,
     /// Being written to, and how much of it is durable.
-    current: Option<(Arc<Tail>, u32)>,
+    current: Option<(Arc<Memtable>, u32)>,
     /// The generation of the current tail, or the last one there was.
     generation: u64,
     /// What is stored, these included; nothing if the tables say it.
@@ -69,49 +70,38 @@ struct Tails {
     /// There are journals to be removed when they are not needed any more.
     has_files: bool,
     /// A write failed: nothing more is written.
-    has_failed: bool,
+    is_poisoned: bool,
     /// Why, if it was in the background: for the next who writes.
-    untold: Option<Error>,
+    background_error: Option<Error>,
     /// Nobody will merge what is set aside from now on, but for who closes.
     is_closing: bool,
 }
 
-impl Tails {
-    fn view(&self) -> TailView {
+impl Memtables {
+    fn view(&self) -> MemtableView {
         let current = self.current.clone();
         let older = self.older.clone().map(|tail| {
             let all = tail.len();
             (tail, all)
         });
-        TailView::new(current.into_iter().chain(older))
+        MemtableView::new(current.into_iter().chain(older))
     }
 }
 
-impl std::fmt::Debug for Online {
+impl std::fmt::Debug for CommitState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Online").finish_non_exhaustive()
+        f.debug_struct("CommitState").finish_non_exhaustive()
     }
 }
 
-impl Online {
-    fn tails(&self) -> MutexGuard<'_, Tails> {
-        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'t>(&self, tails: MutexGuard<'t, Tails>) -> MutexGuard<'t, Tails> {
-        let tails = self.tails_changed.wait(tails);
-        tails.unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// While it lives, a panic ends all writing, as a failed write does.
-struct FailsWithPanic<'s> {
+/// While it lives, a panic ends all active, as a failed write does.
+struct PoisonOnPanic<'s> {
     store: &'s Store,
     /// Who unwinds already may still write.
     was_panicking: bool,
 }
 
-impl<'s> FailsWithPanic<'s> {
+impl<'s> PoisonOnPanic<'s> {
     fn new(store: &'s Store) -> Self {
         Self {
             store,
@@ -120,7 +110,7 @@ impl<'s> FailsWithPanic<'s> {
     }
 }
 
-impl Drop for FailsWithPanic<'_> {
+impl Drop for PoisonOnPanic<'_> {
     fn drop(&mut self) {
         if panicking() && !self.was_panicking {
             self.store.fail(None);
@@ -132,37 +122,39 @@ impl Store {
     /// The database as of the last commit.
     pub(crate) fn read(&self) -> Result<View> {
         // Under the lock: no tail is dropped, and so none later merged, before the tables are seen.
-        let tails = self.online.tails();
-        let tail = tails.view();
+        let memtables = self.commit_state.memtables.lock();
+        let tail = memtables.view();
         let tables = self.read_tables(tail.is_empty())?;
-        let counts = tails.counts.unwrap_or_else(|| tables.counters.counts());
+        let counts = memtables.counts.unwrap_or_else(|| tables.counters.counts());
         Ok(View::new(tables, tail, counts, self.header.retention))
     }
 
     /// Waits until it is the caller's turn to write.
-    pub(crate) fn take_pen(&self) -> Result<Pen> {
+    pub(crate) fn lock_writes(&self) -> Result<WriteGuard> {
         self.refuse_changes()?;
-        Ok(self.online.pen.take())
+        Ok(self.commit_state.write_lock.lock())
     }
 
     /// Makes the net changes of documents, each id at most once, durable, and then visible.
     /// `latest` is the latest arrival among them, be it overwritten by another.
     pub(crate) fn commit(
         &self,
-        pen: &mut Pen,
+        write_guard: &mut WriteGuard,
         mut edits: Vec<DocumentEdit>,
         latest: Option<Timestamp>,
     ) -> Result<()> {
         edits.retain(DocumentEdit::changes_something);
-        self.refuse_if_failed()?;
+        self.refuse_if_poisoned()?;
         if edits.is_empty() {
             return Ok(());
         }
-        match self.append(pen, &edits, latest) {
+        match self.append(write_guard, &edits, latest) {
             // A journal that there is no room for, or a change that it has no room for: nothing was
             // changed, and there may be room later.
             Err(error @ Error::Io { .. }) => return Err(error),
-            Err(error @ Error::Storage { .. }) if pen.writing().is_some() => return Err(error),
+            Err(error @ Error::Storage { .. }) if write_guard.active().is_some() => {
+                return Err(error);
+            }
             Err(error) => {
                 self.fail(None);
                 return Err(error);
@@ -170,7 +162,7 @@ impl Store {
             Ok(()) => {}
         }
         // What was committed is committed; what goes wrong now is told to the next.
-        match self.set_aside_if_large(pen) {
+        match self.rotate_if_large(write_guard) {
             // Where there is no room for another journal, this one grows on.
             Ok(()) | Err(Error::Io { .. }) => {}
             Err(error) => self.fail(Some(error)),
@@ -180,33 +172,33 @@ impl Store {
 
     fn append(
         &self,
-        pen: &mut Pen,
+        write_guard: &mut WriteGuard,
         edits: &[DocumentEdit],
         latest: Option<Timestamp>,
     ) -> Result<()> {
-        let writing = match pen.writing() {
-            Some(writing) => writing,
+        let active = match write_guard.active() {
+            Some(active) => active,
             nothing => nothing.insert(self.begin_journal()?),
         };
-        let counts = writing.counts.after(edits, latest);
+        let counts = active.counts.after(edits, latest);
         // Once it is in the journal, it must come into the tail, or nothing after it.
-        let _in_both = FailsWithPanic::new(self);
-        writing.journal.append(edits, counts)?;
-        writing.counts = counts;
-        let tail = &writing.tail;
+        let _in_both = PoisonOnPanic::new(self);
+        active.journal.append(edits, counts)?;
+        active.counts = counts;
+        let tail = &active.memtable;
         let visible = match edits.len() {
             0..FEW => tail.append(edits),
-            _ => self.workers.run(|| tail.append(edits)),
+            _ => self.pool.run(|| tail.append(edits)),
         };
-        let mut tails = self.online.tails();
-        tails.current = Some((Arc::clone(tail), visible));
-        tails.counts = Some(counts);
+        let mut memtables = self.commit_state.memtables.lock();
+        memtables.current = Some((Arc::clone(tail), visible));
+        memtables.counts = Some(counts);
         Ok(())
     }
 
     /// The first journal since there was none, and a mark in the file that there is one.
-    fn begin_journal(&self) -> Result<Writing> {
-        let merged_generation = self.online.tails().generation;
+    fn begin_journal(&self) -> Result<ActiveLog> {
+        let merged_generation = self.commit_state.memtables.lock().generation;
         let counts = self.read()?.counts();
         let journal = self.create_journal(merged_generation + 1)?;
         let mut transaction = self.begin_on_tables()?;
@@ -215,32 +207,33 @@ impl Store {
             merged_generation,
         })?;
         transaction.commit()?;
-        let writing = Writing::new(journal, counts);
-        let mut tails = self.online.tails();
-        tails.generation = merged_generation + 1;
-        tails.current = Some(writing.empty_tail());
-        tails.counts = Some(counts);
-        tails.has_files = true;
-        Ok(writing)
+        let active = ActiveLog::new(journal, counts);
+        let mut memtables = self.commit_state.memtables.lock();
+        memtables.generation = merged_generation + 1;
+        memtables.current = Some(active.empty_memtable());
+        memtables.counts = Some(counts);
+        memtables.has_files = true;
+        Ok(active)
     }
 
     fn create_journal(&self, generation: u64) -> Result<Journal> {
         let identity = Identity {
-            database: self.online.identity,
+            database: self.commit_state.identity,
             generation,
         };
-        Journal::begin(&self.online.file, identity, &self.place)
+        Journal::begin(&self.commit_state.file, identity, &self.db_path)
     }
 
     /// Sets the current tail aside if it is large, for whoever merges.
-    fn set_aside_if_large(&self, pen: &mut Pen) -> Result<()> {
-        let mut tails = self.online.tails();
-        let Some((tail, _)) = tails.current.as_ref().filter(|_| !tails.is_closing) else {
+    fn rotate_if_large(&self, write_guard: &mut WriteGuard) -> Result<()> {
+        let mut memtables = self.commit_state.memtables.lock();
+        let Some((tail, _)) = memtables.current.as_ref().filter(|_| !memtables.is_closing) else {
             return Ok(());
         };
         let (changes, bytes) = (tail.len() as usize, tail.bytes());
-        let documents = tails.counts.unwrap_or_default().documents;
-        let large = (self.pace.merge_from()).max((documents / DOCUMENTS_A_CHANGE) as usize);
+        let documents = memtables.counts.unwrap_or_default().documents;
+        let large =
+            (self.flush_options.merge_from()).max((documents / DOCUMENTS_A_CHANGE) as usize);
         if changes < large && bytes < MERGE_FROM_BYTES {
             return Ok(());
         }
@@ -248,43 +241,43 @@ impl Store {
             changes >= large.saturating_mul(MOST_GROWTH) || bytes >= MOST_GROWTH * MERGE_FROM_BYTES;
         if is_too_large {
             // Nobody comes to merge for a writer that is being closed.
-            while tails.older.is_some() && !tails.has_failed && !tails.is_closing {
-                tails = self.online.wait(tails);
+            while memtables.older.is_some() && !memtables.is_poisoned && !memtables.is_closing {
+                self.commit_state.memtables_changed.wait(&mut memtables);
             }
         }
-        if tails.older.is_some() {
+        if memtables.older.is_some() {
             return Ok(());
         }
-        let generation = tails.generation + 1;
-        drop(tails);
-        let Some(writing) = pen.writing() else {
+        let generation = memtables.generation + 1;
+        drop(memtables);
+        let Some(active) = write_guard.active() else {
             return Ok(());
         };
         let journal = match self.create_journal(generation) {
             // This one grows on, but not for ever. The next commit is told.
-            Err(Error::Io { .. }) if is_too_large => return self.settle(pen),
+            Err(Error::Io { .. }) if is_too_large => return self.flush_all(write_guard),
             journal => journal?,
         };
-        writing.journal.go_on()?;
-        *writing = Writing::new(journal, writing.counts);
-        tails = self.online.tails();
-        tails.generation = generation;
-        let next = writing.empty_tail();
-        tails.older = tails.current.replace(next).map(|(tail, _)| tail);
-        self.online.tails_changed.notify_all();
+        active.journal.go_on()?;
+        *active = ActiveLog::new(journal, active.counts);
+        memtables = self.commit_state.memtables.lock();
+        memtables.generation = generation;
+        let next = active.empty_memtable();
+        memtables.older = memtables.current.replace(next).map(|(tail, _)| tail);
+        self.commit_state.memtables_changed.notify_all();
         Ok(())
     }
 
     /// A transaction on the tables themselves, when they hold everything.
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
-        self.write_with(self.take_pen()?)
+        self.write_with(self.lock_writes()?)
     }
 
     /// The same, for who has the pen already.
-    pub(crate) fn write_with(&self, mut pen: Pen) -> Result<WriteTransaction> {
-        self.settle(&mut pen)?;
+    pub(crate) fn write_with(&self, mut write_guard: WriteGuard) -> Result<WriteTransaction> {
+        self.flush_all(&mut write_guard)?;
         let mut transaction = self.begin_on_tables()?;
-        transaction.hold(pen);
+        transaction.hold(write_guard);
         Ok(transaction)
     }
 
@@ -297,48 +290,53 @@ impl Store {
         let mut tables = transaction.tables()?;
         tables.texts = transaction.texts_to_read()?;
         let retention = self.header.retention;
-        Ok(View::new(tables, TailView::default(), counts, retention))
+        Ok(View::new(
+            tables,
+            MemtableView::default(),
+            counts,
+            retention,
+        ))
     }
 
     fn begin_on_tables(&self) -> Result<WriteTransaction> {
         match &*self.handle {
-            Handle::ReadOnly(..) => self.refuse_changes().and(Err(self.has_failed())),
-            Handle::Writable(engine) => {
+            Backend::ReadOnly(..) => self.refuse_changes().and(Err(self.is_poisoned())),
+            Backend::Writable(engine) => {
                 let (runs, bands) = (Arc::clone(&self.runs), self.bands().cloned());
-                WriteTransaction::begin(engine, &self.place, self.header.keeps(), bands, runs)
+                WriteTransaction::begin(engine, &self.db_path, self.header.keeps(), bands, runs)
             }
         }
     }
 
     /// Nothing more is written: what is in the journal and what in memory may not be the same.
-    pub(crate) fn fail(&self, untold: Option<Error>) {
-        let mut tails = self.online.tails();
-        tails.has_failed = true;
-        tails.untold = tails.untold.take().or(untold);
-        drop(tails);
-        self.online.tails_changed.notify_all();
+    pub(crate) fn fail(&self, background_error: Option<Error>) {
+        let mut memtables = self.commit_state.memtables.lock();
+        memtables.is_poisoned = true;
+        memtables.background_error = memtables.background_error.take().or(background_error);
+        drop(memtables);
+        self.commit_state.memtables_changed.notify_all();
     }
 
     /// An error for who writes after that.
-    fn refuse_if_failed(&self) -> Result<()> {
-        let mut tails = self.online.tails();
-        if !tails.has_failed {
+    fn refuse_if_poisoned(&self) -> Result<()> {
+        let mut memtables = self.commit_state.memtables.lock();
+        if !memtables.is_poisoned {
             return Ok(());
         }
-        Err(match tails.untold.take() {
-            None => self.has_failed(),
+        Err(match memtables.background_error.take() {
+            None => self.is_poisoned(),
             // It was not the commit of whoever is told.
             Some(unknown @ Error::CommitUnknown { .. }) => Error::Storage {
                 action: "write",
-                path: self.place.path().to_path_buf(),
+                path: self.db_path.path().to_path_buf(),
                 source: Box::new(unknown),
             },
             Some(error) => error,
         })
     }
 
-    fn has_failed(&self) -> Error {
-        let path = self.place.path().to_path_buf();
+    fn is_poisoned(&self) -> Error {
+        let path = self.db_path.path().to_path_buf();
         Error::WritesFailed { path }
     }
 }

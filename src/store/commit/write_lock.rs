@@ -1,118 +1,111 @@
-//! Whose turn it is to write.
+//! The write lock: a fair lock that writers get in arrival order.
 //!
-//! One at a time may write, a group of small changes as well as a bulk load that takes minutes.
-//! Whoever writes holds the pen; the others wait for it, in the order in which they came: who writes
-//! without end, as the thread for small changes may, would else always be there first.
+//! A group of small changes takes it for a commit, a bulk load for minutes. Without fairness the
+//! group-commit thread, which locks again at once, would starve a bulk load.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::store::journal::Journal;
-use crate::store::memtable::Tail;
+use crate::store::memtable::Memtable;
 use crate::store::tables::edit::Counts;
 
-/// Where the pen lies.
-pub(crate) struct PenHolder {
-    line: Mutex<Line>,
-    is_back: Condvar,
+/// A ticket lock around the state that only the writer uses.
+pub(crate) struct WriteLock {
+    queue: Mutex<WriteQueue>,
+    released: Condvar,
 }
 
-/// Those who wait for the pen, by the numbers they have drawn.
-struct Line {
-    /// Nothing while somebody writes.
-    pen: Option<Ink>,
-    /// Whose turn it is, or will be when the pen is back.
-    turn: u64,
-    /// What the next to come draws.
-    next: u64,
+/// The writers that wait, by the tickets they have drawn.
+struct WriteQueue {
+    /// `None` while a writer holds the lock.
+    state: Option<WriteState>,
+    /// The ticket that has, or gets next, the lock.
+    serving: u64,
+    /// The ticket of the next writer to arrive.
+    next_ticket: u64,
 }
 
-/// What only the writer uses.
+/// State that only the holder of the write lock uses.
 #[derive(Default)]
-pub(crate) struct Ink {
-    /// Nothing before the first change since the tables held everything.
-    pub(crate) writing: Option<Writing>,
+pub(crate) struct WriteState {
+    /// `None` until the first change after the tables held everything.
+    pub(crate) active: Option<ActiveLog>,
 }
 
-/// Where changes are written to.
-pub(crate) struct Writing {
+/// The journal and the memtable that commits are appended to.
+pub(crate) struct ActiveLog {
     pub(crate) journal: Journal,
-    /// What the journal holds.
-    pub(crate) tail: Arc<Tail>,
-    /// What the database holds with it.
+    /// The content of the journal.
+    pub(crate) memtable: Arc<Memtable>,
+    /// The counts of the database, the memtable included.
     pub(crate) counts: Counts,
 }
 
-impl Writing {
-    /// From the beginning of a journal on.
+impl ActiveLog {
+    /// An empty memtable beside a new journal.
     pub(crate) fn new(journal: Journal, counts: Counts) -> Self {
         Self {
             journal,
-            tail: Arc::new(Tail::new()),
+            memtable: Arc::new(Memtable::new()),
             counts,
         }
     }
 
-    /// The tail as its readers see it before anything is written to it.
-    pub(crate) fn empty_tail(&self) -> (Arc<Tail>, u32) {
-        (Arc::clone(&self.tail), 0)
+    /// The memtable and the number of its edits that readers see: none yet.
+    pub(crate) fn empty_memtable(&self) -> (Arc<Memtable>, u32) {
+        (Arc::clone(&self.memtable), 0)
     }
 }
 
-/// The right to write. Dropped, it is the next one's turn.
-pub(crate) struct Pen {
-    ink: Ink,
-    holder: Arc<PenHolder>,
+/// The right to write. The next writer gets the lock when the guard is dropped.
+pub(crate) struct WriteGuard {
+    state: WriteState,
+    lock: Arc<WriteLock>,
 }
 
-impl PenHolder {
-    pub(crate) fn new(ink: Ink) -> Arc<Self> {
+impl WriteLock {
+    pub(crate) fn new(state: WriteState) -> Arc<Self> {
         Arc::new(Self {
-            line: Mutex::new(Line {
-                pen: Some(ink),
-                turn: 0,
-                next: 0,
+            queue: Mutex::new(WriteQueue {
+                state: Some(state),
+                serving: 0,
+                next_ticket: 0,
             }),
-            is_back: Condvar::new(),
+            released: Condvar::new(),
         })
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for the pen.
-    pub(crate) fn take(self: &Arc<Self>) -> Pen {
-        let mut line = self.line();
-        let number = line.next;
-        line.next += 1;
+    /// Waits for the lock.
+    pub(crate) fn lock(self: &Arc<Self>) -> WriteGuard {
+        let mut queue = self.queue.lock();
+        let ticket = queue.next_ticket;
+        queue.next_ticket += 1;
         loop {
-            if line.turn == number
-                && let Some(ink) = line.pen.take()
+            if queue.serving == ticket
+                && let Some(state) = queue.state.take()
             {
-                return Pen {
-                    ink,
-                    holder: Arc::clone(self),
-                };
+                let lock = Arc::clone(self);
+                return WriteGuard { state, lock };
             }
-            let woken = self.is_back.wait(line);
-            line = woken.unwrap_or_else(PoisonError::into_inner);
+            self.released.wait(&mut queue);
         }
     }
 }
 
-impl Pen {
-    pub(crate) fn writing(&mut self) -> &mut Option<Writing> {
-        &mut self.ink.writing
+impl WriteGuard {
+    pub(crate) fn active(&mut self) -> &mut Option<ActiveLog> {
+        &mut self.state.active
     }
 }
 
-impl Drop for Pen {
+impl Drop for WriteGuard {
     fn drop(&mut self) {
-        let ink = std::mem::take(&mut self.ink);
-        let mut line = self.holder.line();
-        line.pen = Some(ink);
-        line.turn += 1;
-        // Only one of them has the number.
-        self.holder.is_back.notify_all();
+        let mut queue = self.lock.queue.lock();
+        queue.state = Some(std::mem::take(&mut self.state));
+        queue.serving += 1;
+        // Every waiter wakes; the one that holds the ticket goes on.
+        self.lock.released.notify_all();
     }
 }

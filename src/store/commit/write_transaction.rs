@@ -8,26 +8,27 @@ use crate::block::{self, BLOCKS};
 use crate::document::{DocId, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::commit::write_lock::Pen;
-use crate::store::disk::fault::Place;
-use crate::store::pager::abort_on_drop::Begun;
-use crate::store::pager::redb_handle::Engine;
+use crate::store::commit::write_lock::WriteGuard;
+use crate::store::disk::path::DbPath;
+use crate::store::disk::path::RedbResult;
+use crate::store::pager::abort_on_drop::AbortOnDrop;
+use crate::store::pager::redb_handle::RedbHandle;
 use crate::store::tables::WriteTables;
 use crate::store::tables::bands::{BandChanges, BandMaker};
-use crate::store::tables::edit::{Counts, DocumentEdit, State, TextEdit};
+use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
 use crate::store::tables::packed::chunk::{Entry, pair, swapped};
 use crate::store::tables::packed::{Op, Tally};
 use crate::store::tables::schema::{self, Counters, JournalMark, Keeps};
 use crate::store::tables::texts;
-use crate::store::view::bucket_cache::RunCache;
+use crate::store::view::bucket_cache::BucketCache;
 
 /// Changes of runs that are noted one by one: 16 MiB.
 const MOST_RUN_CHANGES: usize = 1 << 20;
 
 /// A write transaction on a database.
 pub(crate) struct WriteTransaction {
-    transaction: Begun,
-    place: Place,
+    transaction: AbortOnDrop,
+    db_path: DbPath,
     keeps: Keeps,
     /// Nothing in a file that keeps no bands.
     bands: Option<BandMaker>,
@@ -35,7 +36,7 @@ pub(crate) struct WriteTransaction {
     /// Something was changed, so there is something to commit.
     changed: bool,
     /// Where runs of this file are kept, if they are.
-    runs: Option<Arc<RunCache>>,
+    runs: Option<Arc<BucketCache>>,
     /// What changes in them, block by block, rotated and in order.
     changed_runs: Vec<(usize, Vec<(u64, Op)>)>,
     /// How many changes these are.
@@ -43,22 +44,22 @@ pub(crate) struct WriteTransaction {
     /// Any of them may have changed.
     any_run_changed: bool,
     /// Held where others are to wait until this is done, to the end of the transaction.
-    _pen: Option<Pen>,
+    _pen: Option<WriteGuard>,
 }
 
 impl WriteTransaction {
     /// Begins a transaction whose commit keeps quick repair possible.
     pub(crate) fn begin(
-        engine: &Engine,
-        place: &Place,
+        engine: &RedbHandle,
+        db_path: &DbPath,
         keeps: Keeps,
         bands: Option<BandMaker>,
-        runs: Arc<RunCache>,
+        runs: Arc<BucketCache>,
     ) -> Result<Self> {
-        let mut transaction = engine.begin_write().map_err(|cause| place.writing(cause))?;
+        let mut transaction = engine.begin_write().writing(db_path)?;
         // Without this, opening after a crash reads the whole file, twice.
         transaction.set_quick_repair(true);
-        let mut begun = Self::of(transaction, place, keeps, bands)?;
+        let mut begun = Self::of(transaction, db_path, keeps, bands)?;
         begun.runs = Some(runs);
         Ok(begun)
     }
@@ -66,20 +67,18 @@ impl WriteTransaction {
     /// What redb has begun, in a file of which no runs are kept.
     pub(crate) fn of(
         transaction: redb::WriteTransaction,
-        place: &Place,
+        db_path: &DbPath,
         keeps: Keeps,
         bands: Option<BandMaker>,
     ) -> Result<Self> {
-        let transaction = Begun::over(transaction);
+        let transaction = AbortOnDrop::over(transaction);
         let counters = {
-            let meta = transaction
-                .open_table(schema::META)
-                .map_err(|cause| place.writing(cause))?;
-            schema::read_counters(&meta, place)?
+            let meta = transaction.open_table(schema::META).writing(db_path)?;
+            schema::read_counters(&meta, db_path)?
         };
         Ok(Self {
             transaction,
-            place: place.clone(),
+            db_path: db_path.clone(),
             keeps,
             bands,
             counters,
@@ -93,13 +92,13 @@ impl WriteTransaction {
     }
 
     /// Lets nobody else write until this is done.
-    pub(crate) fn hold(&mut self, pen: Pen) {
-        self._pen = Some(pen);
+    pub(crate) fn hold(&mut self, write_guard: WriteGuard) {
+        self._pen = Some(write_guard);
     }
 
     /// The tables as this transaction sees them, to be asked.
     pub(crate) fn tables(&self) -> Result<WriteTables<'_>> {
-        WriteTables::of(&self.transaction, &self.place, self.keeps)
+        WriteTables::of(&self.transaction, &self.db_path, self.keeps)
     }
 
     /// The tables, for whoever writes to them directly and counts what is written.
@@ -149,7 +148,7 @@ impl WriteTransaction {
         let texts = self.open_texts()?;
         for edit in edits.iter().filter(|edit| edit.text != TextEdit::Keep) {
             let old = match edit.before {
-                Some(_) => texts::get(&texts, edit.id, &self.place)?,
+                Some(_) => texts::get(&texts, edit.id, &self.db_path)?,
                 None => None,
             };
             let old = old.map_or(Vec::new(), |old| bands.keys(&old));
@@ -279,19 +278,20 @@ impl WriteTransaction {
         if !self.keeps.texts {
             return Ok(tally);
         }
-        let writing = |cause: redb::StorageError| self.place.writing(cause);
         let mut encoder = texts::Encoder::default();
         let mut table = self.open_texts()?;
         for edit in edits {
             match &edit.text {
                 TextEdit::Keep => {}
-                TextEdit::Put(keyed) => {
-                    let bytes = encoder.encode(edit.id, &keyed.text)?;
-                    let old = table.insert(edit.id.0, bytes.as_slice()).map_err(writing)?;
+                TextEdit::Put(banded) => {
+                    let bytes = encoder.encode(edit.id, &banded.text)?;
+                    let old = table
+                        .insert(edit.id.0, bytes.as_slice())
+                        .writing(&self.db_path)?;
                     tally.added += u64::from(old.is_none());
                 }
                 TextEdit::Remove => {
-                    let old = table.remove(edit.id.0).map_err(writing)?;
+                    let old = table.remove(edit.id.0).writing(&self.db_path)?;
                     tally.removed += u64::from(old.is_some());
                 }
             }
@@ -304,7 +304,7 @@ impl WriteTransaction {
         let table = self.open_texts()?;
         let mut without = Vec::with_capacity(documents.len());
         for (id, value) in documents {
-            let text = table.get(id.0).map_err(|cause| self.place.reading(cause))?;
+            let text = table.get(id.0).reading(&self.db_path)?;
             if text.is_none() {
                 without.push((id, value));
             }
@@ -322,9 +322,7 @@ impl WriteTransaction {
         {
             let mut table = self.open_texts()?;
             for (id, bytes) in texts {
-                let old = table
-                    .insert(id.0, bytes)
-                    .map_err(|cause| self.place.writing(cause))?;
+                let old = table.insert(id.0, bytes).writing(&self.db_path)?;
                 added += u64::from(old.is_none());
             }
         }
@@ -345,15 +343,13 @@ impl WriteTransaction {
             let mut table = self.open_texts()?;
             for id in ids {
                 let id = id?;
-                let old = table
-                    .remove(id)
-                    .map_err(|cause| self.place.writing(cause))?;
+                let old = table.remove(id).writing(&self.db_path)?;
                 let Some(old) = old else {
                     continue;
                 };
                 removed += 1;
                 if let Some(bands) = &self.bands {
-                    let text = texts::decode(DocId(id), old.value(), &self.place)?;
+                    let text = texts::decode(DocId(id), old.value(), &self.db_path)?;
                     for key in bands.keys(&text) {
                         bands_lose(pair(key, id))?;
                     }
@@ -373,7 +369,7 @@ impl WriteTransaction {
     fn open_texts(&self) -> Result<redb::Table<'_, u64, &'static [u8]>> {
         self.transaction
             .open_table(schema::TEXTS)
-            .map_err(|cause| self.place.writing(cause))
+            .writing(&self.db_path)
     }
 
     /// Something arrived at this time, or later.
@@ -388,26 +384,23 @@ impl WriteTransaction {
         let mut meta = self
             .transaction
             .open_table(schema::META)
-            .map_err(|cause| self.place.writing(cause))?;
-        schema::write_journal_mark(&mut meta, &mark, &self.place)
+            .writing(&self.db_path)?;
+        schema::write_journal_mark(&mut meta, &mark, &self.db_path)
     }
 
     /// Makes everything durable. Where nothing was changed, nothing is written: most of what is
     /// asked to be unique is not.
     pub(crate) fn commit(mut self) -> Result<()> {
         if !self.changed {
-            return self
-                .transaction
-                .abort()
-                .map_err(|cause| self.place.writing(cause));
+            return self.transaction.abort().writing(&self.db_path);
         }
         self.counters.commits = self.counters.commits.saturating_add(1);
         {
             let mut meta = self
                 .transaction
                 .open_table(schema::META)
-                .map_err(|cause| self.place.writing(cause))?;
-            schema::write_counters(&mut meta, &self.counters, &self.place)?;
+                .writing(&self.db_path)?;
+            schema::write_counters(&mut meta, &self.counters, &self.db_path)?;
         }
         self.tell_of_changes();
         self.transaction.commit().map_err(|cause| {
@@ -415,7 +408,7 @@ impl WriteTransaction {
             if let Some(runs) = &self.runs {
                 runs.clear();
             }
-            self.place.committing(cause)
+            self.db_path.committing(cause)
         })
     }
 
@@ -457,7 +450,7 @@ pub(crate) fn rotated_changes(block: usize, fingerprints: &[(u64, Op)]) -> Vec<(
 /// it shall have.
 fn gathered<E: Ord + Copy>(
     edits: &[DocumentEdit],
-    entry: impl Fn(DocId, State) -> Option<E>,
+    entry: impl Fn(DocId, StoredDocument) -> Option<E>,
 ) -> Vec<(E, Op)> {
     let mut changes = Vec::with_capacity(edits.len());
     for edit in edits {

@@ -6,8 +6,8 @@
 //! [`Builder::disk`](crate::Builder::disk) says otherwise. They are public so that a test can put
 //! a database on a disk that fails, fills up or loses power, as the tests of this library do.
 
-pub(crate) mod fault;
 pub(crate) mod folder;
+pub(crate) mod path;
 mod system;
 
 use std::fmt::Debug;

@@ -134,9 +134,10 @@ impl DiskFile for SystemFile {
     }
 
     fn try_lock(&self, alone: bool) -> io::Result<bool> {
-        let locked = match alone {
-            true => self.0.try_lock(),
-            false => self.0.try_lock_shared(),
+        let locked = if alone {
+            self.0.try_lock()
+        } else {
+            self.0.try_lock_shared()
         };
         match locked {
             Ok(()) => Ok(true),

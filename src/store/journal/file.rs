@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::frame::{FileHeader, Identity, LEAST_BYTES};
-use super::reader::{Owner, Reader};
+use super::reader::{LogOwner, Reader};
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
-use crate::store::disk::fault::Place;
+use crate::store::disk::path::DbPath;
 use crate::store::tables::packed::chunk::checksum_on;
 
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
@@ -18,7 +18,7 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// refused: whoever may write to the folder could have any file overwritten.
 pub(super) fn open_existing(
     path: &Path,
-    place: &Place,
+    db_path: &DbPath,
     to_write: bool,
 ) -> Result<Option<Arc<dyn DiskFile>>> {
     let opening = |source| Error::Io {
@@ -26,7 +26,7 @@ pub(super) fn open_existing(
         path: path.to_path_buf(),
         source,
     };
-    let named = match place.disk().link_info(path) {
+    let named = match db_path.disk().link_info(path) {
         Ok(named) => named,
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(opening(cause)),
@@ -34,7 +34,7 @@ pub(super) fn open_existing(
     if !named.is_file {
         return Err(opening(io::Error::other("it is not a plain file")));
     }
-    let file = place.disk().open(path, to_write).map_err(opening)?;
+    let file = db_path.disk().open(path, to_write).map_err(opening)?;
     if file.info().map_err(opening)?.identity != named.identity {
         return Err(opening(io::Error::other("another file took its name")));
     }
@@ -46,13 +46,13 @@ pub(super) fn open_existing(
 pub(super) fn create_like(
     database: &Path,
     path: &Path,
-    place: &Place,
+    db_path: &DbPath,
 ) -> io::Result<Arc<dyn DiskFile>> {
-    let permissions = match place.disk().info(database) {
+    let permissions = match db_path.disk().info(database) {
         Ok(info) => info.permissions,
         Err(_) => private(),
     };
-    place.disk().create(path, permissions.as_ref())
+    db_path.disk().create(path, permissions.as_ref())
 }
 
 /// Permissions of a file that nobody but its owner may read.
@@ -68,13 +68,13 @@ pub(super) fn refuse_unless_older(
     file: &dyn DiskFile,
     path: &Path,
     new: Identity,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<()> {
-    match Reader::new(file, path, place)?.owner()? {
-        Owner::Known(found)
+    match Reader::new(file, path, db_path)?.owner()? {
+        LogOwner::Known(found)
             if found.database != new.database || found.generation >= new.generation =>
         {
-            Err(place.corrupt_advising(
+            Err(db_path.corrupt_advising(
                 format!(
                     "its journal {} is of generation {} of database {:016x}, where one before \
                      generation {} of database {:016x} should be",

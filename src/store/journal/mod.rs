@@ -26,12 +26,12 @@ use std::sync::Arc;
 
 use super::disk::DiskFile;
 use crate::error::{Error, Result};
-use crate::store::disk::fault::Place;
 use crate::store::disk::folder::sync_folder;
+use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::{Counts, DocumentEdit};
 use file::{Summed, begin, create_like, open_existing, refuse_unless_older, write_zeros};
 use frame::{FIRST_RECORD, HEADER_BYTES, RecordHeader};
-use reader::{Extent, Owner, Reader};
+use reader::{LogEnd, LogOwner, Reader};
 
 pub(crate) use frame::Identity;
 pub(crate) use reader::Visitor;
@@ -58,7 +58,7 @@ pub(crate) struct Journal {
     goes_on: bool,
     /// A record was perhaps written and perhaps not.
     failed: bool,
-    place: Place,
+    db_path: DbPath,
 }
 
 /// What is under the name of a journal file.
@@ -97,12 +97,12 @@ impl Journal {
 
     /// Begins the journal of a generation that has none, whatever is in its place: what a crash or
     /// a full disk left of one that was not begun, or that of a database that had the name before.
-    pub(crate) fn begin(database: &Path, identity: Identity, place: &Place) -> Result<Self> {
-        Self::create(database, identity, place).or_else(|_| {
-            Self::remove(database, identity.generation, place)?;
-            let created = Self::create(database, identity, place);
+    pub(crate) fn begin(database: &Path, identity: Identity, db_path: &DbPath) -> Result<Self> {
+        Self::create(database, identity, db_path).or_else(|_| {
+            Self::remove(database, identity.generation, db_path)?;
+            let created = Self::create(database, identity, db_path);
             if created.is_err() {
-                Self::remove(database, identity.generation, place)?;
+                Self::remove(database, identity.generation, db_path)?;
             }
             created
         })
@@ -110,14 +110,14 @@ impl Journal {
 
     /// Begins the journal of a new generation, in a new file or in that of an older generation of
     /// the same database. What is of any other kind is refused.
-    fn create(database: &Path, identity: Identity, place: &Place) -> Result<Self> {
+    fn create(database: &Path, identity: Identity, db_path: &DbPath) -> Result<Self> {
         let path = Self::path(database, identity.generation);
-        let file = match open_existing(&path, place, true)? {
+        let file = match open_existing(&path, db_path, true)? {
             Some(file) => {
-                refuse_unless_older(&*file, &path, identity, place)?;
+                refuse_unless_older(&*file, &path, identity, db_path)?;
                 Ok(file)
             }
-            None => create_like(database, &path, place),
+            None => create_like(database, &path, db_path),
         };
         let (file, length) = file
             .and_then(|file| begin(&*file, identity).map(|length| (file, length)))
@@ -127,13 +127,13 @@ impl Journal {
                 source,
             })?;
         // Also where the file was found: whoever created it may have come no further.
-        sync_folder(place.disk(), &path)?;
-        let extent = Extent {
+        sync_folder(db_path.disk(), &path)?;
+        let extent = LogEnd {
             records: 0,
             end: FIRST_RECORD,
             goes_on: false,
         };
-        Ok(Self::at(file, identity, extent, length, place))
+        Ok(Self::at(file, identity, extent, length, db_path))
     }
 
     /// Hands over what the commits of a generation changed, one after the other in their order,
@@ -144,10 +144,10 @@ impl Journal {
     pub(crate) fn replay(
         database: &Path,
         identity: Identity,
-        place: &Place,
+        db_path: &DbPath,
         visitor: &mut Visitor<'_>,
     ) -> Result<Found<Self>> {
-        let read = match read(database, identity, place, true, visitor)? {
+        let read = match read(database, identity, db_path, true, visitor)? {
             Found::Sought(found) => found,
             Found::Other(identity) => return Ok(Found::Other(identity)),
             Found::Missing => return Ok(Found::Missing),
@@ -157,7 +157,7 @@ impl Journal {
             path: Self::path(database, identity.generation),
             source,
         })?;
-        let journal = Self::at(read.file, identity, read.extent, read.length, place);
+        let journal = Self::at(read.file, identity, read.extent, read.length, db_path);
         if journal.records > 0 {
             // A crash may have come before what is behind the last record.
             journal.mark_end();
@@ -170,10 +170,10 @@ impl Journal {
     pub(crate) fn read(
         database: &Path,
         identity: Identity,
-        place: &Place,
+        db_path: &DbPath,
         visitor: &mut Visitor<'_>,
     ) -> Result<Found<bool>> {
-        let found = read(database, identity, place, false, visitor)?;
+        let found = read(database, identity, db_path, false, visitor)?;
         Ok(found.map(|read| read.extent.goes_on))
     }
 
@@ -203,37 +203,37 @@ impl Journal {
     pub(crate) fn owner_of(
         database: &Path,
         number: u64,
-        place: &Place,
+        db_path: &DbPath,
     ) -> Result<Option<Identity>> {
         let path = Self::path(database, number);
-        let Some(file) = open_existing(&path, place, false)? else {
+        let Some(file) = open_existing(&path, db_path, false)? else {
             return Ok(None);
         };
-        Ok(match Reader::new(&*file, &path, place)?.owner()? {
-            Owner::Known(identity) => Some(identity),
-            Owner::Unknown => None,
+        Ok(match Reader::new(&*file, &path, db_path)?.owner()? {
+            LogOwner::Known(identity) => Some(identity),
+            LogOwner::Unknown => None,
         })
     }
 
     /// Removes the file for the journal of a generation, whatever is in it, if there is one.
-    pub(crate) fn remove(database: &Path, generation: u64, place: &Place) -> Result<()> {
+    pub(crate) fn remove(database: &Path, generation: u64, db_path: &DbPath) -> Result<()> {
         let path = Self::path(database, generation);
-        match place.disk().remove(&path) {
+        match db_path.disk().remove(&path) {
             Err(source) if source.kind() != ErrorKind::NotFound => Err(Error::Io {
                 action: "remove",
                 path,
                 source,
             }),
-            _ => sync_folder(place.disk(), &path),
+            _ => sync_folder(db_path.disk(), &path),
         }
     }
 
     fn at(
         file: Arc<dyn DiskFile>,
         identity: Identity,
-        extent: Extent,
+        extent: LogEnd,
         length: u64,
-        place: &Place,
+        db_path: &DbPath,
     ) -> Self {
         Self {
             file,
@@ -243,7 +243,7 @@ impl Journal {
             goes_on: extent.goes_on,
             length,
             failed: false,
-            place: place.clone(),
+            db_path: db_path.clone(),
         }
     }
 
@@ -277,7 +277,7 @@ impl Journal {
         if let Err(cause) = self.write(&mut header, edits, counts) {
             self.give_up();
             return Err(Error::CommitUnknown {
-                path: self.place.path().to_path_buf(),
+                path: self.db_path.path().to_path_buf(),
                 source: Box::new(cause),
             });
         }
@@ -352,7 +352,7 @@ impl Journal {
     fn refusal(&self, cause: std::io::Error) -> Error {
         Error::Storage {
             action: "write",
-            path: self.place.path().to_path_buf(),
+            path: self.db_path.path().to_path_buf(),
             source: Box::new(cause),
         }
     }
@@ -361,7 +361,7 @@ impl Journal {
 /// A journal file that was read.
 struct ReadFile {
     file: Arc<dyn DiskFile>,
-    extent: Extent,
+    extent: LogEnd,
     length: u64,
 }
 
@@ -369,17 +369,17 @@ struct ReadFile {
 fn read(
     database: &Path,
     identity: Identity,
-    place: &Place,
+    db_path: &DbPath,
     to_write: bool,
     visitor: &mut Visitor<'_>,
 ) -> Result<Found<ReadFile>> {
     let path = Journal::path(database, identity.generation);
-    let Some(file) = open_existing(&path, place, to_write)? else {
+    let Some(file) = open_existing(&path, db_path, to_write)? else {
         return Ok(Found::Missing);
     };
-    let mut reader = Reader::new(&*file, &path, place)?;
+    let mut reader = Reader::new(&*file, &path, db_path)?;
     match reader.owner()? {
-        Owner::Known(found) if found == identity => {
+        LogOwner::Known(found) if found == identity => {
             let extent = reader.replay(identity, visitor)?;
             let length = reader.length();
             Ok(Found::Sought(ReadFile {
@@ -388,8 +388,8 @@ fn read(
                 length,
             }))
         }
-        Owner::Known(found) => Ok(Found::Other(found)),
-        Owner::Unknown => {
+        LogOwner::Known(found) => Ok(Found::Other(found)),
+        LogOwner::Unknown => {
             reader.refuse_records(identity)?;
             Ok(Found::Missing)
         }

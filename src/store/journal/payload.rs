@@ -26,7 +26,7 @@ use std::io::{Result, Write};
 use super::frame::Fields;
 use crate::document::{DocId, Timestamp};
 use crate::fingerprint::Fingerprint;
-use crate::store::tables::edit::{Counts, DocumentEdit, KeyedText, State, TextEdit};
+use crate::store::tables::edit::{BandedText, Counts, DocumentEdit, StoredDocument, TextEdit};
 
 const COUNTS_BYTES: u64 = 17;
 /// The id and the flags.
@@ -49,11 +49,11 @@ pub(super) fn encoded_bytes(edits: &[DocumentEdit]) -> u64 {
 }
 
 fn edit_bytes(edit: &DocumentEdit) -> u64 {
-    let state_bytes = |state: Option<State>| {
+    let state_bytes = |state: Option<StoredDocument>| {
         state.map_or(0, |state| if state.arrival.is_some() { 16 } else { 8 })
     };
     let text_bytes = match &edit.text {
-        TextEdit::Put(keyed) => 4 + keyed.text.len() as u64 + key_bytes(keyed.keys()),
+        TextEdit::Put(banded) => 4 + banded.text.len() as u64 + key_bytes(banded.keys()),
         TextEdit::Keep | TextEdit::Remove => 0,
     };
     LEAST_EDIT_BYTES as u64 + state_bytes(edit.before) + state_bytes(edit.after) + text_bytes
@@ -79,7 +79,7 @@ pub(super) fn encode(out: &mut impl Write, edits: &[DocumentEdit], counts: Count
 fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
     let text_flag = match &edit.text {
         TextEdit::Keep => 0,
-        TextEdit::Put(keyed) if keyed.keys().is_empty() => PUT_TEXT,
+        TextEdit::Put(banded) if banded.keys().is_empty() => PUT_TEXT,
         TextEdit::Put(_) => PUT_KEYED_TEXT,
         TextEdit::Remove => REMOVE_TEXT,
     };
@@ -92,12 +92,12 @@ fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
             out.write_all(&time.to_le_bytes())?;
         }
     }
-    if let TextEdit::Put(keyed) = &edit.text {
-        out.write_all(&(keyed.text.len() as u32).to_le_bytes())?;
-        out.write_all(keyed.text.as_bytes())?;
-        if !keyed.keys().is_empty() {
-            out.write_all(&(keyed.keys().len() as u32).to_le_bytes())?;
-            for key in keyed.keys() {
+    if let TextEdit::Put(banded) = &edit.text {
+        out.write_all(&(banded.text.len() as u32).to_le_bytes())?;
+        out.write_all(banded.text.as_bytes())?;
+        if !banded.keys().is_empty() {
+            out.write_all(&(banded.keys().len() as u32).to_le_bytes())?;
+            for key in banded.keys() {
                 out.write_all(&key.to_le_bytes())?;
             }
         }
@@ -105,7 +105,7 @@ fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
     Ok(())
 }
 
-fn flags_of(state: Option<State>) -> u8 {
+fn flags_of(state: Option<StoredDocument>) -> u8 {
     state.map_or(0, |state| {
         STORED + u8::from(state.reliable) * RELIABLE + u8::from(state.arrival.is_some()) * ARRIVED
     })
@@ -139,11 +139,11 @@ fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
         before: decode_state(fields, flags)?,
         after: decode_state(fields, flags >> AFTER_SHIFT)?,
         text: match flags & PUT_KEYED_TEXT {
-            PUT_TEXT => TextEdit::Put(KeyedText::new(decode_text(fields)?, Vec::new())),
+            PUT_TEXT => TextEdit::Put(BandedText::new(decode_text(fields)?, Vec::new())),
             REMOVE_TEXT => TextEdit::Remove,
             PUT_KEYED_TEXT => {
                 let text = decode_text(fields)?;
-                TextEdit::Put(KeyedText::new(text, decode_keys(fields)?))
+                TextEdit::Put(BandedText::new(text, decode_keys(fields)?))
             }
             _ => TextEdit::Keep,
         },
@@ -151,7 +151,7 @@ fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
 }
 
 /// The state that the lowest flags announce, if they announce one.
-fn decode_state(fields: &mut Fields<'_>, flags: u8) -> Option<Option<State>> {
+fn decode_state(fields: &mut Fields<'_>, flags: u8) -> Option<Option<StoredDocument>> {
     let has = |flag| flags & flag != 0;
     if !has(STORED) {
         return (!has(RELIABLE | ARRIVED)).then_some(None);
@@ -162,7 +162,7 @@ fn decode_state(fields: &mut Fields<'_>, flags: u8) -> Option<Option<State>> {
     } else {
         None
     };
-    Some(Some(State {
+    Some(Some(StoredDocument {
         fingerprint,
         reliable: has(RELIABLE),
         arrival,
@@ -189,9 +189,9 @@ pub(super) mod tests {
 
     use super::*;
 
-    fn state() -> impl Strategy<Value = Option<State>> {
+    fn state() -> impl Strategy<Value = Option<StoredDocument>> {
         let state = (any::<u64>(), any::<bool>(), any::<Option<u64>>());
-        proptest::option::of(state.prop_map(|(bits, reliable, arrival)| State {
+        proptest::option::of(state.prop_map(|(bits, reliable, arrival)| StoredDocument {
             fingerprint: Fingerprint::from_bits(bits),
             reliable,
             arrival: arrival.map(Timestamp),
@@ -203,7 +203,7 @@ pub(super) mod tests {
             Just(TextEdit::Keep),
             Just(TextEdit::Remove),
             ("\\PC{0,40}", vec(any::<u64>(), 0..4))
-                .prop_map(|(text, keys)| TextEdit::Put(KeyedText::new(text, keys))),
+                .prop_map(|(text, keys)| TextEdit::Put(BandedText::new(text, keys))),
         ]
     }
 

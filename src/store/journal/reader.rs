@@ -9,7 +9,7 @@ use super::frame::{
 use super::payload;
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
-use crate::store::disk::fault::Place;
+use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::{Counts, DocumentEdit};
 use crate::store::tables::packed::chunk::checksum_on;
 
@@ -21,7 +21,7 @@ pub(crate) type Visitor<'v> = dyn FnMut(Vec<DocumentEdit>, Counts) -> Result<()>
 
 /// The records of a journal file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct LogEnd {
     pub(super) records: u64,
     /// Where the next one will begin.
     pub(super) end: u64,
@@ -31,7 +31,7 @@ pub(super) struct Extent {
 
 /// Whose journal a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum LogOwner {
     Known(Identity),
     /// The file was never begun, or its header is damaged.
     Unknown,
@@ -45,12 +45,12 @@ pub(super) struct Reader<'f> {
     buffer: Vec<u8>,
     buffer_begin: u64,
     path: &'f Path,
-    place: &'f Place,
+    db_path: &'f DbPath,
 }
 
 impl<'f> Reader<'f> {
     /// A file that was just opened, of the database at `place`.
-    pub(super) fn new(file: &'f dyn DiskFile, path: &'f Path, place: &'f Place) -> Result<Self> {
+    pub(super) fn new(file: &'f dyn DiskFile, path: &'f Path, db_path: &'f DbPath) -> Result<Self> {
         let info = file.info().map_err(|cause| reading(path, cause))?;
         Ok(Self {
             file,
@@ -58,7 +58,7 @@ impl<'f> Reader<'f> {
             buffer: Vec::new(),
             buffer_begin: 0,
             path,
-            place,
+            db_path,
         })
     }
 
@@ -68,11 +68,11 @@ impl<'f> Reader<'f> {
     }
 
     /// Whose journal the file is. Refuses what is no journal, or one that is not understood.
-    pub(super) fn owner(&mut self) -> Result<Owner> {
+    pub(super) fn owner(&mut self) -> Result<LogOwner> {
         let header = self.header_at(0)?;
         match header.map_or(FileHeader::Blank, |bytes| FileHeader::decode(&bytes)) {
-            FileHeader::Sound(identity) => Ok(Owner::Known(identity)),
-            FileHeader::Blank | FileHeader::Damaged => Ok(Owner::Unknown),
+            FileHeader::Sound(identity) => Ok(LogOwner::Known(identity)),
+            FileHeader::Blank | FileHeader::Damaged => Ok(LogOwner::Unknown),
             FileHeader::Version(found) => Err(Error::FormatVersion {
                 path: self.path.to_path_buf(),
                 found,
@@ -92,8 +92,8 @@ impl<'f> Reader<'f> {
         &mut self,
         identity: Identity,
         visitor: &mut Visitor<'_>,
-    ) -> Result<Extent> {
-        let mut extent = Extent {
+    ) -> Result<LogEnd> {
+        let mut extent = LogEnd {
             records: 0,
             end: FIRST_RECORD,
             goes_on: false,
@@ -203,7 +203,7 @@ impl<'f> Reader<'f> {
     }
 
     fn corrupt(&self, what: &str) -> Error {
-        self.place
+        self.db_path
             .corrupt(format!("its journal {} {what}", self.path.display()))
     }
 }

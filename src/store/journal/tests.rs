@@ -10,7 +10,7 @@ use super::payload::tests::edit;
 use super::*;
 use crate::document::{DocId, Timestamp};
 use crate::fingerprint::Fingerprint;
-use crate::store::tables::edit::{KeyedText, State, TextEdit};
+use crate::store::tables::edit::{BandedText, StoredDocument, TextEdit};
 
 type Batch = (Vec<DocumentEdit>, Counts);
 
@@ -27,7 +27,7 @@ fn generation(generation: u64) -> Identity {
 struct Folder {
     _folder: TempDir,
     database: PathBuf,
-    place: Place,
+    db_path: DbPath,
 }
 
 impl Folder {
@@ -35,7 +35,7 @@ impl Folder {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("docs.simdb");
         Self {
-            place: Place::of_system(&database),
+            db_path: DbPath::of_system(&database),
             database,
             _folder: folder,
         }
@@ -46,7 +46,7 @@ impl Folder {
     }
 
     fn create(&self, identity: Identity) -> Result<Journal> {
-        Journal::create(&self.database, identity, &self.place)
+        Journal::create(&self.database, identity, &self.db_path)
     }
 
     fn journal_of(&self, batches: &[Batch]) -> Journal {
@@ -61,7 +61,7 @@ impl Folder {
             batches.push((edits, counts));
             Ok(())
         };
-        let found = Journal::replay(&self.database, identity, &self.place, &mut visitor)?;
+        let found = Journal::replay(&self.database, identity, &self.db_path, &mut visitor)?;
         Ok((found, batches))
     }
 
@@ -72,7 +72,7 @@ impl Folder {
             read.push((edits, counts));
             Ok(())
         };
-        let found = Journal::read(&self.database, generation(1), &self.place, &mut visitor)?;
+        let found = Journal::read(&self.database, generation(1), &self.db_path, &mut visitor)?;
         assert!(matches!(found, Found::Sought(false)), "{found:?}");
         assert_eq!(self.replay(generation(1)).unwrap().1, read);
         Ok(read)
@@ -96,12 +96,12 @@ fn insertion(id: u64, text: &str) -> DocumentEdit {
     DocumentEdit {
         id: DocId(id),
         before: None,
-        after: Some(State {
+        after: Some(StoredDocument {
             fingerprint: Fingerprint::from_bits(id.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             reliable: true,
             arrival: None,
         }),
-        text: TextEdit::Put(KeyedText::new(text, Vec::new())),
+        text: TextEdit::Put(BandedText::new(text, Vec::new())),
     }
 }
 
@@ -156,8 +156,12 @@ fn a_journal_that_another_follows_says_so_and_takes_no_more() {
                     read.push((edits, counts));
                     Ok(())
                 };
-                let found =
-                    Journal::read(&folder.database, generation(1), &folder.place, &mut visitor);
+                let found = Journal::read(
+                    &folder.database,
+                    generation(1),
+                    &folder.db_path,
+                    &mut visitor,
+                );
                 assert!(matches!(found, Ok(Found::Sought(true))), "{found:?}");
                 assert_eq!(read, batches);
                 assert!(folder.reopen().goes_on());
@@ -169,7 +173,7 @@ fn a_journal_that_another_follows_says_so_and_takes_no_more() {
 #[test]
 fn every_kind_of_change_comes_back_in_order() {
     let state = |bits, reliable, arrival: Option<u64>| {
-        Some(State {
+        Some(StoredDocument {
             fingerprint: Fingerprint::from_bits(bits),
             reliable,
             arrival: arrival.map(Timestamp),
@@ -185,9 +189,9 @@ fn every_kind_of_change_comes_back_in_order() {
     let texts = [
         TextEdit::Keep,
         TextEdit::Remove,
-        TextEdit::Put(KeyedText::new("", Vec::new())),
-        TextEdit::Put(KeyedText::new("短 text", vec![7, 8])),
-        TextEdit::Put(KeyedText::new("long ".repeat(100_000), Vec::new())),
+        TextEdit::Put(BandedText::new("", Vec::new())),
+        TextEdit::Put(BandedText::new("短 text", vec![7, 8])),
+        TextEdit::Put(BandedText::new("long ".repeat(100_000), Vec::new())),
     ];
     let mut batches = vec![(Vec::new(), Counts::default())];
     for before in states {
@@ -455,7 +459,7 @@ fn a_link_is_not_followed() {
         Err(Error::Io { .. })
     ));
     assert_eq!(std::fs::read(&elsewhere).unwrap(), b"");
-    Journal::remove(&folder.database, 1, &folder.place).unwrap();
+    Journal::remove(&folder.database, 1, &folder.db_path).unwrap();
     assert!(elsewhere.exists() && folder.create(generation(1)).is_ok());
 }
 
@@ -479,9 +483,9 @@ fn generations_take_turns_with_two_files() {
 #[test]
 fn a_removed_file_is_missing() {
     let folder = Folder::new();
-    Journal::remove(&folder.database, 1, &folder.place).unwrap();
+    Journal::remove(&folder.database, 1, &folder.db_path).unwrap();
     folder.journal_of(&batches_of(&[5]));
-    Journal::remove(&folder.database, 1, &folder.place).unwrap();
+    Journal::remove(&folder.database, 1, &folder.db_path).unwrap();
     assert!(!folder.file().exists());
     let (found, _) = folder.replay(generation(1)).unwrap();
     assert!(matches!(found, Found::Missing));
@@ -494,7 +498,7 @@ fn after_a_failed_write_everything_is_refused_until_reopening() {
     let mut journal = folder.journal_of(&batches[..1]);
     let writable = std::mem::replace(
         &mut journal.file,
-        folder.place.disk().open(&folder.file(), false).unwrap(),
+        folder.db_path.disk().open(&folder.file(), false).unwrap(),
     );
     let (edits, counts) = &batches[1];
     let failed = journal.append(edits, *counts);
@@ -539,7 +543,7 @@ fn where_the_file_cannot_grow_nothing_is_written_and_nothing_lost() {
     let mut journal = folder.journal_of(&batches[..1]);
     let writable = std::mem::replace(
         &mut journal.file,
-        folder.place.disk().open(&folder.file(), false).unwrap(),
+        folder.db_path.disk().open(&folder.file(), false).unwrap(),
     );
     let (edits, counts) = &batches[1];
     let refused = journal.append(edits, *counts);
@@ -559,7 +563,7 @@ fn where_the_file_cannot_grow_nothing_is_written_and_nothing_lost() {
 fn a_commit_of_more_than_a_record_holds_is_refused() {
     let folder = Folder::new();
     let mut journal = folder.create(generation(1)).unwrap();
-    let text = KeyedText::new("x".repeat(1 << 20), Vec::new());
+    let text = BandedText::new("x".repeat(1 << 20), Vec::new());
     let edits: Vec<_> = (0..4096)
         .map(|id| DocumentEdit {
             text: TextEdit::Put(Arc::clone(&text)),
@@ -586,9 +590,14 @@ fn an_error_of_the_visitor_ends_the_replay() {
     let mut seen = 0;
     let mut visitor = |_, _| {
         seen += 1;
-        Err(folder.place.corrupt("enough"))
+        Err(folder.db_path.corrupt("enough"))
     };
-    let result = Journal::read(&folder.database, generation(1), &folder.place, &mut visitor);
+    let result = Journal::read(
+        &folder.database,
+        generation(1),
+        &folder.db_path,
+        &mut visitor,
+    );
     assert!(is_corrupt(&result));
     assert_eq!(seen, 1);
 }

@@ -6,8 +6,8 @@ use super::check::{self, Observer};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::store::Store;
-use crate::store::bulk::new_file::{NOT_MADE, NewFile, WholeFile};
-use crate::store::disk::fault::Place;
+use crate::store::bulk::new_file::{FinishedFile, NOT_MADE, NewFile};
+use crate::store::disk::path::DbPath;
 use crate::store::tables::texts;
 use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE};
 use crate::store::view::read_view::ReadView;
@@ -24,8 +24,8 @@ const ENTRIES_PER_REPORT: u64 = 64 << 10;
 /// Writes the database as of now to a new file at `path`.
 pub(crate) fn backup(store: &Store, path: &Path, observer: &mut Observer<'_>) -> Result<()> {
     // A copy of what is private is private.
-    let info = store.place.info("read the permissions of")?;
-    let target = store.place.beside(path);
+    let info = store.db_path.info("read the permissions of")?;
+    let target = store.db_path.beside(path);
     let permissions = info.permissions.as_ref();
     let file = NewFile::create(&target, store.header(), CACHE_BYTES, permissions)?;
     let view = store.read()?;
@@ -41,7 +41,7 @@ pub(crate) fn backup(store: &Store, path: &Path, observer: &mut Observer<'_>) ->
     drop(view);
     let whole = file.finish()?;
     prove(&whole, steps)?;
-    whole.place()
+    whole.publish()
 }
 
 /// What became of a file that was rewritten.
@@ -54,13 +54,13 @@ pub struct Vacuumed {
 }
 
 /// Rewrites the file at a place.
-pub(crate) fn vacuum(place: &Place, observer: &mut Observer<'_>) -> Result<Vacuumed> {
+pub(crate) fn vacuum(db_path: &DbPath, observer: &mut Observer<'_>) -> Result<Vacuumed> {
     // Open until the end, so that nobody else can write meanwhile.
-    let store = Store::open(place, CACHE_BYTES)?;
+    let store = Store::open(db_path, CACHE_BYTES)?;
     store.close()?;
     // A link stays what it is, and the file it names is replaced.
-    let target = place.disk().resolve(place.path());
-    let target = place.beside(&target.map_err(place.io("find"))?);
+    let target = db_path.disk().resolve(db_path.path());
+    let target = db_path.beside(&target.map_err(db_path.io("find"))?);
     let old = target.info("read the size of")?;
     let permissions = old.permissions.as_ref();
     // It stays the same database; what its journal held, the file holds.
@@ -81,7 +81,7 @@ pub(crate) fn vacuum(place: &Place, observer: &mut Observer<'_>) -> Result<Vacuu
 }
 
 /// Proves a copy before it gets its name.
-fn prove(copy: &WholeFile, mut steps: Steps<'_, '_>) -> Result<()> {
+fn prove(copy: &FinishedFile, mut steps: Steps<'_, '_>) -> Result<()> {
     let copied = Store::open_read_only(&copy.at(), CACHE_BYTES)?;
     let damage = check::walk(&copied, &mut |done, total| steps.proved(done, total))?;
     match damage.first() {
@@ -96,13 +96,13 @@ fn prove(copy: &WholeFile, mut steps: Steps<'_, '_>) -> Result<()> {
 /// How far a copy is: one half is to write it, the other to prove it.
 struct Steps<'s, 'o> {
     observer: &'s mut Observer<'o>,
-    target: &'s Place,
+    target: &'s DbPath,
     done: u64,
     total: u64,
 }
 
 impl<'s, 'o> Steps<'s, 'o> {
-    fn of(view: &ReadView, observer: &'s mut Observer<'o>, target: &'s Place) -> Result<Self> {
+    fn of(view: &ReadView, observer: &'s mut Observer<'o>, target: &'s DbPath) -> Result<Self> {
         Ok(Self {
             observer,
             target,
@@ -114,9 +114,10 @@ impl<'s, 'o> Steps<'s, 'o> {
     /// One more entry is written.
     fn step(&mut self) -> Result<()> {
         self.done += 1;
-        match self.done.is_multiple_of(ENTRIES_PER_REPORT) {
-            true => self.report(self.done.min(self.total)),
-            false => Ok(()),
+        if self.done.is_multiple_of(ENTRIES_PER_REPORT) {
+            self.report(self.done.min(self.total))
+        } else {
+            Ok(())
         }
     }
 
@@ -168,7 +169,7 @@ fn copy_texts(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Res
     let Some(source) = &view.tables.texts else {
         return Ok(());
     };
-    let mut rows = texts::rows(source, &view.place)?;
+    let mut rows = texts::rows(source, &view.db_path)?;
     loop {
         let mut transaction = file.write()?;
         let mut bytes_written = 0;
@@ -177,7 +178,7 @@ fn copy_texts(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Res
             let mut target = transaction.texts_to_change()?;
             for row in rows.by_ref() {
                 let (id, sealed) = row?;
-                texts::decode(DocId(id.value()), sealed.value(), &view.place)?;
+                texts::decode(DocId(id.value()), sealed.value(), &view.db_path)?;
                 target
                     .insert(id.value(), sealed.value())
                     .map_err(|cause| file.place_in_errors().writing(cause))?;

@@ -61,7 +61,7 @@ pub struct TableStats {
 pub(crate) fn stats(view: &View) -> Result<Stats> {
     let totals = Totals::of(view)?;
     let tables = &view.tables.tables;
-    let file_bytes = tables.place.info("read the size of")?.len_bytes;
+    let file_bytes = tables.db_path.info("read the size of")?.len_bytes;
     let mut found = vec![count(&tables.fingerprints, |_: u128| {})?];
     let mut keys: [Vec<u64>; BLOCKS] = std::array::from_fn(|_| vec![0; KEYS]);
     let [keys0, rotated_keys @ ..] = &mut keys;
@@ -150,9 +150,9 @@ impl Totals {
             arrivals.extend(state.and_then(|state| state.arrival));
         }
         let changed = |count: u64, by: i64| {
-            let place = &tables.tables.place;
+            let db_path = &tables.tables.db_path;
             let count = count.checked_add_signed(by);
-            count.ok_or_else(|| place.corrupt("the counters do not fit the tables"))
+            count.ok_or_else(|| db_path.corrupt("the counters do not fit the tables"))
         };
         let counters = &tables.counters;
         Ok(Self {

@@ -1,6 +1,7 @@
 //! The distinct fingerprints of a tail, as queries look for them.
 
-use std::sync::{OnceLock, PoisonError, RwLock};
+use parking_lot::RwLock;
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
@@ -20,7 +21,7 @@ const BUCKETS: usize = 1 << BUCKET_BITS;
 const MOST_PROBED_RADIUS: u32 = 15;
 
 /// Rotated fingerprints of one block with the same bits in front.
-type Bucket = RwLock<Vec<u64>>;
+type LockedBucket = RwLock<Vec<u64>>;
 
 /// Fingerprints, each put in once by one thread, while any number of others look.
 pub(super) struct Distinct {
@@ -30,11 +31,11 @@ pub(super) struct Distinct {
     most_few: usize,
     /// Once there are buckets, all are there, the first ones too: a reader that still looks at
     /// those may see no others.
-    buckets: OnceLock<Buckets>,
+    buckets: OnceLock<BlockBuckets>,
 }
 
-struct Buckets {
-    blocks: [Box<[Bucket]>; BLOCKS],
+struct BlockBuckets {
+    blocks: [Box<[LockedBucket]>; BLOCKS],
 }
 
 impl Distinct {
@@ -57,16 +58,16 @@ impl Distinct {
     /// Puts in some that are not there yet, each once: very many of them on all cores.
     pub(super) fn extend(&self, fingerprints: &[Fingerprint]) {
         if self.buckets.get().is_none() {
-            let mut few = self.few.write().unwrap_or_else(PoisonError::into_inner);
+            let mut few = self.few.write();
             if few.len() + fingerprints.len() <= self.most_few {
                 few.extend(fingerprints.iter().map(|fingerprint| fingerprint.bits()));
                 return;
             }
         }
         self.buckets.get_or_init(|| {
-            let few = self.few.read().unwrap_or_else(PoisonError::into_inner);
+            let few = self.few.read();
             let first: Vec<_> = few.iter().copied().map(Fingerprint::from_bits).collect();
-            let buckets = Buckets::new();
+            let buckets = BlockBuckets::new();
             buckets.extend(&first);
             buckets
         });
@@ -78,14 +79,14 @@ impl Distinct {
     /// What the empty buckets take.
     pub(super) fn bucket_bytes(&self) -> usize {
         let is_there = self.buckets.get().is_some();
-        usize::from(is_there) * BLOCKS * BUCKETS * size_of::<Bucket>()
+        usize::from(is_there) * BLOCKS * BUCKETS * size_of::<LockedBucket>()
     }
 
     /// Appends those within the radius to `near`, each once, in no order.
     pub(super) fn push_near(&self, query: Fingerprint, radius: u32, near: &mut Vec<u64>) {
         match self.buckets.get() {
             None => {
-                let few = self.few.read().unwrap_or_else(PoisonError::into_inner);
+                let few = self.few.read();
                 hamming::push_within(&few, query.bits(), radius, near);
             }
             Some(buckets) if radius <= MOST_PROBED_RADIUS => buckets.probe(query, radius, near),
@@ -94,9 +95,10 @@ impl Distinct {
     }
 }
 
-impl Buckets {
+impl BlockBuckets {
     fn new() -> Self {
-        let blocks = std::array::from_fn(|_| (0..BUCKETS).map(|_| Bucket::default()).collect());
+        let blocks =
+            std::array::from_fn(|_| (0..BUCKETS).map(|_| LockedBucket::default()).collect());
         Self { blocks }
     }
 
@@ -104,7 +106,7 @@ impl Buckets {
         for (block, buckets) in self.blocks.iter().enumerate() {
             let rotated = block::rotate(fingerprint, block);
             let bucket = &buckets[bucket_of(rotated)];
-            let mut bucket = bucket.write().unwrap_or_else(PoisonError::into_inner);
+            let mut bucket = bucket.write();
             bucket.push(rotated);
         }
     }
@@ -125,7 +127,7 @@ impl Buckets {
                     let group = groups.group(number).iter();
                     let rotated =
                         group.map(|&nth| block::rotate(fingerprints[nth as usize], block));
-                    let mut bucket = bucket.write().unwrap_or_else(PoisonError::into_inner);
+                    let mut bucket = bucket.write();
                     bucket.extend(rotated);
                 }
             });
@@ -144,7 +146,7 @@ impl Buckets {
             numbers.dedup();
             for number in numbers {
                 let bucket = &self.blocks[block][usize::from(number)];
-                let bucket = bucket.read().unwrap_or_else(PoisonError::into_inner);
+                let bucket = bucket.read();
                 hamming::push_within(&bucket, rotated, radius, &mut found);
             }
             let candidates = found.drain(..).map(|near| block::unrotate(near, block));
@@ -158,7 +160,7 @@ impl Buckets {
     fn scan(&self, query: Fingerprint, radius: u32, near: &mut Vec<u64>) {
         // Its fingerprints are not rotated.
         for bucket in &self.blocks[0] {
-            let bucket = bucket.read().unwrap_or_else(PoisonError::into_inner);
+            let bucket = bucket.read();
             hamming::push_within(&bucket, query.bits(), radius, near);
         }
     }

@@ -22,23 +22,23 @@ mod shards;
 mod tests;
 mod view;
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::iter::zip;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::store::tables::edit::{DocumentEdit, State, TextEdit};
+use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 use fingerprints::Distinct;
 use postings::{Posted, Postings};
 use seqno_log::Log;
 use shards::{Mixing, Shards};
 
-pub(crate) use view::TailView;
+pub(crate) use view::MemtableView;
 
 /// Edits in the order of their commits. One thread appends, any number read.
-pub(crate) struct Tail {
+pub(crate) struct Memtable {
     versions: Log<Version>,
     /// The slot of the newest version of each document.
     newest: Shards<Newest>,
@@ -68,7 +68,7 @@ const NONE: u32 = u32::MAX;
 /// What a document became by one edit.
 struct Version {
     id: DocId,
-    after: Option<State>,
+    after: Option<StoredDocument>,
     /// What has become of the text since the tail began.
     text: TextEdit,
     /// The slot of the version before this one, or [`NONE`].
@@ -83,7 +83,7 @@ type Newest = HashMap<u64, u32, Mixing>;
 #[derive(Default)]
 struct Writer {
     /// What was stored of a document before its first version here, by slot, if anything was.
-    befores: Vec<(u32, State)>,
+    befores: Vec<(u32, StoredDocument)>,
     tally: Tally,
 }
 
@@ -110,7 +110,7 @@ const COPY_BYTES: usize = 24;
 const SHARED_BYTES: usize = 200;
 const EMPTY_BYTES: usize = 128 << 10;
 
-impl Tail {
+impl Memtable {
     pub(crate) fn new() -> Self {
         Self::with_limits(FEW, GROUPED_FROM)
     }
@@ -144,9 +144,9 @@ impl Tail {
     ///
     /// There is room for `u32::MAX` edits: a tail is merged long before. Thousands at a time are
     /// put in by the threads of the caller's rayon pool, which must be one of whose tasks no other
-    /// appends to this tail, as of [`Workers`](crate::store::view::pool::Workers): a lock is held meanwhile.
+    /// appends to this tail, as of [`Pool`](crate::store::view::pool::Pool): a lock is held meanwhile.
     pub(crate) fn append(&self, edits: &[DocumentEdit]) -> u32 {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         let from = self.len();
         if edits.len() < self.grouped_from {
             self.append_each(edits, from, &mut writer);
@@ -162,7 +162,8 @@ impl Tail {
         let keys = edits.iter().map(|edit| edit.text.keys().len());
         writer.tally.text_keys += keys.sum::<usize>();
         let visible = from + edits.len() as u32;
-        let bytes = writer.tally.bytes() + writer.befores.len() * size_of::<(u32, State)>();
+        let bytes =
+            writer.tally.bytes() + writer.befores.len() * size_of::<(u32, StoredDocument)>();
         let bytes = bytes + visible as usize * Log::<Version>::ENTRY_BYTES;
         let bytes = bytes + self.distinct.bucket_bytes();
         self.bytes.store(EMPTY_BYTES + bytes, Ordering::Relaxed);
@@ -336,7 +337,7 @@ impl Tail {
     /// What the edits that a reader sees come to: one for each document, in order of their ids.
     /// Some may change nothing in the end.
     pub(crate) fn net_edits(&self, visible: u32) -> Vec<DocumentEdit> {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = self.writer.lock();
         let mut befores = writer.befores.iter().peekable();
         let mut edits = Vec::with_capacity(writer.tally.documents);
         for (id, slot) in self.documents(visible) {
@@ -356,9 +357,9 @@ impl Tail {
     }
 }
 
-impl std::fmt::Debug for Tail {
+impl std::fmt::Debug for Memtable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut f = f.debug_struct("Tail");
+        let mut f = f.debug_struct("Memtable");
         f.field("len", &self.len()).finish_non_exhaustive()
     }
 }
@@ -399,7 +400,7 @@ impl Tally {
 }
 
 /// The fingerprint that a query may find a document by.
-fn found_by(state: Option<State>) -> Option<Fingerprint> {
+fn found_by(state: Option<StoredDocument>) -> Option<Fingerprint> {
     let state = state?;
     state.reliable.then_some(state.fingerprint)
 }

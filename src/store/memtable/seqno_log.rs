@@ -28,20 +28,20 @@ impl<T> Log<T> {
 
     /// Sets a value. One that is set stays as it is.
     pub(super) fn set(&self, number: u32, value: T) {
-        let (level, segment, nth) = place(number);
+        let (level, segment, nth) = position(number);
         let segments = self.levels[level].get_or_init(|| empty(1 << level));
         let values = segments[segment].get_or_init(|| empty(SEGMENT as usize));
         let _ = values[nth].set(value);
     }
 
     pub(super) fn get(&self, number: u32) -> Option<&T> {
-        let (level, segment, nth) = place(number);
+        let (level, segment, nth) = position(number);
         self.levels[level].get()?[segment].get()?[nth].get()
     }
 }
 
 /// Level, segment of that level, and value of that segment.
-fn place(number: u32) -> (usize, usize, usize) {
+fn position(number: u32) -> (usize, usize, usize) {
     let segment = (number >> SEGMENT_BITS) + 1;
     let level = segment.ilog2();
     let nth = number % SEGMENT;
@@ -64,7 +64,7 @@ mod tests {
     fn every_number_has_a_place_of_its_own() {
         let mut expected = (0, 0, 0);
         for number in 0..SEGMENT * 70 {
-            assert_eq!(place(number), expected);
+            assert_eq!(position(number), expected);
             let (level, segment, nth) = &mut expected;
             *nth += 1;
             if *nth == SEGMENT as usize {
@@ -74,7 +74,7 @@ mod tests {
                 (*segment, *level) = (0, *level + 1);
             }
         }
-        assert!(place(u32::MAX).0 < LEVELS);
+        assert!(position(u32::MAX).0 < LEVELS);
         assert!(Log::<u64>::new().get(u32::MAX).is_none());
     }
 

@@ -1,9 +1,9 @@
 //! What is kept by a number, cut into shards with a lock each; and many things sorted by where
 //! they go.
 
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use rayon::prelude::*;
 
@@ -25,12 +25,12 @@ impl<T> Shards<T> {
 
     pub(super) fn read(&self, key: u64) -> RwLockReadGuard<'_, T> {
         let shard = &self.shards[self.shard_of(key)];
-        shard.read().unwrap_or_else(PoisonError::into_inner)
+        shard.read()
     }
 
     pub(super) fn write(&self, key: u64) -> RwLockWriteGuard<'_, T> {
         let shard = &self.shards[self.shard_of(key)];
-        shard.write().unwrap_or_else(PoisonError::into_inner)
+        shard.write()
     }
 
     fn shard_of(&self, key: u64) -> usize {
@@ -49,7 +49,7 @@ impl<T: Send + Sync> Shards<T> {
         let groups = Groups::of(keys.map(|key| self.shard_of(key)), SHARDS);
         let shards = self.shards.par_iter().enumerate();
         let written = shards.map(|(number, shard)| {
-            let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+            let mut shard = shard.write();
             write(&mut shard, groups.group(number))
         });
         written.collect()
@@ -143,11 +143,7 @@ mod tests {
         for step in [1_u64, 1 << 12, 1 << 32, 1 << 48] {
             let shards = Shards::new(|_| 0_usize);
             (0..SHARDS as u64 * 64).for_each(|n| *shards.write(n.wrapping_mul(step)) += 1);
-            let most = shards
-                .shards
-                .iter()
-                .map(|shard| *shard.read().unwrap())
-                .max();
+            let most = shards.shards.iter().map(|shard| *shard.read()).max();
             assert!(most < Some(64 * 4), "step {step}: {most:?}");
         }
     }

@@ -11,12 +11,12 @@ use super::view::Current;
 use super::*;
 use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::{Match, Timestamp};
-use crate::store::tables::edit::KeyedText;
+use crate::store::tables::edit::BandedText;
 
 const CENTRES: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0x1ee7_79b9_7f4a_0000];
 
-fn state(bits: u64) -> State {
-    State {
+fn state(bits: u64) -> StoredDocument {
+    StoredDocument {
         fingerprint: Fingerprint::from_bits(bits),
         reliable: true,
         arrival: None,
@@ -33,30 +33,30 @@ fn insertion(id: u64, bits: u64) -> DocumentEdit {
 }
 
 /// A text whose keys are few, so that many texts share them.
-fn keyed(text: &str) -> Arc<KeyedText> {
-    KeyedText::new(text, text.bytes().map(u64::from).collect())
+fn banded(text: &str) -> Arc<BandedText> {
+    BandedText::new(text, text.bytes().map(u64::from).collect())
 }
 
-fn view_of(tail: &Arc<Tail>) -> TailView {
-    TailView::new([(Arc::clone(tail), tail.len())])
+fn view_of(tail: &Arc<Memtable>) -> MemtableView {
+    MemtableView::new([(Arc::clone(tail), tail.len())])
 }
 
-/// Tails that take each of the ways there are, with few edits.
-fn tails() -> impl Iterator<Item = Arc<Tail>> {
+/// Memtables that take each of the ways there are, with few edits.
+fn memtables() -> impl Iterator<Item = Arc<Memtable>> {
     [(FEW, GROUPED_FROM), (0, GROUPED_FROM), (0, 0), (2, 3)]
-        .map(|(few, grouped_from)| Arc::new(Tail::with_limits(few, grouped_from)))
+        .map(|(few, grouped_from)| Arc::new(Memtable::with_limits(few, grouped_from)))
         .into_iter()
 }
 
 /// What is known of the documents, plainly: all that were stored at first and the touched ones.
 #[derive(Clone, Default)]
 struct Model {
-    stored: BTreeMap<DocId, State>,
+    stored: BTreeMap<DocId, StoredDocument>,
     touched: BTreeMap<DocId, TextEdit>,
 }
 
 impl Model {
-    fn apply(&mut self, id: DocId, after: Option<State>, text: &TextEdit) -> DocumentEdit {
+    fn apply(&mut self, id: DocId, after: Option<StoredDocument>, text: &TextEdit) -> DocumentEdit {
         let before = match after {
             Some(after) => self.stored.insert(id, after),
             None => self.stored.remove(&id),
@@ -74,7 +74,8 @@ impl Model {
     }
 
     fn in_band(&self, key: u64) -> Vec<DocId> {
-        let has_key = |text: &TextEdit| matches!(text, TextEdit::Put(keyed) if keyed.has_key(key));
+        let has_key =
+            |text: &TextEdit| matches!(text, TextEdit::Put(banded) if banded.has_key(key));
         let touched = self.touched.iter();
         let found = touched.filter(|(id, text)| has_key(text) && self.stored.contains_key(id));
         found.map(|(id, _)| *id).collect()
@@ -98,7 +99,7 @@ impl Model {
     }
 }
 
-fn assert_view_is(view: &TailView, model: &Model, ids: u64) {
+fn assert_view_is(view: &MemtableView, model: &Model, ids: u64) {
     assert_eq!(view.is_empty(), model.touched.is_empty());
     let touched: Vec<DocId> = model.touched.keys().copied().collect();
     assert_eq!(view.sorted_ids(), touched);
@@ -128,7 +129,7 @@ fn assert_view_is(view: &TailView, model: &Model, ids: u64) {
                 assert_eq!(view.within_limit(query, radius, limit, |_| true), expected);
             }
             let is_odd = |bits: u64| bits & 1 == 1;
-            let passes = |state: State| is_odd(state.fingerprint.bits());
+            let passes = |state: StoredDocument| is_odd(state.fingerprint.bits());
             let mut odd = expected.clone();
             odd.retain(|found| is_odd(found.fingerprint.bits()));
             odd.truncate(2);
@@ -146,9 +147,9 @@ prop_compose! {
         flips in vec(0..64_u32, 0..4),
         reliable in prop::bool::weighted(0.9),
         arrival in proptest::option::of(0..3_u64),
-    ) -> State {
+    ) -> StoredDocument {
         let flips = flips.iter().fold(0, |flips, bit| flips ^ 1_u64 << bit);
-        State {
+        StoredDocument {
             fingerprint: Fingerprint::from_bits(CENTRES[centre] ^ flips),
             reliable,
             arrival: arrival.map(Timestamp),
@@ -160,11 +161,11 @@ fn any_text() -> impl Strategy<Value = TextEdit> {
     prop_oneof![
         3 => Just(TextEdit::Keep),
         1 => Just(TextEdit::Remove),
-        2 => "[a-c]{0,2}".prop_map(|text| TextEdit::Put(keyed(&text))),
+        2 => "[a-c]{0,2}".prop_map(|text| TextEdit::Put(banded(&text))),
     ]
 }
 
-type Batch = BTreeMap<u64, (Option<State>, TextEdit)>;
+type Batch = BTreeMap<u64, (Option<StoredDocument>, TextEdit)>;
 
 fn any_batch() -> impl Strategy<Value = Batch> {
     let change = (proptest::option::weighted(0.75, any_state()), any_text());
@@ -182,11 +183,11 @@ proptest! {
         split in 0..12_usize,
         kind in 0..4_usize,
     ) {
-        let [older, newer] = [tails(), tails()].map(|mut tails| tails.nth(kind).unwrap());
+        let [older, newer] = [memtables(), memtables()].map(|mut memtables| memtables.nth(kind).unwrap());
         let mut model = Model::default();
         model.stored.extend(stored.iter().map(|(id, state)| (DocId(*id), *state)));
         let mut net = [model.clone(), model.clone()];
-        let mut views = vec![(TailView::default(), model.clone())];
+        let mut views = vec![(MemtableView::default(), model.clone())];
         for (number, batch) in batches.iter().enumerate() {
             let half = usize::from(number >= split);
             let edits: Vec<DocumentEdit> = batch
@@ -200,11 +201,11 @@ proptest! {
                 net[1].stored.clone_from(&model.stored);
             }
             let view = if half == 0 {
-                TailView::new([(Arc::clone(&older), older.append(&edits))])
+                MemtableView::new([(Arc::clone(&older), older.append(&edits))])
             } else {
                 let visible = newer.append(&edits);
                 let older = (Arc::clone(&older), older.len());
-                TailView::new([(Arc::clone(&newer), visible), older])
+                MemtableView::new([(Arc::clone(&newer), visible), older])
             };
             assert_view_is(&view, &model, IDS);
             views.push((view, model.clone()));
@@ -251,7 +252,7 @@ fn every_spread_of_the_flips_is_found_at_its_distance_and_not_before() {
         let edits: Vec<_> = std::iter::zip(0.., &flips)
             .map(|(id, flips)| insertion(id, CENTRES[0] ^ flips))
             .collect();
-        for tail in tails() {
+        for tail in memtables() {
             tail.append(&edits);
             let query = Fingerprint::from_bits(CENTRES[0]);
             let found = view_of(&tail).within(query, radius);
@@ -271,7 +272,7 @@ fn every_spread_of_the_flips_is_found_at_its_distance_and_not_before() {
 #[test]
 fn copies_of_one_fingerprint_are_found_in_order_of_ids_beyond_a_piece() {
     let count = 5 * PIECE as u64;
-    for tail in tails() {
+    for tail in memtables() {
         // From the largest id to the smallest, and the smaller half goes away again.
         let edits: Vec<_> = (0..count)
             .rev()
@@ -288,7 +289,7 @@ fn copies_of_one_fingerprint_are_found_in_order_of_ids_beyond_a_piece() {
         });
         tail.append(&removals.collect::<Vec<_>>());
         let query = Fingerprint::from_bits(CENTRES[0] ^ 7);
-        let ids = |view: &TailView, limit| {
+        let ids = |view: &MemtableView, limit| {
             let found = view.within_limit(query, 3, limit, |_| true).into_iter();
             found.map(|found| found.id.0).collect::<Vec<_>>()
         };
@@ -326,12 +327,12 @@ fn readers_see_whole_batches_while_the_writer_goes_on() {
     const BATCHES_A_LOOK: u64 = 20;
     const PATIENCE: Duration = Duration::from_secs(60);
     let bits = |batch: u64| batch.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    for tail in tails() {
+    for tail in memtables() {
         let (visible, done) = (AtomicU32::new(0), AtomicBool::new(false));
         let looks = AtomicU64::new(0);
         let check = || {
             let seen = visible.load(Ordering::Acquire);
-            let view = TailView::new([(Arc::clone(&tail), seen)]);
+            let view = MemtableView::new([(Arc::clone(&tail), seen)]);
             let batches = u64::from(seen / 4);
             let Some(last) = batches.checked_sub(1) else {
                 return;
@@ -388,13 +389,13 @@ fn readers_see_whole_batches_while_the_writer_goes_on() {
 
 #[test]
 fn a_small_tail_takes_little_memory_and_edits_take_what_it_says() {
-    let tail = Tail::new();
+    let tail = Memtable::new();
     assert!(tail.bytes() < 1 << 18);
     tail.append(&[DocumentEdit {
-        text: TextEdit::Put(KeyedText::new("a".repeat(1_000), Vec::new())),
+        text: TextEdit::Put(BandedText::new("a".repeat(1_000), Vec::new())),
         ..insertion(1, 1)
     }]);
-    assert!((1_000..1_500).contains(&(tail.bytes() - Tail::new().bytes())));
+    assert!((1_000..1_500).contains(&(tail.bytes() - Memtable::new().bytes())));
 }
 
 /// How long things take with a million edits, for those who change them:
@@ -429,12 +430,12 @@ fn tail_at_a_million_edits() {
     };
     for _ in 0..3 {
         let start = Instant::now();
-        std::hint::black_box(Tail::new()).append(&edits[..1]);
+        std::hint::black_box(Memtable::new()).append(&edits[..1]);
         println!("a tail of one edit: {:?}", start.elapsed());
     }
     for batch in [1, 10, 1_000, 20_000, COUNT as usize] {
         let before = resident();
-        let tail = Arc::new(Tail::new());
+        let tail = Arc::new(Memtable::new());
         let (start, cpu_before) = (Instant::now(), cpu_ms());
         let mut longest = std::time::Duration::ZERO;
         for edits in edits.chunks(batch) {
@@ -496,7 +497,7 @@ fn tail_at_a_million_edits() {
         );
         std::mem::forget((tail, view));
     }
-    let tail = Arc::new(Tail::new());
+    let tail = Arc::new(Memtable::new());
     let copies: Vec<_> = (0..COUNT).rev().map(|n| insertion(n, CENTRES[0])).collect();
     let start = Instant::now();
     copies.chunks(10).for_each(|batch| {

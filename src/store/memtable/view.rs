@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Tail, TextEdit, Version, found_by};
+use super::{Memtable, TextEdit, Version, found_by};
 use crate::document::{DocId, Match};
 use crate::fingerprint::Fingerprint;
-use crate::store::tables::edit::{DocumentEdit, State};
+use crate::store::tables::edit::{DocumentEdit, StoredDocument};
 
-/// What a reader sees of the tails. What it says of a document replaces what the packed tables say.
+/// What a reader sees of the memtables. What it says of a document replaces what the packed tables say.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TailView {
+pub(crate) struct MemtableView {
     /// Newest first: a document in one of them is hidden in those after it.
     parts: Arc<[Part]>,
 }
@@ -17,23 +17,23 @@ pub(crate) struct TailView {
 /// A tail, and how many of its slots the reader sees.
 #[derive(Clone, Debug)]
 struct Part {
-    tail: Arc<Tail>,
+    tail: Arc<Memtable>,
     visible: u32,
 }
 
-/// A document that the tails touch.
+/// A document that the memtables touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Current {
     /// Nothing if it was removed.
-    pub(crate) state: Option<State>,
+    pub(crate) state: Option<StoredDocument>,
     /// What has become of its text since it was in the packed tables.
     pub(crate) text: TextEdit,
 }
 
-impl TailView {
-    /// The tails, newest first, each with how many of its edits are seen.
-    pub(crate) fn new(tails: impl IntoIterator<Item = (Arc<Tail>, u32)>) -> Self {
-        let parts = tails.into_iter().filter(|(_, visible)| *visible > 0);
+impl MemtableView {
+    /// The memtables, newest first, each with how many of its edits are seen.
+    pub(crate) fn new(memtables: impl IntoIterator<Item = (Arc<Memtable>, u32)>) -> Self {
+        let parts = memtables.into_iter().filter(|(_, visible)| *visible > 0);
         Self {
             parts: parts
                 .map(|(tail, visible)| Part { tail, visible })
@@ -93,13 +93,13 @@ impl TailView {
         ids
     }
 
-    /// Every reliable document of the tails within the radius, nearest first, then smallest id.
+    /// Every reliable document of the memtables within the radius, nearest first, then smallest id.
     #[cfg(test)]
     pub(crate) fn within(&self, query: Fingerprint, radius: u32) -> Vec<Match> {
         self.within_limit(query, radius, usize::MAX, |_| true)
     }
 
-    /// Every reliable document of the tails within the radius of which what is stored passes, nearest
+    /// Every reliable document of the memtables within the radius of which what is stored passes, nearest
     /// first, then smallest id: the first `limit`. At most that many documents are taken of each
     /// fingerprint, and of a distance only if those nearer were not enough.
     pub(crate) fn within_limit(
@@ -107,7 +107,7 @@ impl TailView {
         query: Fingerprint,
         radius: u32,
         limit: usize,
-        passes: impl Fn(State) -> bool,
+        passes: impl Fn(StoredDocument) -> bool,
     ) -> Vec<Match> {
         let mut matches = Vec::new();
         if limit == 0 {
@@ -138,7 +138,7 @@ impl TailView {
     }
 
     /// The distinct fingerprints within the radius that some document has or had: for each, its
-    /// distance and in which of the tails, in this order.
+    /// distance and in which of the memtables, in this order.
     fn near(&self, query: Fingerprint, radius: u32) -> Vec<(u32, usize, u64)> {
         let (mut near, mut found) = (Vec::new(), Vec::new());
         for (age, part) in self.parts.iter().enumerate() {
@@ -153,17 +153,17 @@ impl TailView {
     }
 
     /// The first `most` documents, in order of their ids, that have this band key by a text that
-    /// the tails put, and of which what is stored passes.
+    /// the memtables put, and of which what is stored passes.
     pub(crate) fn in_band(
         &self,
         key: u64,
         most: usize,
-        passes: impl Fn(State) -> bool,
+        passes: impl Fn(StoredDocument) -> bool,
     ) -> Vec<DocId> {
         let has_key = |id: DocId| {
             let current = self.edit(id);
             current.is_some_and(|current| {
-                let has_key = matches!(&current.text, TextEdit::Put(keyed) if keyed.has_key(key));
+                let has_key = matches!(&current.text, TextEdit::Put(banded) if banded.has_key(key));
                 has_key && current.state.is_some_and(&passes)
             })
         };
@@ -179,13 +179,13 @@ impl TailView {
     }
 
     /// The first `most` documents, in order of their ids, that have a fingerprint by one of the
-    /// tails, and of which what is stored passes.
+    /// memtables, and of which what is stored passes.
     fn for_each_document(
         &self,
         age: usize,
         fingerprint: Fingerprint,
         most: usize,
-        passes: &impl Fn(State) -> bool,
+        passes: &impl Fn(StoredDocument) -> bool,
         mut visitor: impl FnMut(DocId),
     ) {
         let (newer, part) = (&self.parts[..age], &self.parts[age]);
@@ -251,7 +251,12 @@ impl Part {
 
     /// What is stored of a document if it has the fingerprint, given the version by which it first
     /// had it.
-    fn state_with(&self, fingerprint: Fingerprint, slot: u32, first: &Version) -> Option<State> {
+    fn state_with(
+        &self,
+        fingerprint: Fingerprint,
+        slot: u32,
+        first: &Version,
+    ) -> Option<StoredDocument> {
         if slot >= self.visible {
             return None;
         }

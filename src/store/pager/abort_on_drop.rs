@@ -11,9 +11,9 @@ use redb::{CommitError, StorageError};
 /// transaction has taken, and from then on no commit, nor the end of the session, would leave a file
 /// that can be opened without reading all of it. So the transaction is then given up on a thread that
 /// does not panic.
-pub(crate) struct Begun(Option<redb::WriteTransaction>);
+pub(crate) struct AbortOnDrop(Option<redb::WriteTransaction>);
 
-impl Begun {
+impl AbortOnDrop {
     pub(crate) fn over(transaction: redb::WriteTransaction) -> Self {
         Self(Some(transaction))
     }
@@ -27,7 +27,7 @@ impl Begun {
     }
 }
 
-impl Deref for Begun {
+impl Deref for AbortOnDrop {
     type Target = redb::WriteTransaction;
 
     fn deref(&self) -> &Self::Target {
@@ -38,7 +38,7 @@ impl Deref for Begun {
     }
 }
 
-impl Drop for Begun {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         let transaction = self.0.take();
         if transaction.is_none() || !thread::panicking() {

@@ -3,8 +3,9 @@
 //! The number is in it so that a page that turns up in the place of another is noticed. A sum of 0
 //! stands for a page that was never written, and is stored as 1 where it is one.
 
+use parking_lot::RwLock;
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use crate::store::disk::DiskFile;
 use crate::store::pager::layout::{GROUP, PAGE, of_group};
@@ -42,13 +43,13 @@ impl Checksums {
     /// Whether a page is what was written last under this number.
     pub(super) fn fits(&self, number: u64, page: &[u8]) -> io::Result<bool> {
         let sum = sum_of(number, page);
-        let (group, place) = place_of(number);
-        if let Some(Some(group)) = self.read().get(group) {
-            return Ok(group.sum(place) == sum);
+        let (group, db_path) = place_of(number);
+        if let Some(Some(group)) = self.groups.read().get(group) {
+            return Ok(group.sum(db_path) == sum);
         }
         let read = self.read_group(group)?;
-        let fits = read.sum(place) == sum;
-        let mut groups = self.change();
+        let fits = read.sum(db_path) == sum;
+        let mut groups = self.groups.write();
         let slot = slot(&mut groups, group);
         // Somebody else may have read it meanwhile, and changed it.
         slot.get_or_insert(read);
@@ -58,40 +59,40 @@ impl Checksums {
     /// Notes what is about to be written under this number.
     pub(super) fn note(&self, number: u64, page: &[u8]) -> io::Result<()> {
         let sum = sum_of(number, page);
-        let (group, place) = place_of(number);
-        if let Some(Some(group)) = self.change().get_mut(group) {
-            group.set(place, sum);
+        let (group, db_path) = place_of(number);
+        if let Some(Some(group)) = self.groups.write().get_mut(group) {
+            group.set(db_path, sum);
             return Ok(());
         }
         // Nobody waits for this.
         let read = self.read_group(group)?;
-        slot(&mut self.change(), group)
+        slot(&mut self.groups.write(), group)
             .get_or_insert(read)
-            .set(place, sum);
+            .set(db_path, sum);
         Ok(())
     }
 
     /// Forgets pages from this number on, which were cut off.
     pub(super) fn cut(&self, pages: u64) -> io::Result<()> {
-        let (last, place) = place_of(pages);
-        let mut groups = self.change();
+        let (last, db_path) = place_of(pages);
+        let mut groups = self.groups.write();
         // What is at most begun stays, without what is cut off.
-        groups.truncate(last + usize::from(place > 0));
-        if place > 0 {
+        groups.truncate(last + usize::from(db_path > 0));
+        if db_path > 0 {
             let group = match slot(&mut groups, last) {
                 Some(group) => group,
                 nothing => nothing.insert(self.read_group(last)?),
             };
-            group.forget_from(place);
+            group.forget_from(db_path);
         }
         Ok(())
     }
 
     /// Writes what has changed, as a commit is made durable.
     pub(super) fn write(&self) -> io::Result<()> {
-        let count = self.read().len();
+        let count = self.groups.read().len();
         for number in 0..count {
-            let changed = self.change().get_mut(number).and_then(|group| {
+            let changed = self.groups.write().get_mut(number).and_then(|group| {
                 let group = group.as_mut()?;
                 let (from, to) = group.changed.take()?;
                 let from = from / SECTOR_BYTES * SECTOR_BYTES;
@@ -101,9 +102,9 @@ impl Checksums {
             let Some((from, to, bytes)) = changed else {
                 continue;
             };
-            let place = of_group(number as u64) + from as u64;
-            if let Err(error) = self.file.write_at(place, &bytes) {
-                if let Some(Some(group)) = self.change().get_mut(number) {
+            let db_path = of_group(number as u64) + from as u64;
+            if let Err(error) = self.file.write_at(db_path, &bytes) {
+                if let Some(Some(group)) = self.groups.write().get_mut(number) {
                     group.change(from, to);
                 }
                 return Err(error);
@@ -117,41 +118,33 @@ impl Checksums {
             sums: [0; PAGE_BYTES],
             changed: None,
         });
-        let place = of_group(number as u64);
-        let left = self.file.info()?.len_bytes.saturating_sub(place);
+        let db_path = of_group(number as u64);
+        let left = self.file.info()?.len_bytes.saturating_sub(db_path);
         let count = left.min(PAGE) as usize;
-        self.file.read_at(place, &mut group.sums[..count])?;
+        self.file.read_at(db_path, &mut group.sums[..count])?;
         Ok(group)
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Vec<Option<Box<Group>>>> {
-        self.groups.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn change(&self) -> RwLockWriteGuard<'_, Vec<Option<Box<Group>>>> {
-        self.groups.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Group {
-    fn sum(&self, place: usize) -> u32 {
+    fn sum(&self, db_path: usize) -> u32 {
         self.sums
             .as_chunks::<SUM_BYTES>()
             .0
-            .get(place)
+            .get(db_path)
             .map_or(0, |sum| u32::from_le_bytes(*sum))
     }
 
-    fn set(&mut self, place: usize, sum: u32) {
+    fn set(&mut self, db_path: usize, sum: u32) {
         let sums = self.sums.as_chunks_mut::<SUM_BYTES>().0;
-        if let Some(stored) = sums.get_mut(place) {
+        if let Some(stored) = sums.get_mut(db_path) {
             *stored = sum.to_le_bytes();
-            self.change(place * SUM_BYTES, (place + 1) * SUM_BYTES);
+            self.change(db_path * SUM_BYTES, (db_path + 1) * SUM_BYTES);
         }
     }
 
-    fn forget_from(&mut self, place: usize) {
-        let from = place * SUM_BYTES;
+    fn forget_from(&mut self, db_path: usize) {
+        let from = db_path * SUM_BYTES;
         let cut = self.sums.get_mut(from..).unwrap_or_default();
         let Some(last) = cut.iter().rposition(|byte| *byte != 0) else {
             return;

@@ -3,12 +3,13 @@
 //! The engine notes in the header that it has a file open, and mends one that was not closed. So a
 //! file can be read that nobody may write, and one that a crash left as it stands.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
 use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::{BackendError, StorageBackend};
 
@@ -18,7 +19,7 @@ use crate::store::tables::packed::chunk::PAGE_BYTES;
 
 /// A file of pages with what was written over it. All clones are the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Overlay {
+pub(crate) struct CowFile {
     under: PageFile,
     over: Arc<Mutex<Over>>,
     is_closing: Arc<AtomicBool>,
@@ -31,7 +32,7 @@ struct Over {
     pages: BTreeMap<u64, Box<[u8; PAGE_BYTES]>>,
 }
 
-impl Overlay {
+impl CowFile {
     pub(in crate::store) fn over(under: PageFile) -> io::Result<Self> {
         let over = Over {
             len_bytes: under.len()?,
@@ -48,10 +49,6 @@ impl Overlay {
     pub(in crate::store) fn close_soon(&self) {
         self.is_closing.store(true, Ordering::Release);
     }
-
-    fn locked(&self) -> MutexGuard<'_, Over> {
-        self.over.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The parts of so many bytes from `offset` on: the page each is in, where it begins there, and
@@ -61,32 +58,32 @@ fn parts(offset: u64, count: usize) -> impl Iterator<Item = (u64, usize, usize)>
     let mut from = offset;
     std::iter::from_fn(move || {
         (from < end).then(|| {
-            let (page, place) = (from / PAGE, from % PAGE);
-            let count = (PAGE - place).min(end - from);
+            let (page, db_path) = (from / PAGE, from % PAGE);
+            let count = (PAGE - db_path).min(end - from);
             from += count;
-            (page, place as usize, count as usize)
+            (page, db_path as usize, count as usize)
         })
     })
 }
 
-impl StorageBackend for Overlay {
+impl StorageBackend for CowFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.locked().len_bytes)
+        Ok(self.over.lock().len_bytes)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let over = self.locked();
+        let over = self.over.lock();
         let is_over = |(page, _, _)| over.pages.contains_key(&page);
         if !parts(offset, out.len()).any(is_over) {
             drop(over);
             return self.under.read(offset, out);
         }
         let mut rest = out;
-        for (page, place, count) in parts(offset, rest.len()) {
+        for (page, db_path, count) in parts(offset, rest.len()) {
             let (part, others) = rest.split_at_mut(count);
             match over.pages.get(&page) {
-                Some(bytes) => part.copy_from_slice(&bytes[place..place + count]),
-                None => self.under.read(page * PAGE + place as u64, part)?,
+                Some(bytes) => part.copy_from_slice(&bytes[db_path..db_path + count]),
+                None => self.under.read(page * PAGE + db_path as u64, part)?,
             }
             rest = others;
         }
@@ -94,7 +91,7 @@ impl StorageBackend for Overlay {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let mut over = self.locked();
+        let mut over = self.over.lock();
         over.pages.split_off(&len.div_ceil(PAGE));
         over.len_bytes = len;
         Ok(())
@@ -108,10 +105,10 @@ impl StorageBackend for Overlay {
         if self.is_closing.load(Ordering::Acquire) {
             return Err(io::ErrorKind::ReadOnlyFilesystem.into());
         }
-        let mut over = self.locked();
+        let mut over = self.over.lock();
         let under_bytes = self.under.len()?;
         let mut rest = data;
-        for (page, place, count) in parts(offset, data.len()) {
+        for (page, db_path, count) in parts(offset, data.len()) {
             let (part, others) = rest.split_at(count);
             let bytes = match over.pages.entry(page) {
                 Entry::Occupied(bytes) => bytes.into_mut(),
@@ -125,7 +122,7 @@ impl StorageBackend for Overlay {
                     none.insert(bytes)
                 }
             };
-            bytes[place..place + count].copy_from_slice(part);
+            bytes[db_path..db_path + count].copy_from_slice(part);
             rest = others;
         }
         Ok(())

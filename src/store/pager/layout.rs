@@ -45,10 +45,10 @@ pub(super) fn pieces(offset: u64, count: usize) -> impl Iterator<Item = (u64, us
     std::iter::from_fn(move || {
         (from < end).then(|| {
             let group_end = (from / (GROUP * PAGE) + 1) * GROUP * PAGE;
-            let place = of_page(from / PAGE) + from % PAGE;
+            let db_path = of_page(from / PAGE) + from % PAGE;
             let count = group_end.min(end) - from;
             from += count;
-            (place, count as usize)
+            (db_path, count as usize)
         })
     })
 }

@@ -28,18 +28,19 @@ pub(crate) mod redb_handle;
 mod redb_header;
 mod superblock;
 
+use parking_lot::Mutex;
 use std::io;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use redb::{BackendError, StorageBackend};
 
 use super::disk::DiskFile;
 use crate::error::Result;
-use crate::store::disk::fault::{Damage, Place, raised};
+use crate::store::disk::path::{Damage, DbPath, raised};
 use crate::store::tables::packed::chunk::PAGE_BYTES;
 use checksums::Checksums;
-pub(crate) use cow::Overlay;
+pub(crate) use cow::CowFile;
 use layout::{PAGE, engine_bytes, file_bytes, pieces};
 
 /// An open file of pages. All clones are the same file.
@@ -48,7 +49,7 @@ pub(crate) struct PageFile {
     file: Arc<dyn DiskFile>,
     checksums: Arc<Checksums>,
     /// A header that is to be written when all that was written before is durable.
-    held_back: Arc<Mutex<Option<[u8; redb_header::BYTES]>>>,
+    deferred_header: Arc<Mutex<Option<[u8; redb_header::BYTES]>>>,
 }
 
 impl PageFile {
@@ -60,19 +61,19 @@ impl PageFile {
     }
 
     /// A file that is there.
-    pub(super) fn open(file: Arc<dyn DiskFile>, place: &Place) -> Result<Self> {
-        let opening = |cause: io::Error| place.reading(redb::StorageError::Io(cause));
+    pub(super) fn open(file: Arc<dyn DiskFile>, db_path: &DbPath) -> Result<Self> {
+        let opening = |cause: io::Error| db_path.reading(redb::StorageError::Io(cause));
         let info = file.info().map_err(opening)?;
         let mut first = vec![0; PAGE_BYTES.min(info.len_bytes as usize)];
         file.read_at(0, &mut first).map_err(opening)?;
-        superblock::prove(&first, place)?;
+        superblock::prove(&first, db_path)?;
         let opened = Self::over(file);
         let mut header = [0; redb_header::BYTES];
         opened
             .read_pieces(0, &mut header)
             .map_err(|cause| opening(ended(cause)))?;
         redb_header::prove(&header, engine_bytes(info.len_bytes))
-            .map_err(|what| place.corrupt(what))?;
+            .map_err(|what| db_path.corrupt(what))?;
         Ok(opened)
     }
 
@@ -101,7 +102,7 @@ impl PageFile {
         Self {
             checksums: Arc::new(Checksums::of(Arc::clone(&file))),
             file,
-            held_back: Arc::default(),
+            deferred_header: Arc::default(),
         }
     }
 
@@ -109,24 +110,18 @@ impl PageFile {
     pub(super) fn sync(&self) -> io::Result<()> {
         self.checksums.write()?;
         self.file.sync()?;
-        if let Some(header) = self.held_back().take() {
+        if let Some(header) = self.deferred_header.lock().take() {
             self.write_pieces(0, &header)?;
             self.file.sync()?;
         }
         Ok(())
     }
 
-    fn held_back(&self) -> MutexGuard<'_, Option<[u8; redb_header::BYTES]>> {
-        self.held_back
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn read_pieces(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let mut rest = out;
-        for (place, count) in pieces(offset, rest.len()) {
+        for (db_path, count) in pieces(offset, rest.len()) {
             let (piece, others) = rest.split_at_mut(count);
-            self.file.read_at(place, piece)?;
+            self.file.read_at(db_path, piece)?;
             rest = others;
         }
         Ok(())
@@ -134,9 +129,9 @@ impl PageFile {
 
     fn write_pieces(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut rest = data;
-        for (place, count) in pieces(offset, rest.len()) {
+        for (db_path, count) in pieces(offset, rest.len()) {
             let (piece, others) = rest.split_at(count);
-            self.file.write_at(place, piece)?;
+            self.file.write_at(db_path, piece)?;
             rest = others;
         }
         Ok(())
@@ -145,12 +140,12 @@ impl PageFile {
     /// Writes the header, or holds it back.
     fn write_header(&self, header: &[u8; redb_header::BYTES]) -> io::Result<()> {
         let header = redb_header::without_given_up(header);
-        let mut held_back = self.held_back();
+        let mut deferred_header = self.deferred_header.lock();
         if redb_header::is_of_one_step(&header) {
-            *held_back = Some(header);
+            *deferred_header = Some(header);
             return Ok(());
         }
-        *held_back = None;
+        *deferred_header = None;
         self.write_pieces(0, &header)
     }
 
@@ -183,7 +178,7 @@ impl StorageBackend for PageFile {
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.read_proved(offset, out).map_err(raised)?;
         if offset == 0
-            && let Some(header) = *self.held_back()
+            && let Some(header) = *self.deferred_header.lock()
         {
             let count = out.len().min(header.len());
             out[..count].copy_from_slice(&header[..count]);

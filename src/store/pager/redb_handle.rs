@@ -8,9 +8,9 @@ use redb::{ReadableDatabase, StorageError};
 ///
 /// To close a file the engine commits once more, and where it meets a damaged page then, it
 /// panics. Nobody can be told, and nothing is lost by it: the file is as if it had not been closed.
-pub(crate) struct Engine(Option<redb::Database>);
+pub(crate) struct RedbHandle(Option<redb::Database>);
 
-impl Engine {
+impl RedbHandle {
     pub(crate) fn over(database: redb::Database) -> Self {
         Self(Some(database))
     }
@@ -38,7 +38,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for RedbHandle {
     fn drop(&mut self) {
         let database = self.0.take();
         // What it leaves behind is not looked at again.

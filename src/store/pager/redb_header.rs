@@ -38,7 +38,7 @@ const SLOT_SUM: usize = 112;
 /// What is wrong with the header of a file that holds so many bytes for the engine, if anything is.
 pub(super) fn prove(header: &[u8; BYTES], engine_bytes: u64) -> Result<(), &'static str> {
     let word = |at: usize| {
-        let bytes: [u8; 4] = std::array::from_fn(|place| header[at + place]);
+        let bytes: [u8; 4] = std::array::from_fn(|db_path| header[at + db_path]);
         u32::from_le_bytes(bytes)
     };
     let flags = header[FLAGS];
@@ -98,7 +98,7 @@ fn is_sound(slot: &[u8]) -> bool {
 /// Whether a slot is sound, and of a later commit than the other one.
 fn is_later(header: &[u8; BYTES], number: usize) -> bool {
     let commit = |slot: &[u8]| {
-        let bytes: [u8; 8] = std::array::from_fn(|place| slot[COMMIT_NUMBER + place]);
+        let bytes: [u8; 8] = std::array::from_fn(|db_path| slot[COMMIT_NUMBER + db_path]);
         u64::from_le_bytes(bytes)
     };
     let (this, other) = (slot(header, number), slot(header, 1 - number));

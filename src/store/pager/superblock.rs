@@ -10,7 +10,7 @@
 //! A newer format may have anything behind the version.
 
 use crate::error::{Error, Result};
-use crate::store::disk::fault::Place;
+use crate::store::disk::path::DbPath;
 use crate::store::tables::packed::chunk::{PAGE_BYTES, checksum_on};
 
 /// The version of the file format that this library reads and writes.
@@ -30,8 +30,8 @@ pub(super) fn encode() -> Vec<u8> {
 }
 
 /// Refuses a file that begins otherwise.
-pub(super) fn prove(page: &[u8], place: &Place) -> Result<()> {
-    let path = || place.path().to_path_buf();
+pub(super) fn prove(page: &[u8], db_path: &DbPath) -> Result<()> {
+    let path = || db_path.path().to_path_buf();
     let word = |range| {
         let bytes = page.get::<std::ops::Range<usize>>(range)?;
         bytes.try_into().ok().map(u32::from_le_bytes)
@@ -46,7 +46,7 @@ pub(super) fn prove(page: &[u8], place: &Place) -> Result<()> {
         });
     };
     if checksum_on(0, &page[..CRC.start]) != crc {
-        return Err(place.corrupt("its first page does not fit its checksum"));
+        return Err(db_path.corrupt("its first page does not fit its checksum"));
     }
     if version != FORMAT_VERSION {
         return Err(Error::FormatVersion {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use redb::ReadableTable;
 
-use super::edit::KeyedText;
+use super::edit::BandedText;
 use super::packed::Op;
 use crate::document::DocId;
 use crate::error::Result;
@@ -34,9 +34,9 @@ impl BandMaker {
     }
 
     /// A text with its keys.
-    pub(crate) fn keyed(&self, text: String) -> Arc<KeyedText> {
+    pub(crate) fn banded(&self, text: String) -> Arc<BandedText> {
         let keys = self.banding().keys(&text);
-        KeyedText::new(text, keys)
+        BandedText::new(text, keys)
     }
 
     /// What makes them.
@@ -90,7 +90,7 @@ impl<P, S> Tables<P, S>
 where
     P: ReadableTable<u128, &'static [u8]>,
 {
-    /// See [`Index::documents_in_band`](crate::store::Index::documents_in_band).
+    /// See [`FingerprintSource::documents_in_band`](crate::store::FingerprintSource::documents_in_band).
     pub(crate) fn find_in_band(
         &self,
         key: u64,

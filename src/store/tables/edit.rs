@@ -7,7 +7,7 @@ use crate::fingerprint::Fingerprint;
 
 /// What is stored of a document beside its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct StoredDocument {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) reliable: bool,
     /// Nothing in a database that keeps no arrival times.
@@ -19,9 +19,9 @@ pub(crate) struct State {
 pub(crate) struct DocumentEdit {
     pub(crate) id: DocId,
     /// What is stored, if the document is stored.
-    pub(crate) before: Option<State>,
+    pub(crate) before: Option<StoredDocument>,
     /// What shall be stored, if the document shall be stored.
-    pub(crate) after: Option<State>,
+    pub(crate) after: Option<StoredDocument>,
     pub(crate) text: TextEdit,
 }
 
@@ -29,19 +29,19 @@ pub(crate) struct DocumentEdit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TextEdit {
     Keep,
-    Put(Arc<KeyedText>),
+    Put(Arc<BandedText>),
     Remove,
 }
 
 /// A text that is to be stored, and the band keys under which it is to be found.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct KeyedText {
+pub(crate) struct BandedText {
     pub(crate) text: Box<str>,
     /// Ascending, each once; none in a database that keeps no bands.
     keys: Box<[u64]>,
 }
 
-impl KeyedText {
+impl BandedText {
     /// A text with its keys, in any order and perhaps repeated.
     pub(crate) fn new(text: impl Into<Box<str>>, mut keys: Vec<u64>) -> Arc<Self> {
         keys.sort_unstable();
@@ -65,7 +65,7 @@ impl TextEdit {
     /// Bytes of the text it brings.
     pub(crate) fn len_bytes(&self) -> usize {
         match self {
-            Self::Put(keyed) => keyed.text.len(),
+            Self::Put(banded) => banded.text.len(),
             Self::Keep | Self::Remove => 0,
         }
     }
@@ -73,7 +73,7 @@ impl TextEdit {
     /// The keys of the text it brings.
     pub(crate) fn keys(&self) -> &[u64] {
         match self {
-            Self::Put(keyed) => keyed.keys(),
+            Self::Put(banded) => banded.keys(),
             Self::Keep | Self::Remove => &[],
         }
     }

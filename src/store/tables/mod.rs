@@ -10,7 +10,8 @@ pub(crate) mod times;
 use redb::ReadableTable;
 
 use crate::error::Result;
-use crate::store::disk::fault::Place;
+use crate::store::disk::path::DbPath;
+use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::pair;
 use crate::store::tables::packed::{Kind, Packed};
 use crate::store::tables::schema::{
@@ -38,7 +39,7 @@ pub(crate) struct Tables<P, S> {
     pub(crate) bands: Option<Packed<P>>,
     /// The texts, where they are kept and were asked for.
     pub(crate) texts: Option<S>,
-    pub(crate) place: Place,
+    pub(crate) db_path: DbPath,
     /// No merge has come half way, so every fingerprint has a document.
     pub(crate) whole: bool,
 }
@@ -79,16 +80,16 @@ impl ReadTables {
     /// The tables as of the transaction.
     pub(crate) fn of(
         transaction: &redb::ReadTransaction,
-        place: &Place,
+        db_path: &DbPath,
         keeps: Keeps,
     ) -> Result<Self> {
         Self::assemble(
-            place,
+            db_path,
             keeps,
             |kind| transaction.open_table(kind.definition::<u128>()),
             |kind| transaction.open_table(kind.definition::<u64>()),
         )
-        .map_err(|cause| place.reading(cause))
+        .reading(db_path)
     }
 }
 
@@ -96,39 +97,41 @@ impl<'t> WriteTables<'t> {
     /// The tables, created where they are missing.
     pub(crate) fn of(
         transaction: &'t redb::WriteTransaction,
-        place: &Place,
+        db_path: &DbPath,
         keeps: Keeps,
     ) -> Result<Self> {
         Self::assemble(
-            place,
+            db_path,
             keeps,
             |kind| transaction.open_table(kind.definition::<u128>()),
             |kind| transaction.open_table(kind.definition::<u64>()),
         )
-        .map_err(|cause| place.writing(cause))
+        .writing(db_path)
     }
 }
 
 impl<P, S> Tables<P, S> {
     fn assemble(
-        place: &Place,
+        db_path: &DbPath,
         keeps: Keeps,
         pairs: impl Fn(Kind) -> Result<P, redb::TableError>,
         singles: impl Fn(Kind) -> Result<S, redb::TableError>,
     ) -> Result<Self, redb::TableError> {
-        let pairs = |kind| pairs(kind).map(|table| Packed::new(table, kind, place.clone()));
-        let singles = |kind| singles(kind).map(|table| Packed::new(table, kind, place.clone()));
+        let pairs = |kind| pairs(kind).map(|table| Packed::new(table, kind, db_path.clone()));
+        let singles = |kind| singles(kind).map(|table| Packed::new(table, kind, db_path.clone()));
         let [one, two, three] = ROTATED;
-        let times = match keeps.arrivals {
-            true => Some(Times {
+        let times = if keeps.arrivals {
+            Some(Times {
                 arrivals: pairs(ARRIVALS)?,
                 times: pairs(TIMES)?,
-            }),
-            false => None,
+            })
+        } else {
+            None
         };
-        let bands = match keeps.bands {
-            true => Some(pairs(BANDS)?),
-            false => None,
+        let bands = if keeps.bands {
+            Some(pairs(BANDS)?)
+        } else {
+            None
         };
         Ok(Self {
             fingerprints: pairs(FINGERPRINTS)?,
@@ -138,7 +141,7 @@ impl<P, S> Tables<P, S> {
             times,
             bands,
             texts: None,
-            place: place.clone(),
+            db_path: db_path.clone(),
             whole: true,
         })
     }

@@ -22,7 +22,8 @@ use super::packed::Kind;
 use crate::document::Timestamp;
 use crate::error::Result;
 use crate::retention::Retention;
-use crate::store::disk::fault::Place;
+use crate::store::disk::path::DbPath;
+use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::{seal, unseal};
 
 pub(crate) const FINGERPRINTS: Kind = Kind {
@@ -164,7 +165,7 @@ impl Counters {
 type Meta<'t> = redb::Table<'t, &'static str, &'static [u8]>;
 
 /// Writes what is fixed into a new file.
-pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, place: &Place) -> Result<()> {
+pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, db_path: &DbPath) -> Result<()> {
     let retention = header.retention.unwrap_or_default();
     let flags = u8::from(header.keep_texts) * KEEP_TEXTS_FLAG
         + u8::from(header.frozen) * FROZEN_FLAG
@@ -174,33 +175,33 @@ pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, place: &Place) 
         + u8::from(header.bands.is_some()) * KEEP_BANDS_FLAG;
     let mut settings = vec![flags];
     settings.extend(retention.window_ms()?.to_le_bytes());
-    put(meta, RECIPE_KEY, header.recipe.as_bytes(), place)?;
+    put(meta, RECIPE_KEY, header.recipe.as_bytes(), db_path)?;
     if let Some(bands) = &header.bands {
-        put(meta, BANDS_KEY, bands.as_bytes(), place)?;
+        put(meta, BANDS_KEY, bands.as_bytes(), db_path)?;
     }
-    put(meta, SETTINGS_KEY, &settings, place)
+    put(meta, SETTINGS_KEY, &settings, db_path)
 }
 
 /// Reads what is fixed.
 pub(crate) fn read_header(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<Header> {
-    header_of(|key| value(meta, key, place), place)
+    header_of(|key| value(meta, key, db_path), db_path)
 }
 
 /// What is fixed, out of values of table meta, which are got by their names.
 pub(crate) fn header_of(
     value: impl Fn(&'static str) -> Result<Vec<u8>>,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<Header> {
     let recipe = String::from_utf8(value(RECIPE_KEY)?)
-        .map_err(|_| place.corrupt("the recipe is not UTF-8"))?;
+        .map_err(|_| db_path.corrupt("the recipe is not UTF-8"))?;
     let settings = value(SETTINGS_KEY)?;
     let (flags, window_ms) = flag_and_word(&settings)
-        .ok_or_else(|| place.corrupt("the settings have not nine bytes"))?;
+        .ok_or_else(|| db_path.corrupt("the settings have not nine bytes"))?;
     if flags & !FLAGS != 0 {
-        return Err(place.corrupt("the settings hold a flag that this format has not"));
+        return Err(db_path.corrupt("the settings hold a flag that this format has not"));
     }
     let retention = Retention {
         window: (window_ms > 0).then(|| Duration::from_millis(window_ms)),
@@ -209,16 +210,16 @@ pub(crate) fn header_of(
     };
     let keeps_arrivals = flags & KEEP_ARRIVALS_FLAG != 0;
     if !keeps_arrivals && retention != Retention::default() {
-        return Err(place.corrupt("the settings limit arrival times, which are not kept"));
+        return Err(db_path.corrupt("the settings limit arrival times, which are not kept"));
     }
     let keep_texts = flags & KEEP_TEXTS_FLAG != 0;
     let bands = match flags & KEEP_BANDS_FLAG != 0 {
         true if !keep_texts => {
-            return Err(place.corrupt("the settings keep bands of texts, which are not kept"));
+            return Err(db_path.corrupt("the settings keep bands of texts, which are not kept"));
         }
         true => Some(
             String::from_utf8(value(BANDS_KEY)?)
-                .map_err(|_| place.corrupt("the description of the bands is not UTF-8"))?,
+                .map_err(|_| db_path.corrupt("the description of the bands is not UTF-8"))?,
         ),
         false => None,
     };
@@ -234,7 +235,7 @@ pub(crate) fn header_of(
 pub(crate) fn write_counters(
     meta: &mut Meta<'_>,
     counters: &Counters,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<()> {
     let Counters {
         documents,
@@ -253,20 +254,20 @@ pub(crate) fn write_counters(
         latest_arrival,
     ];
     let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
-    put(meta, COUNTERS_KEY, &bytes, place)
+    put(meta, COUNTERS_KEY, &bytes, db_path)
 }
 
 pub(crate) fn read_counters(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<Counters> {
-    counters_of(|key| value(meta, key, place), place)
+    counters_of(|key| value(meta, key, db_path), db_path)
 }
 
 /// What is counted, out of values of table meta, which are got by their names.
 pub(crate) fn counters_of(
     value: impl Fn(&'static str) -> Result<Vec<u8>>,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<Counters> {
     let bytes = value(COUNTERS_KEY)?;
     let (
@@ -281,7 +282,7 @@ pub(crate) fn counters_of(
         &[],
     ) = bytes.as_chunks::<8>()
     else {
-        return Err(place.corrupt("the counters have not 48 bytes"));
+        return Err(db_path.corrupt("the counters have not 48 bytes"));
     };
     Ok(Counters {
         documents: u64::from_le_bytes(documents),
@@ -300,51 +301,51 @@ pub(crate) fn new_identity() -> u64 {
 }
 
 /// Writes which database this is.
-pub(crate) fn write_identity(meta: &mut Meta<'_>, identity: u64, place: &Place) -> Result<()> {
-    put(meta, IDENTITY_KEY, &identity.to_le_bytes(), place)
+pub(crate) fn write_identity(meta: &mut Meta<'_>, identity: u64, db_path: &DbPath) -> Result<()> {
+    put(meta, IDENTITY_KEY, &identity.to_le_bytes(), db_path)
 }
 
 /// Reads which database this is.
 pub(crate) fn read_identity(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<u64> {
-    identity_of(|key| value(meta, key, place), place)
+    identity_of(|key| value(meta, key, db_path), db_path)
 }
 
 /// Which database this is, out of values of table meta, which are got by their names.
 pub(crate) fn identity_of(
     value: impl Fn(&'static str) -> Result<Vec<u8>>,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<u64> {
     let identity: [u8; 8] = value(IDENTITY_KEY)?
         .try_into()
-        .map_err(|_| place.corrupt("the identity has not eight bytes"))?;
+        .map_err(|_| db_path.corrupt("the identity has not eight bytes"))?;
     Ok(u64::from_le_bytes(identity))
 }
 
 pub(crate) fn write_journal_mark(
     meta: &mut Meta<'_>,
     mark: &JournalMark,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<()> {
     let mut bytes = vec![u8::from(mark.open)];
     bytes.extend(mark.merged_generation.to_le_bytes());
-    put(meta, JOURNAL_KEY, &bytes, place)
+    put(meta, JOURNAL_KEY, &bytes, db_path)
 }
 
 pub(crate) fn read_journal_mark(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<JournalMark> {
-    let bytes = value(meta, JOURNAL_KEY, place)?;
+    let bytes = value(meta, JOURNAL_KEY, db_path)?;
     match flag_and_word(&bytes) {
         Some((open @ (0 | 1), merged_generation)) => Ok(JournalMark {
             open: open == 1,
             merged_generation,
         }),
-        Some(_) => Err(place.corrupt("the journal mark is neither open nor closed")),
-        None => Err(place.corrupt("the journal mark has not nine bytes")),
+        Some(_) => Err(db_path.corrupt("the journal mark is neither open nor closed")),
+        None => Err(db_path.corrupt("the journal mark has not nine bytes")),
     }
 }
 
@@ -354,23 +355,23 @@ fn flag_and_word(bytes: &[u8]) -> Option<(u8, u64)> {
     Some((flag, u64::from_le_bytes(word.try_into().ok()?)))
 }
 
-fn put(meta: &mut Meta<'_>, key: &'static str, payload: &[u8], place: &Place) -> Result<()> {
+fn put(meta: &mut Meta<'_>, key: &'static str, payload: &[u8], db_path: &DbPath) -> Result<()> {
     meta.insert(key, seal(payload).as_slice())
-        .map_err(|cause| place.writing(cause))?;
+        .writing(db_path)?;
     Ok(())
 }
 
 fn value(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
     key: &'static str,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<Vec<u8>> {
     let sealed = meta
         .get(key)
-        .map_err(|cause| place.reading(cause))?
-        .ok_or_else(|| place.corrupt(format!("the value {key} of table meta is missing")))?;
+        .reading(db_path)?
+        .ok_or_else(|| db_path.corrupt(format!("the value {key} of table meta is missing")))?;
     unseal(sealed.value()).map(<[u8]>::to_vec).ok_or_else(|| {
-        place.corrupt(format!(
+        db_path.corrupt(format!(
             "the checksum of value {key} of table meta does not fit"
         ))
     })

@@ -4,9 +4,10 @@ use redb::ReadableTable;
 
 use crate::document::DocId;
 use crate::error::{Error, Result};
-use crate::store::disk::fault::Place;
+use crate::store::disk::path::DbPath;
+use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::{seal, unseal};
-use crate::store::tables::packed::damaged_ranges::{Gap, Part, after, end_of_gap, read_or_why};
+use crate::store::tables::packed::damaged_ranges::{Damaged, Part, after, end_of_gap, read_or_why};
 
 /// The longest text that is kept.
 pub(crate) const TEXT_LIMIT_BYTES: usize = 256 << 20;
@@ -62,8 +63,8 @@ impl Encoder {
 }
 
 /// The text stored under these bytes.
-pub(crate) fn decode(id: DocId, bytes: &[u8], place: &Place) -> Result<String> {
-    let damaged = |what: &str| place.corrupt(format!("the text of document {id} {what}"));
+pub(crate) fn decode(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<String> {
+    let damaged = |what: &str| db_path.corrupt(format!("the text of document {id} {what}"));
     let payload = unseal(bytes).ok_or_else(|| damaged("does not fit its checksum"))?;
     let text = match payload.split_first() {
         Some((&PLAIN, text)) => text.to_vec(),
@@ -88,12 +89,12 @@ fn frame_limit(frame: &[u8]) -> usize {
 pub(crate) fn get(
     table: &impl ReadableTable<u64, &'static [u8]>,
     id: DocId,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<Option<String>> {
-    let get = || table.get(id.0).map_err(|cause| place.reading(cause));
-    place
+    let get = || table.get(id.0).reading(db_path);
+    db_path
         .reading_only(get)?
-        .map(|bytes| decode(id, bytes.value(), place))
+        .map(|bytes| decode(id, bytes.value(), db_path))
         .transpose()
 }
 
@@ -107,19 +108,19 @@ pub(crate) type Row = (
 /// other reasons than damage.
 pub(crate) fn parts(
     table: &redb::ReadOnlyTable<u64, &'static [u8]>,
-    place: &Place,
+    db_path: &DbPath,
 ) -> impl Iterator<Item = Result<Part<u64, (DocId, Vec<u8>)>>> {
     let rows_from = move |from: u64| {
-        place.reading_only(|| {
+        db_path.reading_only(|| {
             let rows = table.range(from..);
-            rows.map_err(|cause| place.reading(cause))
+            rows.reading(db_path)
         })
     };
     let can_read = move |from: u64| {
-        place
+        db_path
             .reading_only(|| {
                 let first = rows_from(from)?.next().transpose();
-                first.map_err(|cause| place.reading(cause))
+                first.reading(db_path)
             })
             .is_ok()
     };
@@ -129,13 +130,13 @@ pub(crate) fn parts(
         let Some(first) = from else {
             return Ok(None);
         };
-        let read = place.reading_only(|| {
+        let read = db_path.reading_only(|| {
             let rows = match &mut rows {
                 Some(rows) => rows,
                 none => none.insert(rows_from(first)?),
             };
             let row = rows.next().transpose();
-            row.map_err(|cause| place.reading(cause))
+            row.reading(db_path)
         });
         match read_or_why(read)? {
             Ok(None) => {
@@ -152,7 +153,7 @@ pub(crate) fn parts(
             Err(why) => {
                 rows = None;
                 from = end_of_gap(first, can_read);
-                Ok(Some(Part::Gap(Gap {
+                Ok(Some(Part::Damaged(Damaged {
                     from: first,
                     to: from,
                     why,
@@ -166,14 +167,14 @@ pub(crate) fn parts(
 /// All stored texts in the order of their documents. The iterator ends after an error.
 pub(crate) fn rows(
     table: &redb::ReadOnlyTable<u64, &'static [u8]>,
-    place: &Place,
+    db_path: &DbPath,
 ) -> Result<impl Iterator<Item = Result<Row>>> {
     let begin = || {
         let all = table.range::<u64>(..);
-        all.map_err(|cause| place.reading(cause))
+        all.reading(db_path)
     };
-    let mut rows = place.reading_only(begin)?;
-    let place = place.clone();
+    let mut rows = db_path.reading_only(begin)?;
+    let db_path = db_path.clone();
     let mut failed = false;
     Ok(std::iter::from_fn(move || {
         if failed {
@@ -181,9 +182,9 @@ pub(crate) fn rows(
         }
         let next = || {
             let row = rows.next().transpose();
-            row.map_err(|cause| place.reading(cause))
+            row.reading(&db_path)
         };
-        let row = place.reading_only(next).transpose();
+        let row = db_path.reading_only(next).transpose();
         failed = row.as_ref().is_some_and(Result::is_err);
         row
     }))
@@ -195,14 +196,14 @@ mod tests {
 
     #[test]
     fn texts_come_back_short_and_long() {
-        let place = Place::of_system(std::path::Path::new("texts.simdb"));
+        let db_path = DbPath::of_system(std::path::Path::new("texts.simdb"));
         let mut encoder = Encoder::default();
         for text in ["", "短", &"the cat sat on the mat. ".repeat(500)] {
             let bytes = encoder.encode(DocId(1), text).unwrap();
-            assert_eq!(decode(DocId(1), &bytes, &place).unwrap(), text);
+            assert_eq!(decode(DocId(1), &bytes, &db_path).unwrap(), text);
             let mut damaged = bytes.clone();
             damaged[bytes.len() / 2] ^= 1;
-            assert!(decode(DocId(1), &damaged, &place).is_err());
+            assert!(decode(DocId(1), &damaged, &db_path).is_err());
         }
         let long = "again ".repeat(10_000);
         assert!(encoder.encode(DocId(1), &long).unwrap().len() < long.len() / 50);

@@ -11,7 +11,7 @@ impl<P, S> Tables<P, S>
 where
     P: ReadableTable<u128, &'static [u8]>,
 {
-    /// See [`Index::arrival`](crate::store::Index::arrival).
+    /// See [`FingerprintSource::arrival`](crate::store::FingerprintSource::arrival).
     pub(crate) fn arrival_of(&self, id: DocId) -> Result<Option<Timestamp>> {
         let Some(kept) = &self.times else {
             return Ok(None);
@@ -19,12 +19,12 @@ where
         match kept.times.first_in(pair(id.0, 0), pair(id.0, u64::MAX))? {
             Some(entry) => Ok(Some(Timestamp(entry.second()))),
             None => Err(self
-                .place
+                .db_path
                 .corrupt(format!("table times lacks document {id}"))),
         }
     }
 
-    /// See [`Index::arrivals_before`](crate::store::Index::arrivals_before).
+    /// See [`FingerprintSource::arrivals_before`](crate::store::FingerprintSource::arrivals_before).
     pub(crate) fn find_arrivals(
         &self,
         cutoff: Timestamp,
@@ -45,7 +45,7 @@ where
         Ok(found)
     }
 
-    /// See [`Index::oldest_arrival`](crate::store::Index::oldest_arrival).
+    /// See [`FingerprintSource::oldest_arrival`](crate::store::FingerprintSource::oldest_arrival).
     pub(crate) fn first_arrival(&self) -> Result<Option<Timestamp>> {
         let Some(kept) = &self.times else {
             return Ok(None);

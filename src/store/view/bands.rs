@@ -3,8 +3,8 @@
 use super::View;
 use crate::document::DocId;
 use crate::error::Result;
-use crate::store::tables::edit::{State, TextEdit};
-use crate::store::view::source::Index;
+use crate::store::tables::edit::{StoredDocument, TextEdit};
+use crate::store::view::source::FingerprintSource;
 
 /// Documents of a key that are read from the tables at a time, at least and at most.
 const LEAST_PIECE: usize = 64;
@@ -20,7 +20,7 @@ pub(crate) struct InBand {
     pub(crate) has_more: bool,
 }
 
-impl<T: Index> View<T> {
+impl<T: FingerprintSource> View<T> {
     /// The documents of each of some band keys, at most `most` of each. The answers ascend by key,
     /// each key once, and the table is walked in that order.
     ///
@@ -46,7 +46,7 @@ impl<T: Index> View<T> {
     pub(crate) fn documents_in_band(&self, key: u64, most: usize) -> Result<(Vec<DocId>, bool)> {
         // One more tells whether there are more.
         let wanted = most.saturating_add(1);
-        let is_current = |state: State| !self.expiry.has_passed(state.arrival);
+        let is_current = |state: StoredDocument| !self.expiry.has_passed(state.arrival);
         let mut documents = self.tail.in_band(key, wanted, is_current);
         let from_tail = documents.len();
         let mut from = Some(DocId(0));

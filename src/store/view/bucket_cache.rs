@@ -15,41 +15,41 @@ use crate::store::tables::packed::Op;
 
 /// The most fingerprints a run is read whole with: 128 KiB. With more it is long. (In unit tests
 /// few are, so that both kinds occur in small databases.)
-pub(crate) const RUN_LIMIT: usize = if cfg!(test) { 1 << 10 } else { 16 << 10 };
+pub(crate) const BUCKET_LIMIT: usize = if cfg!(test) { 1 << 10 } else { 16 << 10 };
 
 /// How many keys a block has.
 pub(crate) const KEYS: usize = 1 << BLOCK_BITS;
 
 /// The distinct reliable fingerprints that have a key in front of their rotation by a block.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Run<'r> {
+pub(crate) enum Bucket<'r> {
     /// All of them, rotated, in order.
     Whole(&'r [u64]),
-    /// More than [`RUN_LIMIT`]: to be read in parts, where that can be avoided never whole.
+    /// More than [`BUCKET_LIMIT`]: to be read in parts, where that can be avoided never whole.
     Long,
 }
 
 /// A run that is kept.
 #[derive(Clone)]
-pub(crate) struct KeptRun {
+pub(crate) struct CachedBucket {
     /// The commit as of which it was read.
     commit: u64,
     /// Nothing if it is long.
     fingerprints: Option<Arc<[u64]>>,
 }
 
-impl KeptRun {
-    pub(crate) fn run(&self) -> Run<'_> {
+impl CachedBucket {
+    pub(crate) fn run(&self) -> Bucket<'_> {
         match &self.fingerprints {
-            Some(fingerprints) => Run::Whole(fingerprints),
-            None => Run::Long,
+            Some(fingerprints) => Bucket::Whole(fingerprints),
+            None => Bucket::Long,
         }
     }
 }
 
-impl std::fmt::Debug for RunCache {
+impl std::fmt::Debug for BucketCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RunCache")
+        f.debug_struct("BucketCache")
             .field("runs", &self.kept.len())
             .field("bytes", &self.kept.weight())
             .finish()
@@ -60,14 +60,14 @@ impl std::fmt::Debug for RunCache {
 const OVERHEAD_BYTES: u64 = 96;
 
 /// The least a part of the cache with a lock of its own has room for: some of the largest runs.
-const LEAST_SHARD_BYTES: u64 = 16 * (8 * RUN_LIMIT as u64 + OVERHEAD_BYTES);
+const LEAST_SHARD_BYTES: u64 = 16 * (8 * BUCKET_LIMIT as u64 + OVERHEAD_BYTES);
 const MOST_SHARDS: u64 = 64;
 
 #[derive(Clone)]
 struct Bytes;
 
-impl Weighter<u32, KeptRun> for Bytes {
-    fn weight(&self, _: &u32, kept: &KeptRun) -> u64 {
+impl Weighter<u32, CachedBucket> for Bytes {
+    fn weight(&self, _: &u32, kept: &CachedBucket) -> u64 {
         let fingerprints = kept.fingerprints.as_ref().map_or(0, |run| run.len());
         OVERHEAD_BYTES + 8 * fingerprints as u64
     }
@@ -75,12 +75,12 @@ impl Weighter<u32, KeptRun> for Bytes {
 
 /// Runs read from one file, for all who look at it as of whatever commit: a run is given only to
 /// those for whom it has not changed.
-pub(crate) struct RunCache {
-    kept: Cache<u32, KeptRun, Bytes>,
+pub(crate) struct BucketCache {
+    kept: Cache<u32, CachedBucket, Bytes>,
     changes: Changes,
 }
 
-impl RunCache {
+impl BucketCache {
     /// A cache of up to so many bytes.
     pub(crate) fn new(bytes: u64) -> Self {
         let most_runs = (BLOCKS * KEYS).min((bytes / OVERHEAD_BYTES) as usize);
@@ -103,32 +103,32 @@ impl RunCache {
     }
 
     /// The run as of this commit, if it is kept.
-    pub(crate) fn get(&self, block: usize, key: u16, commit: u64) -> Option<KeptRun> {
-        let place = place(block, key);
-        let kept = self.kept.get(&place)?;
+    pub(crate) fn get(&self, block: usize, key: u16, commit: u64) -> Option<CachedBucket> {
+        let index = index(block, key);
+        let kept = self.kept.get(&index)?;
         // Looked at after the run: a change of what was just given was told of before.
-        let last_change = self.changes.last(place);
+        let last_change = self.changes.last(index);
         if kept.commit < last_change {
             // Nobody will be given this one again.
             self.kept
-                .remove_if(&place, |stored| stored.commit < last_change);
+                .remove_if(&index, |stored| stored.commit < last_change);
         }
         (last_change <= kept.commit.min(commit)).then_some(kept)
     }
 
     /// Keeps a run as of this commit, unless it has changed since.
-    pub(crate) fn keep(&self, block: usize, key: u16, commit: u64, run: Run<'_>) {
-        let place = place(block, key);
-        if self.changes.last(place) <= commit {
+    pub(crate) fn keep(&self, block: usize, key: u16, commit: u64, run: Bucket<'_>) {
+        let index = index(block, key);
+        if self.changes.last(index) <= commit {
             let fingerprints = match run {
-                Run::Whole(fingerprints) => Some(fingerprints.into()),
-                Run::Long => None,
+                Bucket::Whole(fingerprints) => Some(fingerprints.into()),
+                Bucket::Long => None,
             };
-            let kept = KeptRun {
+            let kept = CachedBucket {
                 commit,
                 fingerprints,
             };
-            self.kept.insert(place, kept);
+            self.kept.insert(index, kept);
         }
     }
 
@@ -139,7 +139,7 @@ impl RunCache {
 
     /// Whether there is room for a run without another one giving way to it.
     pub(crate) fn has_room(&self) -> bool {
-        self.kept.weight() + 8 * (RUN_LIMIT as u64) < self.kept.capacity()
+        self.kept.weight() + 8 * (BUCKET_LIMIT as u64) < self.kept.capacity()
     }
 
     /// These fingerprints, rotated by `block` and in order, come or go with this commit. To be
@@ -149,23 +149,23 @@ impl RunCache {
         let last_changes = self.changes.keys();
         let key_of = |change: &(u64, Op)| block::front_key(change.0);
         for of_one in changes.chunk_by(|a, b| key_of(a) == key_of(b)) {
-            let place = place(block, key_of(&of_one[0]));
-            let last_change = last_changes[place as usize].fetch_max(commit, Ordering::AcqRel);
+            let index = index(block, key_of(&of_one[0]));
+            let last_change = last_changes[index as usize].fetch_max(commit, Ordering::AcqRel);
             let last_change = last_change.max(self.changes.all.load(Ordering::Acquire));
-            let Some(kept) = self.kept.get(&place) else {
+            let Some(kept) = self.kept.get(&index) else {
                 continue;
             };
             if kept.commit >= last_change {
                 let fingerprints = kept
                     .fingerprints
                     .map(|run| changed(&run, of_one))
-                    .filter(|run| run.len() <= RUN_LIMIT)
+                    .filter(|run| run.len() <= BUCKET_LIMIT)
                     .map(Arc::from);
-                let kept = KeptRun {
+                let kept = CachedBucket {
                     commit,
                     fingerprints,
                 };
-                self.kept.insert(place, kept);
+                self.kept.insert(index, kept);
             }
         }
     }
@@ -194,7 +194,7 @@ fn changed(run: &[u64], changes: &[(u64, Op)]) -> Vec<u64> {
 }
 
 /// The number of a key among those of all blocks.
-fn place(block: usize, key: u16) -> u32 {
+fn index(block: usize, key: u16) -> u32 {
     (block * KEYS) as u32 + u32::from(key)
 }
 
@@ -212,9 +212,9 @@ impl Changes {
         self.keys.get_or_init(unchanged)
     }
 
-    fn last(&self, place: u32) -> u64 {
+    fn last(&self, index: u32) -> u64 {
         let keys = self.keys.get();
-        let key = keys.map_or(0, |keys| keys[place as usize].load(Ordering::Acquire));
+        let key = keys.map_or(0, |keys| keys[index as usize].load(Ordering::Acquire));
         key.max(self.all.load(Ordering::Acquire))
     }
 }
@@ -225,10 +225,10 @@ mod tests {
 
     #[test]
     fn a_run_is_given_only_to_those_for_whom_it_has_not_changed() {
-        let cache = RunCache::new(1 << 20);
+        let cache = BucketCache::new(1 << 20);
         let run = [0x2233_0000_0000_0001_u64, 0x2233_0000_0000_0005];
-        cache.keep(1, 0x2233, 5, Run::Whole(&run));
-        cache.keep(0, 0x9999, 5, Run::Long);
+        cache.keep(1, 0x2233, 5, Bucket::Whole(&run));
+        cache.keep(0, 0x9999, 5, Bucket::Long);
         assert!(cache.get(1, 0x2233, 5).is_some());
         assert!(cache.get(1, 0x2233, 4).is_some());
         assert!(cache.get(1, 0x2233, 9).is_some());
@@ -244,25 +244,25 @@ mod tests {
         cache.change(1, &changes, 6);
         // Who looks at what was before the change reads it from the file, and it is not kept.
         assert!(cache.get(1, 0x2233, 5).is_none());
-        cache.keep(1, 0x2233, 5, Run::Whole(&run));
+        cache.keep(1, 0x2233, 5, Bucket::Whole(&run));
         assert!(cache.get(1, 0x2233, 5).is_none());
         // Who looks later is given what it came to, where it was kept.
         for commit in [6, 7] {
             let kept = cache.get(1, 0x2233, commit).unwrap();
-            let Run::Whole(run) = kept.run() else {
+            let Bucket::Whole(run) = kept.run() else {
                 panic!("a short run is whole");
             };
             assert_eq!(run, [0x2233_0000_0000_0003, 0x2233_0000_0000_0005]);
         }
         assert!(cache.get(1, 0x2234, 6).is_none());
         let other = cache.get(0, 0x9999, 7).unwrap();
-        assert!(matches!(other.run(), Run::Long));
+        assert!(matches!(other.run(), Bucket::Long));
 
         cache.change_all(8);
         assert!(cache.get(0, 0x9999, 8).is_none());
         assert!(cache.get(1, 0x2233, 7).is_none());
         // What was read before everything changed is no base for changes.
-        cache.keep(0, 0x9999, 8, Run::Long);
+        cache.keep(0, 0x9999, 8, Bucket::Long);
         cache.change(0, &[(0x9999_0000_0000_0000, Op::Put)], 9);
         assert!(cache.get(0, 0x9999, 9).is_some());
     }
@@ -270,10 +270,10 @@ mod tests {
     #[test]
     fn a_cache_keeps_to_its_bytes() {
         for bytes in [0, 1, 100, 1 << 20] {
-            let cache = RunCache::new(bytes);
+            let cache = BucketCache::new(bytes);
             let run = vec![7; 800];
             for key in 0..2_000 {
-                cache.keep(2, key, 0, Run::Whole(&run));
+                cache.keep(2, key, 0, Bucket::Whole(&run));
             }
             assert!(cache.kept.weight() <= bytes, "{bytes}");
             assert_eq!(bytes >= 1 << 20, cache.kept.len() > 50, "{bytes}");

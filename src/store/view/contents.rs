@@ -6,8 +6,8 @@ use super::View;
 use crate::document::{DocId, Document, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::tables::edit::{Counts, DocumentEdit, State, TextEdit};
-use crate::store::view::source::Index;
+use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
+use crate::store::view::source::FingerprintSource;
 
 impl View {
     /// How many documents are stored.
@@ -21,7 +21,7 @@ impl View {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.tables.place.path()
+        self.tables.db_path.path()
     }
 
     /// Whether texts are kept.
@@ -35,7 +35,7 @@ impl View {
     }
 
     /// The same, unless it is expired.
-    fn document(&self, id: DocId) -> Result<Option<State>> {
+    fn document(&self, id: DocId) -> Result<Option<StoredDocument>> {
         let stored = self.stored(id)?;
         Ok(stored.filter(|state| !self.expiry.has_passed(state.arrival)))
     }
@@ -151,7 +151,7 @@ impl View {
     }
 }
 
-fn without_text(id: DocId, state: State) -> Document {
+fn without_text(id: DocId, state: StoredDocument) -> Document {
     Document {
         reliable: state.reliable,
         arrival: state.arrival,

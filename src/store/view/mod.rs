@@ -16,17 +16,17 @@ use crate::document::{DocId, Match, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::retention::{Expiry, Retention};
-use crate::store::memtable::TailView;
-use crate::store::tables::edit::{Counts, State, TextEdit};
+use crate::store::memtable::MemtableView;
+use crate::store::tables::edit::{Counts, StoredDocument, TextEdit};
 use crate::store::view::read_view::ReadView;
-use crate::store::view::source::Index;
+use crate::store::view::source::FingerprintSource;
 
 /// The database as of one commit.
 ///
 /// What the tables say of a document that the tail has touched does not count.
 pub(crate) struct View<T = ReadView> {
     pub(crate) tables: T,
-    tail: TailView,
+    tail: MemtableView,
     counts: Counts,
     expiry: Expiry,
     is_sliding: bool,
@@ -36,10 +36,10 @@ pub(crate) struct View<T = ReadView> {
     touched: OnceLock<Vec<DocId>>,
 }
 
-impl<T: Index> View<T> {
+impl<T: FingerprintSource> View<T> {
     pub(super) fn new(
         tables: T,
-        tail: TailView,
+        tail: MemtableView,
         counts: Counts,
         retention: Option<Retention>,
     ) -> Self {
@@ -67,7 +67,7 @@ impl<T: Index> View<T> {
     }
 
     /// What is stored of a document beside its text, be it expired or not.
-    pub(crate) fn stored(&self, id: DocId) -> Result<Option<State>> {
+    pub(crate) fn stored(&self, id: DocId) -> Result<Option<StoredDocument>> {
         match self.tail.edit(id) {
             Some(current) => Ok(current.state),
             None => self.tables.document(id),
@@ -77,7 +77,7 @@ impl<T: Index> View<T> {
     /// The text of a document, where one is kept.
     pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
         match self.tail.edit(id).map(|current| current.text) {
-            Some(TextEdit::Put(keyed)) => Ok(Some(keyed.text.as_ref().to_owned())),
+            Some(TextEdit::Put(banded)) => Ok(Some(banded.text.as_ref().to_owned())),
             Some(TextEdit::Remove) => Ok(None),
             Some(TextEdit::Keep) | None => self.tables.text(id),
         }
@@ -117,7 +117,7 @@ impl<T: Index> View<T> {
         if self.tail.is_empty() {
             return Vec::new();
         }
-        let answers = |state: State| !self.expiry.has_passed(state.arrival);
+        let answers = |state: StoredDocument| !self.expiry.has_passed(state.arrival);
         self.tail.within_limit(query, radius, limit, answers)
     }
 

@@ -12,12 +12,12 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// A pool with a thread for each core, started when it is first needed.
 #[derive(Default)]
-pub(crate) struct Workers {
+pub(crate) struct Pool {
     /// Nothing if the system gives no more threads.
     pool: OnceLock<Option<ThreadPool>>,
 }
 
-impl Workers {
+impl Pool {
     /// Does the work in the pool, or, where there is none, as the caller would.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         let pool = self.pool.get_or_init(|| {
@@ -49,9 +49,9 @@ impl Workers {
     }
 }
 
-impl std::fmt::Debug for Workers {
+impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Workers").finish_non_exhaustive()
+        f.debug_struct("Pool").finish_non_exhaustive()
     }
 }
 
@@ -66,14 +66,14 @@ mod tests {
     /// Tasks of a pool that hold a lock while they wait for work would run each other meanwhile.
     #[test]
     fn a_task_of_another_pool_that_holds_a_lock_can_wait_for_work() {
-        let workers = Workers::default();
+        let pool = Pool::default();
         let lock = Mutex::new(0_u64);
         let sum = || (0..1_000_u64).into_par_iter().map(|n| n % 7).sum::<u64>();
         let caller = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         caller.install(|| {
             (0..200).into_par_iter().for_each(|_| {
                 let mut total = lock.lock().unwrap();
-                *total += workers.run(sum);
+                *total += pool.run(sum);
             });
         });
         assert_eq!(lock.into_inner().unwrap(), 200 * sum());

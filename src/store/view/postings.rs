@@ -18,7 +18,7 @@ where
     P: ReadableTable<u128, &'static [u8]>,
     S: ReadableTable<u64, &'static [u8]>,
 {
-    /// See [`Index::documents_of`](crate::store::Index::documents_of).
+    /// See [`FingerprintSource::documents_of`](crate::store::FingerprintSource::documents_of).
     pub(crate) fn find_documents(&self, fingerprints: &[u64]) -> Result<DocumentsOf> {
         let mut found = DocumentsOf::default();
         let (Some(first), Some(last)) = (fingerprints.first(), fingerprints.last()) else {
@@ -57,7 +57,7 @@ where
         Ok(found)
     }
 
-    /// See [`Index::documents_with`](crate::store::Index::documents_with).
+    /// See [`FingerprintSource::documents_with`](crate::store::FingerprintSource::documents_with).
     pub(crate) fn documents_from(
         &self,
         fingerprint: u64,
@@ -87,7 +87,7 @@ where
         if !self.whole {
             return Ok(());
         }
-        Err(self.place.corrupt(format!(
+        Err(self.db_path.corrupt(format!(
             "table block0 has no document for fingerprint {fingerprint:016x}, which another table has"
         )))
     }

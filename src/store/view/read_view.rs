@@ -8,52 +8,52 @@ use crate::block;
 use crate::document::{DocId, Document, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::Handle;
-use crate::store::disk::fault::Place;
+use crate::store::Backend;
+use crate::store::disk::path::DbPath;
+use crate::store::disk::path::RedbResult;
 use crate::store::tables::ReadTables;
-use crate::store::tables::edit::State;
+use crate::store::tables::edit::StoredDocument;
 use crate::store::tables::packed::Step;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::schema::{self, Counters, Keeps};
-use crate::store::view::bucket_cache::{KEYS, Run, RunCache};
-use crate::store::view::pool::Workers;
-use crate::store::view::source::{DocumentsOf, Index, SCANNED};
+use crate::store::view::bucket_cache::{Bucket, BucketCache, KEYS};
+use crate::store::view::pool::Pool;
+use crate::store::view::source::{DocumentsOf, FingerprintSource, SCANNED};
 
 /// The database as of one commit.
 pub(crate) struct ReadView {
     pub(crate) tables: ReadTables,
     pub(crate) counters: Counters,
-    pub(crate) place: Place,
-    runs: Arc<RunCache>,
-    workers: Arc<Workers>,
+    pub(crate) db_path: DbPath,
+    runs: Arc<BucketCache>,
+    pool: Arc<Pool>,
     /// Keeps the file open for as long as it is looked at.
-    _handle: Arc<Handle>,
+    _handle: Arc<Backend>,
 }
 
 impl ReadView {
     pub(crate) fn of(
         transaction: redb::ReadTransaction,
-        handle: Arc<Handle>,
-        runs: Arc<RunCache>,
-        workers: Arc<Workers>,
-        place: &Place,
+        handle: Arc<Backend>,
+        runs: Arc<BucketCache>,
+        pool: Arc<Pool>,
+        db_path: &DbPath,
         keeps: Keeps,
     ) -> Result<Self> {
-        place.reading_only(|| {
-            let reading = |cause: redb::TableError| place.reading(cause);
-            let meta = transaction.open_table(schema::META).map_err(reading)?;
+        db_path.reading_only(|| {
+            let meta = transaction.open_table(schema::META).reading(db_path)?;
             let texts = keeps
                 .texts
-                .then(|| transaction.open_table(schema::TEXTS).map_err(reading))
+                .then(|| transaction.open_table(schema::TEXTS).reading(db_path))
                 .transpose()?;
-            let mut tables = ReadTables::of(&transaction, place, keeps)?;
+            let mut tables = ReadTables::of(&transaction, db_path, keeps)?;
             tables.texts = texts;
             Ok(Self {
                 tables,
-                counters: schema::read_counters(&meta, place)?,
-                place: place.clone(),
+                counters: schema::read_counters(&meta, db_path)?,
+                db_path: db_path.clone(),
                 runs,
-                workers,
+                pool,
                 _handle: handle,
             })
         })
@@ -96,16 +96,16 @@ impl ReadView {
         };
         let (from, to) = (pair(first, 0), pair(last, u64::MAX));
         kept.times.visit_entries(from, to, |entry| {
-            let place = documents.binary_search_by_key(&entry.first(), |document| document.id.0);
-            if let Ok(place) = place {
-                documents[place].arrival = Some(Timestamp(entry.second()));
+            let db_path = documents.binary_search_by_key(&entry.first(), |document| document.id.0);
+            if let Ok(db_path) = db_path {
+                documents[db_path].arrival = Some(Timestamp(entry.second()));
             }
             true
         })?;
         match documents.iter().find(|document| document.arrival.is_none()) {
             None => Ok(()),
             Some(Document { id, .. }) => Err(self
-                .place
+                .db_path
                 .corrupt(format!("table times lacks document {id}"))),
         }
     }
@@ -115,8 +115,8 @@ impl ReadView {
         let Some(table) = &self.tables.texts else {
             return Ok(false);
         };
-        let get = || table.get(id.0).map_err(|cause| self.place.reading(cause));
-        Ok(self.place.reading_only(get)?.is_some())
+        let get = || table.get(id.0).reading(&self.db_path);
+        Ok(self.db_path.reading_only(get)?.is_some())
     }
 }
 
@@ -145,7 +145,7 @@ impl ReadView {
         block: usize,
         keys: &[u16],
         always: bool,
-        look: &impl Fn(&Self, u16, Run<'_>, &mut Vec<T>) -> Result<()>,
+        look: &impl Fn(&Self, u16, Bucket<'_>, &mut Vec<T>) -> Result<()>,
     ) -> Result<Vec<T>> {
         let commit = self.counters.commits;
         let mut found = Vec::new();
@@ -176,16 +176,16 @@ impl ReadView {
     }
 }
 
-impl Index for ReadView {
+impl FingerprintSource for ReadView {
     fn in_parallel<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.workers.run(work)
+        self.pool.run(work)
     }
 
     fn look_up<T: Send>(
         &self,
         block: usize,
         keys: &[u16],
-        look: impl Fn(&Self, u16, Run<'_>, &mut Vec<T>) -> Result<()> + Sync,
+        look: impl Fn(&Self, u16, Bucket<'_>, &mut Vec<T>) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
         // What comes along with many others does not drive out what few were asked for.
         let are_few = keys.len() < KEYS_IN_PARALLEL;
@@ -211,11 +211,11 @@ impl Index for ReadView {
         if chunks >= CHUNKS_SCANNED_BY_RUNS {
             let keys: Vec<u16> = (0..=u16::MAX).collect();
             return self.look_up(SCANNED, &keys, |view, key, run, found| match run {
-                Run::Whole(fingerprints) => {
+                Bucket::Whole(fingerprints) => {
                     look(fingerprints, found);
                     Ok(())
                 }
-                Run::Long => {
+                Bucket::Long => {
                     let (from, to) = block::front_range(key);
                     walk(view, from, to, found)
                 }
@@ -285,12 +285,12 @@ impl Index for ReadView {
         self.tables.keeps_bands()
     }
 
-    fn document(&self, id: DocId) -> Result<Option<State>> {
+    fn document(&self, id: DocId) -> Result<Option<StoredDocument>> {
         self.tables.document(id)
     }
 
     fn text(&self, id: DocId) -> Result<Option<String>> {
-        Index::text(&self.tables, id)
+        FingerprintSource::text(&self.tables, id)
     }
 
     fn arrival(&self, id: DocId) -> Result<Option<Timestamp>> {

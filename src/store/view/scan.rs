@@ -8,14 +8,14 @@ use crate::error::Result;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::Step;
 use crate::store::tables::packed::chunk::{Chunk, Entry, pair};
-use crate::store::view::bucket_cache::{RUN_LIMIT, Run};
+use crate::store::view::bucket_cache::{BUCKET_LIMIT, Bucket};
 
 impl<P, S> Tables<P, S>
 where
     P: ReadableTable<u128, &'static [u8]>,
     S: ReadableTable<u64, &'static [u8]>,
 {
-    /// See [`Index::walk`](crate::store::Index::walk).
+    /// See [`FingerprintSource::walk`](crate::store::FingerprintSource::walk).
     pub(crate) fn walk_block(
         &self,
         block: usize,
@@ -67,17 +67,17 @@ where
         block: usize,
         first: u16,
         last: u16,
-        mut visitor: impl FnMut(u16, Run<'_>) -> Result<()>,
+        mut visitor: impl FnMut(u16, Bucket<'_>) -> Result<()>,
     ) -> Result<()> {
         let (from, to) = (block::front_range(first).0, block::front_range(last).1);
         // The key whose run is being gathered; nothing behind the last.
         let mut gathered = Some(first);
         let mut run = Vec::new();
         let mut finish = |run: &mut Vec<u64>, key: u16| {
-            if run.len() > RUN_LIMIT {
-                visitor(key, Run::Long)?;
+            if run.len() > BUCKET_LIMIT {
+                visitor(key, Bucket::Long)?;
             } else {
-                visitor(key, Run::Whole(run))?;
+                visitor(key, Bucket::Whole(run))?;
             }
             run.clear();
             Ok((key < last).then(|| key + 1))
@@ -90,7 +90,7 @@ where
                 }
                 run.extend_from_slice(part);
             }
-            if run.len() <= RUN_LIMIT {
+            if run.len() <= BUCKET_LIMIT {
                 return Ok(Step::Next);
             }
             if let Some(key) = gathered {

@@ -6,14 +6,14 @@ use crate::document::{DocId, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::Tables;
-use crate::store::tables::edit::State;
+use crate::store::tables::edit::StoredDocument;
 use crate::store::tables::packed::Step;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::texts;
-use crate::store::view::bucket_cache::Run;
+use crate::store::view::bucket_cache::Bucket;
 
 /// What a query asks of the tables, in a snapshot and within a write transaction alike.
-pub(crate) trait Index: Sized {
+pub(crate) trait FingerprintSource: Sized {
     /// Does work that may go on on all cores, where the tables can be shared.
     fn in_parallel<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         work()
@@ -26,7 +26,7 @@ pub(crate) trait Index: Sized {
         &self,
         block: usize,
         keys: &[u16],
-        look: impl Fn(&Self, u16, Run<'_>, &mut Vec<T>) -> Result<()> + Sync,
+        look: impl Fn(&Self, u16, Bucket<'_>, &mut Vec<T>) -> Result<()> + Sync,
     ) -> Result<Vec<T>>;
 
     /// Calls `look` with pieces that together hold every distinct reliable fingerprint once, as
@@ -62,7 +62,7 @@ pub(crate) trait Index: Sized {
     fn keeps_bands(&self) -> bool;
 
     /// What is stored of a document beside its text.
-    fn document(&self, id: DocId) -> Result<Option<State>>;
+    fn document(&self, id: DocId) -> Result<Option<StoredDocument>>;
 
     /// The text of a document, where one is kept.
     fn text(&self, id: DocId) -> Result<Option<String>>;
@@ -113,7 +113,7 @@ impl DocumentsOf {
 /// that the documents take.
 pub(crate) const SCANNED: usize = 1;
 
-impl<P, S> Index for Tables<P, S>
+impl<P, S> FingerprintSource for Tables<P, S>
 where
     P: ReadableTable<u128, &'static [u8]>,
     S: ReadableTable<u64, &'static [u8]>,
@@ -122,7 +122,7 @@ where
         &self,
         block: usize,
         keys: &[u16],
-        look: impl Fn(&Self, u16, Run<'_>, &mut Vec<T>) -> Result<()> + Sync,
+        look: impl Fn(&Self, u16, Bucket<'_>, &mut Vec<T>) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
         let mut found = Vec::new();
         for stretch in keys.chunk_by(|a, b| a + 1 == *b) {
@@ -178,12 +178,12 @@ where
 
     fn text(&self, id: DocId) -> Result<Option<String>> {
         match &self.texts {
-            Some(table) => texts::get(table, id, &self.place),
+            Some(table) => texts::get(table, id, &self.db_path),
             None => Ok(None),
         }
     }
 
-    fn document(&self, id: DocId) -> Result<Option<State>> {
+    fn document(&self, id: DocId) -> Result<Option<StoredDocument>> {
         let entry = self
             .fingerprints
             .first_in(pair(id.0, 0), pair(id.0, u64::MAX))?;
@@ -191,7 +191,7 @@ where
             return Ok(None);
         };
         let reliable = self.unreliable.first_in(id.0, id.0)?.is_none();
-        Ok(Some(State {
+        Ok(Some(StoredDocument {
             fingerprint: Fingerprint::from_bits(entry.second()),
             reliable,
             arrival: self.arrival_of(id)?,

@@ -12,9 +12,10 @@ use redb::{ReadableDatabase, StorageBackend};
 
 use crate::error::{Error, Result};
 use crate::store::commit::write_transaction::WriteTransaction;
-use crate::store::disk::fault::Place;
 use crate::store::disk::folder::sync_folder;
-use crate::store::pager::{Overlay, PageFile};
+use crate::store::disk::path::DbPath;
+use crate::store::disk::path::RedbResult;
+use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::packed::chunk::{Entry, PAGE_BYTES};
 use crate::store::tables::packed::{Fill, chunks_of};
@@ -53,11 +54,11 @@ pub(crate) struct NewFile {
     header: Header,
     cache_bytes: usize,
     /// The target: errors name the file that the caller asked for.
-    place: Place,
+    db_path: DbPath,
 }
 
 /// Refuses a name that something has already, be it a link that leads nowhere.
-pub(crate) fn refuse_existing(target: &Place) -> Result<()> {
+pub(crate) fn refuse_existing(target: &DbPath) -> Result<()> {
     match target.disk().link_info(target.path()) {
         Ok(_) => Err(Error::AlreadyExists {
             path: target.path().to_path_buf(),
@@ -71,7 +72,7 @@ impl NewFile {
     /// Creates an empty database that will be placed at `target`, where nothing may be yet. The
     /// file gets no more permissions than those given, from the start.
     pub(crate) fn create(
-        target: &Place,
+        target: &DbPath,
         header: &Header,
         cache_bytes: usize,
         permissions: Option<&Permissions>,
@@ -84,26 +85,26 @@ impl NewFile {
     /// Like [`create`](Self::create), for a target that may be there and be replaced, and whose
     /// identity and journal mark are known.
     pub(crate) fn create_beside(
-        target: &Place,
+        target: &DbPath,
         header: &Header,
         cache_bytes: usize,
         permissions: Option<&Permissions>,
         journal: (u64, JournalMark),
     ) -> Result<Self> {
-        let place = target.in_the_making(target.path());
-        let (file, temporary) = Temporary::create(&place, permissions)?;
-        let file = WriteBehind::new(file).map_err(place.io("create"))?;
+        let db_path = target.in_the_making(target.path());
+        let (file, temporary) = Temporary::create(&db_path, permissions)?;
+        let file = WriteBehind::new(file).map_err(db_path.io("create"))?;
         let database = redb::Database::builder()
             .set_cache_size(cache_bytes)
             .create_with_backend(file.clone())
-            .map_err(|cause| place.opening(cause))?;
+            .map_err(|cause| db_path.opening(cause))?;
         let mut new = Self {
             database,
             temporary,
             file,
             header: header.clone(),
             cache_bytes,
-            place,
+            db_path,
         };
         new.initialise(journal)?;
         Ok(new)
@@ -111,48 +112,49 @@ impl NewFile {
 
     /// Writes what every database has, and makes the number of pages a power of two.
     fn initialise(&mut self, (identity, mark): (u64, JournalMark)) -> Result<()> {
-        let writing = |cause: redb::TableError| self.place.writing(cause);
         let transaction = self.begin()?;
-        WriteTables::of(&transaction, &self.place, self.header.keeps())?;
+        WriteTables::of(&transaction, &self.db_path, self.header.keeps())?;
         {
-            transaction.open_table(schema::TEXTS).map_err(writing)?;
-            let mut meta = transaction.open_table(schema::META).map_err(writing)?;
-            schema::write_header(&mut meta, &self.header, &self.place)?;
-            schema::write_counters(&mut meta, &Counters::default(), &self.place)?;
-            schema::write_identity(&mut meta, identity, &self.place)?;
-            schema::write_journal_mark(&mut meta, &mark, &self.place)?;
-            let mut scratch = transaction.open_table(SCRATCH).map_err(writing)?;
+            transaction
+                .open_table(schema::TEXTS)
+                .writing(&self.db_path)?;
+            let mut meta = transaction
+                .open_table(schema::META)
+                .writing(&self.db_path)?;
+            schema::write_header(&mut meta, &self.header, &self.db_path)?;
+            schema::write_counters(&mut meta, &Counters::default(), &self.db_path)?;
+            schema::write_identity(&mut meta, identity, &self.db_path)?;
+            schema::write_journal_mark(&mut meta, &mark, &self.db_path)?;
+            let mut scratch = transaction.open_table(SCRATCH).writing(&self.db_path)?;
             for (key, bytes) in SCRATCH_BYTES.into_iter().enumerate() {
                 scratch
                     .insert(key as u64, vec![0; bytes].as_slice())
-                    .map_err(|cause| self.place.writing(cause))?;
+                    .writing(&self.db_path)?;
             }
         }
         self.commit(transaction)?;
-        self.database
-            .compact()
-            .map_err(|cause| self.place.writing(cause))?;
+        self.database.compact().writing(&self.db_path)?;
         let transaction = self.begin()?;
-        transaction.delete_table(SCRATCH).map_err(writing)?;
+        transaction.delete_table(SCRATCH).writing(&self.db_path)?;
         self.commit(transaction)
     }
 
     fn commit(&self, transaction: redb::WriteTransaction) -> Result<()> {
         transaction
             .commit()
-            .map_err(|cause| self.place.committing(cause))
+            .map_err(|cause| self.db_path.committing(cause))
     }
 
     /// For errors: the file that this one will be.
-    pub(crate) fn place_in_errors(&self) -> &Place {
-        &self.place
+    pub(crate) fn place_in_errors(&self) -> &DbPath {
+        &self.db_path
     }
 
     /// Starts a write transaction in the new file.
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
         let transaction = self.begin_at_length()?;
         let keeps = self.header.keeps();
-        WriteTransaction::of(transaction, &self.place, keeps, self.bands())
+        WriteTransaction::of(transaction, &self.db_path, keeps, self.bands())
     }
 
     /// What makes the bands of the new file, if it keeps any.
@@ -162,9 +164,7 @@ impl NewFile {
 
     /// Begins a transaction without quick repair: nobody opens the file after a crash.
     fn begin(&self) -> Result<redb::WriteTransaction> {
-        self.database
-            .begin_write()
-            .map_err(|cause| self.place.writing(cause))
+        self.database.begin_write().writing(&self.db_path)
     }
 
     /// Begins a transaction whose commit leaves the length of the file as it is. A durable commit
@@ -173,12 +173,15 @@ impl NewFile {
     /// never exceeds half a region, some 50 MiB of it.
     fn begin_at_length(&self) -> Result<redb::WriteTransaction> {
         let mut transaction = self.begin()?;
-        let length = self.file.len().map_err(self.place.io("read the size of"))?;
+        let length = self
+            .file
+            .len()
+            .map_err(self.db_path.io("read the size of"))?;
         // The cache bounds what this transaction will write, and what is not written yet.
         if may_shrink(length, self.file.end(), self.cache_bytes as u64) {
             transaction
                 .set_durability(redb::Durability::None)
-                .map_err(|cause| self.place.writing(cause))?;
+                .writing(&self.db_path)?;
         }
         Ok(transaction)
     }
@@ -229,11 +232,8 @@ impl NewFile {
 
     /// The packed tables as of the last commit.
     pub(crate) fn read(&self) -> Result<ReadTables> {
-        let transaction = self
-            .database
-            .begin_read()
-            .map_err(|cause| self.place.reading(cause))?;
-        ReadTables::of(&transaction, &self.place, self.header.keeps())
+        let transaction = self.database.begin_read().reading(&self.db_path)?;
+        ReadTables::of(&transaction, &self.db_path, self.header.keeps())
     }
 
     /// Empties a table.
@@ -242,109 +242,105 @@ impl NewFile {
         let transaction = self.begin_at_length()?;
         transaction
             .delete_table(kind.definition::<E>())
-            .map_err(|cause| self.place.writing(cause))?;
+            .writing(&self.db_path)?;
         self.commit(transaction)
     }
 
     /// Makes the file durable and gives it its name, unless another file has taken that.
-    pub(crate) fn place(self) -> Result<()> {
-        self.finish()?.place()
+    pub(crate) fn publish(self) -> Result<()> {
+        self.finish()?.publish()
     }
 
     /// Gives the file the permissions of the one it will replace.
     pub(crate) fn set_permissions(&self, permissions: &Permissions) -> Result<()> {
-        let disk = self.place.disk();
+        let disk = self.db_path.disk();
         disk.set_permissions(self.temporary.path(), permissions)
-            .map_err(self.place.io("set the permissions of"))
+            .map_err(self.db_path.io("set the permissions of"))
     }
 
     /// Closes the database, which cuts off what is free at its end, and makes the file durable.
     ///
     /// redb keeps silent about what goes wrong while it closes a file. So all that is in it is made
     /// durable before, and looked at after.
-    pub(crate) fn finish(self) -> Result<WholeFile> {
+    pub(crate) fn finish(self) -> Result<FinishedFile> {
         self.commit(self.begin()?)?;
         let expected = self.counters()?;
         let Self {
             database,
             temporary,
             file,
-            place,
+            db_path,
             ..
         } = self;
         // Not here, where a panic may be on its way: then redb would leave the file as it is.
         std::thread::scope(|scope| scope.spawn(|| drop(database)).join())
             .unwrap_or_else(|panic| resume_unwind(panic));
-        file.finish().map_err(place.io("make durable"))?;
-        let closed = temporary.open().map_err(place.io("open"))?;
-        let closed = PageFile::open(closed, &place)?;
-        let closed = Overlay::over(closed).map_err(place.io("open"))?;
+        file.finish().map_err(db_path.io("make durable"))?;
+        let closed = temporary.open().map_err(db_path.io("open"))?;
+        let closed = PageFile::open(closed, &db_path)?;
+        let closed = CowFile::over(closed).map_err(db_path.io("open"))?;
         let database = redb::Database::builder()
             .set_cache_size(LOOK_BYTES)
             .create_with_backend(closed.clone())
-            .map_err(|cause| place.opening(cause))?;
+            .map_err(|cause| db_path.opening(cause))?;
         closed.close_soon();
-        if counters_of(&database, &place)? != expected {
+        if counters_of(&database, &db_path)? != expected {
             let what = "what was written is not what is read back";
-            return Err(place.corrupt_advising(what, NOT_MADE));
+            return Err(db_path.corrupt_advising(what, NOT_MADE));
         }
-        Ok(WholeFile { temporary, place })
+        Ok(FinishedFile { temporary, db_path })
     }
 
     fn counters(&self) -> Result<Counters> {
-        counters_of(&self.database, &self.place)
+        counters_of(&self.database, &self.db_path)
     }
 }
 
 /// A new file that is whole and durable, and has no name yet. Dropped, it is removed.
-pub(crate) struct WholeFile {
+pub(crate) struct FinishedFile {
     temporary: Temporary,
     /// The target.
-    place: Place,
+    db_path: DbPath,
 }
 
-impl WholeFile {
+impl FinishedFile {
     /// Where it can be looked at.
-    pub(crate) fn at(&self) -> Place {
-        self.place.beside(self.temporary.path())
+    pub(crate) fn at(&self) -> DbPath {
+        self.db_path.beside(self.temporary.path())
     }
 
     /// Gives the file its name, unless another file has taken that.
-    pub(crate) fn place(self) -> Result<()> {
-        let Self { temporary, place } = self;
-        let path = place.path();
+    pub(crate) fn publish(self) -> Result<()> {
+        let Self { temporary, db_path } = self;
+        let path = db_path.path();
         temporary
             .persist_new(path)
             .map_err(|source| match source.kind() {
                 std::io::ErrorKind::AlreadyExists => Error::AlreadyExists {
                     path: path.to_path_buf(),
                 },
-                _ => place.io("create")(source),
+                _ => db_path.io("create")(source),
             })?;
-        sync_folder(place.disk(), path)
+        sync_folder(db_path.disk(), path)
     }
 
     /// Puts the file in the place of the one that has the name now. Returns its length.
     pub(crate) fn replace(self) -> Result<u64> {
-        let Self { temporary, place } = self;
-        let info = place.disk().info(temporary.path());
-        let length = info.map_err(place.io("read the size of"))?.len_bytes;
+        let Self { temporary, db_path } = self;
+        let info = db_path.disk().info(temporary.path());
+        let length = info.map_err(db_path.io("read the size of"))?.len_bytes;
         temporary
-            .persist(place.path())
-            .map_err(place.io("replace"))?;
-        sync_folder(place.disk(), place.path())?;
+            .persist(db_path.path())
+            .map_err(db_path.io("replace"))?;
+        sync_folder(db_path.disk(), db_path.path())?;
         Ok(length)
     }
 }
 
-fn counters_of(database: &impl ReadableDatabase, place: &Place) -> Result<Counters> {
-    let transaction = database
-        .begin_read()
-        .map_err(|cause| place.reading(cause))?;
-    let meta = transaction
-        .open_table(schema::META)
-        .map_err(|cause| place.reading(cause))?;
-    schema::read_counters(&meta, place)
+fn counters_of(database: &impl ReadableDatabase, db_path: &DbPath) -> Result<Counters> {
+    let transaction = database.begin_read().reading(db_path)?;
+    let meta = transaction.open_table(schema::META).reading(db_path)?;
+    schema::read_counters(&meta, db_path)
 }
 
 /// Hands chunks over in batches, for as long as somebody takes them.

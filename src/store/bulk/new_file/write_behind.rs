@@ -1,10 +1,11 @@
 //! A file in the making, made durable behind its writer's back.
 
+use parking_lot::Mutex;
 use std::io;
 use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use redb::{BackendError, StorageBackend};
@@ -63,7 +64,7 @@ impl WriteBehind {
     /// Whatever went wrong first, now or before. redb keeps silent about what it cannot write
     /// while it closes a file; here it is said.
     pub(super) fn finish(&self) -> io::Result<()> {
-        let mut syncs = self.syncs();
+        let mut syncs = self.syncs.lock();
         syncs.join();
         match syncs.failure.take() {
             Some(failure) => Err(failure),
@@ -76,13 +77,9 @@ impl WriteBehind {
         self.end.load(Ordering::Relaxed)
     }
 
-    fn syncs(&self) -> MutexGuard<'_, Syncs> {
-        self.syncs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn noting<T>(&self, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result {
-            self.syncs().note(error);
+            self.syncs.lock().note(error);
         }
         result
     }
@@ -162,7 +159,7 @@ impl StorageBackend for WriteBehind {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.syncs().failed()
+        self.syncs.lock().failed()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
@@ -174,7 +171,7 @@ impl StorageBackend for WriteBehind {
             return Ok(());
         }
         self.unsynced_bytes.store(0, Ordering::Relaxed);
-        self.syncs().order()
+        self.syncs.lock().order()
     }
 
     fn close(&self) -> io::Result<()> {
@@ -217,9 +214,10 @@ mod tests {
         }
 
         fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-            match offset + bytes.len() as u64 > self.room_bytes {
-                true => Err(io::ErrorKind::StorageFull.into()),
-                false => Ok(()),
+            if offset + bytes.len() as u64 > self.room_bytes {
+                Err(io::ErrorKind::StorageFull.into())
+            } else {
+                Ok(())
             }
         }
 

@@ -12,7 +12,7 @@ use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Part, read_or_why};
 use crate::store::tables::texts;
 use crate::store::view::read_view::ReadView;
-use crate::store::view::source::Index;
+use crate::store::view::source::FingerprintSource;
 
 type Bands = Packed<redb::ReadOnlyTable<u128, &'static [u8]>>;
 
@@ -42,16 +42,16 @@ impl Walk<'_> {
         };
         let (mut count, mut bands, mut whole) = (0, Sum::default(), true);
         let mut batch = Batch::default();
-        for part in texts::parts(table, &view.place) {
+        for part in texts::parts(table, &view.db_path) {
             let (id, sealed) = match part? {
                 Part::Read(row) => row,
-                Part::Gap(gap) => {
+                Part::Damaged(gap) => {
                     whole = false;
                     self.gap("texts", gap)?;
                     continue;
                 }
             };
-            let text = texts::decode(id, &sealed, &view.place);
+            let text = texts::decode(id, &sealed, &view.db_path);
             match (noted(text, &mut self.damage)?, maker) {
                 (Some(text), Some(maker)) => {
                     batch.push(id, text);
@@ -131,10 +131,10 @@ impl Walk<'_> {
             return Ok(());
         };
         let before = self.damage.len();
-        for row in texts::rows(table, &view.place)? {
+        for row in texts::rows(table, &view.db_path)? {
             let (id, sealed) = row?;
             let id = DocId(id.value());
-            let text = texts::decode(id, sealed.value(), &view.place)?;
+            let text = texts::decode(id, sealed.value(), &view.db_path)?;
             for key in maker.keys(&text) {
                 let wanted = pair(key, id.0);
                 if bands.first_in(wanted, wanted)?.is_none() {

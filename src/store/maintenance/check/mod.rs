@@ -21,10 +21,10 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::{Entry, pair};
-use crate::store::tables::packed::damaged_ranges::{Gap, Number, Part};
+use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::schema::Counters;
 use crate::store::view::read_view::ReadView;
-use crate::store::{Handle, Store};
+use crate::store::{Backend, Store};
 use times::TimesFound;
 
 /// How many entries that one table lacks are named one by one.
@@ -41,17 +41,17 @@ pub(crate) type Progress<'o> = dyn FnMut(u64, u64) -> Result<()> + 'o;
 
 /// All damage found, a sentence each.
 pub(crate) fn check(store: &mut Store, observer: &mut Observer<'_>) -> Result<Vec<String>> {
-    let place = store.place.clone();
-    let observer: &mut Progress<'_> = &mut |done, total| place.goes_on(observer(done, total));
+    let db_path = store.db_path.clone();
+    let observer: &mut Progress<'_> = &mut |done, total| db_path.goes_on(observer(done, total));
     let is_alone = Arc::get_mut(&mut store.handle).is_some();
     if !is_alone && !store.is_read_only() {
-        let path = store.place.path().to_path_buf();
+        let path = store.db_path.path().to_path_buf();
         return Err(Error::SnapshotHeld { path });
     }
     // What was read before is perhaps not what the file will hold.
     store.runs.clear();
     let mut damage = Vec::new();
-    let is_merged = store.place.guarded(|| Ok(store.read()?.is_merged()));
+    let is_merged = store.db_path.guarded(|| Ok(store.read()?.is_merged()));
     let Some(is_merged) = noted(is_merged, &mut damage)? else {
         return Ok(damage);
     };
@@ -76,7 +76,7 @@ pub(crate) fn check(store: &mut Store, observer: &mut Observer<'_>) -> Result<Ve
 /// nothing is said of whether they hold the same, but whether what is to be merged fits them.
 pub(crate) fn walk(store: &Store, observer: &mut Progress<'_>) -> Result<Vec<String>> {
     let mut damage = Vec::new();
-    let view = store.place.guarded(|| store.read());
+    let view = store.db_path.guarded(|| store.read());
     let Some(view) = noted(view, &mut damage)? else {
         return Ok(damage);
     };
@@ -123,18 +123,18 @@ pub(crate) fn steps(view: &ReadView) -> Result<u64> {
 
 /// Has the storage engine prove its pages, and which of them are free.
 fn engine_check(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
-    let path = store.place.path().to_path_buf();
+    let path = store.db_path.path().to_path_buf();
     let Some(handle) = Arc::get_mut(&mut store.handle) else {
         return Err(Error::SnapshotHeld { path });
     };
-    let Handle::Writable(engine) = handle else {
+    let Backend::Writable(engine) = handle else {
         // It would mend what it finds.
         return Ok(());
     };
-    let place = &store.place;
-    let integrity = place.guarded(|| match engine.check_integrity() {
-        Err(redb::DatabaseError::Storage(cause)) => Err(place.reading(cause)),
-        other => other.map_err(|cause| place.opening(cause)),
+    let db_path = &store.db_path;
+    let integrity = db_path.guarded(|| match engine.check_integrity() {
+        Err(redb::DatabaseError::Storage(cause)) => Err(db_path.reading(cause)),
+        other => other.map_err(|cause| db_path.opening(cause)),
     });
     if noted(integrity, damage)? == Some(false) {
         damage.push("the storage engine found damage in its pages and mended it".to_owned());
@@ -328,7 +328,7 @@ impl Walk<'_> {
     }
 
     /// Calls `each` with every entry of a table; whether all of it could be read.
-    fn walk<E: Entry + Number, T: ReadableTable<E, &'static [u8]>>(
+    fn walk<E: Entry + KeyInt, T: ReadableTable<E, &'static [u8]>>(
         &mut self,
         table: &Packed<T>,
         mut each: impl FnMut(E) -> Result<()>,
@@ -342,7 +342,7 @@ impl Walk<'_> {
                         self.step()?;
                     }
                 }
-                Part::Gap(gap) => {
+                Part::Damaged(gap) => {
                     whole = false;
                     self.gap(table.kind().name, gap)?;
                 }
@@ -352,8 +352,8 @@ impl Walk<'_> {
     }
 
     /// Says what of a table is damaged. That the disk does not read is no damage to the file.
-    fn gap<K: LowerHex>(&mut self, table: &str, gap: Gap<K>) -> Result<()> {
-        let Gap { from, to, why } = gap;
+    fn gap<K: LowerHex>(&mut self, table: &str, gap: Damaged<K>) -> Result<()> {
+        let Damaged { from, to, why } = gap;
         let Error::Corrupt { what, .. } = why else {
             return Err(why);
         };
@@ -369,9 +369,10 @@ impl Walk<'_> {
 
     fn step(&mut self) -> Result<()> {
         self.done += 1;
-        match self.done.is_multiple_of(ENTRIES_PER_REPORT) || self.done == self.total {
-            true => (self.observer)(self.done.min(self.total), self.total),
-            false => Ok(()),
+        if self.done.is_multiple_of(ENTRIES_PER_REPORT) || self.done == self.total {
+            (self.observer)(self.done.min(self.total), self.total)
+        } else {
+            Ok(())
         }
     }
 

@@ -7,7 +7,7 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::view::View;
-use crate::store::view::source::Index;
+use crate::store::view::source::FingerprintSource;
 
 /// The fingerprints that the tables may hold for a document, nothing where it may be in none of
 /// them: what the first change found, and what each made of it, as a merge may have been cut short.

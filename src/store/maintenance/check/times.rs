@@ -74,9 +74,10 @@ impl Walk<'_> {
             for entry in table.entries()? {
                 let entry = swapped(entry?);
                 if other.first_in(entry, entry)?.is_none() {
-                    let (id, time) = match other.kind() == TIMES {
-                        true => (entry.first(), entry.second()),
-                        false => (entry.second(), entry.first()),
+                    let (id, time) = if other.kind() == TIMES {
+                        (entry.first(), entry.second())
+                    } else {
+                        (entry.second(), entry.first())
                     };
                     self.damage.push(format!(
                         "table {} holds document {id} at {}, table {} does not",

@@ -2,7 +2,7 @@
 
 use super::{BlockDiagnosis, Diagnosis};
 use crate::block::{self, Probes};
-use crate::store::view::bucket_cache::{KEYS, RUN_LIMIT};
+use crate::store::view::bucket_cache::{BUCKET_LIMIT, KEYS};
 
 /// The radius that is usual.
 const RADIUS: u32 = 3;
@@ -63,7 +63,7 @@ impl Diagnosis {
                 let share = count.documents as f64 / self.documents as f64;
                 let fingerprints = grown((count.distinct_fingerprints - 1) as f64);
                 load.candidates += share * fingerprints;
-                if fingerprints > RUN_LIMIT as f64 {
+                if fingerprints > BUCKET_LIMIT as f64 {
                     in_long_runs += count.documents;
                 }
             }

@@ -12,7 +12,7 @@ use crate::fingerprint::Fingerprint;
 use crate::store::tables::packed::Step;
 use crate::store::view::View;
 use crate::store::view::bucket_cache::KEYS;
-use crate::store::view::source::Index;
+use crate::store::view::source::FingerprintSource;
 
 pub use expectation::{Bin, QueryLoad};
 
@@ -208,17 +208,17 @@ impl Duplicates {
     fn add(&mut self, fingerprint: Fingerprint, documents: u64) {
         self.groups += 1;
         self.documents += documents;
-        let place = self
+        let db_path = self
             .largest
             .partition_point(|group| group.documents >= documents);
-        if place < NAMED {
+        if db_path < NAMED {
             self.largest.truncate(NAMED - 1);
             let group = DuplicateGroup {
                 fingerprint,
                 documents,
                 samples: Vec::new(),
             };
-            self.largest.insert(place, group);
+            self.largest.insert(db_path, group);
         }
     }
 }

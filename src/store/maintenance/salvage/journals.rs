@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::open::Damaged;
-use crate::store::disk::fault::said;
+use crate::store::disk::path::said;
 use crate::store::journal::{Found, Identity, Journal};
-use crate::store::tables::edit::{DocumentEdit, State, TextEdit};
+use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 
 /// What the last changes of a document come to.
-pub(super) struct Late {
+pub(super) struct WalOverlay {
     /// Nothing if it was removed.
-    pub(super) state: Option<State>,
+    pub(super) state: Option<StoredDocument>,
     pub(super) text: TextEdit,
     /// The text it had before, where it keeps that.
     pub(super) kept: Option<String>,
@@ -19,9 +19,9 @@ pub(super) struct Late {
 impl Damaged {
     /// The documents that were changed last, by their ids. Of a journal that is damaged, what comes
     /// before the damage.
-    pub(super) fn late_changes(&mut self) -> BTreeMap<u64, Late> {
+    pub(super) fn late_changes(&mut self) -> BTreeMap<u64, WalOverlay> {
         let mut late = BTreeMap::new();
-        let file = match self.place.disk().resolve(self.place.path()) {
+        let file = match self.db_path.disk().resolve(self.db_path.path()) {
             Ok(file) => file,
             Err(error) => {
                 self.damage
@@ -43,7 +43,7 @@ impl Damaged {
                 edits.into_iter().for_each(|edit| note(&mut late, edit));
                 Ok(())
             };
-            match Journal::read(&file, sought, &self.place, &mut take) {
+            match Journal::read(&file, sought, &self.db_path, &mut take) {
                 Ok(Found::Sought(goes_on)) => {
                     missed.retain(|missed| *missed != generation);
                     missed.extend(goes_on.then_some(generation + 1));
@@ -66,11 +66,11 @@ impl Damaged {
 
     /// Whether a journal lies beside the file, whosever it is.
     pub(super) fn has_journal(&self) -> bool {
-        let Ok(file) = self.place.disk().resolve(self.place.path()) else {
+        let Ok(file) = self.db_path.disk().resolve(self.db_path.path()) else {
             return false;
         };
         let is_there =
-            |number| matches!(Journal::owner_of(&file, number, &self.place), Ok(Some(_)));
+            |number| matches!(Journal::owner_of(&file, number, &self.db_path), Ok(Some(_)));
         [1, 2].into_iter().any(is_there)
     }
 
@@ -79,7 +79,7 @@ impl Damaged {
     fn generations(&mut self, file: &std::path::Path) -> Vec<u64> {
         let mut found = Vec::new();
         for number in [1, 2] {
-            match Journal::owner_of(file, number, &self.place) {
+            match Journal::owner_of(file, number, &self.db_path) {
                 Ok(Some(owner)) if self.identity.is_none_or(|own| own == owner.database) => {
                     self.identity = Some(owner.database);
                     found.push(owner.generation);
@@ -107,7 +107,7 @@ impl Damaged {
     }
 }
 
-fn note(late: &mut BTreeMap<u64, Late>, edit: DocumentEdit) {
+fn note(late: &mut BTreeMap<u64, WalOverlay>, edit: DocumentEdit) {
     let DocumentEdit {
         id, after, text, ..
     } = edit;
@@ -121,7 +121,7 @@ fn note(late: &mut BTreeMap<u64, Late>, edit: DocumentEdit) {
         None => {
             let state = after;
             let kept = None;
-            late.insert(id.0, Late { state, text, kept });
+            late.insert(id.0, WalOverlay { state, text, kept });
         }
     }
 }

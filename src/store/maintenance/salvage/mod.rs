@@ -20,11 +20,11 @@ use crate::document::{DocId, Document};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::bulk::Load;
-use crate::store::disk::fault::Place;
+use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::TextEdit;
 use crate::store::tables::schema::Header;
 use crate::store::tables::texts;
-use journals::Late;
+use journals::WalOverlay;
 use open::Content;
 use streams::Known;
 use tables::SalvageTables;
@@ -71,7 +71,7 @@ impl Damaged {
     /// whether that is reliable; `observer` is told how many documents are read.
     pub(crate) fn salvage(
         mut self,
-        target: &Place,
+        target: &DbPath,
         header: &Header,
         memory_bytes: u64,
         fingerprint: impl Fn(&str) -> Option<(Fingerprint, bool)>,
@@ -80,7 +80,7 @@ impl Damaged {
         let mut load = Load::create(target, header, memory_bytes)?;
         let mut late = self.late_changes();
         let Self {
-            place,
+            db_path,
             content,
             latest_arrival,
             mut damage,
@@ -92,7 +92,7 @@ impl Damaged {
         let (mut streams, latest_arrival) = match content {
             Content::Tables(found) => {
                 opened = found;
-                tables = SalvageTables::open(&opened, keeps, &place, &mut damage);
+                tables = SalvageTables::open(&opened, keeps, &db_path, &mut damage);
                 let latest_arrival = match latest_arrival {
                     None => tables.latest_arrival(&mut go_on)?,
                     known => known,
@@ -116,13 +116,13 @@ impl Damaged {
         let mut read = 0;
         while let Some(known) = streams.next()? {
             if !late.contains_key(&known.id.0) {
-                if let Some(document) = salvage.document(known, &place, &fingerprint) {
+                if let Some(document) = salvage.document(known, &db_path, &fingerprint) {
                     load.push(document)?;
                 }
             } else if let Some(change) = late.get_mut(&known.id.0) {
                 // What was committed last does not always say what the text is.
                 if change.text == TextEdit::Keep {
-                    change.kept = salvage.text(&known, &place);
+                    change.kept = salvage.text(&known, &db_path);
                 }
             }
             read += 1;
@@ -130,7 +130,7 @@ impl Damaged {
                 target.goes_on(observer(read))?;
             }
         }
-        for (id, Late { state, text, kept }) in late {
+        for (id, WalOverlay { state, text, kept }) in late {
             let Some(state) = state else { continue };
             load.push(Document {
                 id: DocId(id),
@@ -138,7 +138,7 @@ impl Damaged {
                 reliable: state.reliable,
                 arrival: state.arrival,
                 text: match text {
-                    TextEdit::Put(keyed) => Some(keyed.text.to_string()),
+                    TextEdit::Put(banded) => Some(banded.text.to_string()),
                     TextEdit::Keep => kept,
                     TextEdit::Remove => None,
                 },
@@ -157,10 +157,10 @@ impl Salvage {
     fn document(
         &mut self,
         known: Known,
-        place: &Place,
+        db_path: &DbPath,
         fingerprint: &impl Fn(&str) -> Option<(Fingerprint, bool)>,
     ) -> Option<Document> {
-        let text = self.text(&known, place);
+        let text = self.text(&known, db_path);
         let made = |text: &Option<String>| fingerprint(text.as_deref()?);
         let (found, reliable) = match (known.fingerprint, known.reliable) {
             (Some(found), Some(reliable)) => (found, reliable),
@@ -192,9 +192,9 @@ impl Salvage {
         })
     }
 
-    fn text(&mut self, known: &Known, place: &Place) -> Option<String> {
+    fn text(&mut self, known: &Known, db_path: &DbPath) -> Option<String> {
         let text = known.sealed_text.as_ref();
-        let text = text.map(|sealed| texts::decode(known.id, sealed, place));
+        let text = text.map(|sealed| texts::decode(known.id, sealed, db_path));
         let is_lost = known.lost_text || matches!(text, Some(Err(_)));
         self.without_text += u64::from(is_lost);
         text?.ok()

@@ -3,13 +3,14 @@
 use redb::TableDefinition;
 
 use super::Observer;
-use super::pages::{self, Loose};
+use super::pages::{self, Scavenged};
 use crate::document::Timestamp;
 use crate::error::{Error, Result};
 use crate::store::bulk::new_file::refuse_existing;
-use crate::store::disk::fault::{Place, said};
-use crate::store::pager::redb_handle::Engine;
-use crate::store::pager::{Overlay, PageFile};
+use crate::store::disk::path::RedbResult;
+use crate::store::disk::path::{DbPath, said};
+use crate::store::pager::redb_handle::RedbHandle;
+use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::packed::{Kind, Packed};
 use crate::store::tables::schema::{self, Header, JournalMark};
@@ -21,7 +22,7 @@ pub(super) type Table<E> = redb::ReadOnlyTable<E, &'static [u8]>;
 
 /// A file of which not everything can be read.
 pub(crate) struct Damaged {
-    pub(super) place: Place,
+    pub(super) db_path: DbPath,
     pub(super) content: Content,
     /// What was fixed when the database was created, if that can be read.
     pub(crate) header: Option<Header>,
@@ -37,13 +38,13 @@ pub(super) enum Content {
     /// In tables.
     Tables(Opened),
     /// In pages that no table is known to have.
-    Pages(Box<Loose>),
+    Pages(Box<Scavenged>),
 }
 
 /// The file as the storage engine has opened it.
 pub(super) struct Opened {
     transaction: redb::ReadTransaction,
-    _engine: Engine,
+    _engine: RedbHandle,
 }
 
 impl Damaged {
@@ -54,29 +55,29 @@ impl Damaged {
     /// Where nothing can be read at all: no such file, locked, not a file, nothing of ours in it;
     /// and where there is something at `target`.
     pub(crate) fn open(
-        place: &Place,
-        target: &Place,
+        db_path: &DbPath,
+        target: &DbPath,
         memory_bytes: u64,
         observer: &mut Observer<'_>,
     ) -> Result<Self> {
         refuse_existing(target)?;
-        let place = place.only_read();
-        let file = place.disk().open(place.path(), false);
+        let db_path = db_path.only_read();
+        let file = db_path.disk().open(db_path.path(), false);
         let file = file.map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => Error::NotFound {
-                path: place.path().to_path_buf(),
+                path: db_path.path().to_path_buf(),
             },
-            _ => place.io("open")(source),
+            _ => db_path.io("open")(source),
         })?;
-        if !file.try_lock(false).map_err(place.io("lock"))? {
+        if !file.try_lock(false).map_err(db_path.io("lock"))? {
             return Err(Error::Locked {
-                path: place.path().to_path_buf(),
+                path: db_path.path().to_path_buf(),
             });
         }
         let mut damage = Vec::new();
-        let opened = place.guarded(|| {
-            let file = PageFile::open(file.clone(), &place)?;
-            let opened = Opened::of(file, &place)?;
+        let opened = db_path.guarded(|| {
+            let file = PageFile::open(file.clone(), &db_path)?;
+            let opened = Opened::of(file, &db_path)?;
             Ok(opened)
         });
         let content = match opened {
@@ -88,7 +89,7 @@ impl Damaged {
                 let mut go_on = || target.goes_on(observer(0));
                 Content::Pages(Box::new(pages::collect(
                     pages,
-                    &place,
+                    &db_path,
                     target.path(),
                     memory_bytes,
                     &mut go_on,
@@ -97,7 +98,7 @@ impl Damaged {
         };
         let is_empty = matches!(&content, Content::Pages(loose) if loose.known_pages == 0);
         let mut damaged = Self {
-            place,
+            db_path,
             content,
             header: None,
             identity: None,
@@ -108,7 +109,7 @@ impl Damaged {
         // What a journal holds can be saved without the file.
         if is_empty && !damaged.has_journal() {
             return Err(Error::NothingToSalvage {
-                path: damaged.place.path().to_path_buf(),
+                path: damaged.db_path.path().to_path_buf(),
             });
         }
         damaged.read_meta();
@@ -117,12 +118,12 @@ impl Damaged {
 
     /// Reads what is fixed, each value by itself.
     fn read_meta(&mut self) {
-        let place = self.place.clone();
+        let db_path = self.db_path.clone();
         let (header, identity, mark, counters) = match &self.content {
             Content::Tables(opened) => {
-                let meta = place.reading_only(|| {
+                let meta = db_path.reading_only(|| {
                     let meta = opened.transaction.open_table(schema::META);
-                    meta.map_err(|cause| place.reading(cause))
+                    meta.reading(&db_path)
                 });
                 let meta = match meta {
                     Ok(meta) => meta,
@@ -134,27 +135,27 @@ impl Damaged {
                     }
                 };
                 (
-                    place.reading_only(|| schema::read_header(&meta, &place)),
-                    place.reading_only(|| schema::read_identity(&meta, &place)),
-                    place
-                        .reading_only(|| schema::read_journal_mark(&meta, &place))
+                    db_path.reading_only(|| schema::read_header(&meta, &db_path)),
+                    db_path.reading_only(|| schema::read_identity(&meta, &db_path)),
+                    db_path
+                        .reading_only(|| schema::read_journal_mark(&meta, &db_path))
                         .map(Some),
-                    place.reading_only(|| schema::read_counters(&meta, &place)),
+                    db_path.reading_only(|| schema::read_counters(&meta, &db_path)),
                 )
             }
             Content::Pages(loose) => {
                 let value = |key: &'static str| {
                     let value = loose.meta.get(key).cloned();
                     value.ok_or_else(|| {
-                        place.corrupt(format!("no page holds value {key} of table meta"))
+                        db_path.corrupt(format!("no page holds value {key} of table meta"))
                     })
                 };
                 (
-                    schema::header_of(value, &place),
-                    schema::identity_of(value, &place),
+                    schema::header_of(value, &db_path),
+                    schema::identity_of(value, &db_path),
                     // Which of several is the last, nobody knows.
                     Ok(None),
-                    schema::counters_of(value, &place),
+                    schema::counters_of(value, &db_path),
                 )
             }
         };
@@ -175,36 +176,40 @@ impl Damaged {
 }
 
 impl Opened {
-    fn of(file: PageFile, place: &Place) -> Result<Self> {
-        let file = Overlay::over(file).map_err(place.io("open"))?;
+    fn of(file: PageFile, db_path: &DbPath) -> Result<Self> {
+        let file = CowFile::over(file).map_err(db_path.io("open"))?;
         let database = redb::Database::builder()
             .set_cache_size(CACHE_BYTES)
             .create_with_backend(file.clone())
-            .map_err(|cause| place.opening(cause))?;
+            .map_err(|cause| db_path.opening(cause))?;
         file.close_soon();
-        let engine = Engine::over(database);
+        let engine = RedbHandle::over(database);
         let transaction = engine.begin_read();
         Ok(Self {
-            transaction: transaction.map_err(|cause| place.reading(cause))?,
+            transaction: transaction.reading(db_path)?,
             _engine: engine,
         })
     }
 
     /// A packed table, if it is there and can be opened.
-    pub(super) fn packed<E: Entry>(&self, kind: Kind, place: &Place) -> Result<Packed<Table<E>>> {
-        let table = self.table(kind.definition::<E>(), place)?;
-        Ok(Packed::new(table, kind, place.clone()))
+    pub(super) fn packed<E: Entry>(
+        &self,
+        kind: Kind,
+        db_path: &DbPath,
+    ) -> Result<Packed<Table<E>>> {
+        let table = self.table(kind.definition::<E>(), db_path)?;
+        Ok(Packed::new(table, kind, db_path.clone()))
     }
 
     /// A table, if it is there and can be opened.
     pub(super) fn table<E: Entry>(
         &self,
         definition: TableDefinition<'static, E, &'static [u8]>,
-        place: &Place,
+        db_path: &DbPath,
     ) -> Result<Table<E>> {
-        place.reading_only(|| {
+        db_path.reading_only(|| {
             let table = self.transaction.open_table(definition);
-            let table = table.map_err(|cause| place.reading(cause))?;
+            let table = table.reading(db_path)?;
             Ok(table)
         })
     }

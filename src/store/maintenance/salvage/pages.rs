@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use super::streams::{InStep, Streams, first_of_each};
+use super::streams::{JoinCursor, SourceJoin, first_of_each};
 use crate::document::Timestamp;
 use crate::error::Result;
 use crate::store::bulk::MIN_MEMORY_BYTES;
-use crate::store::bulk::sort::{Sorter, Workplace};
-use crate::store::disk::fault::Place;
+use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::disk::folder::folder_of;
+use crate::store::disk::path::DbPath;
 use crate::store::pager::PageFile;
 use crate::store::tables::packed::chunk::{Chunk, Entry, PAGE_BYTES, pair, swapped, unseal};
 use crate::store::tables::packed::damaged_ranges::Part;
@@ -31,7 +31,7 @@ const MOST_PAGE_BYTES: usize = 512 << 20;
 const MOST_META_ROWS: usize = 64;
 
 /// What was found, in whatever pages.
-pub(super) struct Loose {
+pub(super) struct Scavenged {
     file: PageFile,
     /// Document id, fingerprint.
     fingerprints: Sorter<u128>,
@@ -54,14 +54,14 @@ const PAGES_AT_A_TIME: u64 = 1024;
 /// Looks at every page, for as long as it may go on.
 pub(super) fn collect(
     file: PageFile,
-    place: &Place,
+    db_path: &DbPath,
     target: &Path,
     memory_bytes: u64,
     go_on: &mut dyn FnMut() -> Result<()>,
-) -> Result<Loose> {
-    let workplace = Workplace::new(folder_of(target));
+) -> Result<Scavenged> {
+    let workplace = SortContext::new(folder_of(target));
     let sorter_bytes = (memory_bytes.max(MIN_MEMORY_BYTES) / 4) as usize;
-    let mut loose = Loose {
+    let mut loose = Scavenged {
         fingerprints: Sorter::new(sorter_bytes, &workplace),
         unreliable: Sorter::new(sorter_bytes, &workplace),
         times: Sorter::new(sorter_bytes, &workplace),
@@ -72,7 +72,7 @@ pub(super) fn collect(
         file,
     };
     let mut page = vec![0; PAGE_BYTES];
-    for number in 1..loose.file.pages().map_err(place.io("read the size of"))? {
+    for number in 1..loose.file.pages().map_err(db_path.io("read the size of"))? {
         if number % PAGES_AT_A_TIME == 0 {
             go_on()?;
         }
@@ -92,7 +92,7 @@ pub(super) fn collect(
     Ok(loose)
 }
 
-impl Loose {
+impl Scavenged {
     /// Takes the entries of a chunk; whether the page holds one.
     fn take_chunk(&mut self, page: &[u8]) -> Result<bool> {
         if let Some((fence, value)) = only_row::<u128>(page) {
@@ -106,9 +106,10 @@ impl Loose {
                     continue;
                 };
                 let of_times = kind == TIMES || kind == ARRIVALS;
-                let sorter = match of_times {
-                    true => &mut self.times,
-                    false => &mut self.fingerprints,
+                let sorter = if of_times {
+                    &mut self.times
+                } else {
+                    &mut self.fingerprints
                 };
                 for entry in chunk.entries() {
                     let entry = if is_twin { swapped(entry) } else { entry };
@@ -135,8 +136,8 @@ impl Loose {
         let Some(rows) = rows_by_number(page) else {
             return Ok(());
         };
-        for (place, (id, _)) in rows.into_iter().enumerate() {
-            self.texts.push(pair(id, number << 12 | place as u64))?;
+        for (db_path, (id, _)) in rows.into_iter().enumerate() {
+            self.texts.push(pair(id, number << 12 | db_path as u64))?;
         }
         Ok(())
     }
@@ -150,7 +151,7 @@ impl Loose {
     }
 
     /// What was found, in the order of ids.
-    pub(super) fn streams(self, keeps_arrivals: bool) -> Result<Streams<'static>> {
+    pub(super) fn streams(self, keeps_arrivals: bool) -> Result<SourceJoin<'static>> {
         let fingerprints = self.fingerprints.sorted()?;
         let unreliable = self.unreliable.sorted()?;
         let (times, texts) = (self.times.sorted()?, self.texts.sorted()?);
@@ -173,13 +174,16 @@ impl Loose {
             last = Some(id);
             Some(Ok(Part::Read((id, sealed))))
         });
-        Ok(Streams {
-            fingerprints: InStep::over(FINGERPRINTS.name, first_of_each(fingerprints.into_iter())),
-            other_fingerprints: InStep::nothing(),
-            unreliable: InStep::over(UNRELIABLE.name, Box::new(unreliable)),
-            times: InStep::over(TIMES.name, first_of_each(times.into_iter())),
-            other_times: InStep::nothing(),
-            texts: InStep::over("texts", Box::new(texts)),
+        Ok(SourceJoin {
+            fingerprints: JoinCursor::over(
+                FINGERPRINTS.name,
+                first_of_each(fingerprints.into_iter()),
+            ),
+            other_fingerprints: JoinCursor::nothing(),
+            unreliable: JoinCursor::over(UNRELIABLE.name, Box::new(unreliable)),
+            times: JoinCursor::over(TIMES.name, first_of_each(times.into_iter())),
+            other_times: JoinCursor::nothing(),
+            texts: JoinCursor::over("texts", Box::new(texts)),
             is_in_block0: Box::new(|_| None),
             keeps_arrivals,
         })
@@ -187,10 +191,10 @@ impl Loose {
 }
 
 /// A sealed text of a leaf, if that is what is there.
-fn read_text(file: &PageFile, number: u64, place: usize) -> Option<Vec<u8>> {
+fn read_text(file: &PageFile, number: u64, db_path: usize) -> Option<Vec<u8>> {
     let mut page = vec![0; PAGE_BYTES];
     file.look_at(number, &mut page).ok()?;
-    let (_, range) = rows_by_number(&page)?.into_iter().nth(place)?;
+    let (_, range) = rows_by_number(&page)?.into_iter().nth(db_path)?;
     let mut sealed = vec![0; range.len()];
     file.look_into(number, range.start, &mut sealed).ok()?;
     unseal(&sealed)?;

@@ -3,9 +3,9 @@
 use crate::document::{DocId, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::disk::fault::said;
+use crate::store::disk::path::said;
 use crate::store::tables::packed::chunk::{Entry, pair};
-use crate::store::tables::packed::damaged_ranges::{Gap, Part};
+use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
 
 /// What is known of one document.
 pub(super) struct Known {
@@ -24,11 +24,11 @@ pub(super) struct Known {
 pub(super) type Parts<'s, V> = Box<dyn Iterator<Item = Result<Part<u64, (u64, V)>>> + 's>;
 
 /// A table in the order of ids, of which single ids are taken, each larger than the one before.
-pub(super) struct InStep<'s, V> {
+pub(super) struct JoinCursor<'s, V> {
     parts: Parts<'s, V>,
     head: Option<(u64, V)>,
     /// Those in front of the head.
-    gaps: Vec<Gap<u64>>,
+    gaps: Vec<Damaged<u64>>,
     /// What could not be read, for the report.
     whys: Vec<String>,
     name: &'static str,
@@ -42,7 +42,7 @@ enum Has<V> {
     Lost,
 }
 
-impl<'s, V: 's> InStep<'s, V> {
+impl<'s, V: 's> JoinCursor<'s, V> {
     pub(super) fn over(name: &'static str, parts: Parts<'s, V>) -> Self {
         Self {
             parts,
@@ -64,7 +64,7 @@ impl<'s, V: 's> InStep<'s, V> {
             match self.parts.next().transpose()? {
                 None => return Ok(None),
                 Some(Part::Read(row)) => self.head = Some(row),
-                Some(Part::Gap(gap)) => {
+                Some(Part::Damaged(gap)) => {
                     let why = said(&gap.why);
                     self.whys.push(format!("table {}: {why}", self.name));
                     self.gaps.push(gap);
@@ -81,9 +81,10 @@ impl<'s, V: 's> InStep<'s, V> {
             return Ok(Has::It(value));
         }
         self.gaps.retain(|gap| gap.to.is_none_or(|to| to > id));
-        Ok(match self.gaps.iter().any(|gap| gap.from <= id) {
-            true => Has::Lost,
-            false => Has::Nothing,
+        Ok(if self.gaps.iter().any(|gap| gap.from <= id) {
+            Has::Lost
+        } else {
+            Has::Nothing
         })
     }
 }
@@ -115,20 +116,20 @@ pub(super) fn first_of_each<'s>(pairs: impl Iterator<Item = Result<u128>> + 's) 
 pub(super) type InBlock0<'s> = Box<dyn Fn(u128) -> Option<bool> + 's>;
 
 /// Everything, in step.
-pub(super) struct Streams<'s> {
-    pub(super) fingerprints: InStep<'s, Said>,
+pub(super) struct SourceJoin<'s> {
+    pub(super) fingerprints: JoinCursor<'s, Said>,
     /// Those that only `block0` has.
-    pub(super) other_fingerprints: InStep<'s, Said>,
-    pub(super) unreliable: InStep<'s, ()>,
-    pub(super) times: InStep<'s, Said>,
+    pub(super) other_fingerprints: JoinCursor<'s, Said>,
+    pub(super) unreliable: JoinCursor<'s, ()>,
+    pub(super) times: JoinCursor<'s, Said>,
     /// Those that only `arrivals` has.
-    pub(super) other_times: InStep<'s, Said>,
-    pub(super) texts: InStep<'s, Vec<u8>>,
+    pub(super) other_times: JoinCursor<'s, Said>,
+    pub(super) texts: JoinCursor<'s, Vec<u8>>,
     pub(super) is_in_block0: InBlock0<'s>,
     pub(super) keeps_arrivals: bool,
 }
 
-impl Streams<'_> {
+impl SourceJoin<'_> {
     pub(super) fn next(&mut self) -> Result<Option<Known>> {
         let ids = [
             self.fingerprints.next_id()?,

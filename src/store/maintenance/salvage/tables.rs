@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use super::open::{Opened, Table};
-use super::streams::{InStep, Parts, Said, Streams, first_of_each};
+use super::streams::{JoinCursor, Parts, Said, SourceJoin, first_of_each};
 use crate::document::Timestamp;
 use crate::error::Result;
 use crate::store::bulk::MIN_MEMORY_BYTES;
-use crate::store::bulk::sort::{Sorted, Sorter, Workplace};
-use crate::store::disk::fault::{Place, said};
+use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
 use crate::store::disk::folder::folder_of;
+use crate::store::disk::path::{DbPath, said};
 use crate::store::tables::packed::chunk::{Entry, swapped};
-use crate::store::tables::packed::damaged_ranges::{Gap, Part};
+use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
 use crate::store::tables::packed::{Kind, Packed};
 use crate::store::tables::schema::{
     ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TEXTS, TIMES, UNRELIABLE,
@@ -27,14 +27,14 @@ pub(super) struct SalvageTables {
     arrivals: Option<Packed<Table<u128>>>,
     texts: Option<Table<u64>>,
     keeps: Keeps,
-    place: Place,
+    db_path: DbPath,
 }
 
 impl SalvageTables {
     pub(super) fn open(
         opened: &Opened,
         keeps: Keeps,
-        place: &Place,
+        db_path: &DbPath,
         damage: &mut Vec<String>,
     ) -> Self {
         let mut noted = |name: &str, error: crate::error::Error| {
@@ -42,18 +42,18 @@ impl SalvageTables {
             damage.push(format!("table {name} cannot be opened: {why}"));
         };
         let mut pairs = |kind: Kind, is_kept: bool| {
-            let table = is_kept.then(|| opened.packed::<u128>(kind, place))?;
+            let table = is_kept.then(|| opened.packed::<u128>(kind, db_path))?;
             table.map_err(|error| noted(kind.name, error)).ok()
         };
         let fingerprints = pairs(FINGERPRINTS, true);
         let block0 = pairs(BLOCK0, true);
         let times = pairs(TIMES, keeps.arrivals);
         let arrivals = pairs(ARRIVALS, keeps.arrivals);
-        let unreliable = opened.packed::<u64>(UNRELIABLE, place);
+        let unreliable = opened.packed::<u64>(UNRELIABLE, db_path);
         let unreliable = unreliable
             .map_err(|error| noted(UNRELIABLE.name, error))
             .ok();
-        let texts = keeps.texts.then(|| opened.table(TEXTS, place));
+        let texts = keeps.texts.then(|| opened.table(TEXTS, db_path));
         let texts = texts.and_then(|table| table.map_err(|error| noted("texts", error)).ok());
         Self {
             fingerprints,
@@ -63,7 +63,7 @@ impl SalvageTables {
             arrivals,
             texts,
             keeps,
-            place: place.clone(),
+            db_path: db_path.clone(),
         }
     }
 
@@ -74,27 +74,32 @@ impl SalvageTables {
         target: &Path,
         memory_bytes: u64,
         go_on: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Streams<'_>> {
-        let workplace = Workplace::new(folder_of(target));
+    ) -> Result<SourceJoin<'_>> {
+        let workplace = SortContext::new(folder_of(target));
         let sorter_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize / 2;
         let mut twin = |table, twin| {
             let sorter = Sorter::new(sorter_bytes, &workplace);
             in_gaps(table, twin, sorter, go_on)
         };
         let fingerprints = twin(self.fingerprints.as_ref(), self.block0.as_ref())?;
-        let times = match self.keeps.arrivals {
-            true => twin(self.times.as_ref(), self.arrivals.as_ref())?,
-            false => Sorted::Memory(Vec::new()),
+        let times = if self.keeps.arrivals {
+            twin(self.times.as_ref(), self.arrivals.as_ref())?
+        } else {
+            Sorted::Memory(Vec::new())
         };
-        Ok(Streams {
-            fingerprints: pairs(FINGERPRINTS, self.fingerprints.as_ref(), &self.place),
-            other_fingerprints: InStep::over(BLOCK0.name, first_of_each(fingerprints.into_iter())),
+        Ok(SourceJoin {
+            fingerprints: pairs(FINGERPRINTS, self.fingerprints.as_ref(), &self.db_path),
+            other_fingerprints: JoinCursor::over(
+                BLOCK0.name,
+                first_of_each(fingerprints.into_iter()),
+            ),
             unreliable: self.unreliable(),
-            times: match self.keeps.arrivals {
-                true => pairs(TIMES, self.times.as_ref(), &self.place),
-                false => InStep::nothing(),
+            times: if self.keeps.arrivals {
+                pairs(TIMES, self.times.as_ref(), &self.db_path)
+            } else {
+                JoinCursor::nothing()
             },
-            other_times: InStep::over(ARRIVALS.name, first_of_each(times.into_iter())),
+            other_times: JoinCursor::over(ARRIVALS.name, first_of_each(times.into_iter())),
             texts: self.texts(),
             is_in_block0: Box::new(|entry| {
                 let found = self.block0.as_ref()?.first_in(entry, entry);
@@ -115,9 +120,12 @@ impl SalvageTables {
             for part in table.iter().flat_map(|table| table.parts::<u128>()) {
                 go_on()?;
                 let Part::Read(entries) = part? else { continue };
-                let time = |entry: u128| match is_twin {
-                    true => entry.first(),
-                    false => entry.second(),
+                let time = |entry: u128| {
+                    if is_twin {
+                        entry.first()
+                    } else {
+                        entry.second()
+                    }
                 };
                 latest = latest.max(entries.into_iter().map(time).max());
             }
@@ -125,10 +133,10 @@ impl SalvageTables {
         Ok(latest.map(Timestamp))
     }
 
-    fn unreliable(&self) -> InStep<'_, ()> {
+    fn unreliable(&self) -> JoinCursor<'_, ()> {
         let name = UNRELIABLE.name;
         let Some(table) = &self.unreliable else {
-            return InStep::over(name, all_lost(name, &self.place));
+            return JoinCursor::over(name, all_lost(name, &self.db_path));
         };
         let rows = table
             .parts()
@@ -138,25 +146,25 @@ impl SalvageTables {
                         let rows = ids.into_iter().map(|id| Ok(Part::Read((id, ()))));
                         rows.collect()
                     }
-                    Ok(Part::Gap(gap)) => vec![Ok(Part::Gap(gap))],
+                    Ok(Part::Damaged(gap)) => vec![Ok(Part::Damaged(gap))],
                     Err(error) => vec![Err(error)],
                 }
             });
-        InStep::over(name, Box::new(rows))
+        JoinCursor::over(name, Box::new(rows))
     }
 
-    fn texts(&self) -> InStep<'_, Vec<u8>> {
+    fn texts(&self) -> JoinCursor<'_, Vec<u8>> {
         let parts: Parts<'_, Vec<u8>> = match &self.texts {
-            Some(table) => Box::new(texts::parts(table, &self.place).map(|part| {
+            Some(table) => Box::new(texts::parts(table, &self.db_path).map(|part| {
                 Ok(match part? {
                     Part::Read((id, sealed)) => Part::Read((id.0, sealed)),
-                    Part::Gap(gap) => Part::Gap(gap),
+                    Part::Damaged(gap) => Part::Damaged(gap),
                 })
             })),
-            None if self.keeps.texts => all_lost("texts", &self.place),
-            None => return InStep::nothing(),
+            None if self.keeps.texts => all_lost("texts", &self.db_path),
+            None => return JoinCursor::nothing(),
         };
-        InStep::over("texts", parts)
+        JoinCursor::over("texts", parts)
     }
 }
 
@@ -164,10 +172,10 @@ impl SalvageTables {
 fn pairs<'s>(
     kind: Kind,
     table: Option<&'s Packed<Table<u128>>>,
-    place: &Place,
-) -> InStep<'s, Said> {
+    db_path: &DbPath,
+) -> JoinCursor<'s, Said> {
     let Some(table) = table else {
-        return InStep::over(kind.name, all_lost(kind.name, place));
+        return JoinCursor::over(kind.name, all_lost(kind.name, db_path));
     };
     let rows = table
         .parts()
@@ -177,15 +185,15 @@ fn pairs<'s>(
                     let row = |row: u128| Ok(Part::Read((row.first(), (row.second(), false))));
                     rows.into_iter().map(row).collect()
                 }
-                Ok(Part::Gap(gap)) => vec![Ok(Part::Gap(of_ids(gap)))],
+                Ok(Part::Damaged(gap)) => vec![Ok(Part::Damaged(of_ids(gap)))],
                 Err(error) => vec![Err(error)],
             }
         });
-    InStep::over(kind.name, Box::new(rows))
+    JoinCursor::over(kind.name, Box::new(rows))
 }
 
-fn of_ids(gap: Gap<u128>) -> Gap<u64> {
-    Gap {
+fn of_ids(gap: Damaged<u128>) -> Damaged<u64> {
+    Damaged {
         from: gap.from.first(),
         to: gap.to.map(Entry::first),
         why: gap.why,
@@ -193,13 +201,13 @@ fn of_ids(gap: Gap<u128>) -> Gap<u64> {
 }
 
 /// A table of which nothing can be read. Why was said when it was opened.
-fn all_lost<'s, V: 's>(name: &str, place: &Place) -> Parts<'s, V> {
-    let gap = Gap {
+fn all_lost<'s, V: 's>(name: &str, db_path: &DbPath) -> Parts<'s, V> {
+    let gap = Damaged {
         from: 0,
         to: None,
-        why: place.corrupt(format!("nothing of {name} can be read")),
+        why: db_path.corrupt(format!("nothing of {name} can be read")),
     };
-    Box::new(std::iter::once(Ok(Part::Gap(gap))))
+    Box::new(std::iter::once(Ok(Part::Damaged(gap))))
 }
 
 /// What the twin of a table, in which each pair stands the other way round, has of the ids in its
@@ -216,7 +224,7 @@ fn in_gaps(
         Some(table) => {
             for part in table.parts::<u128>() {
                 go_on()?;
-                if let Part::Gap(gap) = part? {
+                if let Part::Damaged(gap) = part? {
                     gaps.push((gap.from.first(), gap.to.map(Entry::first)));
                 }
             }

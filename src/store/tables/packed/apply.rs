@@ -8,6 +8,7 @@ use redb::ReadableTable;
 
 use super::{Kind, Packed};
 use crate::error::Result;
+use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::{ChunkWriter, Entry};
 
 /// A chunk that is less full than this after a removal looks for a neighbour to merge with.
@@ -16,7 +17,7 @@ const MERGE_BELOW_PERCENT: usize = 60;
 /// next insert does not split them again.
 const MERGED_AT_MOST_PERCENT: usize = 90;
 /// Room left in chunks that are written in bulk is drawn between these, chunk by chunk. A uniform
-/// fill would make all chunks split at the same time ("Waves of Misery After Index Creation",
+/// fill would make all chunks split at the same time ("Waves of Misery After FingerprintSource Creation",
 /// Glombiewski, Seeger, Graefe, BTW 2019).
 const BULK_FILL_PERCENT: std::ops::RangeInclusive<u64> = 60..=95;
 
@@ -100,16 +101,15 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
 
     /// The chunk that may hold `entry`; an empty table is one empty chunk.
     fn open_chunk(&self, entry: E) -> Result<Open<E>> {
-        let reading = |cause: redb::StorageError| self.place.reading(cause);
         let mut cursor = self
             .table
             .upper_bound(Bound::Included(entry))
-            .map_err(reading)?;
+            .reading(&self.db_path)?;
         let upper = cursor
             .peek_next()
-            .map_err(reading)?
+            .reading(&self.db_path)?
             .map(|(fence, _)| fence.value());
-        match cursor.peek_prev().map_err(reading)? {
+        match cursor.peek_prev().reading(&self.db_path)? {
             Some((fence, bytes)) => {
                 let fence = fence.value();
                 let entries = self.decode(fence, bytes.value())?.entries().collect();
@@ -248,12 +248,11 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
     }
 
     fn chunk_before(&self, fence: E) -> Result<Open<E>> {
-        let reading = |cause: redb::StorageError| self.place.reading(cause);
         let mut cursor = self
             .table
             .lower_bound(Bound::Included(fence))
-            .map_err(reading)?;
-        match cursor.peek_prev().map_err(reading)? {
+            .reading(&self.db_path)?;
+        match cursor.peek_prev().reading(&self.db_path)? {
             Some((previous, bytes)) => {
                 let previous = previous.value();
                 let entries = self.decode(previous, bytes.value())?.entries().collect();
@@ -269,16 +268,12 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
 
     fn write(&mut self, fence: E, entries: &[E], writer: &mut ChunkWriter) -> Result<()> {
         let bytes = writer.encode(self.kind.number, fence, entries);
-        self.table
-            .insert(fence, bytes)
-            .map_err(|cause| self.place.writing(cause))?;
+        self.table.insert(fence, bytes).writing(&self.db_path)?;
         Ok(())
     }
 
     fn delete(&mut self, fence: E) -> Result<()> {
-        self.table
-            .remove(fence)
-            .map_err(|cause| self.place.writing(cause))?;
+        self.table.remove(fence).writing(&self.db_path)?;
         Ok(())
     }
 
@@ -287,13 +282,13 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         let mut cursor = self
             .table
             .upper_bound_mut(Bound::<E>::Unbounded)
-            .map_err(|cause| self.place.writing(cause))?;
+            .writing(&self.db_path)?;
         for (fence, bytes) in chunks {
             cursor
                 .insert_before(fence, bytes.as_slice())
-                .map_err(|cause| self.place.writing(cause))?;
+                .writing(&self.db_path)?;
         }
-        cursor.close().map_err(|cause| self.place.writing(cause))
+        cursor.close().writing(&self.db_path)
     }
 }
 
@@ -343,7 +338,7 @@ mod tests {
     use redb::ReadableDatabase;
 
     use super::*;
-    use crate::store::disk::fault::Place;
+    use crate::store::disk::path::DbPath;
     use crate::store::tables::packed::Kind;
 
     const KIND: Kind = Kind {
@@ -374,9 +369,9 @@ mod tests {
             changes.sort_by_key(|(entry, _)| *entry);
             changes.dedup_by_key(|(entry, _)| *entry);
             let transaction = self.database.begin_write().unwrap();
-            let place = Place::of_system(Path::new("memory"));
+            let db_path = DbPath::of_system(Path::new("memory"));
             let table = transaction.open_table(KIND.definition::<E>()).unwrap();
-            let tally = Packed::new(table, KIND, place)
+            let tally = Packed::new(table, KIND, db_path)
                 .apply(changes.iter().copied().map(Ok))
                 .unwrap();
             transaction.commit().unwrap();
@@ -393,9 +388,9 @@ mod tests {
         /// The fill of the table, after comparing what it holds.
         fn compare(&self) -> f64 {
             let transaction = self.database.begin_read().unwrap();
-            let place = Place::of_system(Path::new("memory"));
+            let db_path = DbPath::of_system(Path::new("memory"));
             let table = transaction.open_table(KIND.definition::<E>()).unwrap();
-            let packed = Packed::new(table, KIND, place);
+            let packed = Packed::new(table, KIND, db_path);
             let entries: Vec<E> = packed.entries().unwrap().map(Result::unwrap).collect();
             assert!(entries.iter().eq(&self.plain));
             for entry in self.plain.iter().step_by(97) {
@@ -501,7 +496,7 @@ mod tests {
             while chunks.peek().is_some() {
                 let transaction = twin.database.begin_write().unwrap();
                 let table = transaction.open_table(KIND.definition::<u64>()).unwrap();
-                Packed::new(table, KIND, Place::of_system(Path::new("memory")))
+                Packed::new(table, KIND, DbPath::of_system(Path::new("memory")))
                     .append(chunks.by_ref().take(7))
                     .unwrap();
                 transaction.commit().unwrap();

@@ -8,12 +8,12 @@ pub(crate) enum Part<K, V> {
     /// What can be read.
     Read(V),
     /// What cannot.
-    Gap(Gap<K>),
+    Damaged(Damaged<K>),
 }
 
 /// Keys of a table that cannot be read.
 #[derive(Debug)]
-pub(crate) struct Gap<K> {
+pub(crate) struct Damaged<K> {
     pub(crate) from: K,
     /// The first that can be read again; nothing where the rest of the table is lost.
     pub(crate) to: Option<K>,
@@ -22,13 +22,13 @@ pub(crate) struct Gap<K> {
 }
 
 /// The key of a table as a number in the same order.
-pub(crate) trait Number: Copy + Ord {
+pub(crate) trait KeyInt: Copy + Ord {
     const MOST: u128;
     fn number(self) -> u128;
     fn of_number(number: u128) -> Self;
 }
 
-impl Number for u64 {
+impl KeyInt for u64 {
     const MOST: u128 = u64::MAX as u128;
     fn number(self) -> u128 {
         u128::from(self)
@@ -38,7 +38,7 @@ impl Number for u64 {
     }
 }
 
-impl Number for u128 {
+impl KeyInt for u128 {
     const MOST: u128 = u128::MAX;
     fn number(self) -> u128 {
         self
@@ -49,7 +49,7 @@ impl Number for u128 {
 }
 
 /// The key behind this one, if there is any.
-pub(crate) fn after<K: Number>(key: K) -> Option<K> {
+pub(crate) fn after<K: KeyInt>(key: K) -> Option<K> {
     let number = key.number();
     (number < K::MOST).then(|| K::of_number(number + 1))
 }
@@ -58,7 +58,7 @@ pub(crate) fn after<K: Number>(key: K) -> Option<K> {
 /// not so from the key before it. Looks in ever larger steps, then between the last two: some three
 /// hundred times at most. What can be read within a gap and is shorter than the gap up to it may be
 /// passed over.
-pub(crate) fn end_of_gap<K: Number>(from: K, can_read: impl Fn(K) -> bool) -> Option<K> {
+pub(crate) fn end_of_gap<K: KeyInt>(from: K, can_read: impl Fn(K) -> bool) -> Option<K> {
     let (mut lost, mut step) = (from.number(), 1_u128);
     let mut found = loop {
         let next = lost.saturating_add(step).min(K::MOST);
@@ -73,9 +73,10 @@ pub(crate) fn end_of_gap<K: Number>(from: K, can_read: impl Fn(K) -> bool) -> Op
     };
     while found - lost > 1 {
         let middle = lost + (found - lost) / 2;
-        match can_read(K::of_number(middle)) {
-            true => found = middle,
-            false => lost = middle,
+        if can_read(K::of_number(middle)) {
+            found = middle
+        } else {
+            lost = middle
         }
     }
     Some(K::of_number(found))

@@ -14,7 +14,8 @@ use std::ops::Bound;
 use redb::{ReadableTable, ReadableTableMetadata};
 
 use crate::error::{Error, Result};
-use crate::store::disk::fault::Place;
+use crate::store::disk::path::DbPath;
+use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::{Chunk, Entry};
 
 pub(crate) use apply::{Fill, Op, Tally, chunks_of};
@@ -51,12 +52,16 @@ pub(crate) enum Step<E> {
 pub(crate) struct Packed<T> {
     table: T,
     kind: Kind,
-    place: Place,
+    db_path: DbPath,
 }
 
 impl<T> Packed<T> {
-    pub(crate) fn new(table: T, kind: Kind, place: Place) -> Self {
-        Self { table, kind, place }
+    pub(crate) fn new(table: T, kind: Kind, db_path: DbPath) -> Self {
+        Self {
+            table,
+            kind,
+            db_path,
+        }
     }
 
     /// Which table this is.
@@ -69,7 +74,7 @@ impl<T> Packed<T> {
     }
 
     fn damaged<E: Entry>(&self, fence: E, what: &str) -> Error {
-        self.place.corrupt(format!(
+        self.db_path.corrupt(format!(
             "the chunk of table {} at {fence:#x} cannot be read: {what}",
             self.kind.name
         ))
@@ -79,18 +84,14 @@ impl<T> Packed<T> {
 impl<T: ReadableTableMetadata> Packed<T> {
     /// How many chunks there are.
     pub(crate) fn chunks(&self) -> Result<u64> {
-        let len = || self.table.len().map_err(|cause| self.place.reading(cause));
-        self.place.reading_only(len)
+        let len = || self.table.len().reading(&self.db_path);
+        self.db_path.reading_only(len)
     }
 
     /// Bytes of all pages of the table.
     pub(crate) fn bytes(&self) -> Result<u64> {
-        let stats = || {
-            self.table
-                .stats()
-                .map_err(|cause| self.place.reading(cause))
-        };
-        let stats = self.place.reading_only(stats)?;
+        let stats = || self.table.stats().reading(&self.db_path);
+        let stats = self.db_path.reading_only(stats)?;
         Ok(stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes())
     }
 }
@@ -108,7 +109,7 @@ impl<T> Packed<T> {
         T: ReadableTable<E, &'static [u8]>,
     {
         let visit = || self.visit_chunks(from, to, visitor);
-        self.place.reading_only(visit)
+        self.db_path.reading_only(visit)
     }
 
     fn visit_chunks<E: Entry>(
@@ -120,17 +121,16 @@ impl<T> Packed<T> {
     where
         T: ReadableTable<E, &'static [u8]>,
     {
-        let reading = |cause: redb::StorageError| self.place.reading(cause);
         let mut from = from;
         'seek: loop {
             let mut cursor = self
                 .table
                 .upper_bound(Bound::Included(from))
-                .map_err(reading)?;
-            let mut next = cursor.peek_prev().map_err(reading)?;
+                .reading(&self.db_path)?;
+            let mut next = cursor.peek_prev().reading(&self.db_path)?;
             if next.is_none() {
                 // Without a chunk at or below `from` there must be none at all: the first fence is 0.
-                return match cursor.next().map_err(reading)? {
+                return match cursor.next().reading(&self.db_path)? {
                     None => Ok(()),
                     Some((fence, _)) => {
                         Err(self.damaged(fence.value(), "it is the first, but its fence is not 0"))
@@ -146,7 +146,7 @@ impl<T> Packed<T> {
                 if step == Step::Stop {
                     return Ok(());
                 }
-                next = cursor.next().map_err(reading)?;
+                next = cursor.next().reading(&self.db_path)?;
                 if let (Step::SeekTo(entry), Some((fence, _))) = (step, &next)
                     && fence.value() < entry
                 {
@@ -187,8 +187,8 @@ impl<T> Packed<T> {
     where
         T: ReadableTable<E, &'static [u8]>,
     {
-        let begin = || self.table.iter().map_err(|cause| self.place.reading(cause));
-        let mut chunks = self.place.reading_only(begin)?.peekable();
+        let begin = || self.table.iter().reading(&self.db_path);
+        let mut chunks = self.db_path.reading_only(begin)?.peekable();
         let mut failed = false;
         let mut last = None;
         let mut next = move || {
@@ -199,7 +199,7 @@ impl<T> Packed<T> {
                 .peek()
                 .and_then(|next| next.as_ref().ok())
                 .map(|(fence, _)| fence.value());
-            let (fence, bytes) = chunk.map_err(|cause| self.place.reading(cause))?;
+            let (fence, bytes) = chunk.reading(&self.db_path)?;
             self.proved(fence.value(), bytes.value(), upper, &mut last)
                 .map(Some)
         };
@@ -207,7 +207,7 @@ impl<T> Packed<T> {
             if failed {
                 return None;
             }
-            let page = self.place.reading_only(&mut next).transpose();
+            let page = self.db_path.reading_only(&mut next).transpose();
             failed = page.as_ref().is_some_and(Result::is_err);
             page
         });

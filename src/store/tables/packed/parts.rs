@@ -1,13 +1,14 @@
 //! A packed table that may be damaged, chunk by chunk: for what proves a file, and what saves what
 //! is left of it.
 
+use crate::store::disk::path::RedbResult;
 use redb::ReadableTable;
 
 use super::Packed;
 use crate::error::{Error, Result};
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::packed::damaged_ranges::{
-    Gap, Number, Part, after, end_of_gap, read_or_why,
+    Damaged, KeyInt, Part, after, end_of_gap, read_or_why,
 };
 
 type Row<E> = (E, Vec<u8>);
@@ -15,7 +16,7 @@ type Row<E> = (E, Vec<u8>);
 impl<T> Packed<T> {
     /// Every chunk in order, its entries proved to be in order and within their bounds, and the gaps
     /// between. Ends; never fails but for other reasons than damage.
-    pub(crate) fn parts<E: Entry + Number>(
+    pub(crate) fn parts<E: Entry + KeyInt>(
         &self,
     ) -> impl Iterator<Item = Result<Part<E, Vec<E>>>> + '_
     where
@@ -36,7 +37,7 @@ impl<T> Packed<T> {
         T: ReadableTable<E, &'static [u8]>,
     {
         let rows = self.table.range::<E>(from..);
-        rows.map_err(|cause| self.place.reading(cause))
+        rows.reading(&self.db_path)
     }
 
     fn next_of<E: Entry>(
@@ -44,7 +45,7 @@ impl<T> Packed<T> {
         rows: &mut redb::Range<'_, E, &'static [u8]>,
     ) -> Result<Option<Row<E>>> {
         let row = rows.next().transpose();
-        let row = row.map_err(|cause| self.place.reading(cause))?;
+        let row = row.reading(&self.db_path)?;
         Ok(row.map(|(fence, bytes)| (fence.value(), bytes.value().to_vec())))
     }
 
@@ -54,7 +55,7 @@ impl<T> Packed<T> {
         T: ReadableTable<E, &'static [u8]>,
     {
         let read = || self.next_of(&mut self.rows_from(from)?);
-        self.place.reading_only(read).is_ok()
+        self.db_path.reading_only(read).is_ok()
     }
 }
 
@@ -73,7 +74,7 @@ struct Rest<'p, T, E: Entry> {
 impl<T, E> Rest<'_, T, E>
 where
     T: ReadableTable<E, &'static [u8]>,
-    E: Entry + Number,
+    E: Entry + KeyInt,
 {
     fn next(&mut self) -> Result<Option<Part<E, Vec<E>>>> {
         let Some(from) = self.from else {
@@ -102,7 +103,7 @@ where
         let proved = self.packed.proved(fence, &bytes, upper, &mut self.last);
         Ok(Some(match read_or_why(proved)? {
             Ok(entries) => Part::Read(entries),
-            Err(why) => Part::Gap(Gap {
+            Err(why) => Part::Damaged(Damaged {
                 from: fence,
                 // Another gap follows.
                 to: if is_known { upper } else { self.from },
@@ -114,7 +115,7 @@ where
     /// The next chunk, the fence of which is `from` at least.
     fn read(&mut self, from: E) -> Result<Option<Row<E>>> {
         let (packed, rows) = (self.packed, &mut self.rows);
-        let read = packed.place.reading_only(|| {
+        let read = packed.db_path.reading_only(|| {
             let rows = match rows {
                 Some(rows) => rows,
                 none => none.insert(packed.rows_from(from)?),
@@ -145,6 +146,6 @@ where
             .last
             .and_then(after)
             .map_or(from, |last| last.max(from));
-        Ok(Part::Gap(Gap { from, to, why }))
+        Ok(Part::Damaged(Damaged { from, to, why }))
     }
 }

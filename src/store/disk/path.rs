@@ -13,7 +13,7 @@ use crate::store::disk::{Disk, FileInfo, SystemDisk};
 
 /// A database file: where it is, and what errors of the store are about.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct DbPath {
     path: Arc<Path>,
     disk: Arc<dyn Disk>,
     /// The file is in the making, and nobody can see it yet.
@@ -46,7 +46,7 @@ thread_local! {
 }
 
 /// A read of the file failed. The storage engine refuses everything after a read that fails, so
-/// where nothing but reading is under way it is not told: see [`Place::reading_only`].
+/// where nothing but reading is under way it is not told: see [`DbPath::reading_only`].
 pub(crate) fn raised(error: io::Error) -> io::Error {
     // A program that aborts where it would unwind must hear of it the other way.
     if cfg!(panic = "unwind") && UNWINDS.get() {
@@ -55,7 +55,7 @@ pub(crate) fn raised(error: io::Error) -> io::Error {
     error
 }
 
-impl Place {
+impl DbPath {
     pub(crate) fn new(path: &Path, disk: &Arc<dyn Disk>) -> Self {
         Self {
             path: path.into(),
@@ -231,13 +231,14 @@ impl Place {
     }
 
     fn failed_read(&self, action: &'static str, cause: io::Error) -> Error {
-        match cause.get_ref().is_some_and(|inner| inner.is::<Damage>()) {
-            true => self.corrupt(cause.to_string()),
-            false => Error::Storage {
+        if cause.get_ref().is_some_and(|inner| inner.is::<Damage>()) {
+            self.corrupt(cause.to_string())
+        } else {
+            Error::Storage {
                 action,
                 path: self.path.to_path_buf(),
                 source: Box::new(cause),
-            },
+            }
         }
     }
 
@@ -251,6 +252,24 @@ impl Place {
                 source: Box::new(source),
             },
         }
+    }
+}
+
+/// Turns an error of redb into an [`Error`] that names the file.
+pub(crate) trait RedbResult<T, E> {
+    /// A read failed.
+    fn reading(self, path: &DbPath) -> Result<T>;
+    /// A write that is not a commit failed.
+    fn writing(self, path: &DbPath) -> Result<T>;
+}
+
+impl<T, E: Into<redb::Error>> RedbResult<T, E> for std::result::Result<T, E> {
+    fn reading(self, path: &DbPath) -> Result<T> {
+        self.map_err(|cause| path.storage("read", cause.into()))
+    }
+
+    fn writing(self, path: &DbPath) -> Result<T> {
+        self.map_err(|cause| path.storage("write", cause.into()))
     }
 }
 
