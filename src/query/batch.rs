@@ -402,11 +402,11 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::query::spreads::{CENTRE, Spreads, inserts, store_of};
+    use crate::query::fixtures::{CENTRE, SpreadFixture, inserts, store_of};
 
     #[test]
     fn probing_for_many_and_scanning_for_many_hit_the_same() {
-        let spreads = Spreads::stored();
+        let spreads = SpreadFixture::new();
         let view = spreads.view();
         let mut queries = vec![CENTRE, CENTRE];
         queries.extend(spreads.fingerprints.iter().copied().step_by(10_007));

@@ -159,13 +159,13 @@ pub(super) fn is_probing_cheaper(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::spreads::{CENTRE, Spreads};
+    use crate::query::fixtures::{CENTRE, SpreadFixture};
 
     /// Probing and scanning find the same, and what the plain scan finds: no match at exactly the
     /// radius is missed, and none beyond it is taken.
     #[test]
     fn probing_and_scanning_find_every_spread_of_the_differing_bits() {
-        let spreads = Spreads::stored();
+        let spreads = SpreadFixture::new();
         let view = spreads.view();
         for radius in (0..=20).chain([23, 24, 64]) {
             let mut expected = spreads.fingerprints.clone();

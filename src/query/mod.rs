@@ -7,11 +7,11 @@ mod batch;
 mod candidates;
 mod clusters;
 mod documents;
+#[cfg(test)]
+mod fixtures;
 mod pairs;
 mod similar;
 mod single;
-#[cfg(test)]
-mod spreads;
 
 pub(crate) use ahead::nearest_of_each;
 pub(crate) use batch::within_batch;

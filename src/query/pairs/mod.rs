@@ -161,7 +161,7 @@ fn most_at_once() -> usize {
 mod tests {
     use super::*;
     use crate::hamming;
-    use crate::query::spreads::store_of;
+    use crate::query::fixtures::store_of;
 
     /// Fingerprints among which there are pairs at every small distance, some very often, and in the
     /// crowded case most in one prefix.
