@@ -9,6 +9,8 @@ mod clusters;
 mod documents;
 #[cfg(test)]
 mod fixtures;
+mod limits;
+mod paged;
 mod pairs;
 mod similar;
 mod single;
@@ -17,6 +19,7 @@ pub(crate) use ahead::nearest_of_each;
 pub(crate) use batch::within_batch;
 pub use clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub(crate) use clusters::{Priority, clusters};
+pub(crate) use limits::QueryLimits;
 pub(crate) use pairs::pairs;
 pub use pairs::{Pair, PairsEvent};
 pub(crate) use similar::{MOST_NEAR, similar, similar_in_turn};

@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use super::limits::QueryLimits;
 use super::pairs::{PairsEvent, pairs};
 use crate::document::{DocId, Timestamp};
 use crate::error::{Error, Result};
@@ -206,7 +207,7 @@ fn gather(
 ) -> Result<Option<Graph>> {
     let mut gathered = Gathered::default();
     let mut fits = true;
-    let outcome = pairs(view, radius, &mut |event| {
+    let outcome = pairs(view, radius, &QueryLimits::default(), &mut |event| {
         fits &= match event {
             PairsEvent::Copies {
                 fingerprint,
