@@ -18,6 +18,7 @@ use crate::query::limits::QueryLimits;
 
 /// A range in memory is split by up to 6 bits, into 64 parts, at a time.
 const MAX_SPLIT_BITS: u32 = 6;
+const MAX_PARTS: usize = 1 << MAX_SPLIT_BITS;
 
 /// Two ranges to be joined, or one to be joined with itself.
 #[derive(Clone, Debug)]
@@ -34,24 +35,28 @@ pub(super) struct RangePair<R> {
 }
 
 impl<R: Clone> RangePair<R> {
+    /// Returns the number of bits in which the fingerprints may still differ, up to the end of the
+    /// block that holds their next bit; `None` if the chain owns no pair of these ranges.
+    pub(super) fn spare_bits(&self, chain: &Chain) -> Option<u32> {
+        let max_differing = chain.most_up_to(self.prefix_bits);
+        max_differing.checked_sub(self.differing)
+    }
+
     /// Splits both ranges by their next `split_bits` bits, which are in one block, and appends each
-    /// pair of parts that can hold pairs of the chain to `open`. `None` stands for an empty part.
+    /// pair of parts whose prefixes differ in at most `spare_bits` of these bits to `open`. `None`
+    /// stands for an empty part.
     pub(super) fn split(
         &self,
-        chain: &Chain,
         split_bits: u32,
+        spare_bits: u32,
         part_of_a: impl Fn(u64) -> Option<R>,
         part_of_b: impl Fn(u64) -> Option<R>,
         open: &mut Vec<Self>,
     ) {
-        let max_differing = chain.most_up_to(self.prefix_bits);
-        let Some(spare) = max_differing.checked_sub(self.differing) else {
-            return;
-        };
         let values = 0..1_u64 << split_bits;
         let differences: Vec<u64> = values
             .clone()
-            .filter(|difference| difference.count_ones() <= spare)
+            .filter(|difference| difference.count_ones() <= spare_bits)
             .collect();
         for value in values {
             let Some(a) = part_of_a(value) else {
@@ -147,17 +152,23 @@ impl RangePair<Range<usize>> {
         length: usize,
         open: &mut Vec<Self>,
     ) {
-        let bits_left = BLOCK_BITS - self.prefix_bits % BLOCK_BITS;
+        let Some(spare_bits) = self.spare_bits(chain) else {
+            return;
+        };
+        // A part that is joined with one part only may be short. One that is joined with many is
+        // compared with them faster than it is split.
+        let length = if spare_bits == 0 { 1 } else { length };
         let parts = a.len().max(b.len()) / length;
+        let bits_left = BLOCK_BITS - self.prefix_bits % BLOCK_BITS;
         let split_bits = parts.max(2).ilog2().min(MAX_SPLIT_BITS).min(bits_left);
         let shift = u64::BITS - self.prefix_bits - split_bits;
         let mask = (1 << split_bits) - 1;
-        // Also faster than one pass that counts: neighbours in order add to the same counter, each
-        // only after the last.
-        let starts = |list: &[u64], first: usize| -> Vec<usize> {
-            (0..=1 << split_bits)
-                .map(|value| first + list.partition_point(|each| each >> shift & mask < value))
-                .collect()
+        let starts = |list: &[u64], first: usize| -> [usize; MAX_PARTS + 1] {
+            let mut starts = [first; MAX_PARTS + 1];
+            for (value, start) in (0..=1 << split_bits).zip(&mut starts) {
+                *start += list.partition_point(|each| each >> shift & mask < value);
+            }
+            starts
         };
         let part = |starts: &[usize], value: u64| {
             let value = value as usize;
@@ -166,8 +177,8 @@ impl RangePair<Range<usize>> {
         let starts_of_a = starts(a, self.a.start);
         let starts_of_b = starts(b, self.b.start);
         self.split(
-            chain,
             split_bits,
+            spare_bits,
             |value| part(&starts_of_a, value),
             |value| part(&starts_of_b, value),
             open,

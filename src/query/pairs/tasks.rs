@@ -198,12 +198,15 @@ impl<'v> JoinQueue<'v> {
 
 /// Splits a task that is too large into tasks for those parts of its ranges that can hold pairs.
 fn split(chain: Chain, share: f64, ranges: &RangePair<u64>) -> Vec<JoinTask> {
+    let Some(spare_bits) = ranges.spare_bits(&chain) else {
+        return Vec::new();
+    };
     let shift = u64::BITS - ranges.prefix_bits - TABLE_SPLIT_BITS;
     let part = |range: u64| move |value| Some(range | value << shift);
     let mut parts = Vec::new();
     ranges.split(
-        &chain,
         TABLE_SPLIT_BITS,
+        spare_bits,
         part(ranges.a),
         part(ranges.b),
         &mut parts,
