@@ -413,11 +413,11 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// The caller's observer ended a bulk load, a backup, a vacuum, a salvage or a check. Nothing was
-    /// changed.
+    /// A handler for progress, or the function for conflicts of a bulk load, returned `Break`. Nothing
+    /// was changed.
     #[error("the work on {} was interrupted; nothing was changed", path.display())]
     Interrupted {
-        /// The file that would have been created or changed, or was checked.
+        /// The file that would have been created or changed, or was read.
         path: PathBuf,
     },
 }

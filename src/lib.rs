@@ -45,6 +45,7 @@
 mod document;
 mod error;
 mod fingerprint;
+mod progress;
 mod retention;
 
 mod block;
@@ -67,7 +68,7 @@ mod ingest;
 mod api;
 
 pub use api::builder::Builder;
-pub use api::bulk_load::{BulkEvent, BulkLoad, BulkReport};
+pub use api::bulk_load::{BulkLoad, BulkReport, Conflict};
 pub use api::clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub use api::database::{Database, Insertion, Settings};
 pub use api::pairs::{Pair, PairsEvent};
@@ -79,6 +80,7 @@ pub use feature::{Doubt, Feature};
 pub use fingerprint::{Fingerprint, Fingerprint128};
 pub use ingest::ticket::Ticket;
 pub use ingest::{Change, Outcome};
+pub use progress::{Progress, Stage};
 pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe, TextFingerprint};
 pub use retention::Retention;

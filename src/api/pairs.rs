@@ -27,7 +27,7 @@ impl Snapshot {
     /// query this snapshot, and change the database.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// Those of [`within`](Self::within), and [`Error::Interrupted`](crate::Error::Interrupted).
     ///
     /// # Cost
     /// Reads each of the four block tables once, and `block0` twice; a pair then costs two look-ups.
@@ -74,7 +74,8 @@ impl Snapshot {
         radius: u32,
         mut visitor: impl FnMut(PairsEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        query::pairs(self.view(), radius, &QueryLimits::default(), &mut visitor).map(drop)
+        let limits = QueryLimits::default();
+        query::pairs(self.view(), radius, &limits, &self.progress, &mut visitor).map(drop)
     }
 
     /// Calls `visitor` with every pair of reliable documents whose fingerprints differ in at most
@@ -82,7 +83,7 @@ impl Snapshot {
     /// [`pairs`](Self::pairs), one by one.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// Those of [`pairs`](Self::pairs).
     ///
     /// # Cost
     /// That of [`pairs`](Self::pairs), and the pairs themselves: of a fingerprint that a million
@@ -141,7 +142,6 @@ impl Snapshot {
                 }
                 ControlFlow::Continue(())
             }
-            PairsEvent::Progress(_) => ControlFlow::Continue(()),
         })
     }
 }

@@ -19,6 +19,7 @@ use super::limits::QueryLimits;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::{FingerprintSource, ReadView, View};
 use copies::CopyScan;
 use postings::PostingLists;
@@ -80,8 +81,6 @@ pub enum PairsEvent<'p> {
     /// told of before and after. Each pair of fingerprints is told of once; of the documents that
     /// have one of them, the one with the smallest id is named.
     Pairs(&'p [Pair]),
-    /// Which share of the work is done, from 0 to 1, by a guess. Told several times a second.
-    Progress(f64),
 }
 
 /// Calls `visitor` with all pairs within the radius until it breaks. Returns `Break` if it did.
@@ -89,8 +88,10 @@ pub(crate) fn pairs(
     view: &View,
     radius: u32,
     limits: &QueryLimits,
+    progress: &ProgressHandler,
     visitor: &mut dyn FnMut(PairsEvent<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
+    let mut progress = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
     let postings = PostingLists::new(view);
     let mut copies = CopyScan::new(&postings, limits);
     let copies_share = if radius == 0 { 1.0 } else { COPIES_SHARE };
@@ -106,11 +107,10 @@ pub(crate) fn pairs(
                 }
             }
         }
-        if visitor(PairsEvent::Progress(copies.done() * copies_share)).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
+        progress.advance_to_share(copies.done() * copies_share)?;
     }
     if radius == 0 {
+        progress.finish()?;
         return Ok(ControlFlow::Continue(()));
     }
     let memtable = postings.memtable_fingerprints();
@@ -127,11 +127,9 @@ pub(crate) fn pairs(
                 return Ok(ControlFlow::Break(()));
             }
         }
-        let done = copies_share + queue.done() * (1.0 - copies_share);
-        if visitor(PairsEvent::Progress(done.min(1.0))).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
+        progress.advance_to_share(copies_share + queue.done() * (1.0 - copies_share))?;
     }
+    progress.finish()?;
     Ok(ControlFlow::Continue(()))
 }
 
@@ -255,7 +253,9 @@ mod tests {
         let store = store_of(&folder, list.iter().copied().map(Fingerprint::from_bits));
         let view = store.read().unwrap();
         let mut reported = Vec::new();
-        let outcome = pairs(&view, 0, &QueryLimits::small(), &mut |event| {
+        let progress = ProgressHandler::default();
+        let limits = QueryLimits::small();
+        let outcome = pairs(&view, 0, &limits, &progress, &mut |event| {
             if let PairsEvent::Copies {
                 fingerprint,
                 documents,

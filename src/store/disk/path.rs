@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::io;
-use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -112,16 +111,6 @@ impl DbPath {
             action,
             path: path.to_path_buf(),
             source,
-        }
-    }
-
-    /// Whether work on the file goes on, as an observer said.
-    pub(crate) fn goes_on(&self, said: ControlFlow<()>) -> Result<()> {
-        match said {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::Interrupted {
-                path: self.path.to_path_buf(),
-            }),
         }
     }
 
