@@ -8,9 +8,9 @@
 pub(crate) struct QueryLimits {
     /// Ranges of fingerprints into which the search for copies is split at first.
     pub(crate) copy_ranges: u64,
-    /// Documents of copies after which the search in a range pauses, so that the documents of two
-    /// fingerprints with half a million copies each are not in memory together.
-    pub(crate) copies_per_turn: usize,
+    /// Documents after which the search for copies in a range pauses, 1 MiB, so that the documents of
+    /// two fingerprints with half a million copies each are not in memory together.
+    pub(crate) documents_per_turn: usize,
     /// Pairs of fingerprints whose documents are looked up together, 4 MiB: the more, the fewer chunks
     /// of `block0` are decoded twice.
     pub(crate) pairs_per_lookup: usize,
@@ -31,7 +31,7 @@ impl Default for QueryLimits {
     fn default() -> Self {
         Self {
             copy_ranges: 1 << 10,
-            copies_per_turn: 1 << 16,
+            documents_per_turn: 1 << 16,
             pairs_per_lookup: 1 << 18,
             expected_range_length: 1 << 18,
             range_length: 1 << 19,
@@ -49,7 +49,7 @@ impl QueryLimits {
     pub(crate) fn small() -> Self {
         Self {
             copy_ranges: 7,
-            copies_per_turn: 20,
+            documents_per_turn: 20,
             pairs_per_lookup: 100,
             expected_range_length: 200,
             range_length: 300,
