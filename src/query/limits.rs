@@ -1,9 +1,8 @@
-//! The sizes at which a query splits, pauses or stops its work.
+//! [`QueryLimits`]: sizes at which a query splits its work or pauses.
 
-/// The sizes at which a query splits, pauses or stops its work.
+/// Sizes at which a query splits its work or pauses. None of them changes which documents match.
 ///
-/// None of them changes an answer. Unit tests set small values, so that a few hundred documents reach
-/// every path.
+/// Unit tests set small values, so that a few hundred documents reach every path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueryLimits {
     /// Ranges of fingerprints into which the search for copies is split at first.
@@ -25,6 +24,12 @@ pub(crate) struct QueryLimits {
     pub(crate) comparisons_unsplit: u64,
     /// Fingerprints that a part of a range in memory should have after a split, about.
     pub(crate) split_length: usize,
+    /// Texts that are compared between two reports of progress while clusters are made.
+    pub(crate) texts_per_report: usize,
+    /// Documents whose neighbours are looked at between two reports of progress.
+    pub(crate) documents_per_report: u64,
+    /// Compare up to so many different fingerprints of a cluster all with all for its diameter.
+    pub(crate) fingerprints_compared: usize,
 }
 
 impl Default for QueryLimits {
@@ -39,13 +44,16 @@ impl Default for QueryLimits {
             comparisons_per_turn: 1 << 28,
             comparisons_unsplit: 4096,
             split_length: 32,
+            texts_per_report: 1024,
+            documents_per_report: 1024,
+            fingerprints_compared: 2048,
         }
     }
 }
 
 #[cfg(test)]
 impl QueryLimits {
-    /// QueryLimits that some hundred documents exceed.
+    /// Limits that some hundred documents exceed.
     pub(crate) fn small() -> Self {
         Self {
             copy_ranges: 7,
@@ -57,6 +65,9 @@ impl QueryLimits {
             comparisons_per_turn: 10_000,
             comparisons_unsplit: 16,
             split_length: 2,
+            texts_per_report: 3,
+            documents_per_report: 2,
+            fingerprints_compared: 20,
         }
     }
 }
