@@ -1,74 +1,75 @@
 //! The stored texts: that each can be read and belongs to a document, and that `bands` holds the
-//! bands of all of them and no others.
+//! bands of all texts and no others.
 
 use rayon::prelude::*;
 
-use super::{NAMED, Sum, Walk, noted};
+use super::{EntrySum, TableCheck, both, unless_corrupt};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::packed::Packed;
-use crate::store::tables::packed::chunk::{Entry, pair};
+use crate::store::tables::packed::chunk::pair;
 use crate::store::tables::packed::damaged_ranges::{Part, read_or_why};
 use crate::store::tables::texts;
 use crate::store::view::read_view::ReadView;
 use crate::store::view::source::FingerprintSource;
 
-type Bands = Packed<redb::ReadOnlyTable<u128, &'static [u8]>>;
+type TextsTable = redb::ReadOnlyTable<u64, &'static [u8]>;
+type BandsTable = Packed<redb::ReadOnlyTable<u128, &'static [u8]>>;
 
-/// Texts that are read before their bands are made, on all cores, and what they take together.
+/// Texts that are read before their bands are made, on all cores, and the bytes of their texts.
 const TEXTS_AT_ONCE: usize = 4096;
 const BYTES_AT_ONCE: usize = 16 << 20;
 
-/// About how many steps it is to walk `bands`.
-pub(super) fn expected(view: &ReadView) -> Result<u64> {
-    let chunks = match &view.tables.bands {
-        Some(bands) => bands.chunks()?,
-        None => 0,
-    };
-    Ok(chunks.saturating_mul(u128::CAPACITY as u64))
-}
+impl TableCheck {
+    /// Reads every text, and compares the bands that the texts make with those in `bands`.
+    pub(super) fn texts(&mut self, view: &ReadView, maker: Option<&BandMaker>) -> Result<()> {
+        let Some(table) = &view.tables.texts else {
+            return Ok(());
+        };
+        let made = self.stored_texts(view, table, maker)?;
+        if let (Some(maker), Some(bands)) = (maker, &view.tables.bands) {
+            self.bands(view, table, bands, maker, made)?;
+        }
+        Ok(())
+    }
 
-impl Walk {
-    /// Reads every text, and finds its document. Gives the entries that `bands` should hold, where
-    /// it is kept; nothing if a text cannot be read.
-    pub(super) fn texts(
+    /// Reads every text, and looks up its document. Returns the entries that `bands` should hold,
+    /// if it is kept; `None` if a text cannot be read.
+    fn stored_texts(
         &mut self,
         view: &ReadView,
+        table: &TextsTable,
         maker: Option<&BandMaker>,
-    ) -> Result<Option<Sum>> {
-        let Some(table) = &view.tables.texts else {
-            return Ok(None);
-        };
-        let (mut count, mut bands, mut whole) = (0, Sum::default(), true);
-        let mut batch = Batch::default();
+    ) -> Result<Option<EntrySum>> {
+        let (mut count, mut bands, mut is_whole) = (0, EntrySum::default(), true);
+        let (mut batch, mut batch_bytes) = (Vec::new(), 0);
         for part in texts::parts(table, &view.db_path) {
             let (id, sealed) = match part? {
                 Part::Read(row) => row,
-                Part::Damaged(gap) => {
-                    whole = false;
-                    self.gap("texts", gap)?;
+                Part::Damaged(range) => {
+                    is_whole = false;
+                    self.name_range("texts", range)?;
                     continue;
                 }
             };
             let text = texts::decode(id, &sealed, &view.db_path);
-            match (noted(text, &mut self.damage)?, maker) {
+            match (unless_corrupt(text, &mut self.damage)?, maker) {
                 (Some(text), Some(maker)) => {
-                    batch.push(id, text);
-                    if batch.is_full() {
-                        bands = bands.and(batch.bands(view, maker));
-                        batch = Batch::default();
+                    batch_bytes += text.len();
+                    batch.push((id, text));
+                    if batch.len() >= TEXTS_AT_ONCE || batch_bytes >= BYTES_AT_ONCE {
+                        bands = bands.union(bands_of(&batch, view, maker));
+                        (batch, batch_bytes) = (Vec::new(), 0);
                     }
                 }
                 (Some(_), None) => {}
-                (None, _) => whole = false,
+                (None, _) => is_whole = false,
             }
-            let entry = view
-                .tables
-                .fingerprints
-                .first_in(pair(id.0, 0), pair(id.0, u64::MAX));
-            // What cannot be read was told already.
-            if let (Ok(Ok(None)), true) = (read_or_why(entry), self.is_merged) {
+            let (first, last) = (pair(id.0, 0), pair(id.0, u64::MAX));
+            let document = view.tables.fingerprints.first_in(first, last);
+            // A range of `fingerprints` that cannot be read is named already.
+            if let (Ok(Ok(None)), true) = (read_or_why(document), self.is_merged) {
                 self.damage.push(format!(
                     "table texts holds document {id}, table fingerprints does not"
                 ));
@@ -76,136 +77,86 @@ impl Walk {
             count += 1;
             self.progress.step()?;
         }
-        if whole && self.is_merged && count != view.counters.texts {
-            let counted = view.counters.texts;
+        let counted = view.counters.texts;
+        if is_whole && self.is_merged && count != counted {
             self.damage.push(format!(
                 "the counters say {counted} texts; table texts holds {count}"
             ));
         }
         if let Some(maker) = maker {
-            bands = bands.and(batch.bands(view, maker));
+            bands = bands.union(bands_of(&batch, view, maker));
         }
-        Ok(whole.then_some(bands))
+        Ok(is_whole.then_some(bands))
     }
 
-    /// Walks `bands`, and compares it with what it should hold.
-    pub(super) fn bands(
+    /// Reads `bands`, and compares it with the entries that the texts make.
+    fn bands(
         &mut self,
         view: &ReadView,
-        bands: &Bands,
+        texts: &TextsTable,
+        bands: &BandsTable,
         maker: &BandMaker,
-        from_texts: Option<Sum>,
+        made: Option<EntrySum>,
     ) -> Result<()> {
-        let mut found = Sum::default();
-        let whole = self.walk(bands, |entry: u128| {
+        let mut found = EntrySum::default();
+        let is_whole = self.read(bands, |entry: u128| {
             found.add(entry);
             Ok(())
         })?;
-        let Some(expected) = from_texts.filter(|_| whole && self.is_merged) else {
-            // What it lacks says nothing while parts of it, or of the texts, cannot be read.
+        // That `bands` lacks an entry means nothing while a part of it, or a text, cannot be read.
+        let Some(made) = made.filter(|made| is_whole && self.is_merged && found != *made) else {
             return Ok(());
         };
-        if found == expected {
-            return Ok(());
-        }
         self.damage.push(format!(
             "table bands does not hold the bands of the stored texts: it has {} entries, the texts \
              make {}",
-            found.count, expected.count
+            found.count, made.count
         ));
         let before = self.damage.len();
-        self.name_missing_bands(view, bands, maker)?;
-        if self.damage.len() == before {
-            self.name_strange_bands(view, bands, maker)?;
-        }
-        Ok(())
-    }
-
-    fn name_missing_bands(
-        &mut self,
-        view: &ReadView,
-        bands: &Bands,
-        maker: &BandMaker,
-    ) -> Result<()> {
-        let Some(table) = &view.tables.texts else {
-            return Ok(());
-        };
-        let before = self.damage.len();
-        for row in texts::rows(table, &view.db_path)? {
+        self.name(texts::rows(texts, &view.db_path)?.map(|row| {
             let (id, sealed) = row?;
             let id = DocId(id.value());
             let text = texts::decode(id, sealed.value(), &view.db_path)?;
             for key in maker.keys(&text) {
                 let wanted = pair(key, id.0);
                 if bands.first_in(wanted, wanted)?.is_none() {
-                    self.damage.push(format!(
+                    return Ok(Some(format!(
                         "table bands lacks document {id} under key {key:016x}"
-                    ));
-                    break;
+                    )));
                 }
             }
-            if self.damage.len() - before == NAMED {
-                return Ok(());
-            }
+            Ok(None)
+        }))?;
+        if self.damage.len() > before {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Makes the bands of a text again for each entry: only of a damaged table.
-    fn name_strange_bands(
-        &mut self,
-        view: &ReadView,
-        bands: &Bands,
-        maker: &BandMaker,
-    ) -> Result<()> {
-        let before = self.damage.len();
-        for entry in bands.entries()? {
-            let entry: u128 = entry?;
-            let (key, id) = (entry.first(), DocId(entry.second()));
-            let text = view.text(id)?;
+        // The bands of a text are made again for each of its entries, in a damaged table only.
+        self.name(bands.entries()?.map(|entry| {
+            let (key, id) = both(entry?);
+            let text = view.text(DocId(id))?;
             let keys = text.map_or(Vec::new(), |text| maker.keys(&text));
-            if keys.binary_search(&key).is_err() {
-                self.damage.push(format!(
+            Ok(keys.binary_search(&key).is_err().then(|| {
+                format!(
                     "table bands holds document {id} under key {key:016x}, which no text of it has"
-                ));
-            }
-            if self.damage.len() - before == NAMED {
-                return Ok(());
-            }
+                )
+            }))
+        }))
+    }
+}
+
+/// The entries of `bands` that texts make, on all cores.
+fn bands_of(texts: &[(DocId, String)], view: &ReadView, maker: &BandMaker) -> EntrySum {
+    let bands_of_text = |(id, text): &(DocId, String)| {
+        let mut sum = EntrySum::default();
+        for key in maker.keys(text) {
+            sum.add(pair(key, id.0));
         }
-        Ok(())
-    }
-}
-
-/// Texts whose bands are to be made.
-#[derive(Default)]
-struct Batch {
-    texts: Vec<(DocId, String)>,
-    bytes: usize,
-}
-
-impl Batch {
-    fn push(&mut self, id: DocId, text: String) {
-        self.bytes += text.len();
-        self.texts.push((id, text));
-    }
-
-    fn is_full(&self) -> bool {
-        self.texts.len() >= TEXTS_AT_ONCE || self.bytes >= BYTES_AT_ONCE
-    }
-
-    /// The entries that these texts make.
-    fn bands(&self, view: &ReadView, maker: &BandMaker) -> Sum {
-        let bands_of = |(id, text): &(DocId, String)| {
-            let mut sum = Sum::default();
-            for key in maker.keys(text) {
-                sum.add(pair(key, id.0));
-            }
-            sum
-        };
-        view.in_parallel(|| {
-            let texts = self.texts.par_iter();
-            texts.map(bands_of).reduce(Sum::default, Sum::and)
-        })
-    }
+        sum
+    };
+    view.in_parallel(|| {
+        texts
+            .par_iter()
+            .map(bands_of_text)
+            .reduce(EntrySum::default, EntrySum::union)
+    })
 }
