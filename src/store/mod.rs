@@ -97,7 +97,7 @@ impl Store {
             let database = builder
                 .create_with_backend(pages)
                 .map_err(|cause| db_path.opening(cause))?;
-            Ok(Backend::Writable(RedbHandle::over(database)))
+            Ok(Backend::Writable(RedbHandle::new(database)))
         })
     }
 
@@ -105,11 +105,11 @@ impl Store {
     /// where there is something to mend.
     pub(crate) fn open_read_only(db_path: &DbPath, cache_bytes: usize) -> Result<Self> {
         Self::open_with(db_path, cache_bytes, false, |pages, builder| {
-            let file = CowFile::over(pages).map_err(db_path.io("open"))?;
+            let file = CowFile::new(pages).map_err(db_path.io("open"))?;
             let database = builder
                 .create_with_backend(file.clone())
                 .map_err(|cause| db_path.opening(cause))?;
-            Ok(Backend::ReadOnly(RedbHandle::over(database), file))
+            Ok(Backend::ReadOnly(RedbHandle::new(database), file))
         })
     }
 

@@ -71,7 +71,7 @@ impl WriteTransaction {
         keeps: Keeps,
         bands: Option<BandMaker>,
     ) -> Result<Self> {
-        let transaction = AbortOnDrop::over(transaction);
+        let transaction = AbortOnDrop::new(transaction);
         let counters = {
             let meta = transaction.open_table(schema::META).writing(db_path)?;
             schema::read_counters(&meta, db_path)?

@@ -9,8 +9,8 @@ use super::frame::{FileHeader, Identity, LEAST_BYTES};
 use super::reader::{LogOwner, Reader};
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
+use crate::store::disk::page::checksum_on;
 use crate::store::disk::path::DbPath;
-use crate::store::tables::packed::chunk::checksum_on;
 
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 

@@ -36,7 +36,7 @@
 //! one. And one look at its header tells a record from anything else, without its payload, so
 //! that looking for one in the whole of a file takes time in proportion to the file.
 
-use crate::store::tables::packed::chunk::checksum_on;
+use crate::store::disk::page::checksum_on;
 
 /// The length of a new file.
 pub(super) const LEAST_BYTES: u64 = 1 << 20;

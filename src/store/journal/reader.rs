@@ -9,9 +9,9 @@ use super::frame::{
 use super::payload;
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
+use crate::store::disk::page::checksum_on;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::{Counts, DocumentEdit};
-use crate::store::tables::packed::chunk::checksum_on;
 
 /// Bytes that are read at a time, where it is not more that is asked for.
 const BUFFER_BYTES: u64 = 256 << 10;

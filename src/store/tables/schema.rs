@@ -22,9 +22,9 @@ use super::packed::Kind;
 use crate::document::Timestamp;
 use crate::error::Result;
 use crate::retention::Retention;
+use crate::store::disk::page::{seal, unseal};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
-use crate::store::tables::packed::chunk::{seal, unseal};
 
 pub(crate) const FINGERPRINTS: Kind = Kind {
     name: "fingerprints",

@@ -4,9 +4,9 @@ use redb::ReadableTable;
 
 use crate::document::DocId;
 use crate::error::{Error, Result};
+use crate::store::disk::page::{seal, unseal};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
-use crate::store::tables::packed::chunk::{seal, unseal};
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part, after, end_of_gap, read_or_why};
 
 /// The longest text that is kept.

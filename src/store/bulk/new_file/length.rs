@@ -6,7 +6,7 @@
 //! there are small blocks at the end; pages in these keep a file up to twice as long as what is
 //! in it. So the number is made a power of two at first, and no commit may cut the file after.
 
-use crate::store::tables::packed::chunk::PAGE_BYTES;
+use crate::store::disk::page::PAGE_BYTES;
 
 /// redb divides a file, behind its first page, into regions of at most this size.
 const REGION_BYTES: u64 = 4 << 30;

@@ -13,11 +13,12 @@ use redb::{ReadableDatabase, StorageBackend};
 use crate::error::{Error, Result};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::disk::folder::sync_folder;
+use crate::store::disk::page::PAGE_BYTES;
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::bands::BandMaker;
-use crate::store::tables::packed::chunk::{Entry, PAGE_BYTES};
+use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::packed::{Fill, chunks_of};
 use crate::store::tables::schema::{self, Counters, Header, JournalMark};
 use crate::store::tables::{ReadTables, TableOf, WriteTables};
@@ -278,7 +279,7 @@ impl NewFile {
         file.finish().map_err(db_path.io("make durable"))?;
         let closed = temporary.open().map_err(db_path.io("open"))?;
         let closed = PageFile::open(closed, &db_path)?;
-        let closed = CowFile::over(closed).map_err(db_path.io("open"))?;
+        let closed = CowFile::new(closed).map_err(db_path.io("open"))?;
         let database = redb::Database::builder()
             .set_cache_size(LOOK_BYTES)
             .create_with_backend(closed.clone())

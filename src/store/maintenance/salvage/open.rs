@@ -85,7 +85,7 @@ impl Damaged {
             Err(error @ Error::FormatVersion { .. }) => return Err(error),
             Err(error) => {
                 damage.push(format!("the file cannot be opened: {}", said(&error)));
-                let pages = PageFile::over_damaged(file);
+                let pages = PageFile::open_damaged(file);
                 let mut go_on = || target.goes_on(observer(0));
                 Content::Pages(Box::new(pages::collect(
                     pages,
@@ -177,13 +177,13 @@ impl Damaged {
 
 impl Opened {
     fn of(file: PageFile, db_path: &DbPath) -> Result<Self> {
-        let file = CowFile::over(file).map_err(db_path.io("open"))?;
+        let file = CowFile::new(file).map_err(db_path.io("open"))?;
         let database = redb::Database::builder()
             .set_cache_size(CACHE_BYTES)
             .create_with_backend(file.clone())
             .map_err(|cause| db_path.opening(cause))?;
         file.close_soon();
-        let engine = RedbHandle::over(database);
+        let engine = RedbHandle::new(database);
         let transaction = engine.begin_read();
         Ok(Self {
             transaction: transaction.reading(db_path)?,
