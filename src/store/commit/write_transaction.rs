@@ -17,7 +17,7 @@ use crate::store::tables::WriteTables;
 use crate::store::tables::bands::{BandChanges, BandMaker};
 use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
 use crate::store::tables::packed::chunk::{Entry, pair, swapped};
-use crate::store::tables::packed::{Op, Tally};
+use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{self, Counters, JournalMark, Keeps};
 use crate::store::tables::texts;
 use crate::store::view::bucket_cache::BucketCache;
@@ -98,7 +98,7 @@ impl WriteTransaction {
 
     /// The tables as this transaction sees them, to be asked.
     pub(crate) fn tables(&self) -> Result<WriteTables<'_>> {
-        WriteTables::of(&self.transaction, &self.db_path, self.keeps)
+        WriteTables::open(&self.transaction, &self.db_path, self.keeps)
     }
 
     /// The tables, for whoever writes to them directly and counts what is written.
@@ -181,7 +181,7 @@ impl WriteTransaction {
         };
         let tally = bands.apply(changes.into_iter().map(Ok))?;
         drop(tables);
-        self.changed |= tally != Tally::default();
+        self.changed |= tally != ApplyCounts::default();
         Ok(())
     }
 
@@ -273,8 +273,8 @@ impl WriteTransaction {
         }
     }
 
-    fn apply_texts(&mut self, edits: &[DocumentEdit]) -> Result<Tally> {
-        let mut tally = Tally::default();
+    fn apply_texts(&mut self, edits: &[DocumentEdit]) -> Result<ApplyCounts> {
+        let mut tally = ApplyCounts::default();
         if !self.keeps.texts {
             return Ok(tally);
         }
@@ -465,7 +465,7 @@ fn gathered<E: Ord + Copy>(
     changes
 }
 
-fn count(counter: &mut u64, tally: Tally) {
+fn count(counter: &mut u64, tally: ApplyCounts) {
     *counter = counter
         .saturating_add(tally.added)
         .saturating_sub(tally.removed);

@@ -181,7 +181,7 @@ fn count<E: Entry, T: ReadableTable<E, &'static [u8]>>(
     let chunks = table.chunks()?;
     let room = chunks * E::CAPACITY as u64;
     Ok(TableStats {
-        name: table.kind().name,
+        name: table.id().name,
         entries,
         chunks,
         fill: if room == 0 {

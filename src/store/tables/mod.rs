@@ -1,4 +1,8 @@
-//! The packed tables of one file as seen by one transaction, and what can be asked of them.
+//! The tables of one file as seen by one transaction.
+//!
+//! [`schema`] lists the tables and the settings, [`packed`] is the sorted set of `u64`s that most of
+//! them are, [`texts`], [`times`] and [`bands`] hold what the tables answer. This folder uses
+//! [`disk`](super::disk) and redb, not the pager.
 
 pub(crate) mod bands;
 pub(crate) mod edit;
@@ -13,7 +17,7 @@ use crate::error::Result;
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::pair;
-use crate::store::tables::packed::{Kind, Packed};
+use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{
     ARRIVALS, BANDS, BLOCK0, FINGERPRINTS, Keeps, ROTATED, TIMES, UNRELIABLE,
 };
@@ -26,8 +30,8 @@ pub(crate) struct Times<P> {
     pub(crate) times: Packed<P>,
 }
 
-/// The packed tables, read through a snapshot or within a write transaction: `P` and `S` are
-/// redb's tables of pairs and of singles for either.
+/// The tables of a snapshot or of a write transaction; `P` and `S` are redb's types for a table of
+/// pairs and of singles.
 pub(crate) struct Tables<P, S> {
     pub(crate) fingerprints: Packed<P>,
     pub(crate) block0: Packed<P>,
@@ -37,10 +41,10 @@ pub(crate) struct Tables<P, S> {
     pub(crate) times: Option<Times<P>>,
     /// Band key, document id: only in a file made for similar texts.
     pub(crate) bands: Option<Packed<P>>,
-    /// The texts, where they are kept and were asked for.
+    /// The stored texts, if kept and opened.
     pub(crate) texts: Option<S>,
     pub(crate) db_path: DbPath,
-    /// No merge has come half way, so every fingerprint has a document.
+    /// `true` if no flush is half done: every fingerprint in a block table then has a document.
     pub(crate) whole: bool,
 }
 
@@ -77,8 +81,8 @@ pub(crate) const BANDS_TABLE: TableOf<u128> = |tables| match &mut tables.bands {
 };
 
 impl ReadTables {
-    /// The tables as of the transaction.
-    pub(crate) fn of(
+    /// Opens the tables of a read transaction.
+    pub(crate) fn open(
         transaction: &redb::ReadTransaction,
         db_path: &DbPath,
         keeps: Keeps,
@@ -86,16 +90,16 @@ impl ReadTables {
         Self::assemble(
             db_path,
             keeps,
-            |kind| transaction.open_table(kind.definition::<u128>()),
-            |kind| transaction.open_table(kind.definition::<u64>()),
+            |id| transaction.open_table(id.definition::<u128>()),
+            |id| transaction.open_table(id.definition::<u64>()),
         )
         .reading(db_path)
     }
 }
 
 impl<'t> WriteTables<'t> {
-    /// The tables, created where they are missing.
-    pub(crate) fn of(
+    /// Opens the tables of a write transaction; creates missing ones.
+    pub(crate) fn open(
         transaction: &'t redb::WriteTransaction,
         db_path: &DbPath,
         keeps: Keeps,
@@ -103,8 +107,8 @@ impl<'t> WriteTables<'t> {
         Self::assemble(
             db_path,
             keeps,
-            |kind| transaction.open_table(kind.definition::<u128>()),
-            |kind| transaction.open_table(kind.definition::<u64>()),
+            |id| transaction.open_table(id.definition::<u128>()),
+            |id| transaction.open_table(id.definition::<u64>()),
         )
         .writing(db_path)
     }
@@ -114,11 +118,11 @@ impl<P, S> Tables<P, S> {
     fn assemble(
         db_path: &DbPath,
         keeps: Keeps,
-        pairs: impl Fn(Kind) -> Result<P, redb::TableError>,
-        singles: impl Fn(Kind) -> Result<S, redb::TableError>,
+        pairs: impl Fn(TableId) -> Result<P, redb::TableError>,
+        singles: impl Fn(TableId) -> Result<S, redb::TableError>,
     ) -> Result<Self, redb::TableError> {
-        let pairs = |kind| pairs(kind).map(|table| Packed::new(table, kind, db_path.clone()));
-        let singles = |kind| singles(kind).map(|table| Packed::new(table, kind, db_path.clone()));
+        let pairs = |id| pairs(id).map(|table| Packed::new(table, id, db_path.clone()));
+        let singles = |id| singles(id).map(|table| Packed::new(table, id, db_path.clone()));
         let [one, two, three] = ROTATED;
         let times = if keeps.arrivals {
             Some(Times {
@@ -128,11 +132,7 @@ impl<P, S> Tables<P, S> {
         } else {
             None
         };
-        let bands = if keeps.bands {
-            Some(pairs(BANDS)?)
-        } else {
-            None
-        };
+        let bands = keeps.bands.then(|| pairs(BANDS)).transpose()?;
         Ok(Self {
             fingerprints: pairs(FINGERPRINTS)?,
             block0: pairs(BLOCK0)?,
@@ -152,7 +152,7 @@ where
     P: ReadableTable<u128, &'static [u8]>,
     S: ReadableTable<u64, &'static [u8]>,
 {
-    /// Whether a reliable document has exactly this fingerprint.
+    /// Returns `true` if a reliable document has exactly this fingerprint.
     pub(crate) fn has_fingerprint(&self, fingerprint: u64) -> Result<bool> {
         let found = self
             .block0

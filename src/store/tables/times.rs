@@ -1,4 +1,4 @@
-//! Arrival times: what the two tables that keep them answer.
+//! Queries of the two tables of arrival times.
 
 use redb::ReadableTable;
 

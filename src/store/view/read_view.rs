@@ -46,7 +46,7 @@ impl ReadView {
                 .texts
                 .then(|| transaction.open_table(schema::TEXTS).reading(db_path))
                 .transpose()?;
-            let mut tables = ReadTables::of(&transaction, db_path, keeps)?;
+            let mut tables = ReadTables::open(&transaction, db_path, keeps)?;
             tables.texts = texts;
             Ok(Self {
                 tables,

@@ -114,7 +114,7 @@ impl NewFile {
     /// Writes what every database has, and makes the number of pages a power of two.
     fn initialise(&mut self, (identity, mark): (u64, JournalMark)) -> Result<()> {
         let transaction = self.begin()?;
-        WriteTables::of(&transaction, &self.db_path, self.header.keeps())?;
+        WriteTables::open(&transaction, &self.db_path, self.header.keeps())?;
         {
             transaction
                 .open_table(schema::TEXTS)
@@ -201,7 +201,7 @@ impl NewFile {
         } else {
             Fill::Room
         };
-        let kind = table(&mut self.write()?.tables()?).kind();
+        let kind = table(&mut self.write()?.tables()?).id();
         let mut count = 0;
         let chunks = chunks_of(kind, fill, entries.inspect(|_| count += 1));
         std::thread::scope(|scope| {
@@ -234,12 +234,12 @@ impl NewFile {
     /// The packed tables as of the last commit.
     pub(crate) fn read(&self) -> Result<ReadTables> {
         let transaction = self.database.begin_read().reading(&self.db_path)?;
-        ReadTables::of(&transaction, &self.db_path, self.header.keeps())
+        ReadTables::open(&transaction, &self.db_path, self.header.keeps())
     }
 
     /// Empties a table.
     pub(crate) fn clear<E: Entry>(&self, table: TableOf<E>) -> Result<()> {
-        let kind = table(&mut self.write()?.tables()?).kind();
+        let kind = table(&mut self.write()?.tables()?).id();
         let transaction = self.begin_at_length()?;
         transaction
             .delete_table(kind.definition::<E>())

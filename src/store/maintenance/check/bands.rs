@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::{Entry, pair};
-use crate::store::tables::packed::damaged_ranges::{Part, read_or_why};
+use crate::store::tables::packed::damaged_ranges::{Part, damage_apart};
 use crate::store::tables::texts;
 use crate::store::view::read_view::ReadView;
 use crate::store::view::source::FingerprintSource;
@@ -68,7 +68,7 @@ impl Walk<'_> {
                 .fingerprints
                 .first_in(pair(id.0, 0), pair(id.0, u64::MAX));
             // What cannot be read was told already.
-            if let (Ok(Ok(None)), true) = (read_or_why(entry), self.is_merged) {
+            if let (Ok(Ok(None)), true) = (damage_apart(entry), self.is_merged) {
                 self.damage.push(format!(
                     "table texts holds document {id}, table fingerprints does not"
                 ));

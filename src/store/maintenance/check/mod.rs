@@ -344,7 +344,7 @@ impl Walk<'_> {
                 }
                 Part::Damaged(gap) => {
                     whole = false;
-                    self.gap(table.kind().name, gap)?;
+                    self.gap(table.id().name, gap)?;
                 }
             }
         }
@@ -414,7 +414,7 @@ impl Walk<'_> {
     fn name_missing_fingerprints(&mut self, view: &ReadView, position: usize) -> Result<()> {
         let tables = &view.tables;
         let table = &tables.rotated[position - 1];
-        let name = table.kind().name;
+        let name = table.id().name;
         let before = self.damage.len();
         for entry in tables.block0.entries()? {
             let entry: u128 = entry?;

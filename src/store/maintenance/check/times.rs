@@ -74,16 +74,16 @@ impl Walk<'_> {
             for entry in table.entries()? {
                 let entry = swapped(entry?);
                 if other.first_in(entry, entry)?.is_none() {
-                    let (id, time) = if other.kind() == TIMES {
+                    let (id, time) = if other.id() == TIMES {
                         (entry.first(), entry.second())
                     } else {
                         (entry.second(), entry.first())
                     };
                     self.damage.push(format!(
                         "table {} holds document {id} at {}, table {} does not",
-                        table.kind().name,
+                        table.id().name,
                         Timestamp(time),
-                        other.kind().name
+                        other.id().name
                     ));
                 }
                 if self.damage.len() - before == NAMED {

@@ -12,7 +12,7 @@ use crate::store::disk::path::{DbPath, said};
 use crate::store::pager::redb_handle::RedbHandle;
 use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::packed::chunk::Entry;
-use crate::store::tables::packed::{Kind, Packed};
+use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{self, Header, JournalMark};
 
 /// The engine's cache while a damaged file is read.
@@ -151,11 +151,11 @@ impl Damaged {
                     })
                 };
                 (
-                    schema::header_of(value, &db_path),
-                    schema::identity_of(value, &db_path),
+                    schema::header_from(value, &db_path),
+                    schema::identity_from(value, &db_path),
                     // Which of several is the last, nobody knows.
                     Ok(None),
-                    schema::counters_of(value, &db_path),
+                    schema::counters_from(value, &db_path),
                 )
             }
         };
@@ -194,7 +194,7 @@ impl Opened {
     /// A packed table, if it is there and can be opened.
     pub(super) fn packed<E: Entry>(
         &self,
-        kind: Kind,
+        kind: TableId,
         db_path: &DbPath,
     ) -> Result<Packed<Table<E>>> {
         let table = self.table(kind.definition::<E>(), db_path)?;
