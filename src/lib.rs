@@ -38,7 +38,8 @@
 //!
 //! [`Database`] and [`Snapshot`] to store and ask, [`BulkLoad`] for millions of documents at a
 //! time, [`Fingerprinter`] for fingerprints without a database, [`simhash`] for how SimHash
-//! works, in five steps, [`measure`] for what it is compared with.
+//! works, in five steps, [`measure`] for what it is compared with. The [`guide`] says how texts match,
+//! what is promised, and how to run a database.
 
 #![warn(missing_docs, missing_debug_implementations)]
 
@@ -65,6 +66,8 @@ mod query;
 mod ingest;
 
 mod api;
+
+pub mod guide;
 
 pub use api::builder::Builder;
 pub use api::bulk_load::{BulkEvent, BulkLoad, BulkReport};
