@@ -1,18 +1,14 @@
 //! Tokens to weighted, hashed features.
 
 mod doubt;
-mod exact_idf;
 mod idf;
-mod lookup3;
-mod string_hash;
 mod tally;
 
 pub use doubt::Doubt;
 pub(crate) use doubt::is_repetitive;
-pub(crate) use exact_idf::{CPPJIEBA_STOP_WORDS, EXACT_WEIGHTS, ExactIdf};
-pub(crate) use idf::{Idf, MOST_IDF, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS};
-pub(crate) use lookup3::hashlittle2;
-pub(crate) use string_hash::string_hash;
+pub(crate) use idf::{
+    Idf, MOST_IDF, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS, for_each_weight, unpacked,
+};
 pub(crate) use tally::{Counted, Tally};
 
 /// What a weight of 1 is in fixed point: weights are integers, so that sums are exact and the

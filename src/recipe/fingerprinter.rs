@@ -5,16 +5,15 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use super::cppjieba::{self, Cppjieba};
+use super::compat::cppjieba::{self, Cppjieba};
+use super::compat::python_simhash::{self, PythonSimhash};
+use super::compat::{java_string_hash, string_hash};
 use super::jieba::{self, Jieba};
 use super::list::{self, Merging};
-use super::python_simhash::{self, PythonSimhash};
 use super::weighed_features::Weighed;
-use super::{Kind, Recipe, Script, java_string_hash, ngram, weighted};
+use super::{Kind, Recipe, Script, ngram, weighted};
 use crate::error::{Error, Result};
-use crate::feature::{
-    Doubt, Feature, LEAST_SHINGLES, LogWeights, WEIGHT_UNIT, Weights, string_hash,
-};
+use crate::feature::{Doubt, Feature, LEAST_SHINGLES, LogWeights, WEIGHT_UNIT, Weights};
 use crate::fingerprint::{Fingerprint, Fingerprint128};
 use crate::simhash::fingerprint_of;
 use crate::text::Normaliser;

@@ -1,12 +1,10 @@
 //! A named, versioned way from text to fingerprint.
 
-mod cppjieba;
+mod compat;
 mod fingerprinter;
-mod java_string_hash;
 mod jieba;
 mod list;
 mod ngram;
-mod python_simhash;
 mod weighed_features;
 mod weighted;
 mod word_files;
@@ -15,9 +13,10 @@ use std::fmt;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::compat::{CharacterClass, cppjieba, java_string_hash, python_simhash};
 use self::word_files::WordFiles;
 use crate::error::{Error, Result};
-use crate::text::{CharacterClass, SIMPLIFIED};
+use crate::text::SIMPLIFIED;
 
 pub use fingerprinter::{Fingerprinter, TextFingerprint};
 

@@ -1,15 +1,10 @@
 //! Text to normalised text to tokens.
 //!
 //! Two ways to cut a text: [`shingles`], overlapping runs of characters, which need no dictionary
-//! and no separators; and [`Words`], the words jieba-rs finds, or [`MixedWords`], those that
-//! cppjieba would. All hand out byte ranges, so that no token is copied until someone wants to
+//! and no separators; and [`Words`], the words jieba-rs finds. Both hand out byte ranges, so that no token is copied until someone wants to
 //! read it.
 
 mod ascii;
-mod character_class;
-mod lower;
-mod mixed;
-mod model;
 mod normalise;
 mod shingles;
 mod substance;
@@ -18,9 +13,6 @@ use std::ops::Range;
 
 use jieba_rs::Jieba;
 
-pub(crate) use character_class::CharacterClass;
-pub(crate) use lower::{LOWER, Lower, is_word_character};
-pub(crate) use mixed::{MixedWords, USER_WORDS};
 pub use normalise::Normaliser;
 pub(crate) use normalise::{SIMPLIFIED, is_letter_or_digit, is_mark};
 pub(crate) use shingles::{
@@ -101,7 +93,7 @@ impl Words {
 }
 
 /// The dictionary of jieba-rs and these words.
-fn dictionary(added: &[DictionaryWord]) -> Jieba {
+pub(crate) fn dictionary(added: &[DictionaryWord]) -> Jieba {
     let mut jieba = Jieba::new();
     for (word, count) in added {
         jieba.add_word(word, count.map(|count| count as usize), None);

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use jieba_rs::Jieba;
 
-use super::{DictionaryWord, MOST_PIECE_BYTES, dictionary, model};
+use super::hmm;
+use crate::text::{DictionaryWord, MOST_PIECE_BYTES, dictionary};
 
 /// How often cppjieba takes a word to have been seen whose entry does not say so: as often as the
 /// words of the dictionary in the median.
@@ -21,7 +22,7 @@ pub(crate) const USER_WORDS: [(&str, u32); 3] = [
 /// Markov model for the runs of single characters on that path.
 ///
 /// The rules are those of cppjieba's `MixSegment`, the words and the model those of jieba-rs. Unlike
-/// [`Words`](super::Words) it joins characters whose word the path went by, and knows ASCII only as
+/// [`Words`](crate::text::Words) it joins characters whose word the path went by, and knows ASCII only as
 /// letters, digits after letters, and numbers. What may differ from cppjieba: its dictionary has some
 /// sixty words less, and a logarithm computed otherwise may decide between equal paths.
 pub(crate) struct MixedWords {
@@ -95,7 +96,7 @@ impl MixedWords {
             let mut length = ascii_word(rest);
             if length == 0 {
                 length = rest.iter().take_while(|byte| !byte.is_ascii()).count();
-                model::cut(&text[at..at + length], |found| {
+                hmm::cut(&text[at..at + length], |found| {
                     word(at + found.start..at + found.end)
                 });
             } else {

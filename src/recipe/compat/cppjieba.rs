@@ -1,17 +1,19 @@
 //! The recipe `cppjieba`: what the C++ library simhash of yanyiwu, and gosimhash, make of a text.
 
-mod heaviest;
-
 use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::word_files::WordFiles;
-use crate::feature::{CPPJIEBA_STOP_WORDS, EXACT_WEIGHTS, ExactIdf, WORD_WEIGHTS, hashlittle2};
-use crate::text::{MOST_PIECE_BYTES, MixedWords, USER_WORDS};
+use super::exact_idf::{EXACT_WEIGHTS, ExactIdf, STOP_WORDS};
+use super::lookup3::hashlittle2;
+use super::mixed_words::{MixedWords, USER_WORDS};
+use super::top_k::top_k;
+use crate::feature::WORD_WEIGHTS;
+use crate::recipe::word_files::WordFiles;
+use crate::text::MOST_PIECE_BYTES;
 
 /// Fewer keywords than this say nothing.
-pub(super) const LEAST_KEYWORDS: usize = 4;
+pub(in crate::recipe) const LEAST_KEYWORDS: usize = 4;
 
 /// Of how many bytes of text one is kept, unless a number of keywords is given.
 const BYTES_PER_KEYWORD: usize = 120;
@@ -20,7 +22,7 @@ const BYTES_PER_KEYWORD: usize = 120;
 const AUTO_TOP: (usize, usize) = (5, 200);
 
 /// What the description says after the name.
-pub(super) fn description(top: Option<u32>) -> String {
+pub(in crate::recipe) fn description(top: Option<u32>) -> String {
     let top = match top {
         Some(top) => format!("top {top}"),
         None => format!(
@@ -37,32 +39,32 @@ pub(super) fn description(top: Option<u32>) -> String {
          libstdc++ from the order of UTF-8; lookup3 hashlittle2 seeds 0 0; sums of doubles in that \
          order; a bit is 1 if its sum is above 0; unreliable below {LEAST_KEYWORDS} keywords or if \
          one outweighs the rest",
-        xxh3_64(CPPJIEBA_STOP_WORDS.as_bytes()),
+        xxh3_64(STOP_WORDS.as_bytes()),
         xxh3_64(WORD_WEIGHTS),
         xxh3_64(EXACT_WEIGHTS),
     )
 }
 
 /// How many keywords a description names; nothing if it names the rule by length.
-pub(super) fn described_top(description: &str) -> Option<u32> {
+pub(in crate::recipe) fn described_top(description: &str) -> Option<u32> {
     let (_, rest) = description.split_once("; top ")?;
     rest.split_once(',')?.0.parse().ok()
 }
 
 /// The 64 bits that a keyword votes with.
-pub(super) fn hash(token: &[u8]) -> u64 {
+pub(in crate::recipe) fn hash(token: &[u8]) -> u64 {
     hashlittle2(token, 0, 0)
 }
 
 /// The tables of the recipe.
-pub(super) struct Cppjieba {
+pub(in crate::recipe) struct Cppjieba {
     words: MixedWords,
     idf: ExactIdf,
     top: Option<u32>,
 }
 
 impl Cppjieba {
-    pub(super) fn new(top: Option<u32>, files: &WordFiles) -> Self {
+    pub(in crate::recipe) fn new(top: Option<u32>, files: &WordFiles) -> Self {
         Self {
             words: MixedWords::new(files.dictionary()),
             idf: ExactIdf::new(files.idf(), files.stop_words()),
@@ -72,7 +74,7 @@ impl Cppjieba {
 
     /// The heaviest keywords of a text, in the order in which their weights are added, and whether
     /// they say anything.
-    pub(super) fn keywords<'t>(&self, text: &'t str) -> Vec<(&'t str, f64)> {
+    pub(in crate::recipe) fn keywords<'t>(&self, text: &'t str) -> Vec<(&'t str, f64)> {
         let mut counts = BTreeMap::new();
         self.words.for_each(text, |range| {
             let word = &text[range];
@@ -86,11 +88,11 @@ impl Cppjieba {
             Some(top) => top as usize,
             None => (text.len() / BYTES_PER_KEYWORD).clamp(AUTO_TOP.0, AUTO_TOP.1),
         };
-        heaviest::heaviest(keywords, top)
+        top_k(keywords, top)
     }
 
     /// All words of a text, as the segmenter cuts it.
-    pub(super) fn words<'t>(&self, text: &'t str) -> Vec<&'t str> {
+    pub(in crate::recipe) fn words<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let mut words = Vec::new();
         self.words.for_each(text, |range| words.push(&text[range]));
         words

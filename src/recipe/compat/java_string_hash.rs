@@ -2,17 +2,18 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighed_features::Weighed;
-use crate::feature::{Tally, string_hash};
+use super::string_hash::string_hash;
+use crate::feature::Tally;
+use crate::recipe::weighed_features::Weighed;
 
 /// Where tokens end: white space as `java.util.StringTokenizer` has it.
 const SEPARATORS: [char; 5] = [' ', '\t', '\n', '\r', '\u{c}'];
 
 /// Fewer distinct tokens than this say nothing.
-pub(super) const LEAST_TOKENS: usize = 4;
+pub(in crate::recipe) const LEAST_TOKENS: usize = 4;
 
 /// What the description says after the name.
-pub(super) fn description() -> String {
+pub(in crate::recipe) fn description() -> String {
     format!(
         "as the class SimHash in Java; tokens between space, \\t, \\n, \\r, \\f; weight 1 each \
          time; string hash of UTF-16 by 1000003, first unit shifted by 7, xor length, modulo 2^64 \
@@ -22,7 +23,7 @@ pub(super) fn description() -> String {
 }
 
 /// The features of a text, each with where it first occurs.
-pub(super) fn weigh(text: &str) -> Weighed {
+pub(in crate::recipe) fn weigh(text: &str) -> Weighed {
     let mut tally = Tally::for_at_most(text.len() / 4);
     let mut start = 0;
     for token in text.split(SEPARATORS) {

@@ -5,22 +5,23 @@ use std::ops::Range;
 use md5::{Digest, Md5};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighed_features::Weighed;
+use super::character_class::CharacterClass;
+use super::lower::{LOWER, Lower, is_word_character};
 use crate::feature::Tally;
-use crate::text::{CharacterClass, LOWER, Lower, is_word_character};
+use crate::recipe::weighed_features::Weighed;
 
 /// How many characters make a window.
 const WINDOW: usize = 4;
 
 /// Fewer distinct windows than this say nothing.
-pub(super) const LEAST_WINDOWS: usize = 5;
+pub(in crate::recipe) const LEAST_WINDOWS: usize = 5;
 
 /// With fewer distinct windows than the first number, windows that occur as often as the second on
 /// average say nothing.
 const REPETITIVE: [(usize, u64); 2] = [(32, 2), (300, 4)];
 
 /// What the description says after the name.
-pub(super) fn description(letters: Option<&CharacterClass>) -> String {
+pub(in crate::recipe) fn description(letters: Option<&CharacterClass>) -> String {
     let letters = match letters {
         None => "letters and numbers (categories unicode-properties 0.1.5) and _".to_owned(),
         Some(class) => format!("characters {}", class.pattern()),
@@ -44,25 +45,25 @@ const LETTERS_START: &str = "; of it ";
 const LETTERS_END: &str = " joined,";
 
 /// The characters that a description names.
-pub(super) fn described_letters(description: &str) -> Option<CharacterClass> {
+pub(in crate::recipe) fn described_letters(description: &str) -> Option<CharacterClass> {
     let (_, rest) = description.split_once(LETTERS_START)?;
     let (letters, _) = rest.rsplit_once(LETTERS_END)?;
     CharacterClass::parse(letters.strip_prefix("characters ")?).ok()
 }
 
 /// The 128 bits that a token votes with; their lower half is its vote of 64 bits.
-pub(super) fn hash(token: &[u8]) -> u128 {
+pub(in crate::recipe) fn hash(token: &[u8]) -> u128 {
     u128::from_be_bytes(Md5::digest(token).into())
 }
 
 /// The tables of the recipe.
-pub(super) struct PythonSimhash {
+pub(in crate::recipe) struct PythonSimhash {
     lower: Lower,
     letters: Option<CharacterClass>,
 }
 
 impl PythonSimhash {
-    pub(super) fn new(letters: Option<CharacterClass>) -> Self {
+    pub(in crate::recipe) fn new(letters: Option<CharacterClass>) -> Self {
         Self {
             lower: Lower::new(),
             letters,
@@ -70,7 +71,7 @@ impl PythonSimhash {
     }
 
     /// The text as windows are cut from it.
-    pub(super) fn normalise(&self, text: &str) -> String {
+    pub(in crate::recipe) fn normalise(&self, text: &str) -> String {
         let mut lower = self.lower.lower(text);
         match &self.letters {
             None => lower.retain(is_word_character),
@@ -80,7 +81,7 @@ impl PythonSimhash {
     }
 
     /// The features of a text, each with where it first occurs.
-    pub(super) fn weigh(&self, text: &str) -> Weighed {
+    pub(in crate::recipe) fn weigh(&self, text: &str) -> Weighed {
         let normalised = self.normalise(text);
         let bytes = normalised.as_bytes();
         // MD5 takes some hundred nanoseconds, so a window is hashed by it only once.

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::idf::{for_each_weight, unpacked};
+use crate::feature::{for_each_weight, unpacked};
 
-/// What the table of [`Idf`](super::Idf) rounds, compressed with zstd.
+/// What the table of [`Idf`](crate::feature::Idf) rounds, compressed with zstd.
 pub(crate) const EXACT_WEIGHTS: &[u8] = include_bytes!("idf_exact.txt.zst");
 
 /// The stop words of cppjieba, one a line, byte for byte.
 ///
 /// `dict/stop_words.utf8` of <https://github.com/yanyiwu/cppjieba>, MIT License, copyright (c) 2013
 /// the contributors of cppjieba; git blob 32ac9e67dc44222534de99cc298dccd4b8de9907.
-pub(crate) const CPPJIEBA_STOP_WORDS: &str = include_str!("cppjieba_stop_words.txt");
+pub(crate) const STOP_WORDS: &str = include_str!("cppjieba_stop_words.txt");
 
 /// The mean of the table, as cppjieba sums it up: in the order of its file.
 const MEAN: f64 = 11.739204307083542;
@@ -35,7 +35,7 @@ impl ExactIdf {
     pub(crate) fn new(given: Option<&[(String, f64)]>, stop_words: Option<&[String]>) -> Self {
         let mut words: Vec<(u64, Option<f64>)> = Vec::new();
         match stop_words {
-            None => words.extend(CPPJIEBA_STOP_WORDS.lines().map(stop_word)),
+            None => words.extend(STOP_WORDS.lines().map(stop_word)),
             Some(given) => words.extend(given.iter().map(|word| stop_word(word))),
         }
         let mut mean = MEAN;
