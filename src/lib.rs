@@ -38,7 +38,7 @@
 //!
 //! [`Database`] and [`Snapshot`] to store and ask, [`BulkLoad`] for millions of documents at a
 //! time, [`Fingerprinter`] for fingerprints without a database, [`simhash`] for how SimHash
-//! works, in five steps, [`measure`] for what it is compared with.
+//! works, in five steps, [`similarity`] for other measures of two texts.
 
 #![warn(missing_docs, missing_debug_implementations)]
 
@@ -51,11 +51,10 @@ mod block;
 mod hamming;
 
 mod feature;
-pub mod measure;
 mod minhash;
 mod recipe;
 pub mod simhash;
-mod similarity;
+pub mod similarity;
 mod text;
 
 mod store;
@@ -90,6 +89,7 @@ pub use store::maintenance::diagnosis::{
 };
 pub use store::maintenance::salvage::Salvage;
 pub use store::maintenance::stats::{Stats, TableStats};
+pub use text::Normaliser;
 
 /// What may be shared by threads, and what only moved from one to another.
 #[cfg(test)]

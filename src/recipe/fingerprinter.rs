@@ -372,12 +372,35 @@ impl Fingerprinter {
         }
     }
 
-    /// The words that a text is cut into, in its order, before any is left out: for `cppjieba`,
-    /// whose words may differ from those of the original. Nothing for other recipes.
-    pub fn words<'t>(&self, text: &'t str) -> Vec<&'t str> {
+    /// The words that the keywords of a text are chosen from, in text order, stop words and
+    /// repetitions included: by `jieba` normalised and of two characters and more, by `cppjieba` all
+    /// words of the text as it is. Empty for other recipes.
+    ///
+    /// ```
+    /// use simdb::{Fingerprinter, Recipe};
+    ///
+    /// let jieba = Fingerprinter::new(Recipe::jieba());
+    /// let words = jieba.words("你妈妈喊你回家吃饭哦，回家罗回家罗");
+    /// assert_eq!(words, ["妈妈", "回家", "吃饭", "回家", "回家"]);
+    /// ```
+    pub fn words(&self, text: &str) -> Vec<String> {
         match &self.method {
+            Method::Jieba(method) => method.words(&self.normaliser, text),
             Method::Cppjieba(method) => method.words(text),
             _ => Vec::new(),
+        }
+    }
+
+    /// The inverse document frequency of one of the [`words`](Self::words); `None` for a stop word,
+    /// and for recipes without words.
+    ///
+    /// A word that the recipe's table does not have gets the median of the table (`jieba`: about 12),
+    /// or the mean (`cppjieba`).
+    pub fn idf(&self, word: &str) -> Option<f64> {
+        match &self.method {
+            Method::Jieba(method) => method.idf(word),
+            Method::Cppjieba(method) => method.idf(word),
+            _ => None,
         }
     }
 
@@ -620,8 +643,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprinter_can_be_shared_by_threads() {
-        fn shared<T: Send + Sync>() {}
-        shared::<Fingerprinter>();
+    fn words_are_normalised_and_rare_words_have_a_larger_idf() {
+        let jieba = Fingerprinter::new(Recipe::jieba());
+        let words = jieba.words("美國“５１區”雇員 -- CSDN博客, 3.14!");
+        assert_eq!(words, ["美国", "51", "雇员", "csdn", "博客", "3.14"]);
+        assert!(jieba.words("的 -- a").is_empty());
+        assert_eq!(jieba.idf("我们"), None);
+        assert!(jieba.idf("美国") < jieba.idf("飞碟"));
+        let ngram = Fingerprinter::new(Recipe::ngram());
+        assert!(ngram.words("飞碟").is_empty() && ngram.idf("飞碟").is_none());
     }
 }

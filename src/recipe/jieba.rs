@@ -7,7 +7,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::weighed_features::Weighed;
 use super::word_files::WordFiles;
 use super::{SIMHASH, Script, normaliser};
-use crate::feature::{Counted, Doubt, Idf, STOP_WORDS, Tally, UNKNOWN_WORD, WORD_WEIGHTS, Weights};
+use crate::feature::{
+    Counted, Doubt, Idf, STOP_WORDS, Tally, UNKNOWN_WORD, WEIGHT_UNIT, WORD_WEIGHTS, Weights,
+};
 use crate::text::{MOST_PIECE_BYTES, Normaliser, Words};
 
 /// How many keywords of a text are kept.
@@ -91,11 +93,7 @@ impl Jieba {
             let Some(weight) = idf.weight(hash, slot) else {
                 continue;
             };
-            // Characters that connect, such as `--`, are no word by themselves.
-            let says_something = bytes[places[index].clone()]
-                .iter()
-                .any(|b| !b.is_ascii() || b.is_ascii_alphanumeric());
-            if says_something {
+            if is_word(&bytes[places[index].clone()]) {
                 keywords.push((weight.saturating_mul(counts[index] as i64), index));
             }
         }
@@ -122,4 +120,30 @@ impl Jieba {
             doubt,
         }
     }
+    /// The words of a text, in text order, stop words included.
+    pub(super) fn words(&self, normaliser: &Normaliser, text: &str) -> Vec<String> {
+        let normalised = normaliser.sentences(text);
+        let mut words = Vec::new();
+        self.words.for_each(&normalised, |range| {
+            let word = &normalised[range];
+            if is_word(word.as_bytes()) {
+                words.push(word.to_owned());
+            }
+        });
+        words
+    }
+
+    /// The inverse document frequency of a normalised word, `None` for a stop word.
+    pub(super) fn idf(&self, word: &str) -> Option<f64> {
+        let hash = xxh3_64(word.as_bytes());
+        let weight = self.idf.weight(hash, self.idf.first_slot(hash))?;
+        Some(weight as f64 / WEIGHT_UNIT as f64)
+    }
+}
+
+/// Returns `false` for characters that connect words, such as `--`, which jieba-rs hands out too.
+fn is_word(token: &[u8]) -> bool {
+    token
+        .iter()
+        .any(|b| !b.is_ascii() || b.is_ascii_alphanumeric())
 }

@@ -66,7 +66,7 @@ enum Rule {
 /// # Examples
 ///
 /// ```
-/// use simdb::measure::Normaliser;
+/// use simdb::Normaliser;
 ///
 /// let normaliser = Normaliser::new();
 /// assert_eq!(normaliser.letters("《漢語》 Ｖｅｒ．１！"), "汉语ver1");

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use simdb::measure::Normaliser;
-use simdb::{Database, Document, Fingerprinter, Recipe, Resemblance, Snapshot};
+use simdb::{Database, Document, Fingerprinter, Normaliser, Recipe, Resemblance, Snapshot};
 
 use self::features::compare;
 use self::print::print;
@@ -129,7 +128,7 @@ impl Explain {
             recipe: fingerprinter.recipe().name(),
             sides,
             comparison,
-            resemblance: texts.map(|[one, other]| Resemblance::of(&normaliser, one, other)),
+            resemblance: texts.map(|[one, other]| Resemblance::new(&normaliser, one, other)),
             likeness: self.likeness.likeness(),
         };
         let line = ExplainLine::of(&explanation);

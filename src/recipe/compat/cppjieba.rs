@@ -92,9 +92,15 @@ impl Cppjieba {
     }
 
     /// All words of a text, as the segmenter cuts it.
-    pub(in crate::recipe) fn words<'t>(&self, text: &'t str) -> Vec<&'t str> {
+    pub(in crate::recipe) fn words(&self, text: &str) -> Vec<String> {
         let mut words = Vec::new();
-        self.words.for_each(text, |range| words.push(&text[range]));
+        self.words
+            .for_each(text, |range| words.push(text[range].to_owned()));
         words
+    }
+
+    /// The inverse document frequency of a word, `None` for a stop word.
+    pub(in crate::recipe) fn idf(&self, word: &str) -> Option<f64> {
+        self.idf.of(word)
     }
 }
