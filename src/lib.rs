@@ -74,7 +74,7 @@ pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
 pub use document::{DocId, Document, Match, Timestamp};
 pub use error::{Cause, Error, Result};
-pub use feature::{Doubt, Feature};
+pub use feature::{Feature, UnreliableReason};
 pub use fingerprint::{Fingerprint, Fingerprint128};
 pub use ingest::ticket::Ticket;
 pub use ingest::{Change, Outcome};

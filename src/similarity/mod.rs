@@ -42,7 +42,7 @@ mod phrases;
 
 use crate::feature::{LEAST_SHINGLES, is_repetitive};
 use crate::minhash::count_shingles;
-use crate::text::{Normaliser, says_something};
+use crate::text::{Normaliser, is_informative};
 use jaccard::jaccard_index;
 use phrases::phrases;
 
@@ -197,7 +197,7 @@ impl Wording {
             raw: letters.is_empty().then(|| text.to_owned()),
             is_informative: shingles.len() >= LEAST_SHINGLES
                 && !is_repetitive
-                && says_something(normaliser, text, &letters),
+                && is_informative(normaliser, text, &letters),
             shingles,
             phrases,
             letters,

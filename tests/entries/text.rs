@@ -91,7 +91,7 @@ fn fingerprint(fingerprinter: &Fingerprinter, text: &str) {
     };
     let told = || format!("{} of {text:?}", fingerprinter.recipe());
     assert_eq!(fingerprinter.fingerprint(text).unwrap(), made, "{}", told());
-    let doubt = fingerprinter.doubt(text).unwrap();
+    let doubt = fingerprinter.unreliable_reason(text).unwrap();
     assert_eq!(doubt.is_none(), made.reliable, "{}", told());
     let features = fingerprinter.features(text).unwrap();
     let weighed: Vec<(&str, f64)> = features

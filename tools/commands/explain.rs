@@ -179,7 +179,7 @@ fn side_of_text(fingerprinter: &Fingerprinter, text: String) -> Result<Side> {
         id: None,
         fingerprint: made.fingerprint,
         reliable: made.reliable,
-        doubt: fingerprinter.doubt(&text)?,
+        doubt: fingerprinter.unreliable_reason(&text)?,
         is_made_of_text: true,
         text: Some(text),
     })
@@ -187,9 +187,10 @@ fn side_of_text(fingerprinter: &Fingerprinter, text: String) -> Result<Side> {
 
 fn side_of_document(fingerprinter: &Fingerprinter, document: Document) -> Result<Side> {
     let made = match &document.text {
-        Some(text) if fingerprinter.recipe().takes_texts() => {
-            Some((fingerprinter.fingerprint(text)?, fingerprinter.doubt(text)?))
-        }
+        Some(text) if fingerprinter.recipe().takes_texts() => Some((
+            fingerprinter.fingerprint(text)?,
+            fingerprinter.unreliable_reason(text)?,
+        )),
         _ => None,
     };
     let stored = (document.fingerprint, document.reliable);

@@ -1,131 +1,108 @@
-//! [`CharacterClass`]: which characters of a text count, as a small part of a regular expression.
+//! [`CharacterClass`]: the characters of a text that count, as a small part of a regular expression.
 
+use std::str::Chars;
 use std::sync::Arc;
 
 use super::lower::is_word_character;
 
-/// The most bytes of a pattern: it becomes part of a description.
+/// At most this many bytes for a pattern: it becomes part of a description.
 const MOST_PATTERN_BYTES: usize = 1000;
 
-/// A set of characters, written as regular expressions write one: `\w`, `[a-z0-9_]`,
+/// A set of characters, written as Python writes one in a regular expression: `\w`, `[a-z0-9_]`,
 /// `[^\s]`, with `+` after it or without.
 ///
-/// It knows `\w` and `\d` as Python does, `\uXXXX` and `\xXX`, ranges, and `^` in front.
-/// Where all matches are joined, as here, `+` makes no difference.
+/// A class has `\w`, characters and ranges of characters, which may be escaped as `\n`, `\t`, `\xXX`,
+/// `\uXXXX` or `\UXXXXXXXX`, and `^` in front. Since all matches are joined, `+` makes no difference.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct CharacterClass {
+pub(in crate::recipe) struct CharacterClass {
     pattern: Arc<str>,
     is_negated: bool,
     has_word_characters: bool,
-    ranges: Arc<[(char, char)]>,
+    ranges: Vec<(char, char)>,
 }
 
 impl CharacterClass {
-    /// Reads a class; what is wrong with it if it is none.
-    pub(crate) fn parse(pattern: &str) -> Result<Self, &'static str> {
+    /// Parses a class; an error says what is wrong with it.
+    pub(in crate::recipe) fn parse(pattern: &str) -> Result<Self, &'static str> {
         if pattern.len() > MOST_PATTERN_BYTES {
             return Err("it is longer than any class need be");
         }
         let class = pattern.strip_suffix('+').unwrap_or(pattern);
-        let bracketed = class
+        let inner = class
             .strip_prefix('[')
-            .and_then(|inner| inner.strip_suffix(']'));
-        let (is_negated, inner) = match bracketed {
-            Some(inner) => match inner.strip_prefix('^') {
-                Some(inner) => (true, inner),
-                None => (false, inner),
-            },
-            None if class == r"\w" => (false, class),
-            None => return Err(r"only a class such as [\w] or [a-z0-9]+ is understood"),
-        };
+            .and_then(|inner| inner.strip_suffix(']'))
+            .or((class == r"\w").then_some(class))
+            .ok_or(r"only a class such as [\w] or [a-z0-9]+ is understood")?;
+        let named = inner.strip_prefix('^');
         let mut parsed = Self {
             pattern: pattern.into(),
-            is_negated,
+            is_negated: named.is_some(),
             has_word_characters: false,
-            ranges: Arc::default(),
+            ranges: Vec::new(),
         };
-        let mut ranges = Vec::new();
-        let mut rest = inner.chars();
-        while let Some(first) = next_item(&mut rest)? {
-            let Item::Character(start) = first else {
+        let mut rest = named.unwrap_or(inner).chars();
+        while let Some(item) = next_item(&mut rest)? {
+            let Some(start) = item else {
                 parsed.has_word_characters = true;
                 continue;
             };
+            let mut end = start;
             let mut ahead = rest.clone();
-            let is_range = ahead.next() == Some('-');
-            let end = match is_range
-                .then(|| next_item(&mut ahead))
-                .transpose()?
-                .flatten()
+            // A hyphen at the end of the class stands for itself.
+            if ahead.next() == Some('-')
+                && let Some(item) = next_item(&mut ahead)?
             {
-                Some(Item::Character(end)) => {
-                    rest = ahead;
-                    end
-                }
-                Some(Item::WordCharacters) => return Err("a range ends with \\w"),
-                None => start,
-            };
+                end = item.ok_or("a range ends with \\w")?;
+                rest = ahead;
+            }
             if end < start {
                 return Err("a range ends before it starts");
             }
-            ranges.push((start, end));
+            parsed.ranges.push((start, end));
         }
-        if ranges.is_empty() && !parsed.has_word_characters {
+        if parsed.ranges.is_empty() && !parsed.has_word_characters {
             return Err("the class is empty");
         }
-        parsed.ranges = ranges.into();
         Ok(parsed)
     }
 
-    /// As it was written.
-    pub(crate) fn pattern(&self) -> &str {
+    /// The class as it was written.
+    pub(in crate::recipe) fn pattern(&self) -> &str {
         &self.pattern
     }
 
-    /// Whether the character is one of the set.
-    pub(crate) fn has(&self, c: char) -> bool {
-        let is_named = self.has_word_characters && is_word_character(c)
-            || self
-                .ranges
-                .iter()
-                .any(|&(start, end)| (start..=end).contains(&c));
-        is_named != self.is_negated
+    /// Returns `true` if the character is in the set.
+    pub(in crate::recipe) fn contains(&self, c: char) -> bool {
+        let is_in = |&(start, end): &(char, char)| (start..=end).contains(&c);
+        let is_named = self.has_word_characters && is_word_character(c);
+        (is_named || self.ranges.iter().any(is_in)) != self.is_negated
     }
 }
 
-/// What a class is made of.
-enum Item {
-    Character(char),
-    WordCharacters,
-}
-
-/// Takes the next item from what is left of a class.
-fn next_item(rest: &mut std::str::Chars<'_>) -> Result<Option<Item>, &'static str> {
-    let Some(c) = rest.next() else {
-        return Ok(None);
-    };
-    if c == '[' {
-        return Err("a class within a class is not understood");
-    }
-    if c != '\\' {
-        return Ok(Some(Item::Character(c)));
-    }
+/// Takes the next item of a class: a character, or `Some(None)` for `\w`.
+fn next_item(rest: &mut Chars<'_>) -> Result<Option<Option<char>>, &'static str> {
     let digits = match rest.next() {
-        Some('w') => return Ok(Some(Item::WordCharacters)),
-        Some('n') => return Ok(Some(Item::Character('\n'))),
-        Some('t') => return Ok(Some(Item::Character('\t'))),
-        Some('x') => 2,
-        Some('u') => 4,
-        Some('U') => 8,
-        Some(c) if !c.is_ascii_alphanumeric() => return Ok(Some(Item::Character(c))),
-        _ => return Err(r"of the escapes only \w, \n, \t, \x, \u and \U are understood"),
+        None => return Ok(None),
+        Some('[') => return Err("a class within a class is not understood"),
+        Some('\\') => match rest.next() {
+            Some('w') => return Ok(Some(None)),
+            Some('n') => return Ok(Some(Some('\n'))),
+            Some('t') => return Ok(Some(Some('\t'))),
+            Some('x') => 2,
+            Some('u') => 4,
+            Some('U') => 8,
+            Some(c) if !c.is_ascii_alphanumeric() => return Ok(Some(Some(c))),
+            _ => return Err(r"of the escapes only \w, \n, \t, \x, \u and \U are understood"),
+        },
+        Some(c) => return Ok(Some(Some(c))),
     };
-    let code = (0..digits).try_fold(0_u32, |code, _| {
-        Some(code.checked_mul(16)? + rest.next()?.to_digit(16)?)
-    });
-    let character = code.and_then(char::from_u32);
-    let character = character.ok_or("an escape names no character")?;
-    Ok(Some(Item::Character(character)))
+    (0..digits)
+        .try_fold(0_u32, |code, _| {
+            Some(code.checked_mul(16)? + rest.next()?.to_digit(16)?)
+        })
+        .and_then(char::from_u32)
+        .map(|c| Some(Some(c)))
+        .ok_or("an escape names no character")
 }
 
 #[cfg(test)]
@@ -137,7 +114,7 @@ mod tests {
     fn joined(pattern: &str, text: &str) -> String {
         let class = CharacterClass::parse(pattern).unwrap();
         assert_eq!(class.pattern(), pattern);
-        text.chars().filter(|&c| class.has(c)).collect()
+        text.chars().filter(|&c| class.contains(c)).collect()
     }
 
     #[test]

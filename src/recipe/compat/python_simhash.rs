@@ -1,112 +1,101 @@
-//! The recipe `python-simhash`: what the Python package simhash makes of a text by default.
-
-use std::ops::Range;
+//! The recipe `python-simhash`: the features that the Python package simhash makes of a text.
 
 use md5::{Digest, Md5};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::character_class::CharacterClass;
 use super::lower::{LOWER, Lower, is_word_character};
-use crate::feature::Tally;
-use crate::recipe::weighed_features::Weighed;
+use super::weigh_by_counts;
+use crate::feature::TokenCounter;
+use crate::recipe::Constants;
+use crate::recipe::feature_list::Merging;
+use crate::recipe::weighted_features::WeightedFeatures;
+use crate::text::shingles_of_run;
 
-/// How many characters make a window.
+/// Characters per window.
 const WINDOW: usize = 4;
 
-/// Fewer distinct windows than this say nothing.
-pub(in crate::recipe) const LEAST_WINDOWS: usize = 5;
-
-/// With fewer distinct windows than the first number, windows that occur as often as the second on
-/// average say nothing.
+/// With fewer distinct windows than the first number, which occur on average at least as often as the
+/// second, a fingerprint is not reliable.
 const REPETITIVE: [(usize, u64); 2] = [(32, 2), (300, 4)];
 
-/// What the description says after the name.
-pub(in crate::recipe) fn description(letters: Option<&CharacterClass>) -> String {
-    let letters = match letters {
+pub(in crate::recipe) const CONSTANTS: Constants = Constants {
+    name: "python-simhash",
+    least_features: 5,
+    merging: Merging::Numpy,
+    hash: |token| md5(token) as u64,
+    hash128: Some(md5),
+    ..Constants::OWN
+};
+
+/// The part of the description after the name.
+pub(in crate::recipe) fn description(characters: Option<&CharacterClass>) -> String {
+    let characters = match characters {
         None => "letters and numbers (categories unicode-properties 0.1.5) and _".to_owned(),
         Some(class) => format!("characters {}", class.pattern()),
     };
+    let [(few, twice), (some, often)] = REPETITIVE;
     format!(
-        "as simhash 2.1.2 of Python; lower case {:016x}, sigma by its place{LETTERS_START}{letters}{LETTERS_END} \
+        "as simhash 2.1.2 of Python; lower case {:016x}, sigma by its place{CHARACTERS_START}{characters}{CHARACTERS_END} \
          in windows of {WINDOW}, a short text whole; weight 1 each time; the last 8 bytes of MD5 of \
          UTF-8 (128 bits: all 16), most significant first; a bit is 1 if more than half of the \
-         weight says so; unreliable below {LEAST_WINDOWS} distinct, if one outweighs the rest, \
-         below {} distinct occurring {} times each, or below {} distinct occurring {} times each",
+         weight says so; unreliable below {} distinct, if one outweighs the rest, \
+         below {few} distinct occurring {twice} times each, or below {some} distinct occurring {often} times each",
         xxh3_64(LOWER.as_bytes()),
-        REPETITIVE[0].0,
-        REPETITIVE[0].1,
-        REPETITIVE[1].0,
-        REPETITIVE[1].1,
+        CONSTANTS.least_features,
     )
 }
 
-/// What stands before and after the characters that count in a description.
-const LETTERS_START: &str = "; of it ";
-const LETTERS_END: &str = " joined,";
+/// The parts of a description before and after the characters that count.
+const CHARACTERS_START: &str = "; of it ";
+const CHARACTERS_END: &str = " joined,";
 
-/// The characters that a description names.
-pub(in crate::recipe) fn described_letters(description: &str) -> Option<CharacterClass> {
-    let (_, rest) = description.split_once(LETTERS_START)?;
-    let (letters, _) = rest.rsplit_once(LETTERS_END)?;
-    CharacterClass::parse(letters.strip_prefix("characters ")?).ok()
+/// The class of characters that a description names.
+pub(in crate::recipe) fn described_characters(description: &str) -> Option<CharacterClass> {
+    let (_, rest) = description.split_once(CHARACTERS_START)?;
+    let (characters, _) = rest.rsplit_once(CHARACTERS_END)?;
+    CharacterClass::parse(characters.strip_prefix("characters ")?).ok()
 }
 
 /// The 128 bits that a token votes with; their lower half is its vote of 64 bits.
-pub(in crate::recipe) fn hash(token: &[u8]) -> u128 {
-    u128::from_be_bytes(Md5::digest(token).into())
+fn md5(token: &str) -> u128 {
+    u128::from_be_bytes(Md5::digest(token.as_bytes()).into())
 }
 
 /// The tables of the recipe.
 pub(in crate::recipe) struct PythonSimhash {
     lower: Lower,
-    letters: Option<CharacterClass>,
+    characters: Option<CharacterClass>,
 }
 
 impl PythonSimhash {
-    pub(in crate::recipe) fn new(letters: Option<CharacterClass>) -> Self {
+    pub(in crate::recipe) fn new(characters: Option<CharacterClass>) -> Self {
         Self {
             lower: Lower::new(),
-            letters,
+            characters,
         }
     }
 
-    /// The text as windows are cut from it.
+    /// The text that windows are cut from.
     pub(in crate::recipe) fn normalise(&self, text: &str) -> String {
         let mut lower = self.lower.lower(text);
-        match &self.letters {
+        match &self.characters {
             None => lower.retain(is_word_character),
-            Some(letters) => lower.retain(|c| letters.has(c)),
+            Some(class) => lower.retain(|c| class.contains(c)),
         }
         lower
     }
 
-    /// The features of a text, each with where it first occurs.
-    pub(in crate::recipe) fn weigh(&self, text: &str) -> Weighed {
+    /// The features of a text: windows of characters. A text that is too short for a window is a
+    /// window itself, even if it is empty.
+    pub(in crate::recipe) fn weigh(&self, text: &str) -> WeightedFeatures {
         let normalised = self.normalise(text);
-        let bytes = normalised.as_bytes();
-        // MD5 takes some hundred nanoseconds, so a window is hashed by it only once.
-        let mut tally = Tally::for_at_most(normalised.len());
-        for_each_window(&normalised, |range| {
-            tally.add((xxh3_64(&bytes[range.clone()]), range));
+        // MD5 takes some hundred nanoseconds, so each window is hashed by it only once.
+        let mut counter = TokenCounter::new(normalised.len());
+        shingles_of_run(&normalised, 0..normalised.len(), WINDOW, &mut |range| {
+            counter.add((xxh3_64(normalised[range.clone()].as_bytes()), range));
         });
-        let counted = tally.finish();
-        let hash = |window: &str| hash(window.as_bytes()) as u64;
-        Weighed::by_counts(normalised, counted, hash, LEAST_WINDOWS, &REPETITIVE)
-    }
-}
-
-/// Hands out the byte ranges of the windows of a text. The window of a text that is too short for
-/// one is all of it, even if that is nothing.
-fn for_each_window(text: &str, mut window: impl FnMut(Range<usize>)) {
-    let starts = text.char_indices().map(|(at, _)| at);
-    let mut ends = starts.clone().skip(WINDOW).chain([text.len()]);
-    let Some(end) = ends
-        .next()
-        .filter(|_| text.chars().nth(WINDOW - 1).is_some())
-    else {
-        return window(0..text.len());
-    };
-    for (start, end) in starts.zip([end].into_iter().chain(ends)) {
-        window(start..end);
+        let counts = counter.finish();
+        weigh_by_counts(normalised, counts, &CONSTANTS, &REPETITIVE)
     }
 }
