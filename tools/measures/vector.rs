@@ -1,133 +1,69 @@
 //! [`Vector`]: a text in the vector space model, a weight for each of its terms.
 
-use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
-/// A text in the vector space model: how much each of its terms weighs.
-///
-/// Terms are what one chooses: [`tokens`](super::tokens), the words of [`Words`](super::Words).
-/// Their weights are how often they occur, times, where that is wanted, how much a term says
-/// ([`weighed`](Self::weighed)). All weights are greater than 0; a term that would weigh nothing is
-/// no part of the vector.
-///
-/// # Cost
-/// A copy of each distinct term. Making one sorts the terms; comparing two walks through both.
+/// A text in the vector space model: the weight of each of its terms, all above 0.
 ///
 /// # Source
 /// G. Salton, A. Wong, C. S. Yang, *A vector space model for automatic indexing*, Communications
 /// of the ACM 18, 1975.
-///
-/// # Examples
-///
-/// ```
-/// use simdb::measure::{DocumentFrequencies, Vector, tokens};
-///
-/// let texts = ["the cat sat on the mat", "the cat sat on a mat", "we all scream for ice cream"];
-/// let [one, other, unrelated] = texts.map(|text| Vector::of(tokens(text)));
-/// assert_eq!(one.weights().find(|(term, _)| *term == "the"), Some(("the", 2.0)));
-/// assert!(one.cosine(&other) > 0.8);
-/// assert_eq!(one.cosine(&unrelated), 0.0);
-///
-/// // With weights that say how rare a term is in this collection.
-/// let frequencies = DocumentFrequencies::of(texts.map(tokens));
-/// let [one, other] = [one, other].map(|text| text.weighed(|term| frequencies.idf(term)));
-/// assert!(one.cosine(&other) > 0.7);
-/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vector {
-    /// In the order of the terms, each once.
-    weights: Vec<(String, f64)>,
+    weights: BTreeMap<String, f64>,
 }
 
 impl Vector {
-    /// The vector in which each term weighs as often as it occurs.
-    pub fn of<T: AsRef<str>>(terms: impl IntoIterator<Item = T>) -> Self {
-        let mut terms: Vec<T> = terms.into_iter().collect();
-        terms.sort_unstable_by(|a, b| a.as_ref().cmp(b.as_ref()));
-        let weights = terms
-            .chunk_by(|a, b| a.as_ref() == b.as_ref())
-            .map(|occurrences| (occurrences[0].as_ref().to_owned(), occurrences.len() as f64))
-            .collect();
+    /// The vector in which the weight of a term is the number of its occurrences.
+    pub fn new<T: Into<String>>(terms: impl IntoIterator<Item = T>) -> Self {
+        let mut weights = BTreeMap::new();
+        for term in terms {
+            *weights.entry(term.into()).or_insert(0.0) += 1.0;
+        }
         Self { weights }
     }
 
-    /// The same vector with each weight multiplied by what its term weighs. A term is left out for
-    /// which that is not a finite number greater than 0.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use simdb::measure::Vector;
-    ///
-    /// let vector = Vector::of(["的", "作者", "的"]).weighed(|term| if term == "的" { 0.5 } else { 5.0 });
-    /// let weights: Vec<_> = vector.weights().collect();
-    /// assert_eq!(weights, [("作者", 5.0), ("的", 1.0)]);
-    /// ```
+    /// The vector with each weight multiplied by that of its term. A term is left out if the result
+    /// is not a finite number greater than 0.
     pub fn weighed(mut self, weight_of: impl Fn(&str) -> f64) -> Self {
-        for (term, weight) in &mut self.weights {
+        self.weights.retain(|term, weight| {
             *weight *= weight_of(term);
-        }
-        self.weights
-            .retain(|(_, weight)| *weight > 0.0 && weight.is_finite());
+            *weight > 0.0 && weight.is_finite()
+        });
         self
-    }
-
-    /// Each term and its weight, in the order of the terms' UTF-8.
-    pub fn weights(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.weights
-            .iter()
-            .map(|(term, weight)| (term.as_str(), *weight))
     }
 
     /// The cosine of the angle between two vectors.
     ///
-    /// From 0, no term in common, to 1, the same terms in the same proportion: the length of a
-    /// text makes no difference, nor does the order of its words. Two vectors without terms give
-    /// 1, one without and one with terms 0.
+    /// From 0, no term in common, to 1, the same terms in the same proportion: neither the length of
+    /// a text nor the order of its words makes a difference. Two vectors without terms give 1, one
+    /// without and one with terms 0.
     ///
     /// SimHash estimates the angle itself: of two fingerprints from the same vectors the expected
     /// share of differing bits is the angle divided by π (Charikar, STOC 2002). So a distance of 3
     /// of 64 bits is a cosine of 0.99, and unrelated texts differ in half of the bits.
     pub fn cosine(&self, other: &Self) -> f64 {
-        match (self.heaviest(), other.heaviest()) {
+        let (a, b) = match (self.heaviest(), other.heaviest()) {
             (None, None) => return 1.0,
             (None, _) | (_, None) => return 0.0,
-            _ => {}
-        }
+            (Some(a), Some(b)) => (a, b),
+        };
         // The weights of each vector are taken in proportion to its heaviest, so that no square
         // overflows.
-        let (a, b) = (self.scaled(), other.scaled());
-        let (mut rest, mut product) = (b.as_slice(), 0.0);
-        for (term, weight) in &a {
-            while let Some(((next, other_weight), behind)) = rest.split_first() {
-                match next.cmp(term) {
-                    Ordering::Less => rest = behind,
-                    Ordering::Equal => {
-                        product += weight * other_weight;
-                        break;
-                    }
-                    Ordering::Greater => break,
-                }
-            }
-        }
-        let square = |vector: &[(&str, f64)]| -> f64 {
-            vector.iter().map(|(_, weight)| weight * weight).sum()
+        let square = |vector: &Self, heaviest: f64| -> f64 {
+            let weights = vector.weights.values().map(|weight| weight / heaviest);
+            weights.map(|weight| weight * weight).sum()
         };
+        let product = self.weights.iter().fold(0.0, |sum, (term, weight)| {
+            let others = other.weights.get(term).copied().unwrap_or(0.0);
+            sum + weight / a * (others / b)
+        });
         // The root of a square is exact, so that equal vectors give 1 and not nearly 1.
-        (product / (square(&a) * square(&b)).sqrt()).min(1.0)
+        (product / (square(self, a) * square(other, b)).sqrt()).min(1.0)
     }
 
+    /// The largest weight, `None` if there is no term.
     fn heaviest(&self) -> Option<f64> {
-        self.weights
-            .iter()
-            .map(|(_, weight)| *weight)
-            .reduce(f64::max)
-    }
-
-    fn scaled(&self) -> Vec<(&str, f64)> {
-        let heaviest = self.heaviest().unwrap_or(1.0);
-        self.weights()
-            .map(|(term, weight)| (term, weight / heaviest))
-            .collect()
+        self.weights.values().copied().reduce(f64::max)
     }
 }
 
@@ -136,12 +72,12 @@ mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
+    use simdb::similarity::tokens;
 
     use super::*;
-    use crate::measure::{DocumentFrequencies, tokens};
 
     fn cosine(a: &str, b: &str) -> f64 {
-        Vector::of(tokens(a)).cosine(&Vector::of(tokens(b)))
+        Vector::new(tokens(a)).cosine(&Vector::new(tokens(b)))
     }
 
     #[track_caller]
@@ -198,42 +134,21 @@ mod tests {
             ("灰色", 4.0),
             ("外星人", 5.0),
         ]);
-        let whole = Vector::of(weights.keys()).weighed(|term| weights[term]);
+        let whole = Vector::new(weights.keys().copied()).weighed(|term| weights[term]);
         let rest = weights
             .keys()
             .filter(|term| !["称", "有", "曾"].contains(*term));
-        let rest = Vector::of(rest).weighed(|term| weights[term]);
+        let rest = Vector::new(rest.copied()).weighed(|term| weights[term]);
         // The squares of the weights: 141 in all, 138 without the three.
         assert_near(whole.cosine(&rest), 138.0 / (141.0 * 138.0_f64).sqrt());
-        let heavy = Vector::of(["飞碟"]).weighed(|term| weights[term]);
+        let heavy = Vector::new(["飞碟"]).weighed(|term| weights[term]);
         assert_near(whole.cosine(&heavy), 5.0 / 141.0_f64.sqrt());
     }
 
     #[test]
-    fn rare_terms_of_a_collection_weigh_more() {
-        let texts = [
-            "the cat sat on the mat",
-            "the cat sat on a mat",
-            "we all scream for ice cream",
-        ];
-        let frequencies = DocumentFrequencies::of(texts.map(tokens));
-        let [one, other, _] =
-            texts.map(|text| Vector::of(tokens(text)).weighed(|term| frequencies.idf(term)));
-        // ln(4/3) + 1 for what two of three have, ln(4/2) + 1 for what one has.
-        let (common, rare) = ((4.0_f64 / 3.0).ln() + 1.0, 2.0_f64.ln() + 1.0);
-        let (common, rare) = (common * common, rare * rare);
-        let expected = 6.0 * common / (8.0 * common * (5.0 * common + rare)).sqrt();
-        assert_near(one.cosine(&other), expected);
-        assert!(
-            expected < 0.75_f64.sqrt(),
-            "the term that differs is a rare one"
-        );
-    }
-
-    #[test]
     fn vectors_without_terms_are_alike_and_like_no_other() {
-        let (nothing, something) = (Vector::default(), Vector::of(["a"]));
-        assert_eq!(nothing.cosine(&Vector::of(tokens("..."))), 1.0);
+        let (nothing, something) = (Vector::default(), Vector::new(["a"]));
+        assert_eq!(nothing.cosine(&Vector::new(tokens("..."))), 1.0);
         assert_eq!(nothing.cosine(&something), 0.0);
         assert_eq!(something.cosine(&nothing), 0.0);
         for weightless in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -243,10 +158,10 @@ mod tests {
 
     #[test]
     fn weights_of_any_size_are_compared() {
-        let terms = || Vector::of(["a", "b", "b"]);
+        let terms = || Vector::new(["a", "b", "b"]);
         for weight in [f64::MAX / 4.0, 1e-300, f64::MIN_POSITIVE] {
             assert_near(terms().weighed(|_| weight).cosine(&terms()), 1.0);
-            let one = Vector::of(["a"]).weighed(|_| weight);
+            let one = Vector::new(["a"]).weighed(|_| weight);
             assert_near(one.cosine(&terms()), 1.0 / 5.0_f64.sqrt());
         }
     }
@@ -271,7 +186,7 @@ mod tests {
                 (false, false) => dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt(),
                 _ => 0.0,
             };
-            let (x, y) = (Vector::of(&a), Vector::of(&b));
+            let (x, y) = (Vector::new(a.clone()), Vector::new(b.clone()));
             let found = x.cosine(&y);
             prop_assert!((found - expected).abs() < 1e-12);
             prop_assert_eq!(y.cosine(&x), found);
@@ -285,7 +200,7 @@ mod tests {
         ) {
             let terms: Vec<String> = (0..weights.len()).map(|n| n.to_string()).collect();
             let weight_of = |term: &str| weights[term.parse::<usize>().unwrap()];
-            let vector = Vector::of(&terms).weighed(weight_of);
+            let vector = Vector::new(terms).weighed(weight_of);
             prop_assert_eq!(vector.cosine(&vector), 1.0);
         }
     }

@@ -5,26 +5,30 @@ use std::ops::Range;
 /// The logarithm of what the model takes to be impossible.
 const MIN_FLOAT: f64 = -3.14e100;
 
-/// Begin, end, middle of a word, or a word by itself, in the order of the model.
+/// The states of a character in the order of the model: begin, end, middle of a word, or a word by
+/// itself.
 const STATES: usize = 4;
 const END: u8 = 1;
 const SINGLE: u8 = 3;
 
-// The model of jieba, which jieba-rs does not hand out: `INITIAL_PROBS`, `TRANS_PROBS`, and
-// `EMIT_PROBS` of the characters that `EMIT_INDEX` knows.
-#[allow(dead_code, reason = "jieba-rs uses more of it")]
+/// The model of jieba, which jieba-rs does not export: `INITIAL_PROBS`, `TRANS_PROBS`, and
+/// `EMIT_PROBS` of the characters that `EMIT_INDEX` knows.
 #[allow(clippy::excessive_precision, reason = "the model is written so")]
 mod data {
     use super::MIN_FLOAT;
 
     jieba_macros::generate_hmm_data!();
+
+    // Constants that only jieba-rs needs.
+    const _: (char, char, u16) = (HMM_HAN_MIN, HMM_HAN_MAX, EMIT_NONE);
 }
 
-/// How likely each state gives a character.
+/// The logarithms of the probabilities that each state gives a character.
 fn emission(c: char) -> [f64; STATES] {
     let offset = (c as u32).checked_sub(data::EMIT_MIN_CHAR);
-    let row = offset.and_then(|offset| data::EMIT_INDEX.get(offset as usize));
-    row.and_then(|&row| data::EMIT_PROBS.get(usize::from(row)))
+    offset
+        .and_then(|offset| data::EMIT_INDEX.get(offset as usize))
+        .and_then(|&row| data::EMIT_PROBS.get(usize::from(row)))
         .copied()
         .unwrap_or([MIN_FLOAT; STATES])
 }
@@ -75,9 +79,9 @@ fn states(run: &str) -> Vec<u8> {
     let is_end = weights[usize::from(END)] >= weights[usize::from(SINGLE)];
     let mut state = if is_end { END } else { SINGLE };
     let mut states = vec![state; paths.len() + 1];
-    for (place, path) in paths.iter().enumerate().rev() {
+    for (index, path) in paths.iter().enumerate().rev() {
         state = path[usize::from(state)];
-        states[place] = state;
+        states[index] = state;
     }
     states
 }

@@ -1,4 +1,4 @@
-//! [`heaviest`]: the choice that `std::partial_sort` of libstdc++ makes, ties included.
+//! [`top_k`]: the choice that `std::partial_sort` of libstdc++ makes, ties included.
 
 /// A keyword and its weight.
 type Keyword<'t> = (&'t str, f64);
@@ -8,7 +8,7 @@ type Keyword<'t> = (&'t str, f64);
 /// Which of equally heavy ones are chosen, and their order, follow from the steps that libstdc++
 /// (of GCC 3.4 to 15) takes: a heap of the first `top`, whose root, the lightest, each heavier one
 /// after them replaces, sorted in the end. Another C++ library may choose others.
-pub(super) fn heaviest(mut keywords: Vec<Keyword<'_>>, top: usize) -> Vec<Keyword<'_>> {
+pub(super) fn top_k(mut keywords: Vec<Keyword<'_>>, top: usize) -> Vec<Keyword<'_>> {
     let top = top.min(keywords.len());
     if top == 0 {
         return Vec::new();
@@ -95,10 +95,10 @@ mod tests {
             let names: Vec<_> = (0..weights.len()).map(|i| i.to_string()).collect();
             let weights = weights.bytes().map(|digit| f64::from(digit - b'0'));
             let keywords = names.iter().map(String::as_str).zip(weights).collect();
-            let chosen = heaviest(keywords, top).into_iter().map(|(name, _)| name);
+            let chosen = top_k(keywords, top).into_iter().map(|(name, _)| name);
             assert_eq!(chosen.collect::<Vec<_>>().join(" "), expected);
         }
-        assert_eq!(heaviest(vec![("CEO", 1.0)], 0), []);
+        assert_eq!(top_k(vec![("CEO", 1.0)], 0), []);
     }
 
     proptest! {
@@ -109,7 +109,7 @@ mod tests {
         ) {
             let names: Vec<_> = (0..weights.len()).map(|i| i.to_string()).collect();
             let keywords: Vec<_> = names.iter().map(String::as_str).zip(weights.iter().map(|&w| f64::from(w))).collect();
-            let chosen = heaviest(keywords.clone(), top);
+            let chosen = top_k(keywords.clone(), top);
             let mut expected: Vec<_> = keywords.iter().map(|&(_, weight)| weight).collect();
             expected.sort_by(|a, b| b.total_cmp(a));
             expected.truncate(top);

@@ -1,4 +1,4 @@
-//! Whether a text says something that can be told from its parts.
+//! [`is_informative`]: whether a text has enough content to be told by its parts.
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
@@ -8,28 +8,26 @@ use super::shingles::is_cjk;
 /// A normalised text of more bytes is not one word, or one word twice.
 pub(crate) const MOST_WORD_BYTES: usize = 256;
 
-/// Whether a text says more than a number or a single word, be it repeated.
+/// Returns `true` if a text says more than a number or a single word, perhaps repeated.
 ///
 /// Numbers that differ in one digit, and words that differ in one letter, are no near-duplicates
 /// of each other, however much of them is the same. `normalised` is the text as
-/// [`Normaliser::letters`] has it.
-pub(crate) fn says_something(normaliser: &Normaliser, text: &str, normalised: &str) -> bool {
-    if !has_letter(normalised) {
-        return false;
-    }
-    normalised.len() > MOST_WORD_BYTES
-        || has_different_plain_words(text)
-        || has_different_words(&normaliser.sentences(text))
+/// [`Normaliser::letters`] returns it.
+pub(crate) fn is_informative(normaliser: &Normaliser, text: &str, normalised: &str) -> bool {
+    has_letter(normalised)
+        && (normalised.len() > MOST_WORD_BYTES
+            || has_different_plain_words(text)
+            || has_different_words(&normaliser.sentences(text)))
 }
 
-/// Whether not all of a normalised text is numbers.
+/// Returns `true` if a normalised text is not made of numbers alone.
 pub(crate) fn has_letter(normalised: &str) -> bool {
     let is_letter = |c: char| c.general_category_group() != GeneralCategoryGroup::Number;
     normalised.chars().any(is_letter)
 }
 
-/// Whether two words between spaces, of ASCII letters and digits alone, differ. If so, they do when
-/// they are normalised: nearly every English text is decided here.
+/// Returns `true` if two words between spaces, of ASCII letters and digits alone, differ. Such words
+/// differ when they are normalised too: this decides nearly every English text.
 fn has_different_plain_words(text: &str) -> bool {
     let is_plain =
         |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric());
@@ -39,17 +37,18 @@ fn has_different_plain_words(text: &str) -> bool {
         .is_some_and(|first| words.any(|word| !word.eq_ignore_ascii_case(first)))
 }
 
-/// Whether a text with separators has two words that differ. A character of a script that is
-/// written without spaces counts as a word.
+/// Returns `true` if a text with separators has two words that differ. A character of a script that
+/// is written without spaces counts as a word.
 fn has_different_words(sentences: &str) -> bool {
     let is_separator = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric();
     let mut first: Option<&str> = None;
     for word in sentences.split(is_separator) {
         let mut rest = word;
         while let Some(c) = rest.chars().next() {
-            let end = match is_unspaced(c) {
-                true => c.len_utf8(),
-                false => rest.find(is_unspaced).unwrap_or(rest.len()),
+            let end = if is_unspaced(c) {
+                c.len_utf8()
+            } else {
+                rest.find(is_unspaced).unwrap_or(rest.len())
             };
             let (word, others) = rest.split_at(end);
             if *first.get_or_insert(word) != word {
@@ -65,7 +64,7 @@ fn is_unspaced(c: char) -> bool {
     is_cjk(c) || is_south_east_asian(c)
 }
 
-/// Whether a character is of a script that is written without spaces and is spelt with letters.
+/// Returns `true` for characters of a script that is written without spaces and spelt with letters.
 pub(crate) fn is_south_east_asian(c: char) -> bool {
     matches!(
         c,
@@ -80,9 +79,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_single_words_say_nothing_and_two_words_do() {
+    fn numbers_and_single_words_are_not_informative_and_two_words_are() {
         let normaliser = Normaliser::new();
-        let says = |text| says_something(&normaliser, text, &normaliser.letters(text));
+        let informative = |text| is_informative(&normaliser, text, &normaliser.letters(text));
         for text in [
             "",
             "13800138000",
@@ -94,7 +93,7 @@ mod tests {
             "哈哈 哈哈哈",
             "привет — Привет",
         ] {
-            assert!(!says(text), "{text}");
+            assert!(!informative(text), "{text}");
         }
         for text in [
             "hello world",
@@ -106,7 +105,7 @@ mod tests {
             "don't",
             &"x".repeat(300),
         ] {
-            assert!(says(text), "{text}");
+            assert!(informative(text), "{text}");
         }
     }
 }

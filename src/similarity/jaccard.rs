@@ -1,38 +1,38 @@
-//! Tokens, shingles of them, and the Jaccard index of two sets of shingles.
+//! Tokens, shingles of tokens, and the Jaccard index of two sets of shingles.
 
 use std::num::NonZeroUsize;
 
 use crate::text::{is_cjk, is_letter_or_digit, is_mark};
 
-/// The tokens of a text, in its order: each CJK character (Han, kana, bopomofo, Hangul) is one,
-/// and each run of other letters and digits; marks belong to the token before them. All else
-/// separates.
+/// The tokens of a text, in text order: each CJK character (Han, kana, bopomofo, Hangul), and each
+/// run of other letters and digits. A mark belongs to the token before it. Every other character
+/// separates tokens.
 ///
-/// This needs no dictionary, and treats all languages alike. To have the same tokens for what
-/// looks alike, normalise the text first ([`Normaliser::sentences`](super::Normaliser::sentences)).
+/// No dictionary is needed, and all languages are treated alike. For the same tokens from texts that
+/// look alike, normalise the text first ([`Normaliser::sentences`](crate::Normaliser::sentences)).
 ///
 /// # Cost
-/// One walk over the text, and a slice for each token.
+/// One pass over the text, and a slice for each token.
 ///
 /// # Examples
 ///
 /// ```
-/// use simdb::measure::tokens;
+/// use simdb::similarity::tokens;
 ///
 /// assert_eq!(tokens("CSDN博客, 3.14!"), ["CSDN", "博", "客", "3", "14"]);
 /// ```
 pub fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
-    // Where the token begins that may go on here, and whether it is a CJK character.
+    // The start of the unfinished token, and whether the token is a CJK character.
     let mut open: Option<(usize, bool)> = None;
     for (at, c) in text.char_indices() {
         let cjk = is_cjk(c);
-        let goes_on = match open {
+        let continues = match open {
             None => false,
             Some((_, true)) => is_mark(c),
             Some((_, false)) => is_mark(c) || is_letter_or_digit(c) && !cjk,
         };
-        if goes_on {
+        if continues {
             continue;
         }
         tokens.extend(open.take().map(|(start, _)| &text[start..at]));
@@ -44,11 +44,11 @@ pub fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// The shingles of some tokens: every so many in a row, in order, repetitions included. Fewer
-/// tokens than that make one shingle of all of them; no tokens make none.
+/// The shingles of some tokens: every `tokens_per_shingle` tokens in a row, in order, repetitions
+/// included. Fewer tokens make a single shingle; no tokens make none.
 ///
 /// # Cost
-/// None: they are slices of `tokens`.
+/// None: shingles are slices of `tokens`.
 ///
 /// # Source
 /// A. Z. Broder, *On the resemblance and containment of documents*, Compression and Complexity of
@@ -58,7 +58,7 @@ pub fn tokens(text: &str) -> Vec<&str> {
 ///
 /// ```
 /// use std::num::NonZeroUsize;
-/// use simdb::measure::{shingles, tokens};
+/// use simdb::similarity::{shingles, tokens};
 ///
 /// let three = NonZeroUsize::new(3).unwrap();
 /// let tokens = tokens("a rose is a rose");
@@ -69,24 +69,23 @@ pub fn shingles<'s, 't>(
     tokens: &'s [&'t str],
     tokens_per_shingle: NonZeroUsize,
 ) -> impl Iterator<Item = &'s [&'t str]> {
-    // `windows` of no length would panic; no tokens have no windows of length 1.
+    // `windows(0)` would panic; no tokens have no windows of length 1.
     let length = tokens_per_shingle.get().min(tokens.len()).max(1);
     tokens.windows(length)
 }
 
-/// The Jaccard index of the sets of [`shingles`] of two texts' [`tokens`]: how many shingles both
-/// have, of those that at least one has.
+/// The Jaccard index of the sets of [`shingles`] of two texts' [`tokens`]: the number of shingles in
+/// both texts, divided by the number of shingles in at least one of them.
 ///
-/// From 0 to 1. How often a text has a shingle makes no difference, nor does where. Two texts
-/// without tokens give 1, a text without and one with tokens 0.
+/// From 0 to 1. Neither the number nor the order of a text's occurrences of a shingle matters. Two
+/// texts without tokens give 1, a text without and one with tokens 0.
 ///
 /// Broder calls it the resemblance. A change of one token changes w shingles, so long shingles
 /// tell texts apart more sharply; with 1 the order of the tokens makes no difference.
 ///
 /// # Cost
 /// The shingles of both texts are sorted: n log n comparisons for n tokens, and 32 bytes for each.
-/// To compare each text with every other that is too much; [`BitVector`](super::BitVector) needs a few bits for each shingle, SimHash 64 bits for
-/// each text.
+/// That is too much to compare each text with every other; SimHash needs 64 bits for each text.
 ///
 /// # Source
 /// A. Z. Broder, *On the resemblance and containment of documents*, Compression and Complexity of
@@ -96,7 +95,7 @@ pub fn shingles<'s, 't>(
 ///
 /// ```
 /// use std::num::NonZeroUsize;
-/// use simdb::measure::shingle_jaccard;
+/// use simdb::similarity::shingle_jaccard;
 ///
 /// let (one, other) = ("the cat sat on the mat", "the cat sat on a mat");
 /// let [words, pairs] = [1, 2].map(|tokens| NonZeroUsize::new(tokens).unwrap());
@@ -104,27 +103,26 @@ pub fn shingles<'s, 't>(
 /// assert_eq!(shingle_jaccard(one, other, pairs), 3.0 / 7.0);
 /// ```
 pub fn shingle_jaccard(a: &str, b: &str, tokens_per_shingle: NonZeroUsize) -> f64 {
-    let (a, b) = (tokens(a), tokens(b));
-    let a = sorted_set(shingles(&a, tokens_per_shingle));
-    let b = sorted_set(shingles(&b, tokens_per_shingle));
+    let [a, b] = [tokens(a), tokens(b)];
+    // Sorted instead of hashed: a standard hash set uses a random seed.
+    let [a, b] = [&a, &b].map(|tokens| {
+        let mut set: Vec<_> = shingles(tokens, tokens_per_shingle).collect();
+        set.sort_unstable();
+        set.dedup();
+        set
+    });
     let both = a.iter().filter(|one| b.binary_search(one).is_ok()).count();
-    jaccard(both, a.len() + b.len() - both)
-}
-
-/// Each of them once. (A standard hash set would take its order from a random source.)
-pub(super) fn sorted_set<T: Ord>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut set: Vec<T> = all.collect();
-    set.sort_unstable();
-    set.dedup();
-    set
-}
-
-/// The Jaccard index of two sets of which so many are in both and so many in either.
-pub(super) fn jaccard(both: usize, either: usize) -> f64 {
-    match either {
-        0 => 1.0,
-        either => both as f64 / either as f64,
+    if a.is_empty() && b.is_empty() {
+        1.0
+    } else {
+        jaccard_index(both, a.len(), b.len())
     }
+}
+
+/// The Jaccard index of two sets of `one` and `other` elements with `both` elements in common; 0 if
+/// both sets are empty.
+pub(super) fn jaccard_index(both: usize, one: usize, other: usize) -> f64 {
+    both as f64 / (one + other - both).max(1) as f64
 }
 
 #[cfg(test)]

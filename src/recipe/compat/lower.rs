@@ -1,35 +1,41 @@
 //! [`Lower`]: text in lower case as Python's `str.lower` makes it, by tables that never change.
 
-use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+use crate::text::{is_letter_or_digit, table_lines};
 
 /// Characters and their lower-case forms.
 ///
 /// Not those of the standard library, which change with the compiler.
-pub(crate) const LOWER: &str = include_str!("lower.txt");
+pub(super) const LOWER: &str = include_str!("lower.txt");
 
-/// The one letter whose lower-case form depends on what stands around it.
+/// The one letter whose lower-case form depends on its neighbours.
 const SIGMA: char = 'Σ';
 
+/// Points within words that have the property `Case_Ignorable` of Unicode.
+const IGNORED_POINTS: &str =
+    "'.:·\u{387}\u{55f}\u{5f4}‘’\u{2024}\u{2027}\u{fe13}\u{fe52}\u{fe55}＇．：";
+
 /// Makes lower case.
-pub(crate) struct Lower {
+pub(super) struct Lower {
     /// Each character that has one, with its lower-case form.
     forms: Vec<(char, &'static str)>,
 }
 
 impl Lower {
-    pub(crate) fn new() -> Self {
-        let lines = LOWER.lines().filter(|line| !line.starts_with('#'));
-        let forms = lines.filter_map(|line| {
-            let letter = line.chars().next()?;
-            Some((letter, &line[letter.len_utf8()..]))
-        });
-        let forms: Vec<_> = forms.collect();
+    pub(super) fn new() -> Self {
+        let forms: Vec<_> = table_lines(LOWER)
+            .filter_map(|line| {
+                let letter = line.chars().next()?;
+                Some((letter, &line[letter.len_utf8()..]))
+            })
+            .collect();
         debug_assert!(forms.is_sorted(), "the table is searched by halving");
         Self { forms }
     }
 
-    /// The text in lower case: each character by itself, but for a sigma at the end of a word.
-    pub(crate) fn lower(&self, text: &str) -> String {
+    /// The text in lower case: each character by itself, except a sigma at the end of a word.
+    pub(super) fn lower(&self, text: &str) -> String {
         let mut lower = String::with_capacity(text.len());
         for (at, c) in text.char_indices() {
             if c.is_ascii() {
@@ -48,8 +54,9 @@ impl Lower {
     }
 }
 
-/// Whether what stands between these is the end of a word of more than one letter. Each looks no
-/// further than the next character that counts, so a text full of sigmas takes linear time.
+/// Returns `true` if a letter between these two parts ends a word of more than one letter. Each part
+/// is looked at no further than to the next character that counts, so a text full of sigmas takes
+/// linear time.
 fn is_final(before: &str, after: &str) -> bool {
     let mut letters_before = before.chars().rev().filter(|&c| !is_ignored(c));
     let mut letters_after = after.chars().filter(|&c| !is_ignored(c));
@@ -62,25 +69,7 @@ fn is_ignored(c: char) -> bool {
     matches!(
         c.general_category(),
         NonspacingMark | EnclosingMark | Format | ModifierLetter | ModifierSymbol
-    ) || matches!(
-        c,
-        '\'' | '.'
-            | ':'
-            | '·'
-            | '\u{387}'
-            | '\u{55f}'
-            | '\u{5f4}'
-            | '‘'
-            | '’'
-            | '\u{2024}'
-            | '\u{2027}'
-            | '\u{fe13}'
-            | '\u{fe52}'
-            | '\u{fe55}'
-            | '＇'
-            | '．'
-            | '：'
-    )
+    ) || IGNORED_POINTS.contains(c)
 }
 
 /// The property `Cased` of Unicode, of characters that are not ignored.
@@ -96,16 +85,10 @@ fn is_cased(c: char) -> bool {
     )
 }
 
-/// What `\w` of a regular expression matches in Python: letters, numbers of any kind, and `_`.
-/// (Marks are none, so a decomposed accent goes.)
-pub(crate) fn is_word_character(c: char) -> bool {
-    if c.is_ascii() {
-        return c.is_ascii_alphanumeric() || c == '_';
-    }
-    matches!(
-        c.general_category_group(),
-        GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number
-    )
+/// The characters that `\w` of a regular expression matches in Python: letters, numbers of any kind,
+/// and `_`. (Marks are none, so a decomposed accent goes.)
+pub(super) fn is_word_character(c: char) -> bool {
+    c == '_' || c.is_ascii_alphanumeric() || !c.is_ascii() && is_letter_or_digit(c)
 }
 
 #[cfg(test)]

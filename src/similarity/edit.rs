@@ -1,49 +1,47 @@
-//! Edit similarity: how much of a text must be written anew to make another of it.
+//! Edit similarity: how much of a text must be rewritten to make another text of it.
 
 use rapidfuzz::distance::levenshtein::{self, Args};
 
 /// 1 − d / n, where d is the least number of characters (Unicode code points) to be inserted,
 /// removed or replaced to turn one text into the other, and n the number of characters of the
-/// longer one.
+/// longer text.
 ///
 /// From 0 to 1; 1 exactly if the texts are equal. Two empty texts give 1.
 ///
 /// # Cost
-/// What both begin or end with alike is passed over. For n and m characters of the rest, n × m / 64
-/// steps: two texts of 5,000 Latin letters take 1.3 ms and of 5,000 Han characters, of which there
-/// are more different ones, 5 ms; ten times as long, a hundred times as much. Memory for the
-/// characters, and some dozens of bytes for each.
+/// A common prefix and a common suffix are skipped. For n and m remaining characters, n × m / 64
+/// steps: two texts of 5,000 Latin letters take 1.3 ms; two of 5,000 Han characters, of which there
+/// are more distinct ones, take 5 ms; texts ten times as long take a hundred times as long. Memory
+/// for the characters, and some dozens of bytes for each distinct character.
 ///
 /// # Source
 /// V. I. Levenshtein, *Binary codes capable of correcting deletions, insertions, and reversals*,
 /// Soviet Physics Doklady 10, 1966 (the distance); H. Hyyrö, *A bit-vector algorithm for computing
 /// Levenshtein and Damerau edit distances*, Nordic Journal of Computing 10, 2003 (64 characters at
-/// a time). The distance is computed by the package rapidfuzz.
+/// a time). The package rapidfuzz computes the distance.
 ///
 /// # Examples
 ///
 /// ```
-/// use simdb::measure::edit_similarity;
+/// use simdb::similarity::edit_similarity;
 ///
-/// // 2 of 17 characters are others.
+/// // 2 of 17 characters differ.
 /// let similarity = edit_similarity("你妈妈喊你回家吃饭哦，回家罗回家罗", "你妈妈叫你回家吃饭啦，回家罗回家罗");
 /// assert_eq!(similarity, 1.0 - 2.0 / 17.0);
 /// ```
 pub fn edit_similarity(a: &str, b: &str) -> f64 {
     let (a, b) = (characters(a), characters(b));
-    let distance = levenshtein::distance(a.iter().copied(), b.iter().copied());
-    similarity(distance, a.len().max(b.len()))
+    levenshtein::normalized_similarity(a.iter().copied(), b.iter().copied())
 }
 
-/// The [`edit_similarity`] of two texts if it is at least `cutoff`; nothing if it is less.
+/// The [`edit_similarity`] of two texts if it is at least `cutoff`, otherwise `None`.
 ///
-/// For a `cutoff` of more than 1, and one that is not a number, it is never enough; for 0 or less
-/// it always is.
+/// Always `None` for a `cutoff` above 1 or not a number; never for a `cutoff` of 0 or less.
 ///
 /// # Cost
-/// Less than that of [`edit_similarity`], the more so the nearer the cutoff is to 1: of two texts of
-/// 5,000 Latin letters and a cutoff of 0.7 a fifth of a millisecond if they are unrelated, half a
-/// millisecond if they are alike. Next to nothing if their lengths tell.
+/// Less than that of [`edit_similarity`], the more so the nearer the cutoff is to 1: for two texts of
+/// 5,000 Latin letters and a cutoff of 0.7 a fifth of a millisecond if the texts are unrelated, half
+/// a millisecond if they are alike. Next to nothing if the lengths decide.
 ///
 /// # Source
 /// That of [`edit_similarity`]; E. Ukkonen, *Algorithms for approximate string matching*,
@@ -52,7 +50,7 @@ pub fn edit_similarity(a: &str, b: &str) -> f64 {
 /// # Examples
 ///
 /// ```
-/// use simdb::measure::edit_similarity_at_least;
+/// use simdb::similarity::edit_similarity_at_least;
 ///
 /// let (one, other) = ("the cat sat on the mat", "the cat sat on a mat");
 /// assert_eq!(edit_similarity_at_least(one, other, 0.8), Some(1.0 - 3.0 / 22.0));
@@ -60,42 +58,15 @@ pub fn edit_similarity(a: &str, b: &str) -> f64 {
 /// ```
 pub fn edit_similarity_at_least(a: &str, b: &str, cutoff: f64) -> Option<f64> {
     let (a, b) = (characters(a), characters(b));
-    let longer = a.len().max(b.len());
-    let most_edits = most_edits(longer, cutoff)?;
-    let within = Args::default().score_cutoff(most_edits);
-    let distance = levenshtein::distance_with_args(a.iter().copied(), b.iter().copied(), &within)?;
-    Some(similarity(distance, longer))
+    let args = Args::default().score_cutoff(cutoff);
+    levenshtein::normalized_similarity_with_args(a.iter().copied(), b.iter().copied(), &args)
+        // rapidfuzz takes a cutoff that is not a number for 0.
+        .filter(|similarity| *similarity >= cutoff)
 }
 
-/// Slices know their length and both ends; the characters of a string must be decoded to be
-/// counted.
+/// The characters as a slice: its length is known, and both ends can be compared first.
 fn characters(text: &str) -> Vec<char> {
     text.chars().collect()
-}
-
-fn similarity(distance: usize, longer: usize) -> f64 {
-    if longer == 0 {
-        return 1.0;
-    }
-    1.0 - distance as f64 / longer as f64
-}
-
-/// With how many edits a text of so many characters is similar enough; nothing if with none.
-fn most_edits(longer: usize, cutoff: f64) -> Option<usize> {
-    let is_enough = |edits: usize| similarity(edits, longer) >= cutoff;
-    if !is_enough(0) {
-        return None;
-    }
-    // Where rounding is off by one, what counts is the similarity that would be returned.
-    let about = ((1.0 - cutoff.max(0.0)) * longer as f64).floor() as usize;
-    let tried = [about + 1, about, about.saturating_sub(1)];
-    Some(
-        tried
-            .into_iter()
-            .map(|edits| edits.min(longer))
-            .find(|edits| is_enough(*edits))
-            .unwrap_or(0),
-    )
 }
 
 #[cfg(test)]
