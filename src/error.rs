@@ -409,7 +409,8 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// The progress callback cancelled a long operation. Nothing was changed.
+    /// A progress handler, or the conflict handler of a bulk load, returned `Break`. Nothing was
+    /// changed.
     #[error("the work on {} was interrupted; nothing was changed", path.display())]
     Interrupted {
         /// The file of the operation.

@@ -46,6 +46,7 @@
 mod document;
 mod error;
 mod fingerprint;
+mod progress;
 mod retention;
 
 mod block;
@@ -69,7 +70,7 @@ mod api;
 pub mod guide;
 
 pub use api::builder::Builder;
-pub use api::bulk_load::{BulkEvent, BulkLoad, BulkReport};
+pub use api::bulk_load::{BulkLoad, BulkReport, Conflict};
 pub use api::clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub use api::database::{Database, Insertion, Settings};
 pub use api::pairs::{Pair, PairsEvent};
@@ -81,6 +82,7 @@ pub use feature::{Feature, UnreliableReason};
 pub use fingerprint::{Fingerprint, Fingerprint128};
 pub use ingest::ticket::Ticket;
 pub use ingest::{Change, Outcome};
+pub use progress::{Progress, Stage};
 pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe, TextFingerprint};
 pub use retention::Retention;

@@ -193,8 +193,7 @@ fn database_whose_second_journal_is_lost_is_refused_until_it_is_back() {
             };
             assert_eq!(journal.file_name(), second.file_name());
         }
-        let go_on = |_| std::ops::ControlFlow::Continue(());
-        let found = builder().salvage(&copy, &saved, 16 << 20, go_on).unwrap();
+        let found = builder().salvage(&copy, &saved, 16 << 20).unwrap();
         assert_eq!(found.documents, 1_000);
         let said = found.damage.join("\n");
         assert!(said.contains("journal-2 is missing"), "{said}");

@@ -4,6 +4,7 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use common::children::{child_task, kills, lives, report, reports, spawn};
@@ -12,7 +13,7 @@ use common::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, copy_open, document, documents,
     folder, journal, names_in,
 };
-use simdb::{BulkEvent, BulkLoad, Change, Database, DocId, Document, Error, Fingerprint, Outcome};
+use simdb::{BulkLoad, Change, Database, DocId, Document, Error, Fingerprint, Outcome, Progress};
 
 mod common;
 
@@ -125,24 +126,24 @@ fn bulk_load_into_a_new_file_leaves_nothing_when_dropped_or_interrupted() {
     let path = folder.path().join("docs.simdb");
     let loaded = documents(1, 0, 200_000);
     // Every report of progress is a moment to stop at; nothing must be left behind by any.
-    for stop_at in 0.. {
+    for stop_at in (0..).step_by(20) {
         let mut load = builder().bulk_create(&path, MEMORY_BYTES).unwrap();
         loaded
             .iter()
             .for_each(|document| load.push(document.clone()).unwrap());
-        let mut reports = 0;
-        let finished = load.finish(|_| {
-            reports += 1;
-            if reports > stop_at {
+        let reports = AtomicU64::new(0);
+        let load = load.on_progress(move |_| {
+            if reports.fetch_add(1, Ordering::Relaxed) >= stop_at {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
             }
         });
+        let finished = load.finish(|_| ControlFlow::Continue(()));
         match finished {
             Err(Error::Interrupted { path: named }) => assert_eq!(named, path),
             finished => {
-                assert!(stop_at >= 5, "only {stop_at} moments to stop at");
+                assert!(stop_at >= 100, "only {stop_at} moments to stop at");
                 assert_eq!(finished.unwrap().inserted, 200_000);
                 break;
             }
@@ -181,10 +182,14 @@ fn bulk_load_into_a_database_leaves_it_unchanged_when_dropped_or_interrupted() {
         fresh
             .iter()
             .for_each(|document| load.push(document.clone()).unwrap());
-        let interrupted = load.finish(|event| match event {
-            BulkEvent::Progress { done, total } if done == total => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
+        let load = load.on_progress(|progress| {
+            if is_last(progress) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
+        let interrupted = load.finish(|_| ControlFlow::Continue(()));
         assert!(
             matches!(interrupted, Err(Error::Interrupted { .. })),
             "{interrupted:?}"
@@ -202,6 +207,11 @@ fn bulk_load_into_a_database_leaves_it_unchanged_when_dropped_or_interrupted() {
 /// is opened.
 fn is_marked_open(path: &Path) -> bool {
     pages_of(&std::fs::read(path).unwrap())[9] & 2 != 0
+}
+
+/// Whether a report of progress is the last one of its stage.
+fn is_last(progress: Progress) -> bool {
+    Some(progress.done) == progress.total
 }
 
 fn begun_load<'d>(database: &'d Database, documents: &[Document]) -> BulkLoad<'d> {
@@ -235,17 +245,16 @@ fn a_panic_of_the_caller_beside_a_large_change_leaves_a_file_that_is_closed_and_
             let _load = begun_load(database, &large);
             panic!("the caller's own");
         }),
-        ("first event", &|database| {
-            drop(begun_load(database, &large).finish(|_| panic!("the caller's own")));
+        ("first report", &|database| {
+            let load = begun_load(database, &large).on_progress(|_| panic!("the caller's own"));
+            drop(load.finish(|_| ControlFlow::Continue(())));
         }),
-        ("last event", &|database| {
-            let loaded = begun_load(database, &large).finish(|event| match event {
-                BulkEvent::Progress { done, total } if done == total => {
-                    panic!("the caller's own")
-                }
-                _ => ControlFlow::Continue(()),
+        ("last report", &|database| {
+            let load = begun_load(database, &large).on_progress(|progress| {
+                assert!(!is_last(progress), "the caller's own");
+                ControlFlow::Continue(())
             });
-            drop(loaded);
+            drop(load.finish(|_| ControlFlow::Continue(())));
         }),
     ];
     for (name, panics) in panics {

@@ -18,7 +18,7 @@ use common::{
     planted, window,
 };
 use simdb::{
-    BulkEvent, Change, Database, DocId, Document, Error, Fingerprint, Insertion, Match, Outcome,
+    Change, Conflict, Database, DocId, Document, Error, Fingerprint, Insertion, Match, Outcome,
     Timestamp,
 };
 
@@ -720,17 +720,17 @@ fn load_with_conflicts(path: &Path, pushed: &[Document]) {
         .for_each(|document| load.push(document.clone()).unwrap());
     let mut conflicts = Vec::new();
     let report = load
-        .finish(|event| {
-            if let BulkEvent::Conflict {
-                position,
-                id,
-                stored,
-            } = event
-            {
+        .finish(
+            |Conflict {
+                 position,
+                 id,
+                 stored,
+                 ..
+             }| {
                 conflicts.push((position, id.0, stored.bits()));
-            }
-            ControlFlow::Continue(())
-        })
+                ControlFlow::Continue(())
+            },
+        )
         .unwrap();
     assert_eq!(
         (report.inserted, report.present, report.conflicts),
@@ -853,17 +853,17 @@ fn bulk_load_in_any_order_equals_a_plain_model() {
         expected.sort_unstable_by_key(|(id, number, _)| (*id, *number));
         let mut conflicts = Vec::new();
         let report = load
-            .finish(|event| {
-                if let BulkEvent::Conflict {
-                    position,
-                    id,
-                    stored,
-                } = event
-                {
+            .finish(
+                |Conflict {
+                     position,
+                     id,
+                     stored,
+                     ..
+                 }| {
                     conflicts.push((id.0, position, stored));
-                }
-                ControlFlow::Continue(())
-            })
+                    ControlFlow::Continue(())
+                },
+            )
             .unwrap();
         assert_eq!(conflicts, expected, "{name}");
         let inserted = stored.len() as u64;
@@ -1003,7 +1003,8 @@ fn bulk_load_that_is_dropped_or_interrupted_leaves_nothing() {
             load.push(document(id, SplitMix(id).next())).unwrap();
         }
         if interrupted {
-            let error = load.finish(|_| ControlFlow::Break(())).unwrap_err();
+            let load = load.on_progress(|_| ControlFlow::Break(()));
+            let error = load.finish(|_| ControlFlow::Continue(())).unwrap_err();
             assert!(matches!(error, Error::Interrupted { .. }), "{error:?}");
         } else {
             drop(load);

@@ -737,7 +737,8 @@ fn a_check_that_is_refused_or_ended_leaves_closing_to_the_end() {
         let id = DocId(u64::from(is_ended));
         database.insert(id, Fingerprint::from_bits(7)).unwrap();
         if is_ended {
-            let ended = database.check_observed(|_, _| ControlFlow::Break(()));
+            database = database.on_progress(|_| ControlFlow::Break(()));
+            let ended = database.check();
             assert!(matches!(ended, Err(Error::Interrupted { .. })), "{ended:?}");
         } else {
             let snapshot = database.snapshot().unwrap();

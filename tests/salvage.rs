@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use common::engine::with_engine;
@@ -10,20 +12,16 @@ use common::{
     window,
 };
 use redb::{TableDefinition, TableHandle};
-use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Salvage, Timestamp};
+use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Salvage, Stage, Timestamp};
 use tempfile::TempDir;
 
 mod common;
 
 const PAGE_BYTES: usize = 4096;
 
-fn go_on(_documents: u64) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
-
 fn salvage(damaged: &Path, saved: &Path) -> Result<Salvage, Error> {
     let _ = std::fs::remove_file(saved);
-    builder().salvage(damaged, saved, 16 << 20, go_on)
+    builder().salvage(damaged, saved, 16 << 20)
 }
 
 /// Documents of every kind: some unreliable, some with texts, many with one fingerprint.
@@ -105,15 +103,13 @@ fn all_of_a_sound_file_is_saved() {
     assert_sound(&mut copy);
     assert!(std::fs::read(&path).unwrap() == before);
     // Nothing is overwritten.
-    let refused = builder()
-        .salvage(&path, &saved, 16 << 20, go_on)
-        .unwrap_err();
+    let refused = builder().salvage(&path, &saved, 16 << 20).unwrap_err();
     assert!(
         matches!(refused, Error::AlreadyExists { .. }),
         "{refused:?}"
     );
-    let stop = |_| ControlFlow::Break(());
-    let refused = builder().salvage(&path, folder.path().join("none"), 16 << 20, stop);
+    let stopped = builder().on_progress(|_| ControlFlow::Break(()));
+    let refused = stopped.salvage(&path, folder.path().join("none"), 16 << 20);
     assert!(
         matches!(refused, Err(Error::Interrupted { .. })),
         "{refused:?}"
@@ -157,7 +153,7 @@ fn one_lost_page_loses_nothing_that_is_in_another_and_invents_nothing() {
             Err(Error::Corrupt { what, .. }) if what.contains("recipe") => {
                 ways.recipe_lost += 1;
                 let named = keeping_all().recipe(simdb::Recipe::ngram());
-                named.salvage(&path, &saved, 16 << 20, go_on).unwrap()
+                named.salvage(&path, &saved, 16 << 20).unwrap()
             }
             Err(error) => panic!("page {page}: {error:?}"),
         };
@@ -354,7 +350,7 @@ fn what_lost_its_arrival_arrives_with_the_last_that_can_be_read() {
         transaction.commit().unwrap();
     });
     let like_it = keeping_all().recipe(simdb::Recipe::ngram());
-    let found = like_it.salvage(&path, &saved, 16 << 20, go_on).unwrap();
+    let found = like_it.salvage(&path, &saved, 16 << 20).unwrap();
     let stored = saved_documents(&saved);
     assert_eq!(stored.len(), model.documents.len());
     let (kept, lost): (Vec<_>, Vec<_>) = stored
@@ -396,7 +392,7 @@ fn what_cannot_be_saved_is_refused_before_anything_is_read() {
     // Not even a database.
     std::fs::write(&path, vec![7; 100_000]).unwrap();
     std::fs::write(&saved, "another's").unwrap();
-    let refused = builder().salvage(&path, &saved, 16 << 20, go_on);
+    let refused = builder().salvage(&path, &saved, 16 << 20);
     assert!(
         matches!(refused, Err(Error::AlreadyExists { .. })),
         "{refused:?}"
@@ -408,20 +404,21 @@ fn what_cannot_be_saved_is_refused_before_anything_is_read() {
     bytes[..3 * PAGE_BYTES].fill(0);
     std::fs::write(&path, &bytes).unwrap();
     let target = folder.path().join("none");
-    let mut asked = 0;
-    let stop = |documents| {
-        asked += 1;
-        assert_eq!(documents, 0);
-        ControlFlow::Break(())
-    };
+    let reports = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&reports);
     let refused = builder()
         .recipe(simdb::Recipe::ngram())
-        .salvage(&path, &target, 16 << 20, stop);
+        .on_progress(move |progress| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            assert_eq!((progress.stage, progress.done), (Stage::Salvage, 0));
+            ControlFlow::Break(())
+        })
+        .salvage(&path, &target, 16 << 20);
     assert!(
         matches!(refused, Err(Error::Interrupted { .. })),
         "{refused:?}"
     );
-    assert_eq!(asked, 1);
+    assert_eq!(reports.load(Ordering::Relaxed), 1);
     assert!(!target.exists());
 }
 
@@ -639,7 +636,7 @@ fn a_journal_is_saved_where_nothing_is_left_of_its_file() {
     // The advice takes the place of what is to be done as a rule.
     assert!(!refused.contains("backup"), "{refused}");
     let named = builder().recipe(simdb::Recipe::ngram());
-    let found = named.salvage(&copy, &saved, 16 << 20, go_on).unwrap();
+    let found = named.salvage(&copy, &saved, 16 << 20).unwrap();
     assert!(!found.damage.is_empty(), "{found:?}");
     assert_eq!(found.documents, stored.len() as u64);
     assert!(saved_documents(&saved) == stored);
@@ -659,7 +656,7 @@ fn what_is_no_database_is_refused() {
         std::fs::write(&path, bytes).unwrap();
         let named = builder().recipe(simdb::Recipe::ngram());
         for builder in [builder(), named] {
-            let refused = builder.salvage(&path, &saved, 16 << 20, go_on);
+            let refused = builder.salvage(&path, &saved, 16 << 20);
             let refused = refused.unwrap_err();
             assert!(
                 matches!(&refused, Error::NothingToSalvage { path: said } if *said == path),

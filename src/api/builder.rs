@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use crate::api::database::{Database, Settings, recipe_of};
 use crate::error::{Error, Result};
 use crate::minhash::Banding;
+use crate::progress::{Progress, ProgressHandler};
 use crate::recipe::{Fingerprinter, Recipe};
 use crate::retention::Retention;
 use crate::store::disk::Disk;
@@ -43,6 +44,7 @@ pub struct Builder {
     frozen: bool,
     flush_options: FlushOptions,
     disk: Option<Arc<dyn Disk>>,
+    pub(crate) progress: ProgressHandler,
 }
 
 /// Memory for what was read unless another size is asked for.
@@ -182,6 +184,16 @@ impl Builder {
         self
     }
 
+    /// Sets the handler that vacuum and salvage report their progress to, and the databases and
+    /// bulk loads made by this builder: see [`Progress`].
+    pub fn on_progress(
+        mut self,
+        handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.progress = ProgressHandler::new(handler);
+        self
+    }
+
     /// Creates an empty database. The file appears under its name only when it is whole and
     /// durable.
     ///
@@ -194,7 +206,7 @@ impl Builder {
         let db_path = self.db_path(path);
         let store = Store::create(&db_path, self.header()?, self.cache())?
             .with_flush_options(self.flush_options);
-        Database::over(store, self.recipe.as_ref())
+        Database::over(store, self.recipe.as_ref(), self.progress)
     }
 
     /// Opens a database for reading and writing. Only one handle at a time can do so.
@@ -250,22 +262,9 @@ impl Builder {
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotADatabase`], [`Error::FormatVersion`],
     /// [`Error::BandsMismatch`], [`Error::Locked`], [`Error::JournalMissing`], [`Error::Corrupt`],
-    /// [`Error::Storage`]; [`Error::Io`] if there is no room beside it.
+    /// [`Error::Storage`]; [`Error::Io`] if there is no room beside it; [`Error::Interrupted`].
     pub fn vacuum(self, path: impl AsRef<Path>) -> Result<Vacuumed> {
-        self.vacuum_observed(path, |_done, _total| ControlFlow::Continue(()))
-    }
-
-    /// The same; `observer` is told now and then how many of how many steps are done, and if it
-    /// breaks, the file stays as it is.
-    ///
-    /// # Errors
-    /// Those of [`vacuum`](Self::vacuum), and [`Error::Interrupted`].
-    pub fn vacuum_observed(
-        self,
-        path: impl AsRef<Path>,
-        mut observer: impl FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<Vacuumed> {
-        store::maintenance::copy::vacuum(&self.db_path(path), &mut observer)
+        store::maintenance::copy::vacuum(&self.db_path(path), &self.progress)
     }
 
     /// Writes what can be read of the damaged database at `damaged` to a new one at `target`, which
@@ -277,8 +276,7 @@ impl Builder {
     /// are read from the file; where these too are lost, this builder says them, and must name the
     /// recipe.
     ///
-    /// `observer` is told now and then how many documents are read; if it breaks, nothing is
-    /// written. Sorting stays within twice `memory_bytes`, at least 16 MiB each; what does not fit goes
+    /// Sorting stays within twice `memory_bytes`, at least 16 MiB each; what does not fit goes
     /// to temporary files in the folder of the new database.
     ///
     /// # Errors
@@ -291,7 +289,6 @@ impl Builder {
     /// Reads the file once or twice, and a bulk load.
     ///
     /// ```
-    /// use std::ops::ControlFlow;
     /// use simdb::{Database, DocId};
     ///
     /// let folder = tempfile::tempdir().unwrap();
@@ -305,8 +302,7 @@ impl Builder {
     /// std::fs::write(&path, bytes).unwrap();
     /// assert!(Database::open(&path).is_err());
     ///
-    /// let go_on = |_documents| ControlFlow::Continue(());
-    /// let found = Database::builder().salvage(&path, &saved, 64 << 20, go_on)?;
+    /// let found = Database::builder().salvage(&path, &saved, 64 << 20)?;
     /// assert_eq!(found.documents, 1);
     /// let text = Database::open(&saved)?.get(DocId(1))?.and_then(|document| document.text);
     /// assert_eq!(text.as_deref(), Some("The quick brown fox jumps over the lazy dog"));
@@ -317,11 +313,10 @@ impl Builder {
         damaged: impl AsRef<Path>,
         target: impl AsRef<Path>,
         memory_bytes: u64,
-        mut observer: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Salvage> {
         let db_path = self.db_path(damaged);
         let target = db_path.beside(target.as_ref());
-        let found = Damaged::open(&db_path, &target, memory_bytes, &mut observer)?;
+        let found = Damaged::open(&db_path, &target, memory_bytes, &self.progress)?;
         let header = match (&found.header, &self.recipe) {
             (Some(header), _) => header.clone(),
             (None, Some(_)) => self.header()?,
@@ -339,7 +334,7 @@ impl Builder {
             let made = fingerprinter.fingerprint(text).ok()?;
             Some((made.fingerprint, made.reliable))
         };
-        found.salvage(&target, &header, memory_bytes, fingerprint, &mut observer)
+        found.salvage(&target, &header, memory_bytes, fingerprint, &self.progress)
     }
 
     /// The file of that name, on the disk that is asked for.
@@ -374,7 +369,7 @@ impl Builder {
 
     /// A database that was opened, if it is what was asked for.
     fn opened(&self, store: Store) -> Result<Database> {
-        let database = Database::over(store, self.recipe.as_ref())?;
+        let database = Database::over(store, self.recipe.as_ref(), self.progress.clone())?;
         let has = database.settings();
         let asked = [
             ("keep_texts", self.keep_texts && !has.keep_texts),

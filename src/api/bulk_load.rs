@@ -9,9 +9,10 @@ use crate::api::builder::Builder;
 use crate::api::database::Database;
 use crate::document::Document;
 use crate::error::Result;
+use crate::progress::{Progress, ProgressHandler};
 use crate::store::bulk::Load;
 
-pub use crate::store::bulk::{BulkEvent, BulkReport};
+pub use crate::store::bulk::{BulkReport, Conflict};
 
 /// A bulk load: documents are pushed in any order, then sorted and written in one go.
 ///
@@ -43,7 +44,7 @@ pub use crate::store::bulk::{BulkEvent, BulkReport};
 /// for id in (0..10_000).rev() {
 ///     load.push(Document::new(DocId(id), Fingerprint::from_bits(id << 32)))?;
 /// }
-/// let report = load.finish(|_event| ControlFlow::Continue(()))?;
+/// let report = load.finish(|_conflict| ControlFlow::Continue(()))?;
 /// assert_eq!((report.inserted, report.present, report.conflicts), (10_000, 0, 0));
 ///
 /// let db = Database::open(&path)?;
@@ -53,6 +54,7 @@ pub use crate::store::bulk::{BulkEvent, BulkReport};
 #[must_use = "nothing is loaded before it is finished"]
 pub struct BulkLoad<'d> {
     load: Load,
+    progress: ProgressHandler,
     database: PhantomData<&'d Database>,
 }
 
@@ -75,6 +77,7 @@ impl Builder {
     ) -> Result<BulkLoad<'static>> {
         Ok(BulkLoad {
             load: Load::create(&self.db_path(path), &self.header()?, memory_bytes)?,
+            progress: self.progress,
             database: PhantomData,
         })
     }
@@ -95,12 +98,22 @@ impl Database {
         }
         Ok(BulkLoad {
             load: Load::into_existing(&self.store, memory_bytes)?,
+            progress: self.progress.clone(),
             database: PhantomData,
         })
     }
 }
 
 impl BulkLoad<'_> {
+    /// Sets the handler that [`finish`](Self::finish) reports its progress to: see [`Progress`].
+    pub fn on_progress(
+        mut self,
+        handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.progress = ProgressHandler::new(handler);
+        self
+    }
+
     /// Adds a document. Documents are numbered from 0 as they are pushed; of several with one id
     /// the first counts. Where arrival times are kept, those without one arrive when the load
     /// began.
@@ -114,11 +127,12 @@ impl BulkLoad<'_> {
         self.load.push(document)
     }
 
-    /// Sorts and writes everything, and makes it durable. `observer` hears how far the work is
-    /// and of each document that is left out; if it breaks, nothing is changed.
+    /// Sorts and writes everything, and makes it durable. `on_conflict` is called with each document
+    /// that is left out; if it returns `Break`, nothing is changed.
     ///
     /// # Errors
-    /// [`Error::Interrupted`](crate::Error::Interrupted) if the observer broke;
+    /// [`Error::Interrupted`](crate::Error::Interrupted) if `on_conflict` or the handler for
+    /// progress returned `Break`;
     /// [`Error::AlreadyExists`](crate::Error::AlreadyExists) if somebody else took the name of
     /// the new file meanwhile; those of [`push`](Self::push) and
     /// [`Database::apply`].
@@ -130,8 +144,8 @@ impl BulkLoad<'_> {
     /// document, and one of 24 beside the first.
     pub fn finish(
         self,
-        mut observer: impl FnMut(BulkEvent) -> ControlFlow<()>,
+        mut on_conflict: impl FnMut(Conflict) -> ControlFlow<()>,
     ) -> Result<BulkReport> {
-        self.load.finish(&mut observer)
+        self.load.finish(&self.progress, &mut on_conflict)
     }
 }

@@ -13,7 +13,7 @@ impl Snapshot {
     /// All groups of near-duplicates among the reliable documents, each document in one of them or in
     /// none; in order of their ids, with the document of each that is to be kept.
     ///
-    /// They are told to `visitor`, after how far the work is, until it breaks. Near-duplicates of
+    /// They are told to `visitor` until it breaks. Near-duplicates of
     /// near-duplicates are not near each other, so chains of them run away: by default a cluster is a
     /// star, in which every member is within the radius of its keeper ([`Shape`]). The same database
     /// gives the same clusters, in whatever order its documents came and wherever they are.
@@ -31,7 +31,7 @@ impl Snapshot {
     /// [`Error::KeepsNoTexts`](crate::Error::KeepsNoTexts) if texts are to be compared or measured and
     /// none are kept; [`Error::NoArrivals`](crate::Error::NoArrivals) if the oldest is to be kept and
     /// no times are; [`Error::TooManyNear`](crate::Error::TooManyNear) if more than 2³² - 2 documents
-    /// are near another; those of [`within`](Self::within).
+    /// are near another; those of [`pairs`](Self::pairs).
     ///
     /// # Cost
     /// That of [`pairs`](Self::pairs), some hundred nanoseconds for each document and each pair of
@@ -82,7 +82,7 @@ impl Snapshot {
         mut visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let keep = Priority::Keep(clustering.keep);
-        query::clusters(self.view(), clustering, keep, &mut visitor).map(drop)
+        query::clusters(self.view(), clustering, keep, &self.progress, &mut visitor).map(drop)
     }
 
     /// The same, but of each cluster the document with the highest `score` is kept, of several the one
@@ -120,6 +120,6 @@ impl Snapshot {
         mut visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let score = Priority::Score(&mut score);
-        query::clusters(self.view(), clustering, score, &mut visitor).map(drop)
+        query::clusters(self.view(), clustering, score, &self.progress, &mut visitor).map(drop)
     }
 }

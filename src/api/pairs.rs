@@ -26,7 +26,7 @@ impl Snapshot {
     /// snapshot, and change the database.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// Those of [`within`](Self::within), and [`Error::Interrupted`](crate::Error::Interrupted).
     ///
     /// # Cost
     /// Reads each of the four block tables once, and `block0` twice; a pair then costs two look-ups.
@@ -73,7 +73,7 @@ impl Snapshot {
         radius: u32,
         mut visitor: impl FnMut(PairsEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        query::pairs(self.view(), radius, &mut visitor).map(drop)
+        query::pairs(self.view(), radius, &self.progress, &mut visitor).map(drop)
     }
 
     /// Calls `visitor` with every pair of reliable documents whose fingerprints differ in at most
@@ -81,7 +81,7 @@ impl Snapshot {
     /// groups, one by one.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// Those of [`pairs`](Self::pairs).
     ///
     /// # Cost
     /// That of [`pairs`](Self::pairs), and the pairs themselves: of a fingerprint that a million
@@ -137,7 +137,6 @@ impl Snapshot {
                 }
                 ControlFlow::Continue(())
             }
-            PairsEvent::Progress(_) => ControlFlow::Continue(()),
         })
     }
 }

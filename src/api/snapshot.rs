@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use crate::document::{DocId, Document, Match, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::progress::{Progress, ProgressHandler};
 use crate::query::{self, Similar, TextQuery};
 use crate::store::View;
 use crate::store::maintenance::diagnosis::{self, Diagnosis};
@@ -22,6 +23,7 @@ const COUNTED_AT_ONCE: usize = 64 << 10;
 /// than needed.
 pub struct Snapshot {
     view: View,
+    pub(crate) progress: ProgressHandler,
 }
 
 impl fmt::Debug for Snapshot {
@@ -35,8 +37,18 @@ impl fmt::Debug for Snapshot {
 }
 
 impl Snapshot {
-    pub(crate) fn over(view: View) -> Self {
-        Self { view }
+    pub(crate) fn over(view: View, progress: ProgressHandler) -> Self {
+        Self { view, progress }
+    }
+
+    /// Sets the handler that [`pairs`](Self::pairs), [`clusters`](Self::clusters) and their
+    /// variants report their progress to: see [`Progress`].
+    pub fn on_progress(
+        mut self,
+        handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.progress = ProgressHandler::new(handler);
+        self
     }
 
     pub(crate) fn view(&self) -> &View {

@@ -26,14 +26,10 @@ fn clustering(radius: u32, shape: Shape) -> Clustering {
 
 /// The clusters, and the components that were split, told of before them.
 fn told(snapshot: &Snapshot, clustering: &Clustering) -> (Vec<Cluster>, Vec<(DocId, u64)>) {
-    let (mut clusters, mut split, mut done) = (Vec::new(), Vec::new(), 0.0);
+    let (mut clusters, mut split) = (Vec::new(), Vec::new());
     snapshot
         .clusters(clustering, |event| {
             match event {
-                ClustersEvent::Progress(share) => {
-                    assert!((0.0..=1.0).contains(&share) && clusters.is_empty());
-                    done = share;
-                }
                 ClustersEvent::Split { id, documents } => {
                     assert!(clusters.is_empty());
                     split.push((id, documents));
@@ -44,7 +40,6 @@ fn told(snapshot: &Snapshot, clustering: &Clustering) -> (Vec<Cluster>, Vec<(Doc
             ControlFlow::Continue(())
         })
         .unwrap();
-    assert_eq!(done, 1.0);
     (clusters, split)
 }
 

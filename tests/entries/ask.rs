@@ -2,7 +2,6 @@
 //! more than that.
 
 use std::error::Error as _;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -118,12 +117,11 @@ fn assert_same(read: &[Document], written: &[Document]) {
 /// What is salvaged of it is sound.
 fn salvage(disk: &MemoryDisk, path: &Path) {
     let saved = path.with_file_name("saved.simdb");
-    let go_on = |_documents| ControlFlow::Continue(());
     let builder = || builder(disk);
-    let found = match builder().salvage(path, &saved, 16 << 20, go_on) {
+    let found = match builder().salvage(path, &saved, 16 << 20) {
         Err(error) if error.to_string().contains("name the recipe") => {
             let named = builder().recipe(simdb::Recipe::ngram()).similar(true);
-            named.salvage(path, &saved, 16 << 20, go_on)
+            named.salvage(path, &saved, 16 << 20)
         }
         found => found,
     };

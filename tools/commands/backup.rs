@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::open_to_read;
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
+use crate::console::progress::{Progress, handler};
 use crate::console::{Answer, Output, counted, size};
 use crate::options::RecipeOptions;
 
@@ -51,12 +51,8 @@ impl Backup {
         let database = open_to_read(&self.database, &self.recipe)?;
         let interrupt = Interrupt::listen()?;
         let bar = self.progress.work();
-        bar.set_prefix("copying");
-        let copied = database.backup_observed(&self.to, |done, total| {
-            bar.set_length(total);
-            bar.set_position(done);
-            interrupt.flow()
-        });
+        let database = database.on_progress(handler(&bar, &interrupt));
+        let copied = database.backup(&self.to);
         bar.finish_and_clear();
         copied?;
         let to = self.to.display();

@@ -9,7 +9,7 @@ use simdb::{Builder, Error};
 
 use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
+use crate::console::progress::{Progress, handler};
 use crate::console::{Answer, Output, counted};
 use crate::options::RecipeOptions;
 
@@ -87,6 +87,8 @@ impl Check {
 
     /// How many documents the database holds, if it is sound.
     fn check(&self, builder: Builder, interrupt: &Interrupt) -> Result<u64, Unsound> {
+        let bar = self.progress.work();
+        let builder = builder.on_progress(handler(&bar, interrupt));
         let mut database = match builder.clone().open(&self.database) {
             // Damaged or where nobody can write: it can be read as far as it can be read.
             Err(refused @ (Error::Corrupt { .. } | Error::Io { .. } | Error::Storage { .. })) => {
@@ -95,13 +97,7 @@ impl Check {
             }
             opened => opened?,
         };
-        let bar = self.progress.work();
-        bar.set_prefix("checking");
-        let damage = database.check_observed(|done, total| {
-            bar.set_length(total);
-            bar.set_position(done);
-            interrupt.flow()
-        });
+        let damage = database.check();
         bar.finish_and_clear();
         match damage? {
             none if none.is_empty() => Ok(database.len()?),

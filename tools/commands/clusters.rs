@@ -96,13 +96,14 @@ impl Clusters {
         let database = open_to_read(&self.database, &self.recipe)?;
         self.clustering.refuse_unkept(self.keep, &database)?;
         let snapshot = database.snapshot()?;
+        let documents = snapshot.len();
         let of = Of {
             recipe: &database.settings().recipe,
             radius: self.clustering.radius(),
         };
         let found = self
             .found
-            .write(output, |sink| self.find(&snapshot, of, sink))?;
+            .write(output, |sink| self.find(snapshot, of, sink))?;
         let said = format!(
             "{} of {}, the largest of {}",
             counted(found.clusters, "cluster"),
@@ -110,7 +111,7 @@ impl Clusters {
             grouped(found.largest)
         );
         let counts = CountLine {
-            documents: snapshot.len(),
+            documents,
             radius: self.clustering.radius(),
             clusters: found.clusters,
             members: found.members,
@@ -126,16 +127,14 @@ impl Clusters {
     }
 
     /// Writes all there is, and says how much that was.
-    fn find(&self, snapshot: &Snapshot, of: Of<'_>, sink: &mut Sink<'_>) -> Result<Found> {
-        let mut search = self.found.search("clusters");
+    fn find(&self, snapshot: Snapshot, of: Of<'_>, sink: &mut Sink<'_>) -> Result<Found> {
+        let mut search = self.found.search(sink);
+        let snapshot = snapshot.on_progress(search.handler());
         let mut rows = Rows::new(self.found.format, of, sink)?;
         let mut found = Found::default();
-        snapshot.clusters(&self.clustering.clustering(self.keep), |event| {
+        let clustering = self.clustering.clustering(self.keep);
+        let outcome = snapshot.clusters(&clustering, |event| {
             let outcome = match event {
-                ClustersEvent::Progress(done) => {
-                    search.progress(done);
-                    Ok(())
-                }
                 ClustersEvent::Split { id, documents } => {
                     found.split += 1;
                     note(self.clustering.split(id, documents));
@@ -151,8 +150,8 @@ impl Clusters {
                 _ => Ok(()),
             };
             search.goes_on(outcome, rows.sink())
-        })?;
-        search.finish()?;
+        });
+        search.finish(outcome)?;
         rows.finish()?;
         Ok(found)
     }

@@ -17,7 +17,7 @@ use simdb::Recipe;
 use crate::console::interrupt::Interrupt;
 use crate::console::new_file::NewFile;
 use crate::console::output_file::{Destination, destination, is_stdout, write_stream};
-use crate::console::progress::{Progress, show_share};
+use crate::console::progress::{Progress, handler};
 use crate::console::{Output, note};
 use crate::formats::{Format, refuse_other_name};
 
@@ -117,13 +117,14 @@ impl Sink<'_> {
 /// neither.
 pub struct Search {
     bar: ProgressBar,
+    interrupt: Interrupt,
     failed: Result<()>,
 }
 
 impl Search {
-    /// Shows which share is done.
-    pub fn progress(&self, done: f64) {
-        show_share(&self.bar, done);
+    /// The handler for the progress of the snapshot that is searched.
+    pub fn handler(&self) -> impl Fn(simdb::Progress) -> ControlFlow<()> + Send + Sync + use<> {
+        handler(&self.bar, &self.interrupt)
     }
 
     /// Whether to go on after this outcome.
@@ -135,25 +136,25 @@ impl Search {
         }
     }
 
-    /// What ended it.
-    pub fn finish(self) -> Result<()> {
+    /// What ended it, given what the library says of that.
+    pub fn finish(self, outcome: simdb::Result<()>) -> Result<()> {
         self.bar.finish_and_clear();
-        self.failed
+        self.failed.and(self.interrupt.check())?;
+        Ok(outcome?)
     }
 }
 
 impl FoundOptions {
     /// A search that has not begun. Its bar is not shown where the lines are, on the same terminal.
-    pub fn search(&self, prefix: &'static str) -> Search {
+    pub fn search(&self, sink: &Sink<'_>) -> Search {
         let is_shown_in_between = self.is_on_stdout() && std::io::stdout().is_terminal();
         let progress = match self.progress {
             Progress::Auto if is_shown_in_between => Progress::Never,
             progress => progress,
         };
-        let bar = progress.shares();
-        bar.set_prefix(prefix);
         Search {
-            bar,
+            bar: progress.work(),
+            interrupt: sink.interrupt.clone(),
             failed: Ok(()),
         }
     }

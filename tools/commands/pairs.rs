@@ -82,13 +82,14 @@ impl Pairs {
         let started = Instant::now();
         let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
+        let documents = snapshot.len();
         let of = Of {
             recipe: &database.settings().recipe,
             radius: self.radius,
         };
         let found = self
             .found
-            .write(output, |sink| self.find(&snapshot, of, sink))?;
+            .write(output, |sink| self.find(snapshot, of, sink))?;
         let said = format!(
             "{}, {} of {} copies",
             counted(found.pairs, "pair"),
@@ -96,7 +97,7 @@ impl Pairs {
             grouped(found.copies)
         );
         let counts = CountLine {
-            documents: snapshot.len(),
+            documents,
             radius: self.radius,
             groups: found.groups,
             copies: found.copies,
@@ -111,25 +112,22 @@ impl Pairs {
     }
 
     /// Writes all there is, and says how much that was.
-    fn find(&self, snapshot: &Snapshot, of: Of<'_>, sink: &mut Sink<'_>) -> Result<Found> {
-        let mut search = self.found.search("pairing");
+    fn find(&self, snapshot: Snapshot, of: Of<'_>, sink: &mut Sink<'_>) -> Result<Found> {
+        let mut search = self.found.search(sink);
+        let snapshot = snapshot.on_progress(search.handler());
         let mut lines = Lines::new((self.found.format, of), self.expand, self.sorted, sink)?;
-        snapshot.pairs(self.radius, |event| {
+        let outcome = snapshot.pairs(self.radius, |event| {
             let outcome = match event {
                 PairsEvent::Copies {
                     fingerprint,
                     documents,
                 } => lines.copies(fingerprint, documents),
                 PairsEvent::Pairs(pairs) => pairs.iter().try_for_each(|pair| lines.pair(pair)),
-                PairsEvent::Progress(done) => {
-                    search.progress(done);
-                    Ok(())
-                }
                 _ => Ok(()),
             };
             search.goes_on(outcome, lines.sink())
-        })?;
-        search.finish()?;
+        });
+        search.finish(outcome)?;
         lines.finish()
     }
 }

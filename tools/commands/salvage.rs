@@ -9,7 +9,7 @@ use simdb::Salvage as Found;
 
 use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
+use crate::console::progress::{Progress, handler};
 use crate::console::{Answer, Output, counted, note, parse_memory};
 use crate::options::RecipeOptions;
 
@@ -74,14 +74,11 @@ impl Salvage {
         refuse_special(&self.database)?;
         let interrupt = Interrupt::listen()?;
         let bar = self.progress.work();
-        bar.set_prefix("reading");
-        let builder = self.recipe.builder()?;
-        let builder = builder.keep_texts(self.keep_texts).similar(self.similar);
-        let found = builder.salvage(&self.database, &self.to, self.memory, |documents| {
-            bar.set_message(counted(documents, "document"));
-            bar.tick();
-            interrupt.flow()
-        });
+        let builder = (self.recipe.builder()?)
+            .keep_texts(self.keep_texts)
+            .similar(self.similar)
+            .on_progress(handler(&bar, &interrupt));
+        let found = builder.salvage(&self.database, &self.to, self.memory);
         bar.finish_and_clear();
         let found = found?;
         let answer = match found.damage.is_empty() {

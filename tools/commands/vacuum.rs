@@ -8,7 +8,7 @@ use serde::Serialize;
 use simdb::{Database, Vacuumed};
 
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
+use crate::console::progress::{Progress, handler};
 use crate::console::{Answer, Output, size};
 
 /// Rewrites a database without the room that removals and old pages left
@@ -42,12 +42,8 @@ impl Vacuum {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let interrupt = Interrupt::listen()?;
         let bar = self.progress.work();
-        bar.set_prefix("rewriting");
-        let rewritten = Database::builder().vacuum_observed(&self.database, |done, total| {
-            bar.set_length(total);
-            bar.set_position(done);
-            interrupt.flow()
-        });
+        let builder = Database::builder().on_progress(handler(&bar, &interrupt));
+        let rewritten = builder.vacuum(&self.database);
         bar.finish_and_clear();
         let Vacuumed {
             before_bytes,

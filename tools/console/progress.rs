@@ -1,8 +1,11 @@
 //! Progress bars, on standard error, so that results stay clean.
 
 use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+
+use super::interrupt::Interrupt;
 
 /// When progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -37,13 +40,6 @@ impl Progress {
         self.bar(None, "{prefix:>9} [{wide_bar:.cyan/blue}] {percent}% {eta}")
     }
 
-    /// A bar over work of which a share is done.
-    pub fn shares(self) -> ProgressBar {
-        let bar = self.work();
-        bar.set_length(SHARES);
-        bar
-    }
-
     fn bar(self, total: Option<u64>, template: &str) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(total, self.target());
         let style = ProgressStyle::with_template(template)
@@ -65,14 +61,21 @@ impl Progress {
     }
 }
 
-/// How finely shares are told.
-const SHARES: u64 = 10_000;
-
-/// Shows which share of the work is done. What turns out to be more work than it was does not go
-/// back.
-pub fn show_share(bar: &ProgressBar, done: f64) {
-    let position = (done * SHARES as f64) as u64;
-    bar.set_position(position.max(bar.position()));
+/// A handler that shows the progress of the library in a bar, and ends the work once the tool is
+/// interrupted.
+pub fn handler(
+    bar: &ProgressBar,
+    interrupt: &Interrupt,
+) -> impl Fn(simdb::Progress) -> ControlFlow<()> + Send + Sync + use<> {
+    let (bar, interrupt) = (bar.clone(), interrupt.clone());
+    move |progress| {
+        bar.set_prefix(progress.stage.to_string());
+        if let Some(total) = progress.total {
+            bar.set_length(total);
+        }
+        bar.set_position(progress.done);
+        interrupt.flow()
+    }
 }
 
 /// Standard error when it is a file or a pipe: each state of the bar is one line, nothing is

@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 
 use anyhow::Result;
 use indicatif::ProgressBar;
-use simdb::{BulkEvent, BulkLoad, BulkReport, DocId, Error, Fingerprint};
+use simdb::{BulkLoad, BulkReport, Conflict, DocId, Error, Fingerprint};
 
 use super::ledger::Ledger;
 use super::pipeline::{Batch, Entry};
 use super::places::Places;
 use crate::console::interrupt::{Interrupt, interrupted};
+use crate::console::progress::handler;
 
 /// Documents that are pushed and not yet written, and where each was.
 pub struct Pushed<'d> {
@@ -69,24 +70,22 @@ pub fn write(
     mut conflict: impl FnMut(u64, DocId, Fingerprint) -> Result<()>,
 ) -> Result<BulkReport> {
     let mut failed = Ok(());
-    let outcome = bulk.finish(|event| {
-        match event {
-            BulkEvent::Progress { done, total } => {
-                bar.set_length(total);
-                bar.set_position(done);
+    let bulk = bulk.on_progress(handler(bar, interrupt));
+    let outcome = bulk.finish(
+        |Conflict {
+             position,
+             id,
+             stored,
+             ..
+         }| {
+            failed = conflict(position, id, stored);
+            if failed.is_ok() {
+                interrupt.flow()
+            } else {
+                ControlFlow::Break(())
             }
-            BulkEvent::Conflict {
-                position,
-                id,
-                stored,
-            } => failed = conflict(position, id, stored),
-            _ => {}
-        }
-        match failed.is_ok() && !interrupt.is_set() {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
-    });
+        },
+    );
     failed?;
     match outcome {
         Err(Error::Interrupted { .. }) => Err(interrupted()),

@@ -221,7 +221,7 @@ fn what_the_file_does_not_keep_is_said() {
 fn progress_is_shown_when_asked_for() {
     let folder = with_fingerprints(&CHAIN);
     let ran = clusters(&folder, &["--progress", "always", "-o", "out.jsonl"]).ends(0);
-    assert!(ran.stderr.contains("clusters ["), "{}", ran.stderr);
+    assert!(ran.stderr.contains("pairing ["), "{}", ran.stderr);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::document::{DocId, Document, Match};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::ingest::group_commit::Writer;
+use crate::progress::{Progress, ProgressHandler};
 use crate::query::{Similar, TextQuery};
 use crate::recipe::{Described, Fingerprinter, Recipe, TextFingerprint};
 use crate::retention::Retention;
@@ -64,6 +65,7 @@ pub struct Database {
     was_written: bool,
     /// Changes that were handed over were refused since somebody asked.
     has_refused: Arc<AtomicBool>,
+    pub(crate) progress: ProgressHandler,
 }
 
 /// What [`Database::insert_unique`] or [`Database::insert_unless_similar`] did.
@@ -80,7 +82,11 @@ pub enum Insertion {
 }
 
 impl Database {
-    pub(crate) fn over(store: Store, asked: Option<&Recipe>) -> Result<Self> {
+    pub(crate) fn over(
+        store: Store,
+        asked: Option<&Recipe>,
+        progress: ProgressHandler,
+    ) -> Result<Self> {
         let Header {
             recipe: stored,
             keep_texts,
@@ -103,7 +109,18 @@ impl Database {
             writer: OnceLock::new(),
             was_written: false,
             has_refused: Arc::default(),
+            progress,
         })
+    }
+
+    /// Sets the handler that [`check`](Self::check) and [`backup`](Self::backup) report their
+    /// progress to, and the snapshots and bulk loads begun from now on: see [`Progress`].
+    pub fn on_progress(
+        mut self,
+        handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.progress = ProgressHandler::new(handler);
+        self
     }
 
     /// What was fixed when the database was created.
@@ -195,7 +212,8 @@ impl Database {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Storage`].
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot::over(self.store.read()?))
+        let view = self.store.read()?;
+        Ok(Snapshot::over(view, self.progress.clone()))
     }
 
     /// The document with this id: see [`Snapshot::get`].
@@ -275,29 +293,18 @@ impl Database {
     /// and if it was not closed, its tables are not compared with each other.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the file could not be read, [`Error::SnapshotHeld`].
+    /// [`Error::Storage`] if the file could not be read, [`Error::SnapshotHeld`],
+    /// [`Error::Interrupted`].
     ///
     /// # Cost
     /// Reads the whole file, about three times.
     pub fn check(&mut self) -> Result<Vec<String>> {
-        self.check_observed(|_done, _total| ControlFlow::Continue(()))
-    }
-
-    /// The same; `observer` is told now and then how many of how many steps are done, and if it
-    /// breaks, there is no answer.
-    ///
-    /// # Errors
-    /// Those of [`check`](Self::check), and [`Error::Interrupted`].
-    pub fn check_observed(
-        &mut self,
-        mut observer: impl FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<Vec<String>> {
         self.was_written |= self.stop_writing();
         let Some(store) = Arc::get_mut(&mut self.store) else {
             let path = self.path().to_path_buf();
             return Err(Error::SnapshotHeld { path });
         };
-        store::maintenance::check::check(store, &mut observer)
+        store::maintenance::check::check(store, &self.progress)
     }
 
     /// Writes a copy of the database as of now to `path`, while reading and writing go on. The
@@ -310,22 +317,10 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] if there is anything at `path`; [`Error::Io`], [`Error::Storage`];
-    /// [`Error::Corrupt`] if a damaged page was met: a backup never holds one.
+    /// [`Error::Corrupt`] if a damaged page was met: a backup never holds one;
+    /// [`Error::Interrupted`].
     pub fn backup(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.backup_observed(path, |_done, _total| ControlFlow::Continue(()))
-    }
-
-    /// The same; `observer` is told now and then how many of how many steps are done, and if it
-    /// breaks, there is no copy.
-    ///
-    /// # Errors
-    /// Those of [`backup`](Self::backup), and [`Error::Interrupted`].
-    pub fn backup_observed(
-        &self,
-        path: impl AsRef<Path>,
-        mut observer: impl FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<()> {
-        store::maintenance::copy::backup(&self.store, path.as_ref(), &mut observer)
+        store::maintenance::copy::backup(&self.store, path.as_ref(), &self.progress)
     }
 }
 

@@ -5,14 +5,14 @@
 //! component what was taken takes on, until nothing is left that is near anything taken.
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 
 use super::graph::{Graph, NONE};
 use crate::error::Result;
+use crate::progress::ProgressReporter;
 
-/// Documents that are judged at a time, before a visitor is asked whether to go on.
+/// Documents that are judged between two reports of progress.
 const JUDGED_AT_ONCE: usize = if cfg!(test) { 3 } else { 1024 };
-/// After looking around so many documents a visitor is asked, too.
+/// Documents whose surroundings are read between two reports of progress.
 const LOOKED_AT_ONCE: u64 = if cfg!(test) { 2 } else { 1024 };
 
 /// How often a document may be refused before nothing takes it any more: of very many documents
@@ -21,9 +21,6 @@ pub(super) const MOST_REFUSALS: u16 = 1024;
 
 /// Says which documents, of some that are near one, belong to it.
 pub(super) type Judge<'j> = dyn FnMut(u32, &[u32]) -> Result<Vec<bool>> + 'j;
-
-/// Hears which share of the work is done, and says whether to go on.
-pub(super) type Pause<'p> = dyn FnMut(f64) -> ControlFlow<()> + 'p;
 
 /// How far a keeper reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +85,8 @@ impl<'g> Grouping<'g> {
         order: impl Iterator<Item = u32>,
         reach: Reach,
         mut judge: Option<&mut Judge<'_>>,
-        pause: &mut Pause<'_>,
-    ) -> Result<ControlFlow<()>> {
+        progress: &mut ProgressReporter,
+    ) -> Result<()> {
         if judge.is_some() {
             self.refusals = vec![0; self.graph.len()];
         }
@@ -98,17 +95,10 @@ impl<'g> Grouping<'g> {
             if self.keepers[document as usize] != NONE {
                 continue;
             }
-            let done = done as f64 / all;
-            let mut pause = || pause(done);
-            let judge = judge.as_deref_mut();
-            if self
-                .reach_from(document, reach, judge, &mut pause)?
-                .is_break()
-            {
-                return Ok(ControlFlow::Break(()));
-            }
+            let mut report = || progress.advance_to_share(done as f64 / all);
+            self.reach_from(document, reach, judge.as_deref_mut(), &mut report)?;
         }
-        Ok(pause(1.0))
+        Ok(())
     }
 
     /// Makes a document a keeper and gives it what it reaches.
@@ -117,14 +107,14 @@ impl<'g> Grouping<'g> {
         keeper: u32,
         reach: Reach,
         mut judge: Option<&mut Judge<'_>>,
-        pause: &mut dyn FnMut() -> ControlFlow<()>,
-    ) -> Result<ControlFlow<()>> {
+        report: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
         self.keepers[keeper as usize] = keeper;
         let mut open = VecDeque::from([keeper]);
         while let Some(document) = open.pop_front() {
             self.looked += 1;
-            if self.looked.is_multiple_of(LOOKED_AT_ONCE) && pause().is_break() {
-                return Ok(ControlFlow::Break(()));
+            if self.looked.is_multiple_of(LOOKED_AT_ONCE) {
+                report()?;
             }
             let mut found = self.waiting_near(document);
             if let Some(judge) = &mut judge {
@@ -138,9 +128,7 @@ impl<'g> Grouping<'g> {
                             self.refusals[*candidate as usize] += 1
                         }
                     }
-                    if pause().is_break() {
-                        return Ok(ControlFlow::Break(()));
-                    }
+                    report()?;
                 }
                 found = taken;
             }
@@ -155,7 +143,7 @@ impl<'g> Grouping<'g> {
                 open.extend(found);
             }
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(())
     }
 
     /// The documents near one, its copies among them, that wait to be taken; those of one node

@@ -16,16 +16,13 @@ use std::ops::ControlFlow;
 use super::pairs::{PairsEvent, pairs};
 use crate::document::{DocId, Timestamp};
 use crate::error::{Error, Result};
+use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::similarity::Likeness;
 use crate::store::View;
 use graph::{Gathered, Graph};
 use grouping::{Grouping, Judge, Reach};
 use judge::Texts;
 pub use told::{Cluster, Member};
-
-/// What finding pairs takes of all time, about; with texts to compare, and without.
-const PAIRS_SHARE: f64 = 0.95;
-const PAIRS_SHARE_WITH_TEXTS: f64 = 0.5;
 
 /// How near-duplicates are put together.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,9 +82,6 @@ pub enum Keep {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ClustersEvent<'c> {
-    /// Which share of the work is done, from 0 to 1, by a guess. Told before the first cluster, and
-    /// several times a second as a rule.
-    Progress(f64),
     /// A component with more documents than a component may have is split into stars. All of them
     /// are told of before the first cluster, in order of their ids.
     Split {
@@ -112,17 +106,11 @@ pub(crate) fn clusters(
     view: &View,
     clustering: &Clustering,
     priority: Priority<'_>,
+    progress: &ProgressHandler,
     visitor: &mut dyn FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
     refuse_unkept(view, clustering, &priority)?;
-    let pairs_share = match clustering.likeness {
-        Some(_) => PAIRS_SHARE_WITH_TEXTS,
-        None => PAIRS_SHARE,
-    };
-    let mut progress = |done: f64| visitor(ClustersEvent::Progress(done.min(1.0)));
-    let Some(graph) = gather(view, clustering.radius, |done| progress(done * pairs_share))? else {
-        return Ok(ControlFlow::Break(()));
-    };
+    let graph = gather(view, clustering.radius, progress)?;
     let order = in_order(view, &graph, priority)?;
     let mut texts = clustering
         .likeness
@@ -137,19 +125,14 @@ pub(crate) fn clusters(
         Some(judge) => Some(judge),
         None => None,
     };
-    let mut pause = |done: f64| progress(pairs_share + done * (1.0 - pairs_share));
+    let mut progress = ProgressReporter::new_shares(progress, Stage::Clusters, view.path());
     let mut grouping = Grouping::new(&graph);
     let reach = match clustering.shape {
         Shape::Star => Reach::Near,
         Shape::Connected { .. } => Reach::Connected,
     };
     let documents = order.iter().copied();
-    if grouping
-        .run(documents, reach, judge.as_deref_mut(), &mut pause)?
-        .is_break()
-    {
-        return Ok(ControlFlow::Break(()));
-    }
+    grouping.run(documents, reach, judge.as_deref_mut(), &mut progress)?;
     let mut split = Vec::new();
     if let Shape::Connected { most_documents } = clustering.shape
         && most_documents > 0
@@ -165,13 +148,9 @@ pub(crate) fn clusters(
         let again: Vec<u32> = order.iter().copied().filter(of_component).collect();
         grouping = grouping.again(&again);
         let documents = again.iter().copied();
-        if grouping
-            .run(documents, Reach::Near, judge, &mut pause)?
-            .is_break()
-        {
-            return Ok(ControlFlow::Break(()));
-        }
+        grouping.run(documents, Reach::Near, judge, &mut progress)?;
     }
+    progress.finish()?;
     for (first, _, documents) in split {
         let event = ClustersEvent::Split {
             id: graph.id(first),
@@ -198,16 +177,11 @@ fn refuse_unkept(view: &View, clustering: &Clustering, priority: &Priority<'_>) 
     Ok(())
 }
 
-/// The graph of all pairs, unless a visitor wants no more of it.
-fn gather(
-    view: &View,
-    radius: u32,
-    mut progress: impl FnMut(f64) -> ControlFlow<()>,
-) -> Result<Option<Graph>> {
+/// The graph of all pairs.
+fn gather(view: &View, radius: u32, progress: &ProgressHandler) -> Result<Graph> {
     let mut gathered = Gathered::default();
-    let mut fits = true;
-    let outcome = pairs(view, radius, &mut |event| {
-        fits &= match event {
+    let outcome = pairs(view, radius, progress, &mut |event| {
+        let fits = match event {
             PairsEvent::Copies {
                 fingerprint,
                 documents,
@@ -216,7 +190,6 @@ fn gather(
                 let [a, b] = pair.fingerprints;
                 gathered.pair([(pair.a, a), (pair.b, b)])
             }),
-            PairsEvent::Progress(done) => return progress(done),
         };
         if fits {
             ControlFlow::Continue(())
@@ -224,11 +197,11 @@ fn gather(
             ControlFlow::Break(())
         }
     })?;
-    if !fits {
+    if outcome.is_break() {
         let path = view.path().to_path_buf();
         return Err(Error::TooManyNear { path, radius });
     }
-    Ok(outcome.is_continue().then(|| gathered.graph()))
+    Ok(gathered.graph())
 }
 
 /// All documents of the graph, those first that are to be kept before others.

@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::{FingerprintSource, View};
 use copies::Copies;
 use holders::{Holders, found_of};
@@ -81,16 +82,16 @@ pub enum PairsEvent<'p> {
     /// told of before and after. Each pair of fingerprints is told of once; of the documents that
     /// have one of them, the one with the smallest id is named.
     Pairs(&'p [Pair]),
-    /// Which share of the work is done, from 0 to 1, by a guess. Told several times a second.
-    Progress(f64),
 }
 
 /// Tells `visitor` of all pairs within the radius until it breaks; whether it did.
 pub(crate) fn pairs(
     view: &View,
     radius: u32,
+    progress: &ProgressHandler,
     visitor: &mut dyn FnMut(PairsEvent<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
+    let mut progress = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
     let holders = Holders::new(view);
     let mut copies = Copies::new(&holders);
     let copies_share = if radius == 0 { 1.0 } else { COPIES_SHARE };
@@ -106,11 +107,10 @@ pub(crate) fn pairs(
                 }
             }
         }
-        if visitor(PairsEvent::Progress(copies.done() * copies_share)).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
+        progress.advance_to_share(copies.done() * copies_share)?;
     }
     if radius == 0 {
+        progress.finish()?;
         return Ok(ControlFlow::Continue(()));
     }
     let mut parts = Parts::new(&view.tables, radius, &holders.fingerprints_in_tail());
@@ -124,11 +124,9 @@ pub(crate) fn pairs(
                 return Ok(ControlFlow::Break(()));
             }
         }
-        let done = copies_share + parts.done() * (1.0 - copies_share);
-        if visitor(PairsEvent::Progress(done.min(1.0))).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
+        progress.advance_to_share(copies_share + parts.done() * (1.0 - copies_share))?;
     }
+    progress.finish()?;
     Ok(ControlFlow::Continue(()))
 }
 
@@ -231,7 +229,7 @@ mod tests {
         let store = store_of(&folder, list.iter().copied().map(Fingerprint::from_bits));
         let view = store.read().unwrap();
         let mut told = Vec::new();
-        let outcome = pairs(&view, 0, &mut |event| {
+        let outcome = pairs(&view, 0, &ProgressHandler::default(), &mut |event| {
             if let PairsEvent::Copies {
                 fingerprint,
                 documents,

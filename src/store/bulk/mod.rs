@@ -15,6 +15,7 @@ use super::Store;
 use crate::document::{DocId, Document, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::progress::ProgressHandler;
 use crate::store::bulk::new_file::NewFile;
 use crate::store::bulk::sort::SortContext;
 use crate::store::commit::write_transaction::WriteTransaction;
@@ -28,9 +29,9 @@ use pushed::{Pushed, PushedSorter, Split};
 use stages::{Stages, Target};
 use stream::Stream;
 use texts::{BulkBands, BulkTexts, Texts};
-use watch::{Observer, Watch};
+use watch::{LoadReporter, OnConflict};
 
-pub use watch::BulkEvent;
+pub use watch::Conflict;
 
 /// Texts gathered before they are written, or an eighth of the memory where that is less.
 const TEXT_BATCH_BYTES: usize = 16 << 20;
@@ -238,7 +239,11 @@ impl Load {
     }
 
     /// Sorts and writes everything.
-    pub(crate) fn finish(mut self, observer: &mut Observer<'_>) -> Result<BulkReport> {
+    pub(crate) fn finish(
+        mut self,
+        progress: &ProgressHandler,
+        on_conflict: &mut OnConflict<'_>,
+    ) -> Result<BulkReport> {
         self.write_texts()?;
         let (target, pushed) = match self.incoming.take() {
             Some(Incoming::InOrder(stream)) => (
@@ -249,8 +254,15 @@ impl Load {
             None => return Err(self.failed()),
         };
         let bands = self.texts.band_entries();
-        let watch = Watch::new(observer, &self.path, self.documents, self.keeps, bands);
-        let stages = Stages::new(target, watch, self.workplace, self.sorter_bytes);
+        let reporter = LoadReporter::new(
+            progress,
+            on_conflict,
+            &self.path,
+            self.documents,
+            self.keeps,
+            bands,
+        );
+        let stages = Stages::new(target, reporter, self.workplace, self.sorter_bytes);
         stages.run(self.split, *pushed, self.texts)
     }
 }

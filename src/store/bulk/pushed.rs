@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use rdst::RadixKey;
 
 use super::BulkReport;
-use super::watch::{BulkEvent, Watch};
+use super::watch::{Conflict, LoadReporter};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -208,16 +208,16 @@ impl Split {
     pub(super) fn fresh(
         &mut self,
         mut pushed: impl Iterator<Item = Result<(Pushed, Option<u64>)>>,
-        watch: &mut Watch<'_>,
+        reporter: &mut LoadReporter<'_>,
         mut stored: impl FnMut(u64) -> Result<Option<u64>>,
     ) -> impl Iterator<Item = Result<u128>> {
-        std::iter::from_fn(move || self.next(&mut pushed, watch, &mut stored).transpose())
+        std::iter::from_fn(move || self.next(&mut pushed, reporter, &mut stored).transpose())
     }
 
     fn next(
         &mut self,
         pushed: &mut impl Iterator<Item = Result<(Pushed, Option<u64>)>>,
-        watch: &mut Watch<'_>,
+        reporter: &mut LoadReporter<'_>,
         mut stored: impl FnMut(u64) -> Result<Option<u64>>,
     ) -> Result<Option<u128>> {
         for next in pushed {
@@ -225,7 +225,7 @@ impl Split {
             let Pushed {
                 id, fingerprint, ..
             } = next;
-            watch.step()?;
+            reporter.step()?;
             let holder = match self.last.filter(|last| last.id == id) {
                 Some(last) => Some(last),
                 None => stored(id)?.map(|fingerprint| Last {
@@ -252,7 +252,7 @@ impl Split {
                 self.report.present += 1;
             } else {
                 self.report.conflicts += 1;
-                watch.tell(BulkEvent::Conflict {
+                reporter.conflict(Conflict {
                     position: next.position_and_flags / FLAGS,
                     id: DocId(id),
                     stored: Fingerprint::from_bits(holder.fingerprint),

@@ -9,7 +9,7 @@ use redb::ReadableTable;
 use super::BulkReport;
 use super::pushed::{PushedSorter, Split};
 use super::texts::{BulkBands, BulkTexts};
-use super::watch::Watch;
+use super::watch::LoadReporter;
 use crate::block::BLOCK_BITS;
 use crate::error::Result;
 use crate::store::bulk::new_file::NewFile;
@@ -49,7 +49,7 @@ impl Target {
 /// A bulk load that is being written.
 pub(super) struct Stages<'o> {
     target: Target,
-    watch: Watch<'o>,
+    reporter: LoadReporter<'o>,
     workplace: SortContext,
     sorter_bytes: usize,
 }
@@ -57,13 +57,13 @@ pub(super) struct Stages<'o> {
 impl<'o> Stages<'o> {
     pub(super) fn new(
         target: Target,
-        watch: Watch<'o>,
+        reporter: LoadReporter<'o>,
         workplace: SortContext,
         sorter_bytes: usize,
     ) -> Self {
         Self {
             target,
-            watch,
+            reporter,
             workplace,
             sorter_bytes,
         }
@@ -108,17 +108,17 @@ impl<'o> Stages<'o> {
     fn write_fingerprints(&mut self, split: &mut Split, pushed: PushedSorter) -> Result<()> {
         if pushed.len() > 0 {
             let mut pushed = pushed.sorted()?;
-            let watch = &mut self.watch;
+            let reporter = &mut self.reporter;
             match &mut self.target {
                 Target::New(file) if split.report.inserted == 0 => {
-                    let fresh = split.fresh(pushed.iter(), watch, |_| Ok(None));
+                    let fresh = split.fresh(pushed.iter(), reporter, |_| Ok(None));
                     file.append(|tables| &mut tables.fingerprints, fresh)?;
                 }
                 Target::New(file) => {
                     // A table is written once, in order: what is there is written once more.
                     let there = file.read()?.fingerprints;
                     file.clear(|tables| &mut tables.fingerprints)?;
-                    let fresh = split.fresh(pushed.iter(), watch, fingerprints_of(&there));
+                    let fresh = split.fresh(pushed.iter(), reporter, fingerprints_of(&there));
                     let all = merged(there.entries()?, fresh);
                     file.append(|tables| &mut tables.fingerprints, all)?;
                 }
@@ -127,7 +127,7 @@ impl<'o> Stages<'o> {
                     let mut fresh = Sorter::new(self.sorter_bytes / 4, &self.workplace);
                     let tables = transaction.tables()?;
                     let stored = fingerprints_of(&tables.fingerprints);
-                    for entry in split.fresh(pushed.iter(), watch, stored) {
+                    for entry in split.fresh(pushed.iter(), reporter, stored) {
                         fresh.push(entry?)?;
                     }
                     drop(tables);
@@ -137,7 +137,7 @@ impl<'o> Stages<'o> {
                 }
             }
         }
-        self.watch.stage_is_done()
+        self.reporter.table_is_done()
     }
 
     /// Removes the texts of these documents; gives the bands of all others.
@@ -193,12 +193,12 @@ impl<'o> Stages<'o> {
     ) -> Result<()> {
         let entries = pairs.map(|entry| {
             let entry = entry?;
-            self.watch.step()?;
+            self.reporter.step()?;
             each(entry)?;
             Ok(entry)
         });
         self.target.write(table, entries)?;
-        self.watch.stage_is_done()
+        self.reporter.table_is_done()
     }
 
     /// Writes `block0` and the rotated tables, and gives how many fingerprints are new there.
@@ -225,7 +225,7 @@ impl<'o> Stages<'o> {
         let mut last = None;
         let entries = pairs.map(|pair| {
             let pair = pair?;
-            self.watch.step()?;
+            self.reporter.step()?;
             let fingerprint = pair.first();
             if last.replace(fingerprint) != Some(fingerprint) {
                 rotated(fingerprint.rotate_left(BLOCK_BITS))?;
@@ -233,7 +233,7 @@ impl<'o> Stages<'o> {
             Ok(pair)
         });
         self.target.write(|tables| &mut tables.block0, entries)?;
-        self.watch.stage_is_done()
+        self.reporter.table_is_done()
     }
 
     /// Writes `block1`, `block2` and `block3`.
@@ -249,14 +249,14 @@ impl<'o> Stages<'o> {
             rotated = Sorter::new(self.sorter_bytes, &self.workplace);
             let entries = sorted.iter().map(|word| {
                 let word = word?;
-                self.watch.step()?;
+                self.reporter.step()?;
                 if position + 1 < ROTATED_TABLES.len() {
                     rotated.push(word.rotate_left(BLOCK_BITS))?;
                 }
                 Ok(word)
             });
             added = self.target.write(table, entries)?;
-            self.watch.stage_is_done()?;
+            self.reporter.table_is_done()?;
         }
         Ok(added)
     }
@@ -273,11 +273,11 @@ impl<'o> Stages<'o> {
             }
             self.workplace.sort(words);
             let entries = words.iter().map(|word| {
-                self.watch.step()?;
+                self.reporter.step()?;
                 Ok(*word)
             });
             added = self.target.write(table, entries)?;
-            self.watch.stage_is_done()?;
+            self.reporter.table_is_done()?;
         }
         Ok(added)
     }

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use crate::document::{DocId, Document, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::progress::ProgressHandler;
 use crate::retention::Retention;
 use crate::store::bulk::Load;
 use crate::store::commit::flush::merge;
@@ -207,7 +208,10 @@ impl Twin {
             pushed.push((*id, (state, *number)));
             load.push(document(*id, state, *number)).unwrap();
         }
-        load.finish(&mut |_| ControlFlow::Continue(())).unwrap();
+        load.finish(&ProgressHandler::default(), &mut |_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
         for (id, document) in pushed {
             self.stored.entry(id).or_insert(document);
         }
@@ -253,8 +257,7 @@ impl Twin {
             Step::Bulk(documents) => self.bulk_load(documents),
             Step::Backup => {
                 let path = self.folder.path().join("backup");
-                let mut go_on = |_, _| ControlFlow::Continue(());
-                copy::backup(self.store(), &path, &mut go_on).unwrap();
+                copy::backup(self.store(), &path, &ProgressHandler::default()).unwrap();
                 let backup = Store::open(&DbPath::of_system(&path), CACHE_BYTES).unwrap();
                 self.assert_answers_of(&backup);
                 assert_sound(backup);
@@ -262,8 +265,7 @@ impl Twin {
             }
             Step::Vacuum => {
                 self.store = None;
-                let mut go_on = |_, _| ControlFlow::Continue(());
-                copy::vacuum(&DbPath::of_system(&self.path), &mut go_on).unwrap();
+                copy::vacuum(&DbPath::of_system(&self.path), &ProgressHandler::default()).unwrap();
                 self.reopen();
             }
         }
@@ -314,7 +316,7 @@ fn document(id: u64, state: StoredDocument, number: Option<usize>) -> Document {
 
 fn assert_sound(mut store: Store) {
     assert_eq!(
-        check::check(&mut store, &mut |_, _| ControlFlow::Continue(())).unwrap(),
+        check::check(&mut store, &ProgressHandler::default()).unwrap(),
         [""; 0]
     );
 }
@@ -442,7 +444,9 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
             }
         }
         assert!(strange.len() > 100);
-        load.finish(&mut |_| ControlFlow::Continue(()))?;
+        load.finish(&ProgressHandler::default(), &mut |_| {
+            ControlFlow::Continue(())
+        })?;
         let store = Store::open(&DbPath::of_system(&twin.path), CACHE_BYTES)?;
         twin.assert_answers_of(&store);
         let stats = crate::store::maintenance::stats::stats(&store.read()?)?;
@@ -461,7 +465,7 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
             drop(store);
             let mut store = Store::open(&DbPath::of_system(&twin.path), CACHE_BYTES)?;
             assert_eq!(
-                check::check(&mut store, &mut |_, _| ControlFlow::Continue(()))?,
+                check::check(&mut store, &ProgressHandler::default())?,
                 [""; 0]
             );
         } else {

@@ -120,7 +120,6 @@ impl Store {
 mod tests {
     use std::cell::Cell;
     use std::collections::BTreeMap;
-    use std::ops::ControlFlow;
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
     use super::super::PoisonOnPanic;
@@ -128,6 +127,7 @@ mod tests {
     use crate::document::DocId;
     use crate::error::Error;
     use crate::fingerprint::Fingerprint;
+    use crate::progress::ProgressHandler;
     use crate::store::maintenance::check;
     use crate::store::{DbPath, DocumentEdit, Header, StoredDocument, TextEdit};
 
@@ -311,7 +311,7 @@ mod tests {
             store.close().unwrap();
             assert_holds(&store, &stored);
             assert_eq!(
-                check::check(&mut store, &mut |_, _| ControlFlow::Continue(())).unwrap(),
+                check::check(&mut store, &ProgressHandler::default()).unwrap(),
                 [""; 0]
             );
             if is_last {

@@ -1,7 +1,6 @@
 //! [`DbPath`]: the path of a database file and the disk it is on.
 
 use std::io;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -79,16 +78,6 @@ impl DbPath {
             action,
             path: path.to_path_buf(),
             source,
-        }
-    }
-
-    /// Returns [`Error::Interrupted`] if a progress callback has cancelled the work.
-    pub(crate) fn goes_on(&self, said: ControlFlow<()>) -> Result<()> {
-        match said {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::Interrupted {
-                path: self.path.to_path_buf(),
-            }),
         }
     }
 }

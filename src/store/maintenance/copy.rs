@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::check::{self, Observer};
+use super::check;
 use crate::document::DocId;
 use crate::error::Result;
+use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
 use crate::store::bulk::new_file::{FinishedFile, NOT_MADE, NewFile};
 use crate::store::disk::path::DbPath;
@@ -18,19 +19,15 @@ const CACHE_BYTES: usize = 160 << 20;
 /// Bytes of texts written between two commits.
 const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
 
-/// Entries between two calls of the observer.
-const ENTRIES_PER_REPORT: u64 = 64 << 10;
-
 /// Writes the database as of now to a new file at `path`.
-pub(crate) fn backup(store: &Store, path: &Path, observer: &mut Observer<'_>) -> Result<()> {
+pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> Result<()> {
     // A copy of what is private is private.
     let info = store.db_path.info("read the permissions of")?;
     let target = store.db_path.beside(path);
     let permissions = info.permissions.as_ref();
     let file = NewFile::create(&target, store.header(), CACHE_BYTES, permissions)?;
     let view = store.read()?;
-    let mut steps = Steps::of(&view.tables, observer, &target)?;
-    copy(&view.tables, &file, &mut steps)?;
+    copy(&view.tables, &file, progress)?;
     for edits in view.edits_in_tail() {
         let mut transaction = file.write()?;
         transaction.apply(edits)?;
@@ -40,7 +37,7 @@ pub(crate) fn backup(store: &Store, path: &Path, observer: &mut Observer<'_>) ->
     // What was there is not needed any more.
     drop(view);
     let whole = file.finish()?;
-    prove(&whole, steps)?;
+    prove(&whole, &target, progress)?;
     whole.publish()
 }
 
@@ -54,7 +51,7 @@ pub struct Vacuumed {
 }
 
 /// Rewrites the file at a place.
-pub(crate) fn vacuum(db_path: &DbPath, observer: &mut Observer<'_>) -> Result<Vacuumed> {
+pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vacuumed> {
     // Open until the end, so that nobody else can write meanwhile.
     let store = Store::open(db_path, CACHE_BYTES)?;
     store.close()?;
@@ -67,13 +64,12 @@ pub(crate) fn vacuum(db_path: &DbPath, observer: &mut Observer<'_>) -> Result<Va
     let journal = store.journal_mark()?;
     let file = NewFile::create_beside(&target, store.header(), CACHE_BYTES, permissions, journal)?;
     let view = store.read()?.tables;
-    let mut steps = Steps::of(&view, observer, &target)?;
-    copy(&view, &file, &mut steps)?;
+    copy(&view, &file, progress)?;
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
     }
     let whole = file.finish()?;
-    prove(&whole, steps)?;
+    prove(&whole, &target, progress)?;
     Ok(Vacuumed {
         before_bytes: old.len_bytes,
         after_bytes: whole.replace()?,
@@ -81,67 +77,40 @@ pub(crate) fn vacuum(db_path: &DbPath, observer: &mut Observer<'_>) -> Result<Va
 }
 
 /// Proves a copy before it gets its name.
-fn prove(copy: &FinishedFile, mut steps: Steps<'_, '_>) -> Result<()> {
+fn prove(copy: &FinishedFile, target: &DbPath, progress: &ProgressHandler) -> Result<()> {
     let copied = Store::open_read_only(&copy.at(), CACHE_BYTES)?;
-    let damage = check::walk(&copied, &mut |done, total| steps.proved(done, total))?;
+    let damage = check::walk(&copied, progress, target.path())?;
     match damage.first() {
         None => Ok(()),
-        Some(what) => Err(steps.target.corrupt_advising(
+        Some(what) => Err(target.corrupt_advising(
             format!("what was written to the copy is not what is read back: {what}"),
             NOT_MADE,
         )),
     }
 }
 
-/// How far a copy is: one half is to write it, the other to prove it.
-struct Steps<'s, 'o> {
-    observer: &'s mut Observer<'o>,
-    target: &'s DbPath,
-    done: u64,
-    total: u64,
-}
+/// The steps of a copy, each an entry.
+struct Steps(ProgressReporter);
 
-impl<'s, 'o> Steps<'s, 'o> {
-    fn of(view: &ReadView, observer: &'s mut Observer<'o>, target: &'s DbPath) -> Result<Self> {
-        Ok(Self {
-            observer,
-            target,
-            done: 0,
-            total: check::steps(view)?,
-        })
-    }
-
-    /// One more entry is written.
-    fn step(&mut self) -> Result<()> {
-        self.done += 1;
-        if self.done.is_multiple_of(ENTRIES_PER_REPORT) {
-            self.report(self.done.min(self.total))
-        } else {
-            Ok(())
-        }
-    }
-
-    fn proved(&mut self, done: u64, total: u64) -> Result<()> {
-        let part = u128::from(self.total) * u128::from(done) / u128::from(total.max(1));
-        self.report(self.total + part as u64)
-    }
-
-    fn report(&mut self, done: u64) -> Result<()> {
-        let said = (self.observer)(done, self.total * 2);
-        self.target.goes_on(said)
-    }
-
+impl Steps {
     /// Entries on their way, each a step.
     fn each<E>(
         &mut self,
         entries: impl Iterator<Item = Result<E>>,
     ) -> impl Iterator<Item = Result<E>> {
-        entries.map(|entry| self.step().and(entry))
+        entries.map(|entry| self.0.step().and(entry))
     }
 }
 
 /// Copies every table, proving each chunk and each text as it goes.
-fn copy(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Result<()> {
+fn copy(view: &ReadView, file: &NewFile, progress: &ProgressHandler) -> Result<()> {
+    let mut steps = Steps(ProgressReporter::new(
+        progress,
+        Stage::Copy,
+        Some(check::steps(view)?),
+        file.place_in_errors().path(),
+    ));
+    steps.0.report()?;
     let tables = &view.tables;
     let fingerprints = steps.each(tables.fingerprints.entries()?);
     file.append(|tables| &mut tables.fingerprints, fingerprints)?;
@@ -159,13 +128,14 @@ fn copy(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Result<()
     if let Some(bands) = &tables.bands {
         file.append(BANDS_TABLE, steps.each(bands.entries()?))?;
     }
-    copy_texts(view, file, steps)?;
+    copy_texts(view, file, &mut steps.0)?;
+    steps.0.finish()?;
     let mut transaction = file.write()?;
     *transaction.counters() = view.counters;
     transaction.commit()
 }
 
-fn copy_texts(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Result<()> {
+fn copy_texts(view: &ReadView, file: &NewFile, progress: &mut ProgressReporter) -> Result<()> {
     let Some(source) = &view.tables.texts else {
         return Ok(());
     };
@@ -183,7 +153,7 @@ fn copy_texts(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Res
                     .insert(id.value(), sealed.value())
                     .map_err(|cause| file.place_in_errors().writing(cause))?;
                 bytes_written += sealed.value().len();
-                steps.step()?;
+                progress.step()?;
                 if bytes_written > TEXT_BYTES_PER_COMMIT {
                     more = true;
                     break;

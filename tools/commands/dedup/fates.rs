@@ -12,7 +12,7 @@ use super::mark::Removed;
 use super::options::Dedup;
 use crate::console::interrupt::Interrupt;
 use crate::console::note;
-use crate::console::progress::show_share;
+use crate::console::progress::handler;
 
 /// Documents that are compared with another database at a time, and bytes of their texts.
 const AT_ONCE: usize = 1 << 16;
@@ -144,12 +144,10 @@ impl Fates {
         scores: Option<HashMap<u64, f64>>,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let bar = options.progress.shares();
-        bar.set_prefix("clusters");
+        let bar = options.progress.work();
         let clustering = options.clustering.clustering(options.keep);
         let visitor = |event: ClustersEvent<'_>| {
             match event {
-                ClustersEvent::Progress(done) => show_share(&bar, done),
                 ClustersEvent::Split { id, documents } => {
                     self.split += 1;
                     note(options.clustering.split(id, documents));
@@ -173,15 +171,16 @@ impl Fates {
             }
             interrupt.flow()
         };
-        let snapshot = corpus.snapshot()?;
-        match scores {
-            None => snapshot.clusters(&clustering, visitor)?,
+        let snapshot = corpus.snapshot()?.on_progress(handler(&bar, interrupt));
+        let outcome = match scores {
+            None => snapshot.clusters(&clustering, visitor),
             Some(scores) => {
                 let score = |id: DocId| scores.get(&id.0).copied().unwrap_or(f64::NAN);
-                snapshot.clusters_by_score(&clustering, score, visitor)?;
+                snapshot.clusters_by_score(&clustering, score, visitor)
             }
-        }
+        };
         bar.finish_and_clear();
-        interrupt.check()
+        interrupt.check()?;
+        Ok(outcome?)
     }
 }

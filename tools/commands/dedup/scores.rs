@@ -58,12 +58,15 @@ fn near_another(corpus: &Database, radius: u32, interrupt: &Interrupt) -> Result
         ..Clustering::default()
     };
     let mut near = HashSet::new();
-    corpus.snapshot()?.clusters(&connected, |event| {
+    let flow = interrupt.clone();
+    let snapshot = corpus.snapshot()?.on_progress(move |_| flow.flow());
+    let outcome = snapshot.clusters(&connected, |event| {
         if let ClustersEvent::Cluster(cluster) = event {
             near.extend(cluster.members.iter().map(|member| member.id.0));
         }
         interrupt.flow()
-    })?;
+    });
     interrupt.check()?;
+    outcome?;
     Ok(near)
 }

@@ -29,7 +29,7 @@ pub(super) fn expected(view: &ReadView) -> Result<u64> {
     Ok(chunks.saturating_mul(u128::CAPACITY as u64))
 }
 
-impl Walk<'_> {
+impl Walk {
     /// Reads every text, and finds its document. Gives the entries that `bands` should hold, where
     /// it is kept; nothing if a text cannot be read.
     pub(super) fn texts(
@@ -74,7 +74,7 @@ impl Walk<'_> {
                 ));
             }
             count += 1;
-            self.step()?;
+            self.progress.step()?;
         }
         if whole && self.is_merged && count != view.counters.texts {
             let counted = view.counters.texts;

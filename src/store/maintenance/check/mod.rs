@@ -11,7 +11,7 @@ mod tail;
 mod times;
 
 use std::fmt::LowerHex;
-use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
 use redb::ReadableTable;
@@ -19,6 +19,7 @@ use redb::ReadableTable;
 use crate::block;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
@@ -29,20 +30,9 @@ use times::TimesFound;
 
 /// How many entries that one table lacks are named one by one.
 const NAMED: usize = 10;
-/// Entries between two calls of the observer.
-const ENTRIES_PER_REPORT: u64 = 64 << 10;
-
-/// Is told how many of how many steps are done, and may end the work.
-pub(crate) type Observer<'o> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'o;
-
-/// The same as a walk has it, which it ends with an error. Behind a pointer, for a walk would be
-/// compiled anew for each closure.
-pub(crate) type Progress<'o> = dyn FnMut(u64, u64) -> Result<()> + 'o;
 
 /// All damage found, a sentence each.
-pub(crate) fn check(store: &mut Store, observer: &mut Observer<'_>) -> Result<Vec<String>> {
-    let db_path = store.db_path.clone();
-    let observer: &mut Progress<'_> = &mut |done, total| db_path.goes_on(observer(done, total));
+pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec<String>> {
     let is_alone = Arc::get_mut(&mut store.handle).is_some();
     if !is_alone && !store.is_read_only() {
         let path = store.db_path.path().to_path_buf();
@@ -57,7 +47,7 @@ pub(crate) fn check(store: &mut Store, observer: &mut Observer<'_>) -> Result<Ve
     };
     if !is_merged {
         // To merge is to write, and damage ends that. What can be read, is read before.
-        let damage = walk(store, observer)?;
+        let damage = walk(store, progress, store.path())?;
         if !damage.is_empty() || store.is_read_only() {
             return Ok(damage);
         }
@@ -65,16 +55,16 @@ pub(crate) fn check(store: &mut Store, observer: &mut Observer<'_>) -> Result<Ve
     if noted(store.close(), &mut damage)?.is_none() {
         return Ok(damage);
     }
-    damage.extend(walk(store, observer)?);
+    damage.extend(walk(store, progress, store.path())?);
     if damage.is_empty() {
         engine_check(store, &mut damage)?;
     }
     Ok(damage)
 }
 
-/// Walks all tables, for as long as the observer lets it. Where not everything is merged into them,
+/// Walks all tables. An interruption is reported for the file at `path`. Where not everything is merged into them,
 /// nothing is said of whether they hold the same, but whether what is to be merged fits them.
-pub(crate) fn walk(store: &Store, observer: &mut Progress<'_>) -> Result<Vec<String>> {
+pub(crate) fn walk(store: &Store, progress: &ProgressHandler, path: &Path) -> Result<Vec<String>> {
     let mut damage = Vec::new();
     let view = store.db_path.guarded(|| store.read());
     let Some(view) = noted(view, &mut damage)? else {
@@ -83,12 +73,10 @@ pub(crate) fn walk(store: &Store, observer: &mut Progress<'_>) -> Result<Vec<Str
     let total = noted(steps(&view.tables), &mut damage)?.unwrap_or(0);
     let mut walk = Walk {
         damage,
-        observer,
+        progress: ProgressReporter::new(progress, Stage::Check, Some(total), path),
         is_merged: view.is_merged(),
-        done: 0,
-        total,
     };
-    (walk.observer)(0, total)?;
+    walk.progress.report()?;
     walk.tables(&view.tables)?;
     walk.tail(&view)?;
     let view = view.tables;
@@ -97,6 +85,7 @@ pub(crate) fn walk(store: &Store, observer: &mut Progress<'_>) -> Result<Vec<Str
     if let (Some(maker), Some(bands)) = (maker, &view.tables.bands) {
         walk.bands(&view, bands, maker, from_texts)?;
     }
+    walk.progress.finish()?;
     Ok(walk.damage)
 }
 
@@ -214,16 +203,14 @@ impl Documents {
     }
 }
 
-struct Walk<'o> {
+struct Walk {
     damage: Vec<String>,
-    observer: &'o mut Progress<'o>,
+    progress: ProgressReporter,
     /// The tables hold everything, so they must hold the same.
     is_merged: bool,
-    done: u64,
-    total: u64,
 }
 
-impl Walk<'_> {
+impl Walk {
     /// Walks all packed tables, then compares what they hold.
     fn tables(&mut self, view: &ReadView) -> Result<()> {
         let tables = &view.tables;
@@ -339,7 +326,7 @@ impl Walk<'_> {
                 Part::Read(entries) => {
                     for entry in entries {
                         each(entry)?;
-                        self.step()?;
+                        self.progress.step()?;
                     }
                 }
                 Part::Damaged(gap) => {
@@ -365,15 +352,6 @@ impl Walk<'_> {
             "table {table} cannot be read from {from:#x} to {to}: {what}"
         ));
         Ok(())
-    }
-
-    fn step(&mut self) -> Result<()> {
-        self.done += 1;
-        if self.done.is_multiple_of(ENTRIES_PER_REPORT) || self.done == self.total {
-            (self.observer)(self.done.min(self.total), self.total)
-        } else {
-            Ok(())
-        }
     }
 
     fn name_missing_documents(&mut self, view: &ReadView) -> Result<()> {

@@ -13,7 +13,7 @@ use crate::store::view::source::FingerprintSource;
 /// them: what the first change found, and what each made of it, as a merge may have been cut short.
 type Expected = BTreeMap<DocId, Vec<Option<Fingerprint>>>;
 
-impl Walk<'_> {
+impl Walk {
     /// Looks up every document that is changed. A merge takes away what a change says it found, so
     /// of a document of which that is not true, both would stay.
     pub(super) fn tail(&mut self, view: &View) -> Result<()> {

@@ -21,7 +21,7 @@ pub(super) struct TimesFound {
 
 type Table = redb::ReadOnlyTable<u128, &'static [u8]>;
 
-impl Walk<'_> {
+impl Walk {
     /// Walks both tables; whether all of them could be read.
     pub(super) fn times(&mut self, view: &ReadView, found: &mut TimesFound) -> Result<bool> {
         let Some(kept) = &view.tables.times else {

@@ -19,6 +19,7 @@ use std::ops::ControlFlow;
 use crate::document::{DocId, Document};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::Load;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::TextEdit;
@@ -60,22 +61,17 @@ pub struct Salvage {
 
 /// How many ids of lost documents are named.
 const NAMED: usize = 100;
-/// Documents between two calls of the observer.
-const DOCUMENTS_PER_REPORT: u64 = 4096;
-
-/// Is told how many documents are read, and may end it.
-pub(crate) type Observer<'o> = dyn FnMut(u64) -> ControlFlow<()> + 'o;
 
 impl Damaged {
     /// Writes what can be read to a new file. `fingerprint` is what the recipe makes of a text, and
-    /// whether that is reliable; `observer` is told how many documents are read.
+    /// whether that is reliable.
     pub(crate) fn salvage(
         mut self,
         target: &DbPath,
         header: &Header,
         memory_bytes: u64,
         fingerprint: impl Fn(&str) -> Option<(Fingerprint, bool)>,
-        observer: &mut Observer<'_>,
+        progress: &ProgressHandler,
     ) -> Result<Salvage> {
         let mut load = Load::create(target, header, memory_bytes)?;
         let mut late = self.late_changes();
@@ -87,17 +83,17 @@ impl Damaged {
             ..
         } = self;
         let keeps = header.keeps();
-        let mut go_on = || target.goes_on(observer(0));
+        let mut reporter = ProgressReporter::new(progress, Stage::Salvage, None, target.path());
         let (opened, tables);
         let (mut streams, latest_arrival) = match content {
             Content::Tables(found) => {
                 opened = found;
                 tables = SalvageTables::open(&opened, keeps, &db_path, &mut damage);
                 let latest_arrival = match latest_arrival {
-                    None => tables.latest_arrival(&mut go_on)?,
+                    None => tables.latest_arrival(&reporter)?,
                     known => known,
                 };
-                let streams = tables.streams(target.path(), memory_bytes, &mut go_on)?;
+                let streams = tables.streams(target.path(), memory_bytes, &reporter)?;
                 (streams, latest_arrival)
             }
             Content::Pages(loose) => (loose.streams(keeps.arrivals)?, latest_arrival),
@@ -113,7 +109,6 @@ impl Damaged {
             }
         }
         let mut salvage = Salvage::default();
-        let mut read = 0;
         while let Some(known) = streams.next()? {
             if !late.contains_key(&known.id.0) {
                 if let Some(document) = salvage.document(known, &db_path, &fingerprint) {
@@ -125,10 +120,7 @@ impl Damaged {
                     change.kept = salvage.text(&known, &db_path);
                 }
             }
-            read += 1;
-            if read % DOCUMENTS_PER_REPORT == 0 {
-                target.goes_on(observer(read))?;
-            }
+            reporter.step()?;
         }
         for (id, WalOverlay { state, text, kept }) in late {
             let Some(state) = state else { continue };
@@ -146,7 +138,8 @@ impl Damaged {
         }
         damage.extend(streams.whys());
         salvage.damage = damage;
-        let report = load.finish(&mut |_| observer(read))?;
+        // Every document is read once, so no two have one id.
+        let report = load.finish(progress, &mut |_| ControlFlow::Continue(()))?;
         salvage.documents = report.inserted;
         Ok(salvage)
     }

@@ -2,10 +2,10 @@
 
 use redb::TableDefinition;
 
-use super::Observer;
 use super::pages::{self, Scavenged};
 use crate::document::Timestamp;
 use crate::error::{Error, Result};
+use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::new_file::refuse_existing;
 use crate::store::disk::path::RedbResult;
 use crate::store::disk::path::{DbPath, said};
@@ -49,7 +49,7 @@ pub(super) struct Opened {
 
 impl Damaged {
     /// Opens the file beside others who read it. Sorts what is found in so much memory, and in
-    /// temporary files in the folder of `target`. `observer` may end that.
+    /// temporary files in the folder of `target`.
     ///
     /// # Errors
     /// Where nothing can be read at all: no such file, locked, not a file, nothing of ours in it;
@@ -58,7 +58,7 @@ impl Damaged {
         db_path: &DbPath,
         target: &DbPath,
         memory_bytes: u64,
-        observer: &mut Observer<'_>,
+        progress: &ProgressHandler,
     ) -> Result<Self> {
         refuse_existing(target)?;
         let db_path = db_path.only_read();
@@ -86,13 +86,13 @@ impl Damaged {
             Err(error) => {
                 damage.push(format!("the file cannot be opened: {}", said(&error)));
                 let pages = PageFile::open_damaged(file);
-                let mut go_on = || target.goes_on(observer(0));
+                let progress = ProgressReporter::new(progress, Stage::Salvage, None, target.path());
                 Content::Pages(Box::new(pages::collect(
                     pages,
                     &db_path,
                     target.path(),
                     memory_bytes,
-                    &mut go_on,
+                    &progress,
                 )?))
             }
         };

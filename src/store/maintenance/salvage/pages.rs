@@ -15,6 +15,7 @@ use std::path::Path;
 use super::streams::{JoinCursor, SourceJoin, first_of_each};
 use crate::document::Timestamp;
 use crate::error::Result;
+use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::disk::folder::folder_of;
@@ -58,7 +59,7 @@ pub(super) fn collect(
     db_path: &DbPath,
     target: &Path,
     memory_bytes: u64,
-    go_on: &mut dyn FnMut() -> Result<()>,
+    progress: &ProgressReporter,
 ) -> Result<Scavenged> {
     let workplace = SortContext::new(folder_of(target));
     let sorter_bytes = (memory_bytes.max(MIN_MEMORY_BYTES) / 4) as usize;
@@ -75,7 +76,7 @@ pub(super) fn collect(
     let mut page = vec![0; PAGE_BYTES];
     for number in 1..loose.file.pages().map_err(db_path.io("read the size of"))? {
         if number % PAGES_AT_A_TIME == 0 {
-            go_on()?;
+            progress.report()?;
         }
         // What cannot be read is no page.
         let Ok(fits) = loose.file.look_at(number, &mut page) else {

@@ -6,6 +6,7 @@ use super::open::{Opened, Table};
 use super::streams::{JoinCursor, Parts, Said, SourceJoin, first_of_each};
 use crate::document::Timestamp;
 use crate::error::Result;
+use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
 use crate::store::disk::folder::folder_of;
@@ -73,13 +74,13 @@ impl SalvageTables {
         &self,
         target: &Path,
         memory_bytes: u64,
-        go_on: &mut dyn FnMut() -> Result<()>,
+        progress: &ProgressReporter,
     ) -> Result<SourceJoin<'_>> {
         let workplace = SortContext::new(folder_of(target));
         let sorter_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize / 2;
-        let mut twin = |table, twin| {
+        let twin = |table, twin| {
             let sorter = Sorter::new(sorter_bytes, &workplace);
-            in_gaps(table, twin, sorter, go_on)
+            in_gaps(table, twin, sorter, progress)
         };
         let fingerprints = twin(self.fingerprints.as_ref(), self.block0.as_ref())?;
         let times = if self.keeps.arrivals {
@@ -110,15 +111,12 @@ impl SalvageTables {
     }
 
     /// The latest time that can be read.
-    pub(super) fn latest_arrival(
-        &self,
-        go_on: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Option<Timestamp>> {
+    pub(super) fn latest_arrival(&self, progress: &ProgressReporter) -> Result<Option<Timestamp>> {
         let mut latest = None;
         let tables = [(&self.arrivals, true), (&self.times, false)];
         for (table, is_twin) in tables {
             for part in table.iter().flat_map(|table| table.parts::<u128>()) {
-                go_on()?;
+                progress.report()?;
                 let Part::Read(entries) = part? else { continue };
                 let time = |entry: u128| {
                     if is_twin {
@@ -216,14 +214,14 @@ fn in_gaps(
     table: Option<&Packed<Table<u128>>>,
     twin: Option<&Packed<Table<u128>>>,
     mut sorter: Sorter<u128>,
-    go_on: &mut dyn FnMut() -> Result<()>,
+    progress: &ProgressReporter,
 ) -> Result<Sorted<u128>> {
     let mut gaps = Vec::new();
     match table {
         None => gaps.push((0, None)),
         Some(table) => {
             for part in table.parts::<u128>() {
-                go_on()?;
+                progress.report()?;
                 if let Part::Damaged(gap) = part? {
                     gaps.push((gap.from.first(), gap.to.map(Entry::first)));
                 }
@@ -238,7 +236,7 @@ fn in_gaps(
     };
     let twin = twin.filter(|_| !gaps.is_empty());
     for part in twin.into_iter().flat_map(|twin| twin.parts::<u128>()) {
-        go_on()?;
+        progress.report()?;
         if let Part::Read(entries) = part? {
             for entry in entries.into_iter().map(swapped) {
                 if is_lost(entry.first()) {
