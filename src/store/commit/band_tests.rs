@@ -17,8 +17,9 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::retention::Retention;
 use crate::store::bulk::Load;
-use crate::store::commit::flush::merge;
+use crate::store::commit::flush::flush_edits;
 use crate::store::commit::flush_options::FlushOptions;
+use crate::store::limits::Limits;
 use crate::store::maintenance::{check, copy};
 use crate::store::tables::bands::BandMaker;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit};
@@ -31,7 +32,7 @@ const ALIKE: usize = 4;
 /// What arrived longer before the latest arrival is expired, where anything expires.
 const WINDOW_MS: u64 = 50;
 
-/// With many more changes than these in a tail, a writer waits for somebody who merges.
+/// With many more changes than these in a memtable, a writer waits for a flush.
 const MOST_UNMERGED: u64 = 200;
 
 /// Texts, of which some share bands.
@@ -58,6 +59,10 @@ fn header(retention: Option<Retention>, frozen: bool) -> Header {
         frozen,
         retention,
     }
+}
+
+fn flush_options() -> FlushOptions {
+    FlushOptions::new(Limits::small().min_flush_changes)
 }
 
 fn window() -> Retention {
@@ -96,12 +101,12 @@ enum Edit {
 #[derive(Clone, Debug)]
 enum Step {
     Commit(Vec<(u64, Edit)>),
-    /// So many edits that a tail is set aside.
+    /// So many edits that a memtable is sealed.
     Flood(u64, usize),
-    Settle,
+    FlushAll,
     Kill,
-    /// A merge of the oldest tail ends after so many commits, and so does the process.
-    CutMerge(u32),
+    /// A flush of the oldest memtable is cut after so many transactions, and the process ends.
+    CutFlush(u32),
     Bulk(Vec<(u64, Option<usize>)>),
     Backup,
     Vacuum,
@@ -118,6 +123,7 @@ impl Twin {
                     &DbPath::of_system(&path),
                     header(retention, false),
                     CACHE_BYTES,
+                    Limits::small(),
                 )
                 .unwrap(),
             ),
@@ -136,7 +142,9 @@ impl Twin {
 
     fn reopen(&mut self) {
         self.store = None;
-        self.store = Some(Store::open(&DbPath::of_system(&self.path), CACHE_BYTES).unwrap());
+        self.store = Some(
+            Store::open(&DbPath::of_system(&self.path), CACHE_BYTES, Limits::small()).unwrap(),
+        );
     }
 
     /// What a document is like that arrives now.
@@ -150,8 +158,8 @@ impl Twin {
     }
 
     fn commit(&mut self, changes: &[(u64, Edit)]) {
-        if self.store().read().unwrap().changes_in_tail() > MOST_UNMERGED {
-            self.step(&Step::Settle);
+        if self.store().read().unwrap().unflushed_changes() > MOST_UNMERGED {
+            self.step(&Step::FlushAll);
         }
         let maker = BandMaker;
         let mut edits = BTreeMap::new();
@@ -213,10 +221,10 @@ impl Twin {
         }
     }
 
-    /// Merges the oldest tail, but for the last commits.
-    fn cut_merge(&mut self, commits: u32) {
+    /// Flushes the oldest memtable, except for the last transactions.
+    fn cut_flush(&mut self, commits: u32) {
         let store = self.store();
-        let Some(edits) = store.read().unwrap().edits_in_tail().into_iter().next() else {
+        let Some(edits) = store.read().unwrap().unflushed_edits().into_iter().next() else {
             return;
         };
         let cut = || Error::Interrupted {
@@ -225,9 +233,9 @@ impl Twin {
         let left = Cell::new(commits);
         let begin = || match left.replace(left.get().saturating_sub(1)) {
             0 => Err(cut()),
-            _ => store.begin_on_tables(),
+            _ => store.committer.begin_write(),
         };
-        assert!(merge(&edits, FlushOptions::default(), begin, |_| Err(cut())).is_err());
+        assert!(flush_edits(&edits, flush_options(), begin, |_| Err(cut())).is_err());
         self.assert_answers();
         self.reopen();
     }
@@ -244,18 +252,19 @@ impl Twin {
                     .collect();
                 self.commit(&flood);
             }
-            Step::Settle => {
+            Step::FlushAll => {
                 let mut write_guard = self.store().lock_writes().unwrap();
                 self.store().flush_all(&mut write_guard).unwrap();
             }
             Step::Kill => self.reopen(),
-            Step::CutMerge(commits) => self.cut_merge(*commits),
+            Step::CutFlush(commits) => self.cut_flush(*commits),
             Step::Bulk(documents) => self.bulk_load(documents),
             Step::Backup => {
                 let path = self.folder.path().join("backup");
                 let mut go_on = |_, _| ControlFlow::Continue(());
                 copy::backup(self.store(), &path, &mut go_on).unwrap();
-                let backup = Store::open(&DbPath::of_system(&path), CACHE_BYTES).unwrap();
+                let backup =
+                    Store::open(&DbPath::of_system(&path), CACHE_BYTES, Limits::small()).unwrap();
                 self.assert_answers_of(&backup);
                 assert_sound(backup);
                 std::fs::remove_file(&path).unwrap();
@@ -331,9 +340,9 @@ fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => vec((id, edit), 1..25).prop_map(Step::Commit),
         2 => (0..200_u64, 0..TEXTS).prop_map(|(from, text)| Step::Flood(from, text)),
-        2 => Just(Step::Settle),
+        2 => Just(Step::FlushAll),
         2 => Just(Step::Kill),
-        3 => (0..30_u32).prop_map(Step::CutMerge),
+        3 => (0..30_u32).prop_map(Step::CutFlush),
         2 => vec(pushed, 0..30).prop_map(Step::Bulk),
         1 => Just(Step::Backup),
         1 => Just(Step::Vacuum),
@@ -366,18 +375,18 @@ proptest! {
     }
 }
 
-/// All of it in another text, some in none, and a merge that ends after each of its first commits,
-/// and every fifth later.
+/// Other texts for all documents, none for some, and a flush that is cut after each of its first
+/// transactions, and after every fifth of the others.
 #[test]
-fn a_merge_cut_after_any_commit_comes_to_the_same_when_it_is_begun_anew() {
+fn repeated_flush_after_cut_at_any_transaction_gives_same_bands() {
     let mut seen_all = false;
     for commits in (0..8).chain((8..).step_by(5)) {
         let mut twin = Twin::new(None);
         twin.step(&Step::Flood(0, 0));
-        twin.step(&Step::Settle);
+        twin.step(&Step::FlushAll);
         twin.step(&Step::Flood(100, 5));
         let view = twin.store().read().unwrap();
-        let edits = view.edits_in_tail().concat();
+        let edits = view.unflushed_edits().concat();
         drop(view);
         let begun = Cell::new(0);
         let begin = || {
@@ -385,21 +394,16 @@ fn a_merge_cut_after_any_commit_comes_to_the_same_when_it_is_begun_anew() {
             if begun.get() > commits {
                 Err(cut(&twin.path))
             } else {
-                twin.store().begin_on_tables()
+                twin.store().committer.begin_write()
             }
         };
-        assert!(
-            merge(&edits, FlushOptions::default(), begin, |_| Err(cut(
-                &twin.path
-            )))
-            .is_err()
-        );
+        assert!(flush_edits(&edits, flush_options(), begin, |_| Err(cut(&twin.path))).is_err());
         seen_all |= begun.get() <= commits;
         twin.assert_answers();
         twin.reopen();
         twin.assert_answers();
         twin.step(&Step::Commit(vec![(101, Edit::Put(9)), (5, Edit::Remove)]));
-        twin.step(&Step::Settle);
+        twin.step(&Step::FlushAll);
         twin.assert_answers();
         assert_sound(twin.store.take().unwrap());
         if seen_all {
@@ -443,7 +447,7 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
         }
         assert!(strange.len() > 100);
         load.finish(&mut |_| ControlFlow::Continue(()))?;
-        let store = Store::open(&DbPath::of_system(&twin.path), CACHE_BYTES)?;
+        let store = Store::open(&DbPath::of_system(&twin.path), CACHE_BYTES, Limits::small())?;
         twin.assert_answers_of(&store);
         let stats = crate::store::maintenance::stats::stats(&store.read()?)?;
         let bands = stats
@@ -459,7 +463,8 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
         if frozen {
             assert!(bands.fill > 0.99, "{}", bands.fill);
             drop(store);
-            let mut store = Store::open(&DbPath::of_system(&twin.path), CACHE_BYTES)?;
+            let mut store =
+                Store::open(&DbPath::of_system(&twin.path), CACHE_BYTES, Limits::small())?;
             assert_eq!(
                 check::check(&mut store, &mut |_, _| ControlFlow::Continue(()))?,
                 [""; 0]
@@ -479,7 +484,12 @@ fn a_file_whose_bands_were_made_otherwise_is_refused() {
         bands: Some("another way".to_owned()),
         ..header(None, false)
     };
-    let refused = Store::create(&DbPath::of_system(&path), other, CACHE_BYTES);
+    let refused = Store::create(
+        &DbPath::of_system(&path),
+        other,
+        CACHE_BYTES,
+        Limits::small(),
+    );
     let Err(Error::BandsMismatch { stored, known, .. }) = refused else {
         panic!("{refused:?}");
     };

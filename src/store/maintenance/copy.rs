@@ -8,9 +8,10 @@ use crate::error::Result;
 use crate::store::Store;
 use crate::store::bulk::new_file::{FinishedFile, NOT_MADE, NewFile};
 use crate::store::disk::path::DbPath;
+use crate::store::limits::Limits;
 use crate::store::tables::texts;
 use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE};
-use crate::store::view::read_view::ReadView;
+use crate::store::view::snapshot_tables::SnapshotTables;
 
 /// The engine's cache while a copy is made.
 const CACHE_BYTES: usize = 160 << 20;
@@ -24,17 +25,17 @@ const ENTRIES_PER_REPORT: u64 = 64 << 10;
 /// Writes the database as of now to a new file at `path`.
 pub(crate) fn backup(store: &Store, path: &Path, observer: &mut Observer<'_>) -> Result<()> {
     // A copy of what is private is private.
-    let info = store.db_path.info("read the permissions of")?;
-    let target = store.db_path.beside(path);
+    let info = store.db_path().info("read the permissions of")?;
+    let target = store.db_path().beside(path);
     let permissions = info.permissions.as_ref();
     let file = NewFile::create(&target, store.header(), CACHE_BYTES, permissions)?;
     let view = store.read()?;
     let mut steps = Steps::of(&view.tables, observer, &target)?;
     copy(&view.tables, &file, &mut steps)?;
-    for edits in view.edits_in_tail() {
+    for edits in view.unflushed_edits() {
         let mut transaction = file.write()?;
         transaction.apply(edits)?;
-        transaction.see_arrival(view.counts().latest_arrival);
+        transaction.advance_latest_arrival(view.counts().latest_arrival);
         transaction.commit()?;
     }
     // What was there is not needed any more.
@@ -56,7 +57,7 @@ pub struct Vacuumed {
 /// Rewrites the file at a place.
 pub(crate) fn vacuum(db_path: &DbPath, observer: &mut Observer<'_>) -> Result<Vacuumed> {
     // Open until the end, so that nobody else can write meanwhile.
-    let store = Store::open(db_path, CACHE_BYTES)?;
+    let store = Store::open(db_path, CACHE_BYTES, Limits::default())?;
     store.close()?;
     // A link stays what it is, and the file it names is replaced.
     let target = db_path.disk().resolve(db_path.path());
@@ -66,9 +67,9 @@ pub(crate) fn vacuum(db_path: &DbPath, observer: &mut Observer<'_>) -> Result<Va
     // It stays the same database; what its journal held, the file holds.
     let journal = store.journal_mark()?;
     let file = NewFile::create_beside(&target, store.header(), CACHE_BYTES, permissions, journal)?;
-    let view = store.read()?.tables;
-    let mut steps = Steps::of(&view, observer, &target)?;
-    copy(&view, &file, &mut steps)?;
+    let tables = store.read()?.tables;
+    let mut steps = Steps::of(&tables, observer, &target)?;
+    copy(&tables, &file, &mut steps)?;
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
     }
@@ -82,7 +83,7 @@ pub(crate) fn vacuum(db_path: &DbPath, observer: &mut Observer<'_>) -> Result<Va
 
 /// Proves a copy before it gets its name.
 fn prove(copy: &FinishedFile, mut steps: Steps<'_, '_>) -> Result<()> {
-    let copied = Store::open_read_only(&copy.at(), CACHE_BYTES)?;
+    let copied = Store::open_read_only(&copy.at(), CACHE_BYTES, Limits::default())?;
     let damage = check::walk(&copied, &mut |done, total| steps.proved(done, total))?;
     match damage.first() {
         None => Ok(()),
@@ -102,12 +103,16 @@ struct Steps<'s, 'o> {
 }
 
 impl<'s, 'o> Steps<'s, 'o> {
-    fn of(view: &ReadView, observer: &'s mut Observer<'o>, target: &'s DbPath) -> Result<Self> {
+    fn of(
+        tables: &SnapshotTables,
+        observer: &'s mut Observer<'o>,
+        target: &'s DbPath,
+    ) -> Result<Self> {
         Ok(Self {
             observer,
             target,
             done: 0,
-            total: check::steps(view)?,
+            total: check::steps(tables)?,
         })
     }
 
@@ -141,8 +146,7 @@ impl<'s, 'o> Steps<'s, 'o> {
 }
 
 /// Copies every table, proving each chunk and each text as it goes.
-fn copy(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Result<()> {
-    let tables = &view.tables;
+fn copy(tables: &SnapshotTables, file: &NewFile, steps: &mut Steps<'_, '_>) -> Result<()> {
     let fingerprints = steps.each(tables.fingerprints.entries()?);
     file.append(|tables| &mut tables.fingerprints, fingerprints)?;
     let block0 = steps.each(tables.block0.entries()?);
@@ -159,26 +163,26 @@ fn copy(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Result<()
     if let Some(bands) = &tables.bands {
         file.append(BANDS_TABLE, steps.each(bands.entries()?))?;
     }
-    copy_texts(view, file, steps)?;
+    copy_texts(tables, file, steps)?;
     let mut transaction = file.write()?;
-    *transaction.counters() = view.counters;
+    *transaction.counters_mut() = tables.counters();
     transaction.commit()
 }
 
-fn copy_texts(view: &ReadView, file: &NewFile, steps: &mut Steps<'_, '_>) -> Result<()> {
-    let Some(source) = &view.tables.texts else {
+fn copy_texts(tables: &SnapshotTables, file: &NewFile, steps: &mut Steps<'_, '_>) -> Result<()> {
+    let Some(source) = &tables.texts else {
         return Ok(());
     };
-    let mut rows = texts::rows(source, &view.db_path)?;
+    let mut rows = texts::rows(source, &tables.db_path)?;
     loop {
         let mut transaction = file.write()?;
         let mut bytes_written = 0;
         let mut more = false;
         {
-            let mut target = transaction.texts_to_change()?;
+            let mut target = transaction.texts_mut()?;
             for row in rows.by_ref() {
                 let (id, sealed) = row?;
-                texts::decode(DocId(id.value()), sealed.value(), &view.db_path)?;
+                texts::decode(DocId(id.value()), sealed.value(), &tables.db_path)?;
                 target
                     .insert(id.value(), sealed.value())
                     .map_err(|cause| file.place_in_errors().writing(cause))?;

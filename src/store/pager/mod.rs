@@ -21,6 +21,7 @@
 //! pages that it names are durable.
 
 pub(crate) mod abort_on_drop;
+pub(crate) mod backend;
 mod checksums;
 mod cow;
 mod layout;

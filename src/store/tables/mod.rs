@@ -27,8 +27,8 @@ pub(crate) struct Times<P> {
 }
 
 /// The packed tables, read through a snapshot or within a write transaction: `P` and `S` are
-/// redb's tables of pairs and of singles for either.
-pub(crate) struct Tables<P, S> {
+/// redb's tables of pairs and of singles for either, `C` is the context of a snapshot.
+pub(crate) struct Tables<P, S, C = ()> {
     pub(crate) fingerprints: Packed<P>,
     pub(crate) block0: Packed<P>,
     pub(crate) rotated: [Packed<S>; 3],
@@ -40,12 +40,13 @@ pub(crate) struct Tables<P, S> {
     /// The texts, where they are kept and were asked for.
     pub(crate) texts: Option<S>,
     pub(crate) db_path: DbPath,
-    /// No merge has come half way, so every fingerprint has a document.
-    pub(crate) whole: bool,
+    /// `true` if no flush is partly done: every fingerprint of a block table then has a document.
+    pub(crate) is_flushed: bool,
+    pub(crate) context: C,
 }
 
-pub(crate) type ReadTables =
-    Tables<redb::ReadOnlyTable<u128, &'static [u8]>, redb::ReadOnlyTable<u64, &'static [u8]>>;
+pub(crate) type ReadTables<C = ()> =
+    Tables<redb::ReadOnlyTable<u128, &'static [u8]>, redb::ReadOnlyTable<u64, &'static [u8]>, C>;
 pub(crate) type WriteTables<'t> =
     Tables<redb::Table<'t, u128, &'static [u8]>, redb::Table<'t, u64, &'static [u8]>>;
 
@@ -76,18 +77,20 @@ pub(crate) const BANDS_TABLE: TableOf<u128> = |tables| match &mut tables.bands {
     None => unreachable!("the file keeps no bands"),
 };
 
-impl ReadTables {
+impl<C> ReadTables<C> {
     /// The tables as of the transaction.
     pub(crate) fn of(
         transaction: &redb::ReadTransaction,
         db_path: &DbPath,
         keeps: Keeps,
+        context: C,
     ) -> Result<Self> {
         Self::assemble(
             db_path,
             keeps,
             |kind| transaction.open_table(kind.definition::<u128>()),
             |kind| transaction.open_table(kind.definition::<u64>()),
+            context,
         )
         .reading(db_path)
     }
@@ -105,17 +108,19 @@ impl<'t> WriteTables<'t> {
             keeps,
             |kind| transaction.open_table(kind.definition::<u128>()),
             |kind| transaction.open_table(kind.definition::<u64>()),
+            (),
         )
         .writing(db_path)
     }
 }
 
-impl<P, S> Tables<P, S> {
+impl<P, S, C> Tables<P, S, C> {
     fn assemble(
         db_path: &DbPath,
         keeps: Keeps,
         pairs: impl Fn(Kind) -> Result<P, redb::TableError>,
         singles: impl Fn(Kind) -> Result<S, redb::TableError>,
+        context: C,
     ) -> Result<Self, redb::TableError> {
         let pairs = |kind| pairs(kind).map(|table| Packed::new(table, kind, db_path.clone()));
         let singles = |kind| singles(kind).map(|table| Packed::new(table, kind, db_path.clone()));
@@ -142,12 +147,13 @@ impl<P, S> Tables<P, S> {
             bands,
             texts: None,
             db_path: db_path.clone(),
-            whole: true,
+            is_flushed: true,
+            context,
         })
     }
 }
 
-impl<P, S> Tables<P, S>
+impl<P, S, C> Tables<P, S, C>
 where
     P: ReadableTable<u128, &'static [u8]>,
     S: ReadableTable<u64, &'static [u8]>,

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::chunk::{Entry, pair};
 
-impl<P, S> Tables<P, S>
+impl<P, S, C> Tables<P, S, C>
 where
     P: ReadableTable<u128, &'static [u8]>,
 {

@@ -154,7 +154,7 @@ impl NewFile {
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
         let transaction = self.begin_at_length()?;
         let keeps = self.header.keeps();
-        WriteTransaction::of(transaction, &self.db_path, keeps, self.bands())
+        WriteTransaction::new(transaction, &self.db_path, keeps, self.bands())
     }
 
     /// What makes the bands of the new file, if it keeps any.
@@ -223,7 +223,7 @@ impl NewFile {
         let mut chunks = batches.into_iter().flatten().peekable();
         while chunks.peek().is_some() {
             let mut transaction = self.write()?;
-            table(&mut transaction.tables_to_change()?)
+            table(&mut transaction.tables_mut()?)
                 .append(chunks.by_ref().take(chunks_per_commit))?;
             transaction.commit()?;
         }
@@ -233,7 +233,7 @@ impl NewFile {
     /// The packed tables as of the last commit.
     pub(crate) fn read(&self) -> Result<ReadTables> {
         let transaction = self.database.begin_read().reading(&self.db_path)?;
-        ReadTables::of(&transaction, &self.db_path, self.header.keeps())
+        ReadTables::of(&transaction, &self.db_path, self.header.keeps(), ())
     }
 
     /// Empties a table.
