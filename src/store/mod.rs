@@ -17,6 +17,7 @@ mod pager;
 mod tables;
 mod view;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,9 +45,15 @@ pub(crate) use view::snapshot_tables::SnapshotTables;
 pub(crate) use view::source::{DocumentsOf, FingerprintSource, SCANNED};
 
 /// An open database.
-#[derive(Debug)]
 pub(crate) struct Store {
     committer: Committer,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Store");
+        shown.field("path", &self.path()).finish_non_exhaustive()
+    }
 }
 
 impl Store {
@@ -124,7 +131,7 @@ impl Store {
     }
 
     fn is_read_only(&self) -> bool {
-        !self.tables().is_writable()
+        !self.tables().backend.is_writable()
     }
 
     /// An error if the database is frozen or open for reading only.
@@ -144,11 +151,6 @@ impl Store {
     /// Runs work that may use all cores.
     pub(crate) fn in_parallel<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.tables().pool.run(work)
-    }
-
-    /// The maker of bands, even if the database keeps none.
-    pub(crate) fn band_maker(&self) -> &BandMaker {
-        &BandMaker
     }
 
     /// A text as this database stores it. Callers compute its bands on many threads; the writer

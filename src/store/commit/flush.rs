@@ -155,7 +155,7 @@ pub(super) fn flush_edits(
     let mut last = begin()?;
     let keeps_bands = last.keeps_bands();
     let are_few = edits.len() <= options.documents_at_once()
-        && text_bytes(edits) <= MAX_TEXT_BYTES
+        && edits.iter().map(text_bytes).sum::<usize>() <= MAX_TEXT_BYTES
         && (!keeps_bands || edits.iter().map(max_bands).sum::<usize>() <= options.bands_at_once());
     if are_few {
         last.apply(edits.to_vec())?;
@@ -176,23 +176,24 @@ fn flush_documents(
     keeps_bands: bool,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
-    let mut rest = edits;
-    while !rest.is_empty() {
-        let count = if keeps_bands {
-            documents_of_collected_bands(rest, options)
+    let group_len = |edits: &[DocumentEdit]| {
+        if keeps_bands {
+            count_within(edits, options.collected_bands(), max_bands)
         } else {
-            rest.len()
-        };
-        let (mut group, others) = rest.split_at(count);
+            edits.len()
+        }
+    };
+    for group in batches(edits, group_len) {
         if keeps_bands {
             flush_bands(group, options, begin)?;
         }
-        while !group.is_empty() {
-            let (slice, others) = group.split_at(documents_per_transaction(group, options));
-            commit(begin, |transaction| transaction.apply_documents(slice))?;
-            group = others;
+        let batch_len = |edits: &[DocumentEdit]| {
+            let max = edits.len().min(options.entries_per_transaction());
+            count_within(&edits[..max], MAX_TEXT_BYTES, text_bytes)
+        };
+        for batch in batches(group, batch_len) {
+            commit(begin, |transaction| transaction.apply_documents(batch))?;
         }
-        rest = others;
     }
     Ok(())
 }
@@ -229,14 +230,11 @@ fn flush_blocks(
 ) -> Result<()> {
     let block0 = block0_changes(edits);
     let mut distinct = Vec::with_capacity(block0.len());
-    let mut rest = block0.as_slice();
-    while !rest.is_empty() {
-        let (slice, others) = rest.split_at(entries_per_transaction(rest, options));
+    for batch in batches(&block0, |changes| entries_per_transaction(changes, options)) {
         commit(begin, |transaction| {
-            distinct.append(&mut transaction.apply_block0(slice)?);
+            distinct.append(&mut transaction.apply_block0(batch)?);
             Ok(())
         })?;
-        rest = others;
     }
     drop(block0);
     // An entry is half as long as one of block 0.
@@ -258,12 +256,25 @@ fn commit(
     transaction.commit()
 }
 
-/// The number of documents, at least one, whose band changes are collected and sorted together.
-fn documents_of_collected_bands(edits: &[DocumentEdit], options: FlushOptions) -> usize {
-    let mut bands = 0;
+/// Cuts items into batches; `len` is the length, at least 1, of the first batch of the rest.
+fn batches<T>(items: &[T], len: impl Fn(&[T]) -> usize) -> impl Iterator<Item = &[T]> {
+    let mut rest = items;
+    std::iter::from_fn(move || {
+        let batch = rest.split_off(..len(rest))?;
+        (!batch.is_empty()).then_some(batch)
+    })
+}
+
+/// The number of edits, at least one, whose sizes together are at most `max`.
+fn count_within(
+    edits: &[DocumentEdit],
+    max: usize,
+    size: impl Fn(&DocumentEdit) -> usize,
+) -> usize {
+    let mut sum = 0;
     let fits = edits.iter().take_while(|edit| {
-        bands += max_bands(edit);
-        bands <= options.collected_bands()
+        sum += size(edit);
+        sum <= max
     });
     fits.count().max(1)
 }
@@ -274,22 +285,8 @@ fn max_bands(edit: &DocumentEdit) -> usize {
     edit.text.keys().len() + usize::from(may_remove) * MAX_KEYS_OF_TEXT
 }
 
-fn text_bytes(edits: &[DocumentEdit]) -> usize {
-    edits.iter().map(|edit| edit.text.len_bytes()).sum()
-}
-
-/// The number of documents, at least one, that one transaction writes.
-fn documents_per_transaction(edits: &[DocumentEdit], options: FlushOptions) -> usize {
-    let mut bytes = 0;
-    edits
-        .iter()
-        .take(options.entries_per_transaction())
-        .take_while(|edit| {
-            bytes += edit.text.len_bytes();
-            bytes <= MAX_TEXT_BYTES
-        })
-        .count()
-        .max(1)
+fn text_bytes(edit: &DocumentEdit) -> usize {
+    edit.text.len_bytes()
 }
 
 /// The number of changes of `block0` that one transaction makes. All changes of one fingerprint are

@@ -101,14 +101,6 @@ impl Memtables {
     }
 }
 
-impl std::fmt::Debug for Committer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Committer")
-            .field("tables", &self.tables)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Poisons the write path if a panic begins while the guard lives.
 struct PoisonOnPanic<'c> {
     committer: &'c Committer,

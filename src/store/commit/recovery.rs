@@ -206,7 +206,7 @@ impl Journals<'_> {
             Ok(())
         };
         let (identity, db_path) = (self.named(generation), &self.tables.db_path);
-        let found = if self.tables.is_writable() {
+        let found = if self.tables.backend.is_writable() {
             let found = Journal::replay(self.file, identity, db_path, &mut append)?;
             found.map(|journal| (journal.goes_on(), Some(journal)))
         } else {

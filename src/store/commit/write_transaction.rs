@@ -43,7 +43,8 @@ pub(crate) struct WriteTransaction {
 impl WriteTransaction {
     /// Begins a transaction on an open database.
     pub(crate) fn begin(store: &Arc<TableStore>) -> Result<Self> {
-        let mut transaction = store.begin_write()?;
+        store.refuse_changes()?;
+        let mut transaction = store.backend.begin_write()?;
         // Without quick repair, opening the file after a crash reads all of it, twice.
         transaction.set_quick_repair(true);
         let (keeps, bands) = (store.header.keeps(), store.bands().cloned());

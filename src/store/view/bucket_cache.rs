@@ -69,15 +69,6 @@ pub(crate) struct BucketCache {
     max_bucket_len: usize,
 }
 
-impl std::fmt::Debug for BucketCache {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BucketCache")
-            .field("buckets", &self.cache.len())
-            .field("bytes", &self.cache.weight())
-            .finish()
-    }
-}
-
 impl BucketCache {
     /// A cache of at most `bytes` of buckets of at most `max_bucket_len` fingerprints.
     pub(crate) fn new(bytes: u64, max_bucket_len: usize) -> Self {

@@ -94,7 +94,7 @@ impl<T: FingerprintSource> View<T> {
 
     /// Returns `true` if the database keeps bands.
     pub(crate) fn keeps_bands(&self) -> bool {
-        self.tables.keeps_bands()
+        self.tables.tables().bands.is_some()
     }
 
     /// Returns `true` if the tables decide what is stored of a document: no memtable has its id.
@@ -108,7 +108,7 @@ impl<T: FingerprintSource> View<T> {
         if !self.is_in_tables(id) {
             return Ok(false);
         }
-        Ok(!self.has_expired()? || !self.expiry.has_passed(self.tables.arrival(id)?))
+        Ok(!self.has_expired()? || !self.expiry.has_passed(self.tables.tables().arrival_of(id)?))
     }
 
     /// Returns `true` if the tables hold an expired document: only then a query has to read the
@@ -120,7 +120,9 @@ impl<T: FingerprintSource> View<T> {
         if let Some(has_expired) = self.has_expired.get() {
             return Ok(*has_expired);
         }
-        let has_expired = self.expiry.has_passed(self.tables.oldest_arrival()?);
+        let has_expired = self
+            .expiry
+            .has_passed(self.tables.tables().first_arrival()?);
         Ok(*self.has_expired.get_or_init(|| has_expired))
     }
 
@@ -143,7 +145,7 @@ impl<T: FingerprintSource> View<T> {
         from: (u64, DocId),
         most: usize,
     ) -> Result<(Vec<DocId>, (u64, DocId), bool)> {
-        let arrivals = self.tables.arrivals_before(cutoff, from, most)?;
+        let arrivals = self.tables.tables().find_arrivals(cutoff, from, most)?;
         let next = match arrivals.last() {
             None => from,
             Some((time, id)) => match id.0.checked_add(1) {

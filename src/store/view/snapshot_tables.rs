@@ -44,7 +44,7 @@ const MIN_CHUNKS_PER_TASK: u64 = 128;
 impl SnapshotTables {
     /// The tables as of the last commit to them. `is_flushed` says that no flush can be partly done.
     pub(crate) fn open(store: &Arc<TableStore>, is_flushed: bool) -> Result<Self> {
-        let transaction = store.begin_read()?;
+        let transaction = store.backend.begin_read()?;
         let db_path = store.db_path.only_read();
         db_path.reading_only(|| {
             let meta = transaction.open_table(schema::META).reading(&db_path)?;

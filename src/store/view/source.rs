@@ -2,7 +2,7 @@
 
 use redb::ReadableTable;
 
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::limits::MAX_BUCKET_LEN;
@@ -109,11 +109,6 @@ pub(crate) trait FingerprintSource: Sized {
         })
     }
 
-    /// Returns `true` if the database keeps bands.
-    fn keeps_bands(&self) -> bool {
-        self.tables().bands.is_some()
-    }
-
     /// A document without its text.
     fn document(&self, id: DocId) -> Result<Option<StoredDocument>> {
         let tables = self.tables();
@@ -137,27 +132,6 @@ pub(crate) trait FingerprintSource: Sized {
             Some(table) => texts::get(table, id, &tables.db_path),
             None => Ok(None),
         }
-    }
-
-    /// The arrival time of a stored document; `None` if the database keeps no arrival times.
-    fn arrival(&self, id: DocId) -> Result<Option<Timestamp>> {
-        self.tables().arrival_of(id)
-    }
-
-    /// The first arrival time; `None` without documents, or if the database keeps no arrival times.
-    fn oldest_arrival(&self) -> Result<Option<Timestamp>> {
-        self.tables().first_arrival()
-    }
-
-    /// The documents that arrived before `cutoff`, in order of their arrival times, then of their
-    /// ids: at most `most` from `from` on. None if the database keeps no arrival times.
-    fn arrivals_before(
-        &self,
-        cutoff: Timestamp,
-        from: (u64, DocId),
-        most: usize,
-    ) -> Result<Vec<(Timestamp, DocId)>> {
-        self.tables().find_arrivals(cutoff, from, most)
     }
 }
 

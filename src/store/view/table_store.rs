@@ -22,23 +22,12 @@ type MetaTable = redb::ReadOnlyTable<&'static str, &'static [u8]>;
 ///
 /// Snapshots and write transactions share it, and keep the file open.
 pub(crate) struct TableStore {
-    backend: Backend,
+    pub(crate) backend: Backend,
     pub(crate) buckets: BucketCache,
     pub(crate) pool: Pool,
     pub(crate) db_path: DbPath,
     pub(crate) header: Header,
     pub(crate) limits: Limits,
-}
-
-impl std::fmt::Debug for TableStore {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TableStore")
-            .field("path", &self.db_path.path())
-            .field("is_writable", &self.is_writable())
-            .field("buckets", &self.buckets)
-            .field("header", &self.header)
-            .finish_non_exhaustive()
-    }
 }
 
 impl TableStore {
@@ -50,10 +39,7 @@ impl TableStore {
     ) -> Result<Self> {
         let bucket_bytes = cache_bytes / BUCKET_CACHE_SHARE;
         let backend = Backend::open(db_path, cache_bytes - bucket_bytes, writable)?;
-        let header = {
-            let meta = open_meta(&backend, db_path)?;
-            schema::read_header(&meta, db_path)?
-        };
+        let header = schema::read_header(&open_meta(&backend, db_path)?, db_path)?;
         refuse_other_bands(&header, db_path)?;
         Ok(Self {
             backend,
@@ -65,17 +51,13 @@ impl TableStore {
         })
     }
 
-    pub(crate) fn is_writable(&self) -> bool {
-        self.backend.is_writable()
-    }
-
     /// An error if the database is frozen or open for reading only.
     pub(crate) fn refuse_changes(&self) -> Result<()> {
         let path = || self.db_path.path().to_path_buf();
         if self.header.frozen {
             return Err(Error::Frozen { path: path() });
         }
-        if !self.is_writable() {
+        if !self.backend.is_writable() {
             return Err(Error::ReadOnly { path: path() });
         }
         Ok(())
@@ -90,24 +72,11 @@ impl TableStore {
     pub(crate) fn meta(&self) -> Result<MetaTable> {
         open_meta(&self.backend, &self.db_path)
     }
-
-    pub(crate) fn begin_read(&self) -> Result<redb::ReadTransaction> {
-        self.backend.begin_read(&self.db_path)
-    }
-
-    pub(crate) fn begin_write(&self) -> Result<redb::WriteTransaction> {
-        self.backend.begin_write(&self.db_path)
-    }
-
-    /// See [`Backend::check_integrity`].
-    pub(crate) fn check_integrity(&mut self) -> Result<Option<bool>> {
-        self.backend.check_integrity(&self.db_path)
-    }
 }
 
 fn open_meta(backend: &Backend, db_path: &DbPath) -> Result<MetaTable> {
-    let transaction = backend.begin_read(db_path)?;
-    transaction
+    backend
+        .begin_read()?
         .open_table(schema::META)
         .map_err(|cause| match cause {
             // A redb file of another program.
