@@ -51,7 +51,7 @@ impl Snapshot {
     /// # Cost
     /// A descent to one chunk, a few microseconds when cached.
     pub fn get(&self, id: DocId) -> Result<Option<Document>> {
-        self.view.whole_document(id)
+        self.view.document(id)
     }
 
     /// Every reliable document whose fingerprint differs in at most `radius` bits, nearest

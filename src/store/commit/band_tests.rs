@@ -1,5 +1,5 @@
-//! Whatever is done to a database, the documents of every band key are those that a plain map of
-//! the texts gives.
+//! Commits, flushes, crashes, bulk loads and copies in any order: the documents of every band key
+//! equal those of a plain map of the texts.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,16 +26,16 @@ use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit
 
 const CACHE_BYTES: usize = 16 << 20;
 const MEMORY_BYTES: u64 = 16 << 20;
-/// How many texts there are, and how many of them are alike.
+/// The number of texts, and of those that begin alike.
 const TEXTS: usize = 12;
 const ALIKE: usize = 4;
-/// What arrived longer before the latest arrival is expired, where anything expires.
+/// With a retention window, a document expires so long before the latest arrival.
 const WINDOW_MS: u64 = 50;
 
 /// With many more changes than these in a memtable, a writer waits for a flush.
-const MOST_UNMERGED: u64 = 200;
+const MAX_UNFLUSHED: u64 = 200;
 
-/// Texts, of which some share bands.
+/// One of the texts; some share bands.
 fn text(number: usize) -> String {
     let beginnings = [
         "the quick brown fox jumps over the lazy dog and runs away from all of it",
@@ -61,6 +61,19 @@ fn header(retention: Option<Retention>, frozen: bool) -> Header {
     }
 }
 
+fn create(path: &Path, header: Header) -> Result<Store> {
+    Store::create(
+        &DbPath::of_system(path),
+        header,
+        CACHE_BYTES,
+        Limits::small(),
+    )
+}
+
+fn open(path: &Path) -> Store {
+    Store::open(&DbPath::of_system(path), CACHE_BYTES, Limits::small()).unwrap()
+}
+
 fn flush_options() -> FlushOptions {
     FlushOptions::new(Limits::small().min_flush_changes)
 }
@@ -73,28 +86,28 @@ fn window() -> Retention {
     }
 }
 
-/// What is stored of a document, and which text.
+/// The expected documents, and the number of the text of each.
 type Stored = BTreeMap<u64, (StoredDocument, Option<usize>)>;
 
-/// A database, and what it should hold.
+/// A database, and a plain map of its expected content.
 struct Twin {
     store: Option<Store>,
     path: PathBuf,
     stored: Stored,
-    /// The keys of each text.
+    /// The band keys of each text.
     keys: Vec<Vec<u64>>,
     keeps_arrivals: bool,
     latest: u64,
     folder: TempDir,
 }
 
-/// What becomes of one document.
+/// A change of one document.
 #[derive(Clone, Debug)]
 enum Edit {
     Put(usize),
     PutWithoutText,
     Remove,
-    /// Its arrival is another; its text stays.
+    /// A new arrival time; the text stays.
     Refresh,
 }
 
@@ -118,15 +131,7 @@ impl Twin {
         let path = folder.path().join("store");
         let maker = BandMaker;
         Self {
-            store: Some(
-                Store::create(
-                    &DbPath::of_system(&path),
-                    header(retention, false),
-                    CACHE_BYTES,
-                    Limits::small(),
-                )
-                .unwrap(),
-            ),
+            store: Some(create(&path, header(retention, false)).unwrap()),
             path,
             stored: Stored::new(),
             keys: (0..TEXTS).map(|number| maker.keys(&text(number))).collect(),
@@ -142,12 +147,10 @@ impl Twin {
 
     fn reopen(&mut self) {
         self.store = None;
-        self.store = Some(
-            Store::open(&DbPath::of_system(&self.path), CACHE_BYTES, Limits::small()).unwrap(),
-        );
+        self.store = Some(open(&self.path));
     }
 
-    /// What a document is like that arrives now.
+    /// A document that arrives now.
     fn arriving(&mut self, id: u64) -> StoredDocument {
         self.latest += 3;
         StoredDocument {
@@ -158,7 +161,7 @@ impl Twin {
     }
 
     fn commit(&mut self, changes: &[(u64, Edit)]) {
-        if self.store().read().unwrap().unflushed_changes() > MOST_UNMERGED {
+        if self.store().read().unwrap().unflushed_changes() > MAX_UNFLUSHED {
             self.step(&Step::FlushAll);
         }
         let maker = BandMaker;
@@ -263,8 +266,7 @@ impl Twin {
                 let path = self.folder.path().join("backup");
                 let mut go_on = |_, _| ControlFlow::Continue(());
                 copy::backup(self.store(), &path, &mut go_on).unwrap();
-                let backup =
-                    Store::open(&DbPath::of_system(&path), CACHE_BYTES, Limits::small()).unwrap();
+                let backup = open(&path);
                 self.assert_answers_of(&backup);
                 assert_sound(backup);
                 std::fs::remove_file(&path).unwrap();
@@ -282,7 +284,7 @@ impl Twin {
         self.assert_answers_of(self.store());
     }
 
-    /// For each key of any text, the documents are those of the plain map.
+    /// Compares the documents of each key of each text with the plain map.
     fn assert_answers_of(&self, store: &Store) {
         let view = store.read().unwrap();
         let mut expected: BTreeMap<u64, Vec<DocId>> = BTreeMap::new();
@@ -307,8 +309,8 @@ impl Twin {
                 assert_eq!(found.has_more, documents.len() > most);
             }
         }
-        let strangers = view.documents_in_band(7, usize::MAX).unwrap();
-        assert_eq!(strangers, (Vec::new(), false));
+        let with_later_textrs = view.documents_in_band(7, usize::MAX).unwrap();
+        assert_eq!(with_later_textrs, (Vec::new(), false));
     }
 }
 
@@ -359,7 +361,7 @@ proptest! {
     })]
 
     #[test]
-    fn documents_of_every_band_are_those_of_a_plain_map(
+    fn documents_of_every_band_equal_plain_map(
         steps in vec(any_step(), 1..20),
         expires: bool,
     ) {
@@ -419,10 +421,10 @@ fn cut(path: &Path) -> Error {
     }
 }
 
-/// More than is sorted in memory, with repetitions, and texts that come after the document of
-/// their id and are taken back.
+/// More documents than are sorted in memory; repeated ids, of which some bring a text after the
+/// first came without one, and the text is then removed.
 #[test]
-fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
+fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
     const COUNT: u64 = 12_000;
     for frozen in [false, true] {
         let mut twin = Twin::new(None);
@@ -433,7 +435,7 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
             &header(None, frozen),
             MEMORY_BYTES,
         )?;
-        let mut strange = BTreeSet::new();
+        let mut with_later_text = BTreeSet::new();
         for n in 0..COUNT {
             // Every id twice, the second time with another text.
             let id = n.wrapping_mul(7_919) % (COUNT / 2);
@@ -442,12 +444,12 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
             load.push(document(id, state, number))?;
             let (_, first) = *twin.stored.entry(id).or_insert((state, number));
             if first.is_none() && number.is_some() {
-                strange.insert(id);
+                with_later_text.insert(id);
             }
         }
-        assert!(strange.len() > 100);
+        assert!(with_later_text.len() > 100);
         load.finish(&mut |_| ControlFlow::Continue(()))?;
-        let store = Store::open(&DbPath::of_system(&twin.path), CACHE_BYTES, Limits::small())?;
+        let store = open(&twin.path);
         twin.assert_answers_of(&store);
         let stats = crate::store::maintenance::stats::stats(&store.read()?)?;
         let bands = stats
@@ -463,8 +465,7 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
         if frozen {
             assert!(bands.fill > 0.99, "{}", bands.fill);
             drop(store);
-            let mut store =
-                Store::open(&DbPath::of_system(&twin.path), CACHE_BYTES, Limits::small())?;
+            let mut store = open(&twin.path);
             assert_eq!(
                 check::check(&mut store, &mut |_, _| ControlFlow::Continue(()))?,
                 [""; 0]
@@ -477,24 +478,19 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
 }
 
 #[test]
-fn a_file_whose_bands_were_made_otherwise_is_refused() {
+fn file_with_other_bands_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let other = Header {
-        bands: Some("another way".to_owned()),
+        bands: Some("other bands".to_owned()),
         ..header(None, false)
     };
-    let refused = Store::create(
-        &DbPath::of_system(&path),
-        other,
-        CACHE_BYTES,
-        Limits::small(),
-    );
+    let refused = create(&path, other);
     let Err(Error::BandsMismatch { stored, known, .. }) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!(
         (stored.as_str(), known),
-        ("another way", BandMaker.description())
+        ("other bands", BandMaker.description())
     );
 }

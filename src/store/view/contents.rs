@@ -36,7 +36,7 @@ impl View {
     }
 
     /// A document with its text; `None` if it is not stored, or expired.
-    pub(crate) fn whole_document(&self, id: DocId) -> Result<Option<Document>> {
+    pub(crate) fn document(&self, id: DocId) -> Result<Option<Document>> {
         let state = self.stored(id)?;
         let Some(state) = state.filter(|state| !self.expiry.has_passed(state.arrival)) else {
             return Ok(None);

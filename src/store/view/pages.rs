@@ -1,9 +1,9 @@
-//! Iteration over what is read one page at a time.
+//! Iteration over items that are read one page at a time.
 
 use crate::document::DocId;
 use crate::error::Result;
 
-/// Some items in order, as many as one read gives.
+/// The items of one read, in order.
 #[derive(Debug)]
 pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
@@ -22,8 +22,8 @@ impl<T> Page<T> {
     }
 }
 
-/// The items of all pages from `from` on. `read` is called for a page when its first item is asked
-/// for; after an error the iterator ends.
+/// Iterates over the items of all pages from `from` on. Calls `read` when the first item of a page
+/// is needed. After an error the iterator ends.
 pub(crate) fn paged<T>(
     from: DocId,
     mut read: impl FnMut(DocId) -> Result<Page<T>>,

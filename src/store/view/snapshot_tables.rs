@@ -21,9 +21,9 @@ use crate::store::view::table_store::TableStore;
 /// The tables as of one commit to them.
 pub(crate) type SnapshotTables = ReadTables<SnapshotContext>;
 
-/// What the tables of a snapshot are read with.
+/// The bucket cache, the threads and the counters for reading the tables of a snapshot.
 pub(crate) struct SnapshotContext {
-    /// The bucket cache and the threads. Keeps the file open while the snapshot lives.
+    /// The owner of the bucket cache and the threads. Keeps the file open.
     store: Arc<TableStore>,
     counters: Counters,
 }
