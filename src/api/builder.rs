@@ -11,9 +11,10 @@ use crate::progress::{Progress, ProgressHandler};
 use crate::recipe::{Fingerprinter, Recipe};
 use crate::retention::Retention;
 use crate::store::disk::Disk;
+use crate::store::limits::Limits;
 use crate::store::maintenance::copy::Vacuumed;
 use crate::store::maintenance::salvage::{Damaged, Salvage};
-use crate::store::{self, DbPath, FlushOptions, Header, Store};
+use crate::store::{self, DbPath, Header, Store};
 
 /// How a database is to be created or opened.
 ///
@@ -42,7 +43,7 @@ pub struct Builder {
     similar: bool,
     retention: Option<Retention>,
     frozen: bool,
-    flush_options: FlushOptions,
+    limits: Limits,
     disk: Option<Arc<dyn Disk>>,
     pub(crate) progress: ProgressHandler,
 }
@@ -163,7 +164,7 @@ impl Builder {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn merge_after_changes(mut self, changes: usize) -> Self {
-        self.flush_options = FlushOptions::merging_from(changes);
+        self.limits.min_flush_changes = changes.max(1);
         self
     }
 
@@ -204,8 +205,7 @@ impl Builder {
     /// file is there all the same, whole and empty.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
         let db_path = self.db_path(path);
-        let store = Store::create(&db_path, self.header()?, self.cache())?
-            .with_flush_options(self.flush_options);
+        let store = Store::create(&db_path, self.header()?, self.cache(), self.limits)?;
         Database::over(store, self.recipe.as_ref(), self.progress)
     }
 
@@ -222,8 +222,7 @@ impl Builder {
     /// About a millisecond; after a crash, what it takes to read the journal besides: half a second
     /// with 1.2 million changes in it.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
-        let store =
-            Store::open(&self.db_path(path), self.cache())?.with_flush_options(self.flush_options);
+        let store = Store::open(&self.db_path(path), self.cache(), self.limits)?;
         self.opened(store)
     }
 
@@ -249,7 +248,7 @@ impl Builder {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<Database> {
-        let store = Store::open_read_only(&self.db_path(path), self.cache())?;
+        let store = Store::open_read_only(&self.db_path(path), self.cache(), self.limits)?;
         self.opened(store)
     }
 

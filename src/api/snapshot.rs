@@ -63,7 +63,7 @@ impl Snapshot {
     /// # Cost
     /// A descent to one chunk, a few microseconds when cached.
     pub fn get(&self, id: DocId) -> Result<Option<Document>> {
-        self.view.whole_document(id)
+        self.view.document(id)
     }
 
     /// Every reliable document whose fingerprint differs in at most `radius` bits, nearest
@@ -202,20 +202,8 @@ impl Snapshot {
     /// All documents in order of their ids, with their texts where they are kept, those that are
     /// expired left out. After an error the iterator ends.
     pub fn documents(&self) -> impl Iterator<Item = Result<Document>> + '_ {
-        let mut from = Some(DocId(0));
-        let pages = std::iter::from_fn(move || {
-            let page = self.view.documents_from(from.take()?);
-            if let Ok(documents) = &page {
-                from = documents.last()?.id.0.checked_add(1).map(DocId);
-            }
-            Some(page)
-        });
-        let documents = pages.flat_map(|page| match page {
-            Ok(documents) => documents.into_iter().map(Ok).collect::<Vec<_>>(),
-            Err(error) => vec![Err(error)],
-        });
         let mut failed = false;
-        let with_texts = documents.map(|document| {
+        let with_texts = self.view.documents().map(|document| {
             let mut document = document?;
             document.text = self.view.text(document.id)?;
             Ok(document)
@@ -307,7 +295,7 @@ impl Snapshot {
         let (mut from, mut to) = (0, u64::MAX);
         loop {
             let middle = from + (to - from) / 2;
-            match self.view.documents_from(DocId(middle))?.last() {
+            match self.view.documents_page(DocId(middle))?.items.last() {
                 Some(document) => {
                     last = Some(document.id);
                     match document.id.0.checked_add(1) {
@@ -367,7 +355,11 @@ impl Snapshot {
         at_once: usize,
         visitor: &mut dyn FnMut(&[DocId]) -> Result<()>,
     ) -> Result<()> {
-        for ids in self.view.arrived_before_in_tail(cutoff).chunks(at_once) {
+        for ids in self
+            .view
+            .arrived_before_in_memtables(cutoff)
+            .chunks(at_once)
+        {
             visitor(ids)?;
         }
         let (mut from, mut goes_on) = ((0, DocId(0)), true);

@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::ingest::{Batch, Change, Outcome, next_prepared};
-use crate::store::{FlushOptions, Store, View, WriteGuard, WriteTransaction};
+use crate::store::limits::Limits;
+use crate::store::{Store, View, WriteGuard, WriteTransaction};
 
 /// Many changes and one commit. Dropped before [`commit`](Self::commit), nothing has happened.
 ///
@@ -59,8 +60,8 @@ struct Small {
 const SMALL_BYTES: usize = 64 << 20;
 
 impl Small {
-    fn is_large(&self, flush_options: FlushOptions) -> bool {
-        self.batch.len() > flush_options.merge_from() || self.batch.text_bytes() > SMALL_BYTES
+    fn is_large(&self, limits: Limits) -> bool {
+        self.batch.len() > limits.min_flush_changes || self.batch.text_bytes() > SMALL_BYTES
     }
 }
 
@@ -105,15 +106,15 @@ impl<'d> Transaction<'d> {
                     batch.decide_all(&part, &view, &mut outcomes)?;
                 }
                 drop(view);
-                tables.see_arrival(batch.latest_arrival());
+                tables.advance_latest_arrival(batch.latest_arrival());
                 tables.apply(batch.into_edits())?;
                 outcomes
             }
         };
         self.stage = Some(match stage {
-            Stage::Small(small) if small.is_large(self.store.flush_options()) => {
-                let mut tables = self.store.write_with(small.write_guard)?;
-                tables.see_arrival(small.batch.latest_arrival());
+            Stage::Small(small) if small.is_large(self.store.limits()) => {
+                let mut tables = self.store.begin_write_with(small.write_guard)?;
+                tables.advance_latest_arrival(small.batch.latest_arrival());
                 tables.apply(small.batch.into_edits())?;
                 Stage::Large(Box::new(tables))
             }
@@ -140,7 +141,7 @@ impl<'d> Transaction<'d> {
                 self.store
                     .commit(&mut write_guard, batch.into_edits(), latest)
             }
-            Stage::Large(tables) => tables.commit().inspect_err(|_| self.store.fail(None)),
+            Stage::Large(tables) => tables.commit().inspect_err(|_| self.store.poison()),
         }
     }
 

@@ -219,7 +219,7 @@ impl Shared {
         }));
         let outcomes = outcomes.unwrap_or_else(|_| {
             // Nobody knows how far it came.
-            self.store.fail(None);
+            self.store.poison();
             let path = self.path.to_path_buf();
             Err(Error::WritesFailed { path })
         });

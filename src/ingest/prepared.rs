@@ -9,7 +9,7 @@ use crate::document::DocId;
 use crate::error::{Error, Result};
 use crate::query::TextQuery;
 use crate::recipe::TextFingerprint;
-use crate::store::{Store, TextEdit, refuse_too_long};
+use crate::store::{BandMaker, Store, TextEdit, refuse_too_long};
 
 /// A change as a database can take it.
 pub(crate) struct Prepared {
@@ -123,7 +123,7 @@ fn prepared(mut change: Change, store: &Store) -> Result<Prepared> {
     let id = document.id;
     let query = match (&change, &text) {
         (Change::InsertUnlessSimilar { likeness, .. }, Some(text)) => {
-            let query = TextQuery::new(store.band_maker(), text, Some(made));
+            let query = TextQuery::new(&BandMaker, text, Some(made));
             Some(query.likeness(*likeness))
         }
         (Change::InsertUnlessSimilar { .. }, None) => return Err(without_text(id, store)),

@@ -16,7 +16,7 @@ use crate::document::Match;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::hamming;
-use crate::store::{Bucket, DocumentsOf, FingerprintSource, ReadView, SCANNED, Step, View};
+use crate::store::{Bucket, DocumentsOf, FingerprintSource, SCANNED, SnapshotTables, Step, View};
 
 /// Fewer queries than this are answered one by one.
 const LEAST_QUERIES: usize = 32;
@@ -83,7 +83,7 @@ pub(crate) fn within_batch(
 
 struct Batch<'v> {
     view: &'v View,
-    index: &'v ReadView,
+    index: &'v SnapshotTables,
     radius: u32,
     limit: usize,
 }
@@ -165,7 +165,7 @@ impl Batch<'_> {
                 return Ok(());
             }
             let (from, to) = block::front_range(key);
-            index.walk(block, from, to, &mut |piece| {
+            index.visit_range(block, from, to, &mut |piece| {
                 for (number, rotated) in &for_all {
                     hamming::push_within(piece, *rotated, self.radius, &mut near);
                     take(*number, *rotated, &mut near);
@@ -285,7 +285,7 @@ impl Batch<'_> {
         if count.load(Ordering::Relaxed) > most {
             return Ok(None);
         }
-        let in_tail = self.view.in_tail(query, self.radius, self.limit);
+        let in_tail = self.view.in_memtables(query, self.radius, self.limit);
         let mut are_few = count.fetch_add(in_tail.len(), Ordering::Relaxed) <= most;
         let mut matches = Vec::new();
         let mut failed = Ok(());
@@ -470,7 +470,7 @@ mod tests {
         let mut write_guard = store.lock_writes().unwrap();
         store.commit(&mut write_guard, copies, None).unwrap();
         let view = store.read().unwrap();
-        assert_eq!(view.changes_in_tail(), COPIES);
+        assert_eq!(view.unflushed_changes(), COPIES);
         let expected = within(&view, CENTRE, 3, usize::MAX).unwrap();
         assert_eq!(expected.len() as u64, COPIES);
         let timed = |count| {

@@ -61,7 +61,7 @@ fn push_near(
             hamming::push_within(fingerprints, rotated, radius, near);
             Ok(())
         }
-        Bucket::Long => {
+        Bucket::TooLarge => {
             let parts = parts_to_read(probes, block, key, rotated)
                 .unwrap_or_else(|| vec![block::front_range(key)]);
             push_near_in_parts(index, block, &parts, rotated, radius, near)
@@ -97,7 +97,7 @@ pub(super) fn push_near_in_parts(
         return Ok(());
     };
     let mut parts = parts;
-    index.walk(block, *from, *to, &mut |piece| {
+    index.visit_range(block, *from, *to, &mut |piece| {
         hamming::push_within(piece, rotated, radius, near);
         let (Some(first), Some(last)) = (piece.first(), piece.last()) else {
             return Ok(Step::Next);

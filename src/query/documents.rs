@@ -33,13 +33,13 @@ pub(super) fn for_each_in_order(
     documents.sort_unstable_by_key(|(fingerprint, id)| (*id, *fingerprint));
     let mut documents = documents.into_iter().peekable();
 
-    let mut postings: Vec<Postings> = Vec::with_capacity(others.len());
+    let mut postings = Vec::with_capacity(others.len());
     let mut heads = BinaryHeap::with_capacity(others.len());
     for fingerprint in others {
-        let mut documents = Postings::new(fingerprint);
-        if let Some(id) = documents.next(index)? {
+        let mut documents = index.documents_with(fingerprint);
+        if let Some(id) = documents.next().transpose()? {
             heads.push(Reverse((id, postings.len())));
-            postings.push(documents);
+            postings.push((fingerprint, documents));
         }
     }
     loop {
@@ -55,42 +55,13 @@ pub(super) fn for_each_in_order(
             return Ok(true);
         };
         let Reverse((id, source)) = *head;
-        if !visitor(id, Fingerprint::from_bits(postings[source].fingerprint)) {
+        let (fingerprint, documents) = &mut postings[source];
+        if !visitor(id, Fingerprint::from_bits(*fingerprint)) {
             return Ok(false);
         }
-        match postings[source].next(index)? {
+        match documents.next().transpose()? {
             Some(next) => *head = Reverse((next, source)),
             None => drop(PeekMut::pop(head)),
         }
-    }
-}
-
-/// The documents of one fingerprint, read a chunk at a time.
-struct Postings {
-    fingerprint: u64,
-    page: std::vec::IntoIter<DocId>,
-    /// Where the next page starts; nothing when there is none.
-    from: Option<DocId>,
-}
-
-impl Postings {
-    fn new(fingerprint: u64) -> Self {
-        Self {
-            fingerprint,
-            page: Vec::new().into_iter(),
-            from: Some(DocId(0)),
-        }
-    }
-
-    fn next(&mut self, index: &impl FingerprintSource) -> Result<Option<DocId>> {
-        if self.page.len() == 0
-            && let Some(from) = self.from
-        {
-            let (page, may_be_more) = index.documents_with(self.fingerprint, from)?;
-            let next = page.last().and_then(|last| last.0.checked_add(1));
-            self.from = next.filter(|_| may_be_more).map(DocId);
-            self.page = page.into_iter();
-        }
-        Ok(self.page.next())
     }
 }

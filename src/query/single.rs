@@ -27,7 +27,7 @@ pub(crate) fn within(
     if limit == 0 {
         return Ok(matches);
     }
-    let in_tail = view.in_tail(query, radius, limit);
+    let in_tail = view.in_memtables(query, radius, limit);
     let mut in_tail = in_tail.into_iter().peekable();
     for_each_in_tables(view, query, radius, |found| {
         while matches.len() < limit

@@ -5,6 +5,7 @@ use tempfile::TempDir;
 use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
+use crate::store::limits::Limits;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit, View};
 
 /// What the others differ from.
@@ -54,9 +55,10 @@ pub(super) fn store_of(folder: &TempDir, fingerprints: impl Iterator<Item = Fing
         &DbPath::of_system(&folder.path().join("store")),
         header,
         64 << 20,
+        Limits::small(),
     )
     .unwrap();
-    let mut transaction = store.write().unwrap();
+    let mut transaction = store.begin_write().unwrap();
     transaction.apply(inserts(fingerprints)).unwrap();
     transaction.commit().unwrap();
     store

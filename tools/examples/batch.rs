@@ -4,6 +4,8 @@
 //! cargo run --release -p simdb-tools --example batch -- tests/data/quotes_and_news.jsonl
 //! ```
 
+#![allow(clippy::print_stdout)]
+
 use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};

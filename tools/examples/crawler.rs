@@ -4,6 +4,8 @@
 //! cargo run --release -p simdb-tools --example crawler -- tests/data/quotes_and_news.jsonl
 //! ```
 
+#![allow(clippy::print_stdout)]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};

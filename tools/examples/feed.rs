@@ -5,6 +5,8 @@
 //! cargo run --release -p simdb-tools --example feed -- tests/data/quotes_and_news.jsonl
 //! ```
 
+#![allow(clippy::print_stdout)]
+
 use std::time::Duration;
 
 use anyhow::{Context, Result};

@@ -16,7 +16,7 @@ use crate::progress::{Progress, ProgressHandler};
 use crate::query::{Similar, TextQuery};
 use crate::recipe::{Described, Fingerprinter, Recipe, TextFingerprint};
 use crate::retention::Retention;
-use crate::store::{self, Header, Store};
+use crate::store::{self, BandMaker, Header, Store};
 
 /// What is fixed when a database is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -250,7 +250,7 @@ impl Database {
             Err(Error::NoTexts { .. }) => None,
             made => Some(made?),
         };
-        Ok(TextQuery::new(self.store.band_maker(), text, made))
+        Ok(TextQuery::new(&BandMaker, text, made))
     }
 
     /// Every document whose text is like this one: see [`Snapshot::similar`].

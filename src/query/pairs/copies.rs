@@ -111,8 +111,8 @@ impl<'h> Walk<'h> {
             groups: Groups::default(),
         };
         let mut rest = None;
-        let tables = &holders.view.tables.tables;
-        tables.walk_documents(from, to, |bits, id| {
+        let tables = &holders.view.tables;
+        tables.visit_documents(from, to, |bits, id| {
             if walk.same != Some(bits) {
                 walk.finish()?;
                 walk.take_from_tail(Some(bits));

@@ -16,7 +16,7 @@ pub(super) struct Holders<'v> {
 
 impl<'v> Holders<'v> {
     pub(super) fn new(view: &'v View) -> Self {
-        let documents = view.reliable_in_tail();
+        let documents = view.reliable_in_memtables();
         let mut in_tail: Vec<(u64, DocId)> = documents
             .map(|(id, fingerprint)| (fingerprint.bits(), id))
             .collect();
@@ -70,16 +70,11 @@ impl<'v> Holders<'v> {
 
     /// The same where any number of documents may have the fingerprint.
     fn first_of_many(&self, bits: u64) -> Result<Option<DocId>> {
-        let mut from = Some(DocId(0));
-        while let Some(first) = from {
-            let (documents, may_be_more) = self.view.tables.documents_with(bits, first)?;
-            for id in &documents {
-                if self.view.answers_from_tables(*id)? {
-                    return Ok(Some(*id));
-                }
+        for id in self.view.tables.documents_with(bits) {
+            let id = id?;
+            if self.view.answers_from_tables(id)? {
+                return Ok(Some(id));
             }
-            let next = documents.last().and_then(|last| last.0.checked_add(1));
-            from = next.filter(|_| may_be_more).map(DocId);
         }
         Ok(None)
     }

@@ -12,7 +12,7 @@ use super::most_at_once;
 use crate::block::{self, BLOCKS, Chain, Chains};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::{FingerprintSource, ReadView, Step};
+use crate::store::{FingerprintSource, SnapshotTables, Step};
 
 /// Bits by which what is too long is cut at a time. They divide those of a block.
 const CUT_BITS: u32 = 4;
@@ -29,7 +29,7 @@ pub(super) type Edge = (Fingerprint, Fingerprint);
 
 /// The work of finding all pairs, as far as it is not done.
 pub(super) struct Parts<'v> {
-    index: &'v ReadView,
+    index: &'v SnapshotTables,
     radius: u32,
     chains: Chains,
     /// The tail's fingerprints as rotated by each block, in order.
@@ -77,7 +77,7 @@ struct Outcome {
 
 impl<'v> Parts<'v> {
     /// All pairs within a radius of the tables' fingerprints and these of the tail.
-    pub(super) fn new(index: &'v ReadView, radius: u32, tail: &[u64]) -> Self {
+    pub(super) fn new(index: &'v SnapshotTables, radius: u32, tail: &[u64]) -> Self {
         let chains = Chains::for_radius(radius);
         let mut in_tail = [const { Vec::new() }; BLOCKS];
         for chain in chains.iter() {
@@ -101,7 +101,7 @@ impl<'v> Parts<'v> {
             index,
             radius,
             in_tail,
-            count: index.counters.distinct_fingerprints + tail.len() as u64,
+            count: index.counters().distinct_fingerprints + tail.len() as u64,
             open: chains.iter().rev().map(whole).collect(),
             chains,
             done: 0.0,
@@ -209,7 +209,7 @@ impl<'v> Parts<'v> {
         }
         let to = from | u64::MAX.checked_shr(bits).unwrap_or(0);
         let mut stretch = Vec::new();
-        self.index.walk(block, from, to, &mut |piece| {
+        self.index.visit_range(block, from, to, &mut |piece| {
             stretch.extend_from_slice(piece);
             Ok(if stretch.len() > MOST_LENGTH {
                 Step::Stop

@@ -95,8 +95,8 @@ impl Load {
     /// A load into a database that is open.
     pub(crate) fn into_existing(store: &Store, memory_bytes: u64) -> Result<Self> {
         let memory = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
-        let target = Target::Existing(Box::new(store.write()?));
-        let (keeps, bands) = (store.header().keeps(), store.bands().cloned());
+        let target = Target::Existing(Box::new(store.begin_write()?));
+        let (keeps, bands) = (store.header().keeps(), store.tables().bands().cloned());
         let mut load = Self::of(store.path(), memory, keeps, bands);
         load.incoming = Some(load.in_any_order(target)?);
         Ok(load)

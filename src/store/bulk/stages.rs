@@ -38,9 +38,7 @@ impl Target {
             Self::New(file) => file.append(table, entries),
             Self::Existing(transaction) => {
                 let puts = entries.map(|entry| entry.map(|entry| (entry, Op::Put)));
-                Ok(table(&mut transaction.tables_to_change()?)
-                    .apply(puts)?
-                    .added)
+                Ok(table(&mut transaction.tables_mut()?).apply(puts)?.added)
             }
         }
     }
@@ -96,7 +94,7 @@ impl<'o> Stages<'o> {
             Target::New(file) => (file.write()?, Some(file)),
             Target::Existing(transaction) => (*transaction, None),
         };
-        let counters = transaction.counters();
+        let counters = transaction.counters_mut();
         counters.add(split.report.inserted, distinct_fingerprints, unreliable);
         counters.latest_arrival = counters.latest_arrival.max(split.latest_arrival);
         transaction.commit()?;

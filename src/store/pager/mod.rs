@@ -24,6 +24,7 @@
 //! [`abort_on_drop`] keep panics of redb away from its callers, [`cow`] serves read-only databases.
 
 pub(crate) mod abort_on_drop;
+pub(crate) mod backend;
 mod checksums;
 mod cow;
 mod layout;

@@ -88,7 +88,7 @@ impl BandChanges {
     }
 }
 
-impl<P, S> Tables<P, S>
+impl<P, S, C> Tables<P, S, C>
 where
     P: ReadableTable<u128, &'static [u8]>,
 {

@@ -31,8 +31,8 @@ pub(crate) struct Times<P> {
 }
 
 /// The tables of a snapshot or of a write transaction; `P` and `S` are redb's types for a table of
-/// pairs and of singles.
-pub(crate) struct Tables<P, S> {
+/// pairs and of singles, `C` is the context of a snapshot.
+pub(crate) struct Tables<P, S, C = ()> {
     pub(crate) fingerprints: Packed<P>,
     pub(crate) block0: Packed<P>,
     pub(crate) rotated: [Packed<S>; 3],
@@ -44,12 +44,13 @@ pub(crate) struct Tables<P, S> {
     /// The stored texts, if kept and opened.
     pub(crate) texts: Option<S>,
     pub(crate) db_path: DbPath,
-    /// `true` if no flush is half done: every fingerprint in a block table then has a document.
-    pub(crate) whole: bool,
+    /// `true` if no flush is partly done: every fingerprint of a block table then has a document.
+    pub(crate) is_flushed: bool,
+    pub(crate) context: C,
 }
 
-pub(crate) type ReadTables =
-    Tables<redb::ReadOnlyTable<u128, &'static [u8]>, redb::ReadOnlyTable<u64, &'static [u8]>>;
+pub(crate) type ReadTables<C = ()> =
+    Tables<redb::ReadOnlyTable<u128, &'static [u8]>, redb::ReadOnlyTable<u64, &'static [u8]>, C>;
 pub(crate) type WriteTables<'t> =
     Tables<redb::Table<'t, u128, &'static [u8]>, redb::Table<'t, u64, &'static [u8]>>;
 
@@ -80,18 +81,20 @@ pub(crate) const BANDS_TABLE: TableOf<u128> = |tables| match &mut tables.bands {
     None => unreachable!("the file keeps no bands"),
 };
 
-impl ReadTables {
+impl<C> ReadTables<C> {
     /// Opens the tables of a read transaction.
-    pub(crate) fn open(
+    pub(crate) fn from_transaction(
         transaction: &redb::ReadTransaction,
         db_path: &DbPath,
         keeps: Keeps,
+        context: C,
     ) -> Result<Self> {
         Self::assemble(
             db_path,
             keeps,
             |id| transaction.open_table(id.definition::<u128>()),
             |id| transaction.open_table(id.definition::<u64>()),
+            context,
         )
         .reading(db_path)
     }
@@ -99,7 +102,7 @@ impl ReadTables {
 
 impl<'t> WriteTables<'t> {
     /// Opens the tables of a write transaction; creates missing ones.
-    pub(crate) fn open(
+    pub(crate) fn from_transaction(
         transaction: &'t redb::WriteTransaction,
         db_path: &DbPath,
         keeps: Keeps,
@@ -109,17 +112,19 @@ impl<'t> WriteTables<'t> {
             keeps,
             |id| transaction.open_table(id.definition::<u128>()),
             |id| transaction.open_table(id.definition::<u64>()),
+            (),
         )
         .writing(db_path)
     }
 }
 
-impl<P, S> Tables<P, S> {
+impl<P, S, C> Tables<P, S, C> {
     fn assemble(
         db_path: &DbPath,
         keeps: Keeps,
         pairs: impl Fn(TableId) -> Result<P, redb::TableError>,
         singles: impl Fn(TableId) -> Result<S, redb::TableError>,
+        context: C,
     ) -> Result<Self, redb::TableError> {
         let pairs = |id| pairs(id).map(|table| Packed::new(table, id, db_path.clone()));
         let singles = |id| singles(id).map(|table| Packed::new(table, id, db_path.clone()));
@@ -142,12 +147,13 @@ impl<P, S> Tables<P, S> {
             bands,
             texts: None,
             db_path: db_path.clone(),
-            whole: true,
+            is_flushed: true,
+            context,
         })
     }
 }
 
-impl<P, S> Tables<P, S>
+impl<P, S, C> Tables<P, S, C>
 where
     P: ReadableTable<u128, &'static [u8]>,
     S: ReadableTable<u64, &'static [u8]>,

@@ -114,7 +114,7 @@ impl NewFile {
     /// Writes what every database has, and makes the number of pages a power of two.
     fn initialise(&mut self, (identity, mark): (u64, JournalMark)) -> Result<()> {
         let transaction = self.begin()?;
-        WriteTables::open(&transaction, &self.db_path, self.header.keeps())?;
+        WriteTables::from_transaction(&transaction, &self.db_path, self.header.keeps())?;
         {
             transaction
                 .open_table(schema::TEXTS)
@@ -155,7 +155,7 @@ impl NewFile {
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
         let transaction = self.begin_at_length()?;
         let keeps = self.header.keeps();
-        WriteTransaction::of(transaction, &self.db_path, keeps, self.bands())
+        WriteTransaction::new(transaction, &self.db_path, keeps, self.bands())
     }
 
     /// What makes the bands of the new file, if it keeps any.
@@ -224,7 +224,7 @@ impl NewFile {
         let mut chunks = batches.into_iter().flatten().peekable();
         while chunks.peek().is_some() {
             let mut transaction = self.write()?;
-            table(&mut transaction.tables_to_change()?)
+            table(&mut transaction.tables_mut()?)
                 .append(chunks.by_ref().take(chunks_per_commit))?;
             transaction.commit()?;
         }
@@ -234,7 +234,7 @@ impl NewFile {
     /// The packed tables as of the last commit.
     pub(crate) fn read(&self) -> Result<ReadTables> {
         let transaction = self.database.begin_read().reading(&self.db_path)?;
-        ReadTables::open(&transaction, &self.db_path, self.header.keeps())
+        ReadTables::from_transaction(&transaction, &self.db_path, self.header.keeps(), ())
     }
 
     /// Empties a table.

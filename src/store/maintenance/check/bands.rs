@@ -11,7 +11,7 @@ use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Part, damage_apart};
 use crate::store::tables::texts;
-use crate::store::view::read_view::ReadView;
+use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::source::FingerprintSource;
 
 type Bands = Packed<redb::ReadOnlyTable<u128, &'static [u8]>>;
@@ -21,8 +21,8 @@ const TEXTS_AT_ONCE: usize = 4096;
 const BYTES_AT_ONCE: usize = 16 << 20;
 
 /// About how many steps it is to walk `bands`.
-pub(super) fn expected(view: &ReadView) -> Result<u64> {
-    let chunks = match &view.tables.bands {
+pub(super) fn expected(tables: &SnapshotTables) -> Result<u64> {
+    let chunks = match &tables.bands {
         Some(bands) => bands.chunks()?,
         None => 0,
     };
@@ -34,15 +34,15 @@ impl Walk {
     /// it is kept; nothing if a text cannot be read.
     pub(super) fn texts(
         &mut self,
-        view: &ReadView,
+        tables: &SnapshotTables,
         maker: Option<&BandMaker>,
     ) -> Result<Option<Sum>> {
-        let Some(table) = &view.tables.texts else {
+        let Some(table) = &tables.texts else {
             return Ok(None);
         };
         let (mut count, mut bands, mut whole) = (0, Sum::default(), true);
         let mut batch = Batch::default();
-        for part in texts::parts(table, &view.db_path) {
+        for part in texts::parts(table, &tables.db_path) {
             let (id, sealed) = match part? {
                 Part::Read(row) => row,
                 Part::Damaged(gap) => {
@@ -51,20 +51,19 @@ impl Walk {
                     continue;
                 }
             };
-            let text = texts::decode(id, &sealed, &view.db_path);
+            let text = texts::decode(id, &sealed, &tables.db_path);
             match (noted(text, &mut self.damage)?, maker) {
                 (Some(text), Some(maker)) => {
                     batch.push(id, text);
                     if batch.is_full() {
-                        bands = bands.and(batch.bands(view, maker));
+                        bands = bands.and(batch.bands(tables, maker));
                         batch = Batch::default();
                     }
                 }
                 (Some(_), None) => {}
                 (None, _) => whole = false,
             }
-            let entry = view
-                .tables
+            let entry = tables
                 .fingerprints
                 .first_in(pair(id.0, 0), pair(id.0, u64::MAX));
             // What cannot be read was told already.
@@ -76,14 +75,14 @@ impl Walk {
             count += 1;
             self.progress.step()?;
         }
-        if whole && self.is_merged && count != view.counters.texts {
-            let counted = view.counters.texts;
+        if whole && self.is_merged && count != tables.counters().texts {
+            let counted = tables.counters().texts;
             self.damage.push(format!(
                 "the counters say {counted} texts; table texts holds {count}"
             ));
         }
         if let Some(maker) = maker {
-            bands = bands.and(batch.bands(view, maker));
+            bands = bands.and(batch.bands(tables, maker));
         }
         Ok(whole.then_some(bands))
     }
@@ -91,7 +90,7 @@ impl Walk {
     /// Walks `bands`, and compares it with what it should hold.
     pub(super) fn bands(
         &mut self,
-        view: &ReadView,
+        tables: &SnapshotTables,
         bands: &Bands,
         maker: &BandMaker,
         from_texts: Option<Sum>,
@@ -114,27 +113,27 @@ impl Walk {
             found.count, expected.count
         ));
         let before = self.damage.len();
-        self.name_missing_bands(view, bands, maker)?;
+        self.name_missing_bands(tables, bands, maker)?;
         if self.damage.len() == before {
-            self.name_strange_bands(view, bands, maker)?;
+            self.name_strange_bands(tables, bands, maker)?;
         }
         Ok(())
     }
 
     fn name_missing_bands(
         &mut self,
-        view: &ReadView,
+        tables: &SnapshotTables,
         bands: &Bands,
         maker: &BandMaker,
     ) -> Result<()> {
-        let Some(table) = &view.tables.texts else {
+        let Some(table) = &tables.texts else {
             return Ok(());
         };
         let before = self.damage.len();
-        for row in texts::rows(table, &view.db_path)? {
+        for row in texts::rows(table, &tables.db_path)? {
             let (id, sealed) = row?;
             let id = DocId(id.value());
-            let text = texts::decode(id, sealed.value(), &view.db_path)?;
+            let text = texts::decode(id, sealed.value(), &tables.db_path)?;
             for key in maker.keys(&text) {
                 let wanted = pair(key, id.0);
                 if bands.first_in(wanted, wanted)?.is_none() {
@@ -154,7 +153,7 @@ impl Walk {
     /// Makes the bands of a text again for each entry: only of a damaged table.
     fn name_strange_bands(
         &mut self,
-        view: &ReadView,
+        tables: &SnapshotTables,
         bands: &Bands,
         maker: &BandMaker,
     ) -> Result<()> {
@@ -162,7 +161,7 @@ impl Walk {
         for entry in bands.entries()? {
             let entry: u128 = entry?;
             let (key, id) = (entry.first(), DocId(entry.second()));
-            let text = view.text(id)?;
+            let text = tables.text(id)?;
             let keys = text.map_or(Vec::new(), |text| maker.keys(&text));
             if keys.binary_search(&key).is_err() {
                 self.damage.push(format!(
@@ -195,7 +194,7 @@ impl Batch {
     }
 
     /// The entries that these texts make.
-    fn bands(&self, view: &ReadView, maker: &BandMaker) -> Sum {
+    fn bands(&self, tables: &SnapshotTables, maker: &BandMaker) -> Sum {
         let bands_of = |(id, text): &(DocId, String)| {
             let mut sum = Sum::default();
             for key in maker.keys(text) {
@@ -203,7 +202,7 @@ impl Batch {
             }
             sum
         };
-        view.in_parallel(|| {
+        tables.in_parallel(|| {
             let texts = self.texts.par_iter();
             texts.map(bands_of).reduce(Sum::default, Sum::and)
         })

@@ -12,7 +12,6 @@ mod times;
 
 use std::fmt::LowerHex;
 use std::path::Path;
-use std::sync::Arc;
 
 use redb::ReadableTable;
 
@@ -20,12 +19,12 @@ use crate::block;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
+use crate::store::Store;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::schema::Counters;
-use crate::store::view::read_view::ReadView;
-use crate::store::{Backend, Store};
+use crate::store::view::snapshot_tables::SnapshotTables;
 use times::TimesFound;
 
 /// How many entries that one table lacks are named one by one.
@@ -33,19 +32,18 @@ const NAMED: usize = 10;
 
 /// All damage found, a sentence each.
 pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec<String>> {
-    let is_alone = Arc::get_mut(&mut store.handle).is_some();
-    if !is_alone && !store.is_read_only() {
-        let path = store.db_path.path().to_path_buf();
-        return Err(Error::SnapshotHeld { path });
+    let db_path = store.db_path().clone();
+    if !store.is_read_only() {
+        store.tables_mut()?;
     }
     // What was read before is perhaps not what the file will hold.
-    store.runs.clear();
+    store.tables().buckets.clear();
     let mut damage = Vec::new();
-    let is_merged = store.db_path.guarded(|| Ok(store.read()?.is_merged()));
-    let Some(is_merged) = noted(is_merged, &mut damage)? else {
+    let is_flushed = db_path.guarded(|| Ok(store.read()?.is_flushed()));
+    let Some(is_flushed) = noted(is_flushed, &mut damage)? else {
         return Ok(damage);
     };
-    if !is_merged {
+    if !is_flushed {
         // To merge is to write, and damage ends that. What can be read, is read before.
         let damage = walk(store, progress, store.path())?;
         if !damage.is_empty() || store.is_read_only() {
@@ -66,7 +64,7 @@ pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec
 /// nothing is said of whether they hold the same, but whether what is to be merged fits them.
 pub(crate) fn walk(store: &Store, progress: &ProgressHandler, path: &Path) -> Result<Vec<String>> {
     let mut damage = Vec::new();
-    let view = store.db_path.guarded(|| store.read());
+    let view = store.db_path().guarded(|| store.read());
     let Some(view) = noted(view, &mut damage)? else {
         return Ok(damage);
     };
@@ -74,31 +72,31 @@ pub(crate) fn walk(store: &Store, progress: &ProgressHandler, path: &Path) -> Re
     let mut walk = Walk {
         damage,
         progress: ProgressReporter::new(progress, Stage::Check, Some(total), path),
-        is_merged: view.is_merged(),
+        is_merged: view.is_flushed(),
     };
     walk.progress.report()?;
     walk.tables(&view.tables)?;
     walk.tail(&view)?;
-    let view = view.tables;
-    let maker = store.bands();
-    let from_texts = walk.texts(&view, maker)?;
-    if let (Some(maker), Some(bands)) = (maker, &view.tables.bands) {
-        walk.bands(&view, bands, maker, from_texts)?;
+    let tables = view.tables;
+    let maker = store.tables().bands();
+    let from_texts = walk.texts(&tables, maker)?;
+    if let (Some(maker), Some(bands)) = (maker, &tables.bands) {
+        walk.bands(&tables, bands, maker, from_texts)?;
     }
     walk.progress.finish()?;
     Ok(walk.damage)
 }
 
 /// About how many steps a walk of everything has.
-pub(crate) fn steps(view: &ReadView) -> Result<u64> {
+pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
     let Counters {
         documents,
         distinct_fingerprints,
         unreliable,
         texts,
         ..
-    } = view.counters;
-    let times = match view.tables.times {
+    } = tables.counters();
+    let times = match tables.times {
         Some(_) => documents.saturating_mul(2),
         None => 0,
     };
@@ -106,25 +104,19 @@ pub(crate) fn steps(view: &ReadView) -> Result<u64> {
         .saturating_add(distinct_fingerprints.saturating_mul(3))
         .saturating_add(texts)
         .saturating_add(times)
-        .saturating_add(bands::expected(view)?)
+        .saturating_add(bands::expected(tables)?)
         .saturating_sub(unreliable))
 }
 
 /// Has the storage engine prove its pages, and which of them are free.
 fn engine_check(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
-    let path = store.db_path.path().to_path_buf();
-    let Some(handle) = Arc::get_mut(&mut store.handle) else {
-        return Err(Error::SnapshotHeld { path });
-    };
-    let Backend::Writable(engine) = handle else {
+    let db_path = store.db_path().clone();
+    let tables = store.tables_mut()?;
+    if !tables.backend.is_writable() {
         // It would mend what it finds.
         return Ok(());
-    };
-    let db_path = &store.db_path;
-    let integrity = db_path.guarded(|| match engine.check_integrity() {
-        Err(redb::DatabaseError::Storage(cause)) => Err(db_path.reading(cause)),
-        other => other.map_err(|cause| db_path.opening(cause)),
-    });
+    }
+    let integrity = db_path.guarded(|| tables.backend.check_integrity());
     if noted(integrity, damage)? == Some(false) {
         damage.push("the storage engine found damage in its pages and mended it".to_owned());
     }
@@ -212,13 +204,12 @@ struct Walk {
 
 impl Walk {
     /// Walks all packed tables, then compares what they hold.
-    fn tables(&mut self, view: &ReadView) -> Result<()> {
-        let tables = &view.tables;
+    fn tables(&mut self, tables: &SnapshotTables) -> Result<()> {
         let mut documents = Documents::default();
         let mut from_block0 = Sum::default();
         let mut distinct = [Sum::default(); block::BLOCKS];
 
-        let mut whole = self.documents(view, &mut documents)?;
+        let mut whole = self.documents(tables, &mut documents)?;
         let mut last = None;
         whole &= self.walk(&tables.block0, |entry: u128| {
             from_block0.add(entry);
@@ -235,12 +226,12 @@ impl Walk {
             })?;
         }
         let mut times = TimesFound::default();
-        whole &= self.times(view, &mut times)?;
+        whole &= self.times(tables, &mut times)?;
         if !whole || !self.is_merged {
             // What a table lacks says nothing while parts of it cannot be read.
             return Ok(());
         }
-        self.compare_times(view, &times, documents.ids)?;
+        self.compare_times(tables, &times, documents.ids)?;
         for id in documents.repeated {
             self.damage.push(format!(
                 "table fingerprints holds document {id} more than once"
@@ -252,11 +243,11 @@ impl Walk {
             ));
         }
         if documents.reliable != from_block0 {
-            self.name_missing_documents(view)?;
+            self.name_missing_documents(tables)?;
         }
         for position in 1..block::BLOCKS {
             if distinct[position] != distinct[0] {
-                self.name_missing_fingerprints(view, position)?;
+                self.name_missing_fingerprints(tables, position)?;
             }
         }
         let counted = (
@@ -269,7 +260,7 @@ impl Walk {
             distinct_fingerprints,
             unreliable,
             ..
-        } = view.counters;
+        } = tables.counters();
         if counted != (documents, distinct_fingerprints, unreliable) {
             self.damage.push(format!(
                 "the counters say {documents} documents, {distinct_fingerprints} distinct \
@@ -282,15 +273,15 @@ impl Walk {
 
     /// Walks the documents and, in step, the ids of those that are unreliable; whether all of it
     /// could be read.
-    fn documents(&mut self, view: &ReadView, found: &mut Documents) -> Result<bool> {
-        let keeps_times = view.tables.times.is_some();
-        if !self.walk(&view.tables.unreliable, |_: u64| Ok(()))? {
-            self.walk(&view.tables.fingerprints, |_: u128| Ok(()))?;
+    fn documents(&mut self, tables: &SnapshotTables, found: &mut Documents) -> Result<bool> {
+        let keeps_times = tables.times.is_some();
+        if !self.walk(&tables.unreliable, |_: u64| Ok(()))? {
+            self.walk(&tables.fingerprints, |_: u128| Ok(()))?;
             return Ok(false);
         }
-        let mut unreliable = view.tables.unreliable.entries()?.peekable();
+        let mut unreliable = tables.unreliable.entries()?.peekable();
         let mut last = None;
-        let whole = self.walk(&view.tables.fingerprints, |entry: u128| {
+        let whole = self.walk(&tables.fingerprints, |entry: u128| {
             let (id, fingerprint) = (entry.first(), entry.second());
             if last.replace(id) == Some(id) {
                 found.repeat(id);
@@ -354,8 +345,7 @@ impl Walk {
         Ok(())
     }
 
-    fn name_missing_documents(&mut self, view: &ReadView) -> Result<()> {
-        let tables = &view.tables;
+    fn name_missing_documents(&mut self, tables: &SnapshotTables) -> Result<()> {
         let before = self.damage.len();
         for entry in tables.fingerprints.entries()? {
             let entry: u128 = entry?;
@@ -389,8 +379,11 @@ impl Walk {
         Ok(())
     }
 
-    fn name_missing_fingerprints(&mut self, view: &ReadView, position: usize) -> Result<()> {
-        let tables = &view.tables;
+    fn name_missing_fingerprints(
+        &mut self,
+        tables: &SnapshotTables,
+        position: usize,
+    ) -> Result<()> {
         let table = &tables.rotated[position - 1];
         let name = table.id().name;
         let before = self.damage.len();

@@ -39,7 +39,7 @@ impl Walk {
 
 fn expected(view: &View) -> Expected {
     let mut expected = Expected::new();
-    for edit in view.edits_in_tail().into_iter().flatten() {
+    for edit in view.unflushed_edits().into_iter().flatten() {
         let [before, after] =
             [edit.before, edit.after].map(|state| state.map(|state| state.fingerprint));
         expected

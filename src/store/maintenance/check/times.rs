@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::store::tables::Times;
 use crate::store::tables::packed::chunk::{Entry, pair, swapped};
 use crate::store::tables::schema::TIMES;
-use crate::store::view::read_view::ReadView;
+use crate::store::view::snapshot_tables::SnapshotTables;
 
 /// What the tables of arrival times hold.
 #[derive(Default)]
@@ -23,8 +23,12 @@ type Table = redb::ReadOnlyTable<u128, &'static [u8]>;
 
 impl Walk {
     /// Walks both tables; whether all of them could be read.
-    pub(super) fn times(&mut self, view: &ReadView, found: &mut TimesFound) -> Result<bool> {
-        let Some(kept) = &view.tables.times else {
+    pub(super) fn times(
+        &mut self,
+        tables: &SnapshotTables,
+        found: &mut TimesFound,
+    ) -> Result<bool> {
+        let Some(kept) = &tables.times else {
             return Ok(true);
         };
         let mut whole = self.walk(&kept.arrivals, |entry: u128| {
@@ -43,20 +47,20 @@ impl Walk {
     /// Compares what was found with the ids of all documents.
     pub(super) fn compare_times(
         &mut self,
-        view: &ReadView,
+        tables: &SnapshotTables,
         found: &TimesFound,
         ids: Sum,
     ) -> Result<()> {
-        let Some(kept) = &view.tables.times else {
+        let Some(kept) = &tables.times else {
             return Ok(());
         };
         if found.from_arrivals != found.from_times {
             self.name_times_that_differ(kept)?;
         }
         if found.ids != ids {
-            self.name_documents_without_one_time(view, kept)?;
+            self.name_documents_without_one_time(tables, kept)?;
         }
-        let counted = view.counters.latest_arrival;
+        let counted = tables.counters().latest_arrival;
         if let Some(latest) = found.latest.filter(|latest| *latest > counted) {
             self.damage.push(format!(
                 "the counters say that the latest arrival was at {}; table arrivals holds one at {}",
@@ -96,11 +100,11 @@ impl Walk {
 
     fn name_documents_without_one_time(
         &mut self,
-        view: &ReadView,
+        tables: &SnapshotTables,
         kept: &Times<Table>,
     ) -> Result<()> {
         let of = |id: u64| (pair(id, 0), pair(id, u64::MAX));
-        let fingerprints = &view.tables.fingerprints;
+        let fingerprints = &tables.fingerprints;
         let before = self.damage.len();
         for entry in fingerprints.entries()? {
             let entry: u128 = entry?;
