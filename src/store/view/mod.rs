@@ -3,6 +3,7 @@
 mod bands;
 pub(crate) mod bucket_cache;
 mod contents;
+mod overlay;
 pub(crate) mod pool;
 pub(crate) mod postings;
 pub(crate) mod read_view;
