@@ -6,6 +6,7 @@ mod batch;
 mod candidates;
 mod clusters;
 mod documents;
+mod limits;
 mod pairs;
 mod similar;
 mod single;
