@@ -83,7 +83,7 @@ impl Expiry {
     }
 
     /// Advances the clock to an arrival.
-    pub(crate) fn go_on(&mut self, arrival: Option<Timestamp>) {
+    pub(crate) fn advance_to(&mut self, arrival: Option<Timestamp>) {
         self.now = self.now.max(arrival);
     }
 

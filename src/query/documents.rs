@@ -1,4 +1,4 @@
-//! From fingerprints within a radius to the documents that have them, in order of their ids.
+//! The documents of several fingerprints, in order of their ids.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::{DocumentsOf, FingerprintSource};
 
-/// Calls `visitor` with every document that has one of these fingerprints, which ascend, in order
-/// of ids, until it says `false`; whether it never did.
+/// Calls `visitor` with every document of these fingerprints, which ascend, in order of ids, until it
+/// returns `false`. Returns `false` if it did.
 pub(super) fn for_each_document(
     index: &impl FingerprintSource,
     fingerprints: &[u64],
@@ -19,17 +19,16 @@ pub(super) fn for_each_document(
     for_each_in_order(index, index.documents_of(fingerprints)?, visitor)
 }
 
-/// The same for documents that were looked up. Those of the other fingerprints are read as they are
-/// asked for.
+/// Calls `visitor` like [`for_each_document`], with documents that were looked up before. The
+/// documents of the other fingerprints are read as they are needed, and merged in.
 pub(super) fn for_each_in_order(
     index: &impl FingerprintSource,
-    looked_up: DocumentsOf,
-    mut visitor: impl FnMut(DocId, Fingerprint) -> bool,
-) -> Result<bool> {
-    let DocumentsOf {
+    DocumentsOf {
         mut documents,
         others,
-    } = looked_up;
+    }: DocumentsOf,
+    mut visitor: impl FnMut(DocId, Fingerprint) -> bool,
+) -> Result<bool> {
     documents.sort_unstable_by_key(|(fingerprint, id)| (*id, *fingerprint));
     let mut documents = documents.into_iter().peekable();
 

@@ -2,23 +2,22 @@
 //!
 //! Everything here answers exactly what comparing with every stored fingerprint would answer.
 
-mod ahead;
 mod batch;
 mod candidates;
 mod clusters;
 mod documents;
+mod limits;
 mod pairs;
 mod similar;
 mod single;
 #[cfg(test)]
 mod spreads;
 
-pub(crate) use ahead::nearest_of_each;
 pub(crate) use batch::within_batch;
 pub use clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub(crate) use clusters::{Priority, clusters};
 pub(crate) use pairs::pairs;
 pub use pairs::{Pair, PairsEvent};
-pub(crate) use similar::{MOST_NEAR, similar, similar_in_turn};
 pub use similar::{Similar, TextQuery};
+pub(crate) use similar::{similar, similar_in_overlay, similar_in_turn};
 pub(crate) use single::{nearest, within};

@@ -4,14 +4,14 @@ mod writing;
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use crate::api::snapshot::Snapshot;
 use crate::document::{DocId, Document, Match};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::ingest::group_commit::Writer;
+use crate::ingest::group_commit::GroupCommit;
 use crate::progress::{Progress, ProgressHandler};
 use crate::query::{Similar, TextQuery};
 use crate::recipe::{Described, Fingerprinter, Recipe, TextFingerprint};
@@ -59,11 +59,11 @@ pub struct Database {
     pub(crate) store: Arc<Store>,
     settings: Settings,
     fingerprinter: OnceLock<Fingerprinter>,
-    /// Nothing until something is written.
-    writer: OnceLock<Writer>,
-    /// Something may have been, by a writer that is gone.
+    /// Made by the first change.
+    group_commit: OnceLock<GroupCommit>,
+    /// `true` if changes may have been made by a group commit that was stopped since.
     was_written: bool,
-    /// Changes that were handed over were refused since somebody asked.
+    /// `true` if changes were refused since [`flush`](Self::flush) reported it last.
     has_refused: Arc<AtomicBool>,
     pub(crate) progress: ProgressHandler,
 }
@@ -106,7 +106,7 @@ impl Database {
             store: Arc::new(store),
             settings,
             fingerprinter: OnceLock::new(),
-            writer: OnceLock::new(),
+            group_commit: OnceLock::new(),
             was_written: false,
             has_refused: Arc::default(),
             progress,
@@ -183,28 +183,13 @@ impl Database {
     pub fn close(mut self) -> Result<()> {
         self.stop_writing();
         self.store.close()?;
-        self.tell_of_refused()
+        self.report_refused()
     }
 
-    /// An error if changes were refused since this was asked.
-    fn tell_of_refused(&self) -> Result<()> {
-        if self.has_refused.swap(false, Ordering::Relaxed) {
-            Err(Error::NotAllWritten {
-                path: self.path().to_path_buf(),
-            })
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Writes what was handed over; whether anything may have been.
+    /// Commits the submitted changes and stops the group commit. Returns `true` if there was one.
     fn stop_writing(&mut self) -> bool {
-        self.writer.take().map(|writer| writer.stop()).is_some()
-    }
-
-    fn writer(&self) -> &Writer {
-        self.writer
-            .get_or_init(|| Writer::new(Arc::clone(&self.store), Arc::clone(&self.has_refused)))
+        let group_commit = self.group_commit.take();
+        group_commit.inspect(GroupCommit::stop).is_some()
     }
 
     /// The database as of now: a view that no later change touches.

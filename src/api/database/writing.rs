@@ -1,5 +1,7 @@
 //! What changes a [`Database`]: one document, several together, or a transaction of many batches.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::{Database, Insertion};
@@ -7,8 +9,9 @@ use crate::api::transaction::Transaction;
 use crate::document::{DocId, Document, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::ingest::group_commit::GroupCommit;
 use crate::ingest::ticket::Ticket;
-use crate::ingest::{Change, Outcome, Prepared, prepared_all};
+use crate::ingest::{Change, Outcome, prepare_all};
 use crate::recipe::TextFingerprint;
 use crate::similarity::Likeness;
 
@@ -167,11 +170,6 @@ impl Database {
         })
     }
 
-    fn apply_one(&self, change: Change) -> Result<Outcome> {
-        let outcomes = self.apply([change])?;
-        Ok(outcomes.into_iter().next().unwrap_or(Outcome::Missing))
-    }
-
     /// Makes changes together, in order, each seeing those before it, and returns what became of
     /// each. When this returns, they are durable, all of them.
     ///
@@ -203,7 +201,7 @@ impl Database {
     ) -> Result<Vec<Outcome>> {
         let start = Instant::now();
         let deadline = start.checked_add(timeout);
-        let ticket = self.writer().submit(self.prepared(changes)?, deadline)?;
+        let ticket = self.submit_until(changes, deadline)?;
         ticket.wait_timeout(timeout.saturating_sub(start.elapsed()))
     }
 
@@ -232,7 +230,7 @@ impl Database {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn submit(&self, changes: impl IntoIterator<Item = Change>) -> Result<Ticket> {
-        self.writer().submit(self.prepared(changes)?, None)
+        self.submit_until(changes, None)
     }
 
     /// The same, but where there is no room this is an error.
@@ -240,8 +238,7 @@ impl Database {
     /// # Errors
     /// [`Error::QueueFull`]: nothing was changed. Those of [`submit`](Self::submit).
     pub fn try_submit(&self, changes: impl IntoIterator<Item = Change>) -> Result<Ticket> {
-        let now = Some(Instant::now());
-        match self.writer().submit(self.prepared(changes)?, now) {
+        match self.submit_until(changes, Some(Instant::now())) {
             Err(Error::TimedOut { path }) => Err(Error::QueueFull { path }),
             other => other,
         }
@@ -255,7 +252,7 @@ impl Database {
     /// or not.
     pub fn flush(&self) -> Result<()> {
         let flushed = self.apply([]);
-        let told = self.tell_of_refused();
+        let told = self.report_refused();
         flushed.and(told)
     }
 
@@ -308,10 +305,6 @@ impl Database {
         self.store.flush_all(&mut write_guard)
     }
 
-    fn prepared(&self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Prepared>> {
-        prepared_all(changes.into_iter().collect(), &self.store)
-    }
-
     /// Starts a transaction of many batches. Waits while there is another one, or any other
     /// change in the making; others wait for it in turn. So one thread must not hold two, nor
     /// change the database in another way meanwhile.
@@ -321,8 +314,37 @@ impl Database {
     /// [`Error::Storage`].
     pub fn begin(&self) -> Result<Transaction<'_>> {
         self.store.refuse_changes()?;
-        self.writer().start()?;
+        self.group_commit().start()?;
         Transaction::begin(&self.store)
+    }
+
+    fn apply_one(&self, change: Change) -> Result<Outcome> {
+        let outcomes = self.apply([change])?;
+        Ok(outcomes.into_iter().next().unwrap_or(Outcome::Missing))
+    }
+
+    fn submit_until(
+        &self,
+        changes: impl IntoIterator<Item = Change>,
+        deadline: Option<Instant>,
+    ) -> Result<Ticket> {
+        let prepared = prepare_all(changes.into_iter().collect(), &self.store)?;
+        self.group_commit().submit(prepared, deadline)
+    }
+
+    fn group_commit(&self) -> &GroupCommit {
+        self.group_commit.get_or_init(|| {
+            GroupCommit::new(Arc::clone(&self.store), Arc::clone(&self.has_refused))
+        })
+    }
+
+    /// An error if changes were refused since the last call.
+    pub(super) fn report_refused(&self) -> Result<()> {
+        if !self.has_refused.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let path = self.path().to_path_buf();
+        Err(Error::NotAllWritten { path })
     }
 }
 

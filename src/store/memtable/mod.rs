@@ -16,6 +16,7 @@
 //! an edit.
 
 mod fingerprints;
+mod overlay;
 mod postings;
 mod seqno_log;
 mod shards;
@@ -35,7 +36,7 @@ use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 use fingerprints::FingerprintIndex;
 use postings::{Posted, Postings};
 use seqno_log::SeqnoLog;
-use shards::{KeyHasher, Shards};
+use shards::{KeyHasher, SHARDS, Shards};
 
 pub(crate) use view::MemtableView;
 
@@ -116,15 +117,15 @@ const EMPTY_BYTES: usize = 128 << 10;
 
 impl Memtable {
     pub(crate) fn new() -> Self {
-        Self::with_limits(FEW, GROUPED_FROM)
+        Self::with_limits(SHARDS, FEW, GROUPED_FROM)
     }
 
-    fn with_limits(few: usize, grouped_from: usize) -> Self {
+    fn with_limits(shards: usize, few: usize, grouped_from: usize) -> Self {
         Self {
             versions: SeqnoLog::new(),
-            newest: Shards::new(HashMap::with_hasher),
-            postings: Shards::new(Postings::new),
-            bands: Shards::new(Postings::new),
+            newest: Shards::new(shards, HashMap::with_hasher),
+            postings: Shards::new(shards, Postings::new),
+            bands: Shards::new(shards, Postings::new),
             fingerprints: FingerprintIndex::new(few),
             grouped_from,
             appender: Mutex::default(),

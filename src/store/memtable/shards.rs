@@ -6,7 +6,7 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rayon::prelude::*;
 
 /// So many that a reader seldom meets the appender.
-const SHARDS: usize = 256;
+pub(super) const SHARDS: usize = 256;
 
 /// A fast hash, seeded at random, so that ids cannot be chosen to collide.
 pub(super) type KeyHasher = foldhash::fast::RandomState;
@@ -18,9 +18,9 @@ pub(super) struct Shards<T> {
 }
 
 impl<T> Shards<T> {
-    pub(super) fn new(empty: impl Fn(KeyHasher) -> T) -> Self {
+    pub(super) fn new(count: usize, empty: impl Fn(KeyHasher) -> T) -> Self {
         let hasher = KeyHasher::default();
-        let shards = (0..SHARDS)
+        let shards = (0..count)
             .map(|_| RwLock::new(empty(hasher.clone())))
             .collect();
         Self { shards, hasher }
@@ -36,7 +36,7 @@ impl<T> Shards<T> {
 
     fn shard_of(&self, key: u64) -> usize {
         // The middle bits: the hash table of the shard uses the lowest and the highest.
-        (self.hasher.hash_one(key) >> 40) as usize % SHARDS
+        (self.hasher.hash_one(key) >> 40) as usize % self.shards.len()
     }
 }
 
@@ -47,7 +47,7 @@ impl<T: Send + Sync> Shards<T> {
         keys: impl Iterator<Item = u64> + Clone,
         write: impl Fn(&mut T, &[u32]) -> R + Sync,
     ) -> Vec<R> {
-        let groups = Grouped::new(keys.map(|key| self.shard_of(key)), SHARDS);
+        let groups = Grouped::new(keys.map(|key| self.shard_of(key)), self.shards.len());
         self.shards
             .par_iter()
             .enumerate()
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn keys_with_a_pattern_are_spread_over_the_shards() {
         for step in [1_u64, 1 << 12, 1 << 32, 1 << 48] {
-            let shards = Shards::new(|_| 0_usize);
+            let shards = Shards::new(SHARDS, |_| 0_usize);
             (0..SHARDS as u64 * 64).for_each(|n| *shards.write(n.wrapping_mul(step)) += 1);
             let most = shards.shards.iter().map(|shard| *shard.read()).max();
             assert!(most < Some(64 * 4), "step {step}: {most:?}");

@@ -44,7 +44,7 @@ fn view_of(tail: &Arc<Memtable>) -> MemtableView {
 /// Memtables that take each of the ways there are, with few edits.
 fn memtables() -> impl Iterator<Item = Arc<Memtable>> {
     [(FEW, GROUPED_FROM), (0, GROUPED_FROM), (0, 0), (2, 3)]
-        .map(|(few, grouped_from)| Arc::new(Memtable::with_limits(few, grouped_from)))
+        .map(|(few, grouped_from)| Arc::new(Memtable::with_limits(SHARDS, few, grouped_from)))
         .into_iter()
 }
 

@@ -12,14 +12,16 @@ use crate::store::tables::edit::{DocumentEdit, StoredDocument};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemtableView {
     /// Newest first: a document in one memtable hides the same document in the later ones.
-    parts: Arc<[VisibleMemtable]>,
+    pub(super) parts: Vec<VisibleMemtable>,
+    /// `true` if the first memtable is an [overlay](Self::overlay).
+    pub(super) has_overlay: bool,
 }
 
 /// A memtable and the number of its visible edits.
 #[derive(Clone, Debug)]
-struct VisibleMemtable {
-    memtable: Arc<Memtable>,
-    visible: u32,
+pub(super) struct VisibleMemtable {
+    pub(super) memtable: Arc<Memtable>,
+    pub(super) visible: u32,
 }
 
 /// The latest state of a document that the memtables have edited.
@@ -40,6 +42,7 @@ impl MemtableView {
                 .filter(|(_, visible)| *visible > 0)
                 .map(|(memtable, visible)| VisibleMemtable { memtable, visible })
                 .collect(),
+            has_overlay: false,
         }
     }
 
@@ -88,7 +91,7 @@ impl MemtableView {
     /// call, in about 50 ns a document.
     pub(crate) fn sorted_ids(&self) -> Vec<DocId> {
         let mut ids: Vec<DocId> = Vec::new();
-        for part in self.parts.iter() {
+        for part in &self.parts {
             ids.extend(part.memtable.documents(part.visible).map(|(id, _)| id));
         }
         ids.sort_unstable();
@@ -172,7 +175,7 @@ impl MemtableView {
             })
         };
         let mut found: Vec<DocId> = Vec::new();
-        for part in self.parts.iter() {
+        for part in &self.parts {
             found.extend(part.in_band(key).filter(|id| has_key(*id)).take(most));
         }
         // Both memtables list a document that was edited in both.

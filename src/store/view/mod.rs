@@ -10,6 +10,7 @@
 mod bands;
 pub(crate) mod bucket_cache;
 mod contents;
+mod overlay;
 pub(crate) mod pages;
 pub(crate) mod pool;
 mod postings;
