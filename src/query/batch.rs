@@ -414,7 +414,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::query::spreads::{CENTRE, Spreads, inserts, store_of};
+    use crate::query::fixtures::{CENTRE, SpreadFixture, inserts, store_of};
 
     fn small_batch(view: &View, radius: u32, limit: usize) -> BatchQuery<'_> {
         BatchQuery {
@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     fn probing_and_scanning_for_many_queries_find_the_same() {
-        let spreads = Spreads::stored();
+        let spreads = SpreadFixture::new();
         let view = spreads.view();
         let mut queries = vec![CENTRE, CENTRE];
         queries.extend(spreads.fingerprints.iter().copied().step_by(10_007));

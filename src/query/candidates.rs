@@ -161,12 +161,12 @@ pub(super) fn is_probing_cheaper(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::spreads::{CENTRE, Spreads};
+    use crate::query::fixtures::{CENTRE, SpreadFixture};
 
     /// No match at exactly the radius is missed, and none beyond it is found.
     #[test]
     fn probing_and_scanning_find_every_spread_of_the_differing_bits() {
-        let spreads = Spreads::stored();
+        let spreads = SpreadFixture::new();
         let view = spreads.view();
         for radius in (0..=20).chain([23, 24, 64]) {
             let mut expected = spreads.fingerprints.clone();

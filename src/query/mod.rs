@@ -6,16 +6,17 @@ mod batch;
 mod candidates;
 mod clusters;
 mod documents;
+#[cfg(test)]
+mod fixtures;
 mod limits;
 mod pairs;
 mod similar;
 mod single;
-#[cfg(test)]
-mod spreads;
 
 pub(crate) use batch::within_batch;
 pub use clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub(crate) use clusters::{Priority, clusters};
+pub(crate) use limits::QueryLimits;
 pub(crate) use pairs::pairs;
 pub use pairs::{Pair, PairsEvent};
 pub use similar::{Similar, TextQuery};

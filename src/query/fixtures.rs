@@ -1,4 +1,4 @@
-//! For tests: fingerprints that differ from one in every way to spread bits over its blocks.
+//! Databases for the tests of queries.
 
 use tempfile::TempDir;
 
@@ -8,18 +8,19 @@ use crate::fingerprint::Fingerprint;
 use crate::store::limits::Limits;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit, View};
 
-/// What the others differ from.
+/// The fingerprint from which those of a [`SpreadFixture`] differ.
 pub(super) const CENTRE: Fingerprint = Fingerprint::from_bits(0x9e37_79b9_7f4a_7c15);
 
-/// A database of one fingerprint for each of the 17⁴ ways to flip 0 to 16 bits in each block.
-pub(super) struct Spreads {
+/// A database of 17⁴ fingerprints: of each possible number of bits in each of the four blocks, 0 to
+/// 16, one fingerprint differs from [`CENTRE`] in these.
+pub(super) struct SpreadFixture {
     pub(super) fingerprints: Vec<Fingerprint>,
     store: Store,
     _folder: TempDir,
 }
 
-impl Spreads {
-    pub(super) fn stored() -> Self {
+impl SpreadFixture {
+    pub(super) fn new() -> Self {
         let ways = u64::from(BLOCK_BITS) + 1;
         let fingerprints: Vec<Fingerprint> = (0..ways.pow(BLOCKS as u32))
             .map(|spread| {
@@ -64,22 +65,24 @@ pub(super) fn store_of(folder: &TempDir, fingerprints: impl Iterator<Item = Fing
     store
 }
 
-/// What stores documents with these fingerprints.
+/// Edits that insert documents with these fingerprints.
 pub(super) fn inserts(fingerprints: impl Iterator<Item = Fingerprint>) -> Vec<DocumentEdit> {
-    let insert = |(id, fingerprint)| DocumentEdit {
-        id: DocId(id),
-        before: None,
-        after: Some(StoredDocument {
-            fingerprint,
-            reliable: true,
-            arrival: None,
-        }),
-        text: TextEdit::Keep,
-    };
-    (0..).zip(fingerprints).map(insert).collect()
+    (0..)
+        .zip(fingerprints)
+        .map(|(id, fingerprint)| DocumentEdit {
+            id: DocId(id),
+            before: None,
+            after: Some(StoredDocument {
+                fingerprint,
+                reliable: true,
+                arrival: None,
+            }),
+            text: TextEdit::Keep,
+        })
+        .collect()
 }
 
-/// So many bits of a block, not next to each other.
+/// `bits` bits of a block, not next to each other.
 fn scattered(bits: u64) -> u64 {
     (0..bits).fold(0, |flips, n| flips | 1 << (n * 3 % u64::from(BLOCK_BITS)))
 }
