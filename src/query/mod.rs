@@ -1,6 +1,9 @@
-//! Fingerprint and radius to probes, candidates, and matches in order.
+//! Queries: from a fingerprint and a radius to matches in order.
 //!
-//! Everything here answers exactly what comparing with every stored fingerprint would answer.
+//! Every query by fingerprint answers exactly as a comparison with every stored fingerprint would.
+//! `candidates` finds fingerprints by probing or scanning, `documents` their documents; `single`
+//! answers one query, `batch` many at once, `similar` the query for a text; `pairs` and `clusters`
+//! compare all documents with each other.
 
 mod batch;
 mod candidates;

@@ -1,5 +1,5 @@
-//! A text to the documents whose texts are like it: candidates from bands and fingerprints, decided
-//! by their wording.
+//! The documents whose texts are like that of a query: candidates by bands and fingerprints, each
+//! decided by its text.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashSet;
@@ -34,17 +34,17 @@ const RADIUS_WITH_BANDS: u32 = 3;
 /// From this many candidates on, texts are compared on all cores.
 const MIN_PARALLEL: usize = 16;
 
-/// A text whose near-duplicates are looked for, made ready.
+/// A query for the near-duplicates of a text.
 ///
-/// Made by [`Database::text_query`](crate::Database::text_query); it can be asked any number of
-/// times, of any snapshot of that database, or of another of the same recipe. Texts are compared with
-/// traditional characters simplified, whatever the recipe does.
+/// Made by [`Database::text_query`](crate::Database::text_query). A query can be asked any number of
+/// times, of any snapshot of its database or of another database with the same recipe. Texts are
+/// compared with traditional characters simplified, whatever the recipe does.
 #[derive(Clone, Debug)]
 pub struct TextQuery {
     bands: BandMaker,
     wording: Wording,
     keys: Vec<u64>,
-    /// Nothing if the recipe makes no fingerprints of texts.
+    /// `None` if the recipe makes no fingerprints of texts.
     fingerprint: Option<TextFingerprint>,
     likeness: Likeness,
     radius: Option<u32>,
@@ -66,23 +66,21 @@ impl TextQuery {
         }
     }
 
-    /// From where on texts count as near-duplicates. [`Likeness::default`] unless something else is
-    /// said.
+    /// The least likeness of a near-duplicate; [`Likeness::default`] unless set.
     pub fn likeness(mut self, likeness: Likeness) -> Self {
         self.likeness = likeness;
         self
     }
 
-    /// Documents whose fingerprints lie within this radius are looked at, beside those that share
-    /// a band. 3 in a database with bands and 12 in another, unless something else is said.
+    /// The radius within which documents are candidates, beside those that share a band; unless set,
+    /// 3 in a database with bands and 12 in another.
     pub fn radius(mut self, radius: u32) -> Self {
         self.radius = Some(radius);
         self
     }
 
-    /// Only documents whose fingerprints lie within the [`radius`](Self::radius) are looked at, in
-    /// a database with bands as in another: within radius 12, unless something else is said. So the
-    /// matches of a radius are verified.
+    /// Leaves out the candidates by bands: only documents within the [`radius`](Self::radius), 12
+    /// unless set, are compared. The answer is then the matches of a radius, verified by their texts.
     ///
     /// ```
     /// use simdb::{Database, DocId};
@@ -103,14 +101,14 @@ impl TextQuery {
         self
     }
 
-    /// The text has this fingerprint, made elsewhere.
+    /// Sets the fingerprint of the text, made elsewhere.
     pub fn with_fingerprint(mut self, made: TextFingerprint) -> Self {
         self.fingerprint = Some(made);
         self
     }
 
-    /// The fingerprint of the text, by the recipe of the database unless it was made elsewhere;
-    /// nothing if that makes none of texts.
+    /// The fingerprint of the text, made by the recipe of the database unless it was
+    /// [set](Self::with_fingerprint); `None` if the recipe makes no fingerprints of texts.
     pub fn fingerprint(&self) -> Option<TextFingerprint> {
         self.fingerprint
     }
@@ -159,27 +157,26 @@ impl TextQuery {
 
 /// A document whose text is like that of a query.
 ///
-/// Those with the same wording come first, then those with the highest
-/// [score](Resemblance::score), then those with the smallest id.
+/// Answers are ordered: documents with the same wording, then by the highest
+/// [score](Resemblance::score), then by the smallest id.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Similar {
-    /// The document found.
+    /// The id of the document.
     pub id: DocId,
-    /// Its fingerprint.
+    /// The fingerprint of the document.
     pub fingerprint: Fingerprint,
-    /// The Hamming distance from the fingerprint of the query; nothing if the recipe makes none of
-    /// texts.
+    /// The Hamming distance from the fingerprint of the query; `None` if the recipe makes no
+    /// fingerprints of texts.
     pub distance: Option<u32>,
-    /// What the texts have in common.
+    /// The resemblance of the two texts.
     pub resemblance: Resemblance,
 }
 
 impl Similar {
-    /// The most alike first, then the smallest id.
+    /// The order of answers.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         let (own, others) = (&self.resemblance, &other.resemblance);
-        let by_wording = others.same_wording.cmp(&own.same_wording);
-        by_wording
+        (others.same_wording.cmp(&own.same_wording))
             .then_with(|| others.score().total_cmp(&own.score()))
             .then_with(|| self.id.cmp(&other.id))
     }
