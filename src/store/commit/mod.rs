@@ -104,7 +104,7 @@ impl Memtables {
 /// Poisons the write path if a panic begins while the guard lives.
 struct PoisonOnPanic<'c> {
     committer: &'c Committer,
-    /// A destructor that commits while its thread unwinds is no failed commit.
+    /// A commit by a destructor while its thread unwinds is not a failed commit.
     was_panicking: bool,
 }
 
@@ -128,8 +128,9 @@ impl Drop for PoisonOnPanic<'_> {
 impl Committer {
     /// The database as of the last commit.
     pub(super) fn read(&self) -> Result<View> {
-        // The lock is held until the tables are open: a memtable that is flushed in between would
-        // be missing in both.
+        // The lock is held until the tables are open. Without it, the sealed memtable could be
+        // dropped in between and the active one sealed and partly flushed: the tables would hold
+        // some edits of later commits.
         let shared = self.memtables.lock();
         let memtables = shared.view();
         let tables = SnapshotTables::open(&self.tables, memtables.is_empty())?;
@@ -251,7 +252,8 @@ impl Committer {
         if !self.flush_options.is_large(changes, bytes, documents) {
             return Ok(());
         }
-        // Backpressure: the flush is slower than the writers. It ends too when no flush will come.
+        // Backpressure: the flush is slower than the writers. The wait also ends if no flush will
+        // come.
         let is_too_large = self.flush_options.is_too_large(changes, bytes, documents);
         if is_too_large {
             while memtables.sealed.is_some() && !memtables.is_poisoned && !memtables.is_closing {
@@ -269,8 +271,9 @@ impl Committer {
             return Ok(());
         };
         let journal = match self.create_journal(generation) {
-            // The active memtable must not grow without bound: without a next journal it is flushed
-            // here. An error of that poisons writes, and the next writer returns it.
+            // The active memtable must not grow without bound, so without a next journal it is
+            // flushed here. The next commit needs that journal, and returns the error if the journal
+            // still cannot be created.
             Err(Error::Io { .. }) if is_too_large => return self.flush_all(write_guard),
             journal => journal?,
         };
