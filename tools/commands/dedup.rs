@@ -14,7 +14,6 @@ mod load;
 mod mark;
 mod options;
 mod output;
-#[cfg(feature = "parquet")]
 mod parquet;
 mod scores;
 mod summary;

@@ -1,7 +1,6 @@
 //! `simdb-cli export`: all documents, in a format that `simdb-load` reads.
 
 mod npy;
-#[cfg(feature = "parquet")]
 mod parquet;
 mod rows;
 
@@ -14,7 +13,6 @@ use indicatif::ProgressBar;
 use simdb::{Document, Settings, Snapshot};
 
 use self::npy::Arrays;
-#[cfg(feature = "parquet")]
 use self::parquet::{PART_ROWS, Parts, Piece, Table};
 use self::rows::{csv_header, csv_record, json_line, raw_pair};
 use super::open_to_read;
@@ -87,7 +85,6 @@ enum ExportFormat {
     /// Arrays of NumPy.
     Npy,
     /// Columns of Parquet.
-    #[cfg(feature = "parquet")]
     Parquet,
 }
 
@@ -158,7 +155,6 @@ impl Export {
         folder.finish()
     }
 
-    #[cfg(feature = "parquet")]
     fn parts(
         &self,
         folder: &NewFolder,
@@ -171,11 +167,6 @@ impl Export {
         let take = &mut |piece: Piece<'_>| parts.take(piece);
         self.each(snapshot, watch, &mut |document| table.push(document, take))?;
         table.finish(take)
-    }
-
-    #[cfg(not(feature = "parquet"))]
-    fn parts(&self, _: &NewFolder, _: &Snapshot, _: &Settings, _: &Watch) -> Result<()> {
-        unreachable!("no other format has folders")
     }
 
     /// Writes what is one file.
@@ -200,7 +191,6 @@ impl Export {
                 self.each(snapshot, watch, &mut |document| write(&raw_pair(document)))
             }
             ExportFormat::Npy => unreachable!("it is a folder"),
-            #[cfg(feature = "parquet")]
             ExportFormat::Parquet => {
                 let recipe = settings.recipe.clone();
                 let mut table = Table::new(recipe, self.with_unreliable, u64::MAX);
@@ -256,14 +246,9 @@ impl ExportFormat {
     }
 
     /// Whether something of that name is a folder.
-    #[cfg_attr(
-        not(feature = "parquet"),
-        allow(unused_variables, reason = "the name decides then")
-    )]
     fn is_folder(self, path: &Path) -> bool {
         match self {
             Self::Npy => true,
-            #[cfg(feature = "parquet")]
             Self::Parquet => path.extension().is_none_or(|ending| ending != "parquet"),
             _ => false,
         }
@@ -272,7 +257,6 @@ impl ExportFormat {
     /// Whether it can have documents whose fingerprints say nothing, if that is asked for.
     fn marks_unreliable(self) -> bool {
         match self {
-            #[cfg(feature = "parquet")]
             Self::Parquet => true,
             _ => false,
         }
@@ -286,7 +270,6 @@ impl From<ExportFormat> for Format {
             ExportFormat::Csv => Self::Csv,
             ExportFormat::Raw => Self::Raw,
             ExportFormat::Npy => Self::Npy,
-            #[cfg(feature = "parquet")]
             ExportFormat::Parquet => Self::Parquet,
         }
     }

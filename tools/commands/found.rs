@@ -1,7 +1,6 @@
 //! What verbs share that write a line for each thing they find in a whole database: where the lines
 //! go, how far the search is, and how it is stopped.
 
-#[cfg(feature = "parquet")]
 pub mod parquet;
 
 use std::io::IsTerminal;
@@ -30,7 +29,6 @@ pub enum FoundFormat {
     /// Comma-separated values.
     Csv,
     /// Columns of Parquet.
-    #[cfg(feature = "parquet")]
     Parquet,
 }
 
@@ -46,7 +44,6 @@ impl From<FoundFormat> for Format {
         match format {
             FoundFormat::Jsonl => Self::Jsonl,
             FoundFormat::Csv => Self::Csv,
-            #[cfg(feature = "parquet")]
             FoundFormat::Parquet => Self::Parquet,
         }
     }
@@ -73,10 +70,6 @@ pub struct FoundOptions {
 }
 
 /// What was looked through.
-#[cfg_attr(
-    not(feature = "parquet"),
-    allow(dead_code, reason = "lines do not say it")
-)]
 #[derive(Clone, Copy, Debug)]
 pub struct Of<'r> {
     /// The recipe that made their fingerprints.

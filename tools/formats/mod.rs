@@ -11,7 +11,6 @@ pub mod input;
 pub mod jsonl;
 pub mod lines;
 pub mod npy;
-#[cfg(feature = "parquet")]
 pub mod parquet;
 mod quotes;
 pub mod raw;
@@ -53,7 +52,6 @@ pub enum Format {
     /// An array of NumPy: fingerprints, whose ids are their places, or are in another array.
     Npy,
     /// Columns of Parquet.
-    #[cfg(feature = "parquet")]
     Parquet,
 }
 
@@ -67,7 +65,6 @@ impl Format {
             Some("txt" | "lines") => Self::Lines,
             Some("raw") => Self::Raw,
             Some("npy") => Self::Npy,
-            #[cfg(feature = "parquet")]
             Some("parquet") => Self::Parquet,
             _ => bail!(
                 "cannot tell the format of {} from its name; say it with --format",
@@ -82,7 +79,6 @@ impl Format {
             Self::Raw => Unit::Byte,
             Self::Jsonl | Self::Csv | Self::Tsv | Self::Lines => Unit::Line,
             Self::Npy => Unit::Row,
-            #[cfg(feature = "parquet")]
             Self::Parquet => Unit::Row,
         }
     }
@@ -299,7 +295,6 @@ pub fn reader(
             let ids = wanted.ids.as_ref().map(|ids| ids.open(bytes_read));
             Box::new(npy::Npy::new(open()?, ids.transpose()?, counted)?)
         }
-        #[cfg(feature = "parquet")]
         Format::Parquet => {
             let file = parquet::open(source, bytes_read)?;
             Box::new(parquet::ParquetRecords::new(file, fields)?)
@@ -420,7 +415,6 @@ mod tests {
             ("a.txt", Format::Lines),
             ("a.raw", Format::Raw),
             ("a.npy", Format::Npy),
-            #[cfg(feature = "parquet")]
             ("a.parquet", Format::Parquet),
         ] {
             assert_eq!(Format::of(Path::new(name)).unwrap(), format, "{name}");

@@ -10,7 +10,6 @@ use crate::corpus::ledger::Input;
 use crate::options::Rule;
 
 /// The recipe that the fingerprints of some inputs were made with.
-#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "nothing says it"))]
 pub struct MadeWith {
     description: String,
     /// One of these inputs.
@@ -20,7 +19,6 @@ pub struct MadeWith {
 impl MadeWith {
     /// What the inputs say, if simdb has written some of them. An error if they say different things,
     /// or have not the columns that are asked of them.
-    #[cfg(feature = "parquet")]
     pub fn of(options: &Options, rule: Option<Rule>, inputs: &[Input]) -> Result<Option<Self>> {
         use crate::formats::Format;
         use crate::formats::parquet::{self, ParquetRecords, metadata::recipe_of, reads_own};
@@ -62,12 +60,6 @@ impl MadeWith {
             }
         }
         Ok(found)
-    }
-
-    /// Without Parquet there is no file that says it.
-    #[cfg(not(feature = "parquet"))]
-    pub fn of(_: &Options, _: Option<Rule>, _: &[Input]) -> Result<Option<Self>> {
-        Ok(None)
     }
 
     /// The recipe of a new database, where one may be asked for.

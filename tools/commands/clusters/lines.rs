@@ -4,7 +4,6 @@ use anyhow::Result;
 use serde::Serialize;
 use simdb::Cluster;
 
-#[cfg(feature = "parquet")]
 use crate::commands::found::parquet::FoundTable;
 use crate::commands::found::{FoundFormat, Of, Sink};
 
@@ -29,16 +28,11 @@ pub struct Rows<'l, 'w> {
     format: FoundFormat,
     sink: &'l mut Sink<'w>,
     /// Where they go if they are no lines: cluster, id and keeper.
-    #[cfg(feature = "parquet")]
     table: Option<FoundTable<3>>,
 }
 
 impl<'l, 'w> Rows<'l, 'w> {
     /// Rows that are handed to a sink, the header before the first.
-    #[cfg_attr(
-        not(feature = "parquet"),
-        allow(unused_variables, reason = "lines do not say it")
-    )]
     pub fn new(format: FoundFormat, of: Of<'_>, sink: &'l mut Sink<'w>) -> Result<Self> {
         if format == FoundFormat::Csv {
             sink.bytes(b"cluster,id,keeper,distance\n")?;
@@ -46,7 +40,6 @@ impl<'l, 'w> Rows<'l, 'w> {
         Ok(Self {
             format,
             sink,
-            #[cfg(feature = "parquet")]
             table: match format {
                 FoundFormat::Parquet => {
                     let ids = ["cluster", "id", "keeper"];
@@ -84,7 +77,6 @@ impl<'l, 'w> Rows<'l, 'w> {
                 let line = format!("{id},{},{keeper},{}\n", member.id, member.distance);
                 self.sink.bytes(line.as_bytes())
             }),
-            #[cfg(feature = "parquet")]
             FoundFormat::Parquet => members.try_for_each(|member| match &mut self.table {
                 Some(table) => table.push([id, member.id.0, keeper], member.distance, self.sink),
                 None => Ok(()),
@@ -94,7 +86,6 @@ impl<'l, 'w> Rows<'l, 'w> {
 
     /// Writes what is still held back.
     pub fn finish(self) -> Result<()> {
-        #[cfg(feature = "parquet")]
         if let Some(table) = self.table {
             table.finish(self.sink)?;
         }

@@ -110,7 +110,6 @@ impl Copier<'_> {
         interrupt: &Interrupt,
     ) -> Result<()> {
         let mut wanted = self.options.wanted()?;
-        #[cfg(feature = "parquet")]
         if self.format == Format::Parquet {
             return self.copy_rows(ledger, tally, target, interrupt);
         }

@@ -260,7 +260,6 @@ impl Dedup {
             Format::Raw | Format::Npy => {
                 bail!("fingerprints alone are no texts; load them, and use simdb-cli clusters")
             }
-            #[cfg(feature = "parquet")]
             Format::Parquet => self.refuse_for_parquet(inputs, &self.fields()?)?,
             Format::Lines if self.score.is_some() => {
                 bail!("plain lines have no field for --score; use jsonl, csv or tsv")

@@ -10,7 +10,6 @@ use serde::Deserialize;
 use crate::corpus::inputs::files_of;
 use crate::formats::input::{Line, LineReader, Source};
 use crate::formats::jsonl::what_is_wrong;
-#[cfg(feature = "parquet")]
 use crate::formats::parquet::{self, Cell, Cells, Role};
 use crate::formats::table::{Column, RecordLimit, Table};
 use crate::formats::{Format, MAX_LINE_BYTES, excerpt, id_of_digits, line_too_long, utf8};
@@ -73,7 +72,6 @@ pub fn read(
         match format {
             Format::Jsonl => read_lines(&source, bytes_read, take)?,
             Format::Csv => read_table(&source, bytes_read, take)?,
-            #[cfg(feature = "parquet")]
             Format::Parquet => read_columns(&source, bytes_read, take)?,
             _ => return Err(unknown(path)),
         }
@@ -207,7 +205,6 @@ fn read_table(
     Ok(())
 }
 
-#[cfg(feature = "parquet")]
 fn read_columns(
     source: &Source,
     bytes_read: &Arc<AtomicU64>,
@@ -243,7 +240,6 @@ fn read_columns(
 }
 
 /// An id, which has no sign, whatever its column says.
-#[cfg(feature = "parquet")]
 fn bits(cell: &Cell) -> Result<u64, String> {
     match cell {
         Cell::Signed(bits) => Ok(*bits as u64),

@@ -6,7 +6,6 @@ use anyhow::Result;
 use serde::Serialize;
 use simdb::{DocId, Fingerprint, Pair};
 
-#[cfg(feature = "parquet")]
 use crate::commands::found::parquet::FoundTable;
 use crate::commands::found::{FoundFormat, Of, Sink};
 
@@ -44,7 +43,6 @@ pub struct Lines<'l, 'w> {
     /// What is to be sorted, if it is.
     gathered: Option<Gathered>,
     /// Where pairs go if they are no lines.
-    #[cfg(feature = "parquet")]
     table: Option<FoundTable<2>>,
 }
 
@@ -57,10 +55,6 @@ struct Gathered {
 
 impl<'l, 'w> Lines<'l, 'w> {
     /// Lines that are handed to a sink, the header before the first.
-    #[cfg_attr(
-        not(feature = "parquet"),
-        allow(unused_variables, reason = "lines do not say it")
-    )]
     pub fn new(
         (format, of): (FoundFormat, Of<'_>),
         expand: bool,
@@ -76,7 +70,6 @@ impl<'l, 'w> Lines<'l, 'w> {
             found: Found::default(),
             expand: expand.then(HashMap::new),
             gathered: sorted.then(Gathered::default),
-            #[cfg(feature = "parquet")]
             table: match format {
                 FoundFormat::Parquet => Some(FoundTable::new("simdb.pairs", ["a", "b"], of)?),
                 _ => None,
@@ -135,7 +128,6 @@ impl<'l, 'w> Lines<'l, 'w> {
         if let Some(gathered) = self.gathered.take() {
             self.write_gathered(gathered)?;
         }
-        #[cfg(feature = "parquet")]
         if let Some(table) = self.table {
             table.finish(self.sink)?;
         }
@@ -191,7 +183,6 @@ impl<'l, 'w> Lines<'l, 'w> {
         match self.format {
             FoundFormat::Jsonl => self.sink.json(&PairLine { a, b, distance }),
             FoundFormat::Csv => self.sink.bytes(format!("{a},{b},{distance}\n").as_bytes()),
-            #[cfg(feature = "parquet")]
             FoundFormat::Parquet => match &mut self.table {
                 Some(table) => table.push([a, b], distance, self.sink),
                 None => Ok(()),
