@@ -1,7 +1,7 @@
 //! `simdb-cli clusters`: all groups of near-duplicates in a database.
 
-mod lines;
 pub mod options;
+mod writer;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -11,10 +11,10 @@ use clap::Args;
 use serde::Serialize;
 use simdb::{ClustersEvent, Snapshot};
 
-use self::lines::Rows;
 use self::options::{ClusterOptions, KeepRule};
-use super::found::{FoundOptions, Of, Sink};
+use self::writer::ClusterWriter;
 use super::open_to_read;
+use super::results::{ResultOptions, ResultSink, SearchSettings};
 use crate::console::{Answer, Output, counted, grouped, note};
 use crate::options::RecipeOptions;
 
@@ -66,12 +66,12 @@ pub struct Clusters {
     keep: KeepRule,
 
     #[command(flatten)]
-    found: FoundOptions,
+    results: ResultOptions,
 }
 
-/// What was found.
+/// The numbers of results.
 #[derive(Default)]
-struct Found {
+struct ClusterCounts {
     clusters: u64,
     members: u64,
     largest: u64,
@@ -79,7 +79,7 @@ struct Found {
 }
 
 #[derive(Serialize)]
-struct CountLine {
+struct ClusterCountLine {
     documents: u64,
     radius: u32,
     clusters: u64,
@@ -96,20 +96,20 @@ impl Clusters {
         let database = open_to_read(&self.database, &self.recipe)?;
         self.clustering.refuse_unkept(self.keep, &database)?;
         let snapshot = database.snapshot()?;
-        let of = Of {
+        let settings = SearchSettings {
             recipe: &database.settings().recipe,
             radius: self.clustering.radius(),
         };
         let found = self
-            .found
-            .write(output, |sink| self.find(&snapshot, of, sink))?;
-        let said = format!(
+            .results
+            .write(output, |sink| self.find(&snapshot, settings, sink))?;
+        let text = format!(
             "{} of {}, the largest of {}",
             counted(found.clusters, "cluster"),
             counted(found.members, "document"),
             grouped(found.largest)
         );
-        let counts = CountLine {
+        let counts = ClusterCountLine {
             documents: snapshot.len(),
             radius: self.clustering.radius(),
             clusters: found.clusters,
@@ -118,22 +118,27 @@ impl Clusters {
             split: found.split,
             seconds: started.elapsed().as_secs_f64(),
         };
-        self.found.say(output, said, &counts)?;
+        self.results.print_counts(output, text, &counts)?;
         Ok(match found.clusters {
             0 => Answer::No,
             _ => Answer::Yes,
         })
     }
 
-    /// Writes all there is, and says how much that was.
-    fn find(&self, snapshot: &Snapshot, of: Of<'_>, sink: &mut Sink<'_>) -> Result<Found> {
-        let mut search = self.found.search("clusters");
-        let mut rows = Rows::new(self.found.format, of, sink)?;
-        let mut found = Found::default();
+    /// Writes all clusters, and counts them.
+    fn find(
+        &self,
+        snapshot: &Snapshot,
+        settings: SearchSettings<'_>,
+        sink: &mut ResultSink<'_>,
+    ) -> Result<ClusterCounts> {
+        let mut search = self.results.search("clusters");
+        let mut writer = ClusterWriter::new(self.results.format, settings, sink)?;
+        let mut found = ClusterCounts::default();
         snapshot.clusters(&self.clustering.clustering(self.keep), |event| {
             let outcome = match event {
                 ClustersEvent::Progress(done) => {
-                    search.progress(done);
+                    search.show_progress(done);
                     Ok(())
                 }
                 ClustersEvent::Split { id, documents } => {
@@ -146,14 +151,14 @@ impl Clusters {
                     found.clusters += 1;
                     found.members += members;
                     found.largest = found.largest.max(members);
-                    rows.cluster(cluster)
+                    writer.push(cluster)
                 }
                 _ => Ok(()),
             };
-            search.goes_on(outcome, rows.sink())
+            search.go_on_after(outcome, writer.sink())
         })?;
         search.finish()?;
-        rows.finish()?;
+        writer.finish()?;
         Ok(found)
     }
 }

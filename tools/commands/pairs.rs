@@ -1,6 +1,6 @@
 //! `simdb-cli pairs`: all pairs of near-duplicates in a database.
 
-mod lines;
+mod writer;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -10,9 +10,9 @@ use clap::Args;
 use serde::Serialize;
 use simdb::{PairsEvent, Snapshot};
 
-use self::lines::{Found, Lines};
-use super::found::{FoundOptions, Of, Sink};
+use self::writer::{PairCounts, PairWriter};
 use super::open_to_read;
+use super::results::{ResultOptions, ResultSink, SearchSettings};
 use crate::console::{Answer, Output, counted, grouped};
 use crate::options::RecipeOptions;
 
@@ -64,11 +64,11 @@ pub struct Pairs {
     sorted: bool,
 
     #[command(flatten)]
-    found: FoundOptions,
+    results: ResultOptions,
 }
 
 #[derive(Serialize)]
-struct CountLine {
+struct PairCountLine {
     documents: u64,
     radius: u32,
     groups: u64,
@@ -82,20 +82,20 @@ impl Pairs {
         let started = Instant::now();
         let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
-        let of = Of {
+        let settings = SearchSettings {
             recipe: &database.settings().recipe,
             radius: self.radius,
         };
         let found = self
-            .found
-            .write(output, |sink| self.find(&snapshot, of, sink))?;
-        let said = format!(
+            .results
+            .write(output, |sink| self.find(&snapshot, settings, sink))?;
+        let text = format!(
             "{}, {} of {} copies",
             counted(found.pairs, "pair"),
             counted(found.groups, "group"),
             grouped(found.copies)
         );
-        let counts = CountLine {
+        let counts = PairCountLine {
             documents: snapshot.len(),
             radius: self.radius,
             groups: found.groups,
@@ -103,33 +103,40 @@ impl Pairs {
             pairs: found.pairs,
             seconds: started.elapsed().as_secs_f64(),
         };
-        self.found.say(output, said, &counts)?;
+        self.results.print_counts(output, text, &counts)?;
         Ok(match found.pairs + found.groups {
             0 => Answer::No,
             _ => Answer::Yes,
         })
     }
 
-    /// Writes all there is, and says how much that was.
-    fn find(&self, snapshot: &Snapshot, of: Of<'_>, sink: &mut Sink<'_>) -> Result<Found> {
-        let mut search = self.found.search("pairing");
-        let mut lines = Lines::new((self.found.format, of), self.expand, self.sorted, sink)?;
+    /// Writes all pairs, and counts them.
+    fn find(
+        &self,
+        snapshot: &Snapshot,
+        settings: SearchSettings<'_>,
+        sink: &mut ResultSink<'_>,
+    ) -> Result<PairCounts> {
+        let mut search = self.results.search("pairing");
+        let mut writer = PairWriter::new(self, settings, sink)?;
         snapshot.pairs(self.radius, |event| {
             let outcome = match event {
                 PairsEvent::Copies {
                     fingerprint,
                     documents,
-                } => lines.copies(fingerprint, documents),
-                PairsEvent::Pairs(pairs) => pairs.iter().try_for_each(|pair| lines.pair(pair)),
+                } => writer.push_copies(fingerprint, documents),
+                PairsEvent::Pairs(pairs) => {
+                    pairs.iter().try_for_each(|pair| writer.push_pair(pair))
+                }
                 PairsEvent::Progress(done) => {
-                    search.progress(done);
+                    search.show_progress(done);
                     Ok(())
                 }
                 _ => Ok(()),
             };
-            search.goes_on(outcome, lines.sink())
+            search.go_on_after(outcome, writer.sink())
         })?;
         search.finish()?;
-        lines.finish()
+        writer.finish()
     }
 }

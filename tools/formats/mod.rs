@@ -4,9 +4,9 @@
 //! which the loader may skip, the second is an error. So what is skipped is always one record
 //! whose place is known, never the silent rest of a file.
 
+mod catch_panics;
 pub mod counter;
 pub mod delimited;
-mod edge;
 pub mod input;
 pub mod jsonl;
 pub mod lines;
@@ -296,7 +296,7 @@ pub fn reader(
             Box::new(npy::Npy::new(open()?, ids.transpose()?, counted)?)
         }
         Format::Parquet => {
-            let file = parquet::open(source, bytes_read)?;
+            let file = parquet::ParquetFile::open(source, bytes_read)?;
             Box::new(parquet::ParquetRecords::new(file, fields)?)
         }
     })

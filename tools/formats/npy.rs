@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail, ensure};
 use npyz::{DType, NpyHeader};
 use simdb::{DocId, Fingerprint};
 
+use super::catch_panics::catch_panics;
 use super::counter::Counter;
-use super::edge::at_edge;
 use super::input::Opened;
 use super::raw::fill;
 use super::{Content, Item, Record, Records, excerpt};
@@ -99,7 +99,7 @@ impl Words {
     fn new(mut input: Opened) -> Result<Self> {
         let name = input.name.clone();
         let cannot = || format!("cannot read {name}");
-        let header = at_edge(|| read_header(&mut *input.reader)).with_context(cannot)?;
+        let header = catch_panics(|| read_header(&mut *input.reader)).with_context(cannot)?;
         let what = match header.dtype() {
             DType::Plain(kind) => kind.to_string(),
             DType::Array(..) | DType::Record(_) => "records".to_owned(),

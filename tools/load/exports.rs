@@ -7,6 +7,10 @@ use simdb::Recipe;
 
 use super::options::Options;
 use crate::corpus::ledger::Input;
+use crate::formats::Format;
+use crate::formats::parquet::ParquetFile;
+use crate::formats::parquet::columns::{document_columns, has_default_names};
+use crate::formats::parquet::metadata::recipe_of;
 use crate::options::Rule;
 
 /// The recipe that the fingerprints of some inputs were made with.
@@ -20,22 +24,19 @@ impl MadeWith {
     /// What the inputs say, if simdb has written some of them. An error if they say different things,
     /// or have not the columns that are asked of them.
     pub fn of(options: &Options, rule: Option<Rule>, inputs: &[Input]) -> Result<Option<Self>> {
-        use crate::formats::Format;
-        use crate::formats::parquet::{self, ParquetRecords, metadata::recipe_of, reads_own};
-
         let fields = options.fields.fields()?;
         // Whoever says where fingerprints are may read them from an export too.
-        let reads_fingerprints = reads_own(&fields) || fields.fingerprint.is_some();
+        let reads_fingerprints = has_default_names(&fields) || fields.fingerprint.is_some();
         let mut found: Option<Self> = None;
         for input in inputs {
             if input.format != Format::Parquet {
                 continue;
             }
             let name = input.source.name();
-            let file = parquet::open(&input.source, &Default::default())?;
+            let file = ParquetFile::open(&input.source, &Default::default())?;
             let description = recipe_of(&file)?;
             // A column that is missing from the last file should not show hours later.
-            ParquetRecords::new(file, &fields)?;
+            document_columns(&file, &fields)?;
             let Some(description) = description.filter(|_| reads_fingerprints) else {
                 continue;
             };

@@ -17,8 +17,11 @@ use super::target::{Target, is_folder};
 use crate::console::interrupt::Interrupt;
 use crate::corpus::ledger::{Input, Ledger};
 use crate::formats::input::Compression;
-use crate::formats::parquet::copy::{Copying, Fate, MOST_GROUPS, Mark, check_alike, check_marks};
-use crate::formats::parquet::{self, ParquetFile, ParquetRecords};
+use crate::formats::parquet::columns::{document_columns, has_default_names};
+use crate::formats::parquet::copy::{
+    MOST_GROUPS, ParquetCopy, RowDecision, RowMark, check_marks, check_same_columns,
+};
+use crate::formats::parquet::{ParquetFile, metadata};
 use crate::formats::{Fields, Format, Wanted, reader};
 
 /// The inputs on their way.
@@ -80,7 +83,7 @@ impl Dedup {
             groups += file.metadata().num_row_groups();
             match &first {
                 None => first = Some(file),
-                Some(first) => check_alike(first, &file)?,
+                Some(first) => check_same_columns(first, &file)?,
             }
         }
         ensure!(
@@ -93,10 +96,10 @@ impl Dedup {
 
     /// An input whose columns are those that are asked for.
     fn open_checked(&self, input: &Input, fields: &Fields) -> Result<ParquetFile> {
-        let file = parquet::open(&input.source, &Default::default())?;
+        let file = ParquetFile::open(&input.source, &Default::default())?;
         // Whatever recipe they were made with: what is copied would be taken for that of the first.
-        let reads_fingerprints = parquet::reads_own(fields) || fields.fingerprint.is_some();
-        if reads_fingerprints && parquet::metadata::recipe_of(&file)?.is_some() {
+        let reads_fingerprints = has_default_names(fields) || fields.fingerprint.is_some();
+        if reads_fingerprints && metadata::recipe_of(&file)?.is_some() {
             bail!(
                 "{} holds fingerprints that simdb exported, and no texts; load it, and use \
                  simdb-cli clusters",
@@ -106,7 +109,7 @@ impl Dedup {
         if let Some(marks) = self.marks() {
             check_marks(&file, [&marks.keeper, &marks.distance])?;
         }
-        ParquetRecords::check(&file, fields)?;
+        document_columns(&file, fields)?;
         Ok(file)
     }
 }
@@ -191,17 +194,17 @@ impl Copier<'_> {
         first: &ParquetFile,
         packed: &ParquetFile,
         output: W,
-    ) -> Result<Copying<W>> {
+    ) -> Result<ParquetCopy<W>> {
         let marks = self.marks.as_ref();
         let names = marks.map(|marks| [&marks.keeper[..], &marks.distance]);
-        Copying::start(first, packed, names, output)
+        ParquetCopy::new(first, packed, names, output)
     }
 
     fn copy_input<W: Write + Send>(
         &mut self,
         (number, input): (usize, &Input),
         file: &ParquetFile,
-        copying: &mut Copying<W>,
+        copying: &mut ParquetCopy<W>,
         reading: &mut Reading<'_>,
     ) -> Result<()> {
         let (wanted, bytes_read) = (&reading.wanted, &reading.bytes_read);
@@ -214,17 +217,17 @@ impl Copier<'_> {
             reading.bar.set_position(bytes_read.load(Ordering::Relaxed));
             let part = self.part_of(number, item, reading.ledger, reading.tally)?;
             Ok(match part {
-                Part::Mark(Some(removed)) => Fate::Keep(Some(Mark {
+                Part::Mark(Some(removed)) => RowDecision::Keep(Some(RowMark {
                     keeper: removed.keeper,
                     distance: removed.distance,
                 })),
-                Part::Keep | Part::Mark(None) => Fate::Keep(None),
-                Part::Drop | Part::Head => Fate::Drop,
+                Part::Keep | Part::Mark(None) => RowDecision::Keep(None),
+                Part::Drop | Part::Head => RowDecision::Drop,
             })
         })
     }
 }
 
 fn open(input: &Input) -> Result<ParquetFile> {
-    parquet::open(&input.source, &Default::default())
+    ParquetFile::open(&input.source, &Default::default())
 }

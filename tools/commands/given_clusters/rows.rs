@@ -10,7 +10,10 @@ use serde::Deserialize;
 use crate::corpus::inputs::files_of;
 use crate::formats::input::{Line, LineReader, Source};
 use crate::formats::jsonl::what_is_wrong;
-use crate::formats::parquet::{self, Cell, Cells, Role};
+use crate::formats::parquet::ParquetFile;
+use crate::formats::parquet::columns::{ColumnRole, required};
+use crate::formats::parquet::metadata::ID_COLUMN;
+use crate::formats::parquet::rows::{ParquetCell, ParquetRows};
 use crate::formats::table::{Column, RecordLimit, Table};
 use crate::formats::{Format, MAX_LINE_BYTES, excerpt, id_of_digits, line_too_long, utf8};
 
@@ -211,39 +214,39 @@ fn read_columns(
     take: &mut dyn FnMut(Row) -> Result<()>,
 ) -> Result<()> {
     let name = source.name();
-    let file = parquet::open(source, bytes_read)?;
-    // Spark calls it so.
-    let id = match file.has_column(parquet::metadata::ID_COLUMN) {
-        true => parquet::metadata::ID_COLUMN,
+    let file = ParquetFile::open(source, bytes_read)?;
+    let id = match file.has_column(ID_COLUMN) {
+        true => ID_COLUMN,
         false => "id",
     };
-    let mut rows = Cells::new(
-        file,
-        [
-            (id, Role::IdBits),
-            ("keeper", Role::IdBits),
-            ("cluster", Role::IdBits),
-            ("distance", Role::Distance),
-        ],
-    )?;
-    while let Some((row, [id, keeper, cluster, distance])) = rows.next()? {
-        let found = bits(&id).and_then(|id| {
+    let columns = [id, "keeper", "cluster"].map(|name| (name, ColumnRole::IdBits));
+    let columns = columns
+        .into_iter()
+        .chain([("distance", ColumnRole::Distance)])
+        .map(|(name, role)| required(&file, name, role))
+        .collect::<Result<_>>()?;
+    let mut rows = ParquetRows::new(file, columns);
+    while let Some(row) = rows.next_row()? {
+        let [id, keeper, cluster, distance] = row.cells else {
+            bail!("there is a column too few");
+        };
+        let found = bits(id).and_then(|id| {
             let distance = match distance {
-                Cell::Null => None,
-                distance => Some(bits(&distance)?),
+                ParquetCell::Null => None,
+                distance => Some(bits(distance)?),
             };
-            Row::of(id, bits(&keeper)?, bits(&cluster)?, distance)
+            Row::of(id, bits(keeper)?, bits(cluster)?, distance)
         });
-        take(found.map_err(|reason| anyhow!("{name}: row {row}: {reason}"))?)?;
+        take(found.map_err(|reason| anyhow!("{name}: row {}: {reason}", row.number))?)?;
     }
     Ok(())
 }
 
-/// An id, which has no sign, whatever its column says.
-fn bits(cell: &Cell) -> Result<u64, String> {
+/// The bits of an id or a distance.
+fn bits(cell: &ParquetCell) -> Result<u64, String> {
     match cell {
-        Cell::Signed(bits) => Ok(*bits as u64),
-        Cell::Unsigned(bits) => Ok(*bits),
+        ParquetCell::Signed(bits) => Ok(*bits as u64),
+        ParquetCell::Unsigned(bits) => Ok(*bits),
         _ => Err("there is no id, no keeper or no cluster".to_owned()),
     }
 }
