@@ -5,6 +5,7 @@
 //! whose place is known, never the silent rest of a file.
 
 mod catch_panics;
+pub mod copy;
 pub mod counter;
 pub mod delimited;
 pub mod input;

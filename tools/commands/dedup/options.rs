@@ -1,19 +1,16 @@
-//! The command line of `simdb-cli dedup`, and what cannot be meant by it.
+//! The command line of `simdb-cli dedup`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use indicatif::ProgressBar;
 
-use super::mark::{Marks, check_names};
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};
-use crate::console::content::Content;
-use crate::console::files::Identity;
-use crate::console::output_file::is_stdout;
 use crate::console::parse_memory;
 use crate::console::progress::Progress;
-use crate::corpus::clashes;
 use crate::corpus::ledger::Input;
+use crate::formats::copy::MarkNames;
 use crate::formats::counter::Counter;
 use crate::formats::{Fields, Format, Wanted, parse_id};
 use crate::options::{FieldNames, OnError, RecipeOptions};
@@ -214,83 +211,17 @@ pub struct Dedup {
 }
 
 impl Dedup {
-    /// Refuses combinations that cannot be meant.
-    pub(super) fn check(&self) -> Result<()> {
-        self.clustering.check()?;
-        self.fields()?;
-        if is_stdout(&self.output) {
-            bail!(
-                "-o names a new file, which appears when it is whole; standard output cannot be one"
-            );
-        }
-        for (report, option) in [(&self.report, "--report"), (&self.rejects, "--rejects")] {
-            if report.as_deref().is_some_and(is_stdout) {
-                bail!("{option} needs a file: the summary goes to standard output");
-            }
-        }
-        if self.keeper_field == self.distance_field {
-            bail!("--keeper-field and --distance-field must name different fields");
-        }
-        let reads_texts = self.fields.fingerprint.is_none() || self.fields.text.is_some();
-        if self.clustering.verifies() && !reads_texts {
-            bail!("--verify compares texts; name their field with --text");
-        }
-        if self.keep == KeepRule::Longest && !reads_texts {
-            bail!("--keep longest measures texts; name their field with --text");
-        }
-        if self.keep == KeepRule::Oldest && self.fields.time.is_none() {
-            bail!("--keep oldest needs --time, the field that holds the time of arrival");
-        }
-        Ok(())
-    }
-
-    /// The one format of all inputs, which is that of the output.
-    pub(super) fn format_of(&self, inputs: &[Input]) -> Result<Format> {
-        let Some(Input { format, .. }) = inputs.first() else {
-            bail!("there is nothing to read");
-        };
-        if let Some(other) = inputs.iter().find(|input| input.format != *format) {
-            bail!(
-                "all inputs must be of one format, which OUTPUT will have; {} is of another than {}",
-                other.source.name(),
-                inputs[0].source.name()
-            );
-        }
-        match format {
-            Format::Raw | Format::Npy => {
-                bail!("fingerprints alone are no texts; load them, and use simdb-cli clusters")
-            }
-            Format::Parquet => self.refuse_for_parquet(inputs, &self.fields()?)?,
-            Format::Lines if self.score.is_some() => {
-                bail!("plain lines have no field for --score; use jsonl, csv or tsv")
-            }
-            Format::Lines if self.mark => {
-                bail!("plain lines have no fields for --mark; use jsonl, csv or tsv")
-            }
-            _ => {}
-        }
-        if Format::of(&self.output).is_ok_and(|named| named != *format) {
-            bail!(
-                "{} is to have the format of its inputs, another than its name says; choose \
-                 another name",
-                self.output.display()
-            );
-        }
-        check_names(&self.marks(), *format)?;
-        Ok(*format)
-    }
-
-    /// What is read of the inputs.
+    /// The parts of records that are read.
     pub(super) fn wanted(&self) -> Result<Wanted> {
         Ok(Wanted {
-            fields: self.fields()?,
+            fields: self.document_fields()?,
             counted: Some(Counter::new(self.first_id)),
             ids: None,
         })
     }
 
-    /// Where the parts of a document are found.
-    fn fields(&self) -> Result<Fields> {
+    /// The names of the fields or columns of documents.
+    pub(super) fn document_fields(&self) -> Result<Fields> {
         let fields = Fields {
             are_counted: self.no_id,
             ..self.fields.fields()?
@@ -310,38 +241,25 @@ impl Dedup {
         })
     }
 
-    /// How duplicates are marked, if they are.
-    pub(super) fn marks(&self) -> Option<Marks> {
-        self.mark.then(|| Marks {
-            keeper: self.keeper_field.clone(),
-            distance: self.distance_field.clone(),
-        })
+    /// The names of the fields of marks; `None` if duplicates are left out.
+    pub(super) fn marks(&self) -> Option<MarkNames<'_>> {
+        self.mark
+            .then_some([&self.keeper_field, &self.distance_field])
     }
 
-    /// Refuses names that would replace what is read or made.
-    pub(super) fn refuse_clashes(&self, inputs: &[Input]) -> Result<()> {
-        let reports = [
-            (self.rejects.as_deref(), "--rejects", Content::Rejects),
-            (self.report.as_deref(), "--report", Content::Removed),
-        ];
-        let mut others: Vec<(&Path, _)> = vec![(&self.output, "the output")];
-        if let Some(clusters) = &self.clusters {
-            others.push((clusters, "the file of --clusters"));
-        }
-        if let Some(database) = &self.against {
-            if Identity::of(database).is(&Identity::of(&self.output)) {
-                bail!("{} is the database of --against", self.output.display());
-            }
-            others.push((database, "the database"));
-        }
-        clashes::check(&reports, inputs, &others)
-    }
-
-    /// How many threads make fingerprints.
+    /// The number of threads that make fingerprints.
     pub(super) fn threads(&self) -> usize {
         match self.threads {
             Some(threads) => usize::from(threads),
             None => std::thread::available_parallelism().map_or(1, usize::from),
         }
+    }
+
+    /// A progress bar over the bytes of the inputs.
+    pub(super) fn input_bar(&self, inputs: &[Input], prefix: &'static str) -> ProgressBar {
+        let sizes = inputs.iter().map(|input| input.source.size_bytes());
+        let bar = self.progress.bytes(sizes.sum());
+        bar.set_prefix(prefix);
+        bar
     }
 }

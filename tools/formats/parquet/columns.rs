@@ -126,10 +126,10 @@ fn find(file: &ParquetFile, name: &str, role: ColumnRole) -> Result<Option<Parqu
             list(file)
         )
     };
-    let fields: Vec<_> = (file.root().get_fields().iter())
+    let fields: Vec<_> = (file.schema().root_schema().get_fields().iter())
         .filter(|field| field.name() == name)
         .collect();
-    let leaves = file.metadata().file_metadata().schema_descr().columns();
+    let leaves = file.schema().columns();
     let mut leaves = (leaves.iter().enumerate()).filter(|(_, leaf)| leaf.path().string() == name);
     let Some((index, leaf)) = leaves.next() else {
         return match fields.first() {
@@ -164,38 +164,28 @@ fn find(file: &ParquetFile, name: &str, role: ColumnRole) -> Result<Option<Parqu
 
 impl ColumnKind {
     fn from_type(leaf: &ColumnDescriptor) -> Self {
+        use {ConvertedType as Converted, LogicalType as Logical};
+        let time = |units_per_ms| Self::Time { units_per_ms };
         // The crate fills in the converted type wherever there is a logical type that has one.
-        let (logical, converted) = (leaf.logical_type_ref(), leaf.converted_type());
-        let is_plain = logical.is_none() && converted == ConvertedType::NONE;
-        match (leaf.physical_type(), converted) {
+        match (leaf.physical_type(), leaf.converted_type()) {
             (Type::BOOLEAN, _) => Self::Boolean,
             (Type::FLOAT | Type::DOUBLE, _) => Self::Number,
-            (Type::INT96, _) => Self::Time { units_per_ms: 1 },
-            (Type::BYTE_ARRAY, ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON) => {
-                Self::Text
-            }
-            (Type::BYTE_ARRAY, _) if is_plain => Self::Text,
-            (Type::INT32 | Type::INT64, converted) => match converted {
-                ConvertedType::INT_8
-                | ConvertedType::INT_16
-                | ConvertedType::INT_32
-                | ConvertedType::INT_64 => Self::Signed,
-                ConvertedType::UINT_8
-                | ConvertedType::UINT_16
-                | ConvertedType::UINT_32
-                | ConvertedType::UINT_64 => Self::Unsigned,
-                ConvertedType::TIMESTAMP_MILLIS => Self::Time { units_per_ms: 1 },
-                ConvertedType::TIMESTAMP_MICROS => Self::Time {
-                    units_per_ms: 1_000,
-                },
-                _ if is_plain => Self::Signed,
-                // Nanoseconds have no converted type.
-                _ => match logical {
-                    Some(LogicalType::Timestamp(_)) => Self::Time {
-                        units_per_ms: 1_000_000,
-                    },
-                    _ => Self::Other,
-                },
+            (Type::INT96, _) | (Type::INT64, Converted::TIMESTAMP_MILLIS) => time(1),
+            (Type::INT64, Converted::TIMESTAMP_MICROS) => time(1_000),
+            (Type::BYTE_ARRAY, Converted::UTF8 | Converted::ENUM | Converted::JSON) => Self::Text,
+            (
+                Type::INT32 | Type::INT64,
+                Converted::INT_8 | Converted::INT_16 | Converted::INT_32 | Converted::INT_64,
+            ) => Self::Signed,
+            (
+                Type::INT32 | Type::INT64,
+                Converted::UINT_8 | Converted::UINT_16 | Converted::UINT_32 | Converted::UINT_64,
+            ) => Self::Unsigned,
+            (physical, Converted::NONE) => match (physical, leaf.logical_type_ref()) {
+                (Type::INT32 | Type::INT64, None) => Self::Signed,
+                (Type::INT64, Some(Logical::Timestamp(_))) => time(1_000_000),
+                (Type::BYTE_ARRAY, None) => Self::Text,
+                _ => Self::Other,
             },
             _ => Self::Other,
         }
@@ -240,9 +230,9 @@ const LISTED_COLUMNS: usize = 20;
 
 /// The names and types of the columns, for messages.
 fn list(file: &ParquetFile) -> String {
-    let fields = file.root().get_fields();
+    let fields = file.schema().root_schema().get_fields();
     let mut columns: Vec<_> = (fields.iter().take(LISTED_COLUMNS))
-        .map(|field| format!("{} ({})", printable_name(field), describe(field)))
+        .map(|field| format!("{} ({})", printable(field.name()), describe(field)))
         .collect();
     if fields.len() > LISTED_COLUMNS {
         columns.push("…".to_owned());
@@ -250,9 +240,9 @@ fn list(file: &ParquetFile) -> String {
     columns.join(", ")
 }
 
-/// The name of a column, cut and without control characters.
-pub(super) fn printable_name(column: &SchemaType) -> String {
-    excerpt(&column.name().replace(char::is_control, "\u{fffd}"))
+/// A name, cut and without control characters.
+pub(super) fn printable(name: &str) -> String {
+    excerpt(&name.replace(char::is_control, "\u{fffd}"))
 }
 
 /// The type of a column: `INT32 INTEGER`, `nested`, `repeated BYTE_ARRAY STRING`.

@@ -7,7 +7,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use parquet::basic::{Encoding, Repetition, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{DataType, Int32Type, Int64Type};
@@ -18,11 +18,13 @@ use parquet::file::writer::{
 };
 use parquet::schema::types::{Type as SchemaType, TypePtr};
 
+use super::ParquetFile;
 use super::metadata::{DOCUMENTS_KEY, pair};
 use super::rows::BATCH_ROWS;
+use super::same_columns::check_same_columns;
 use super::write::CREATED_BY;
-use super::{ParquetFile, same_columns};
 use crate::formats::catch_panics::catch_panics;
+use crate::formats::copy::{CopyDecision, KeeperMark, MarkNames, NextDecision};
 
 /// The most row groups of a file: Parquet numbers them with 16 bits and a sign.
 pub const MOST_GROUPS: usize = i16::MAX as usize;
@@ -36,32 +38,12 @@ const OTHER_SCHEMA_KEYS: [&str; 4] = [
     "avro.schema",
 ];
 
-/// A mark of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowMark {
-    /// The id of the document that is kept in place of this one.
-    pub keeper: u64,
-    /// The number of bits in which the fingerprints of both differ, if it is known.
-    pub distance: Option<u32>,
-}
-
-/// The decision about a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowDecision {
-    /// The row is left out.
-    Drop,
-    /// The row is copied, with its mark if it has one and rows are marked.
-    Keep(Option<RowMark>),
-}
-
 /// A new file of rows of other files, which all have the same columns.
 pub struct ParquetCopy<W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    /// The name and the columns of the first of the other files.
-    first: (String, TypePtr),
+    /// The first of the other files.
+    first: Arc<ParquetFile>,
     is_marked: bool,
-    /// `true` if the first file has the key of the number of its documents.
-    has_document_count: bool,
     rows: u64,
 }
 
@@ -73,16 +55,15 @@ impl<W: Write + Send> ParquetCopy<W> {
     /// INT64 with the bits of the id, and the distance, INT32; both null where there is none. An
     /// error if there are columns of these names.
     pub fn new(
-        first: &ParquetFile,
+        first: &Arc<ParquetFile>,
         packed_like: &ParquetFile,
-        marks: Option<[&str; 2]>,
+        marks: Option<MarkNames<'_>>,
         output: W,
     ) -> Result<Self> {
         let metadata = first.metadata().file_metadata();
-        let columns = metadata.schema_descr().root_schema_ptr();
         let schema = match marks {
             Some(names) => with_marks(first, names)?,
-            None => Arc::clone(&columns),
+            None => metadata.schema_descr().root_schema_ptr(),
         };
         let is_copied = |pair: &&KeyValue| match pair.key.as_str() {
             // The copy may have fewer documents.
@@ -105,33 +86,29 @@ impl<W: Write + Send> ParquetCopy<W> {
         .with_context(|| format!("cannot copy {}", first.name()))?;
         Ok(Self {
             writer,
-            first: (first.name().to_owned(), columns),
+            first: Arc::clone(first),
             is_marked: marks.is_some(),
-            has_document_count: first.value(DOCUMENTS_KEY).is_some(),
             rows: 0,
         })
     }
 
-    /// Copies rows of a file. `decide` is called for each row in order, counted from 0. Row groups of
-    /// which no row is kept are left out.
+    /// Copies rows of a file. `next` returns the decision about each row in order, counted from 0. Row
+    /// groups of which no row is kept are left out.
     ///
     /// Memory: a byte for each row of a row group, with marks 24 more, and a column of the new row
     /// group.
-    pub fn copy(
-        &mut self,
-        file: &ParquetFile,
-        decide: &mut dyn FnMut(u64) -> Result<RowDecision>,
-    ) -> Result<()> {
-        let (name, columns) = &self.first;
-        same_columns::check((name, columns), (file.name(), file.root()))?;
+    pub fn copy(&mut self, file: &ParquetFile, next: &mut NextDecision<'_>) -> Result<()> {
+        check_same_columns(&self.first, file)?;
         let mut start = 0;
         for (index, group) in file.metadata().row_groups().iter().enumerate() {
             let end = start + u64::try_from(group.num_rows())?;
             let (mut kept, mut marks) = (Vec::new(), Vec::new());
             for row in start..end {
-                let decision = decide(row)?;
-                kept.push(decision != RowDecision::Drop);
-                if let RowDecision::Keep(mark) = decision {
+                let Some((_, decision)) = next()?.filter(|(number, _)| *number == row) else {
+                    bail!("{}: row {row} is not where it was", file.name());
+                };
+                kept.push(decision != CopyDecision::Drop);
+                if let CopyDecision::Keep(mark) = decision {
                     marks.push(mark);
                 }
             }
@@ -149,7 +126,7 @@ impl<W: Write + Send> ParquetCopy<W> {
         &mut self,
         (file, index): (&ParquetFile, usize),
         kept: &[bool],
-        marks: &[Option<RowMark>],
+        marks: &[Option<KeeperMark>],
     ) -> Result<()> {
         let input = file.row_group(index)?;
         let mut output = self.writer.next_row_group()?;
@@ -174,23 +151,17 @@ impl<W: Write + Send> ParquetCopy<W> {
 
     /// Writes the end of the file, and returns the output.
     pub fn finish(mut self) -> Result<W> {
-        if self.has_document_count {
+        if self.first.value(DOCUMENTS_KEY).is_some() {
             let count = pair(DOCUMENTS_KEY, self.rows.to_string());
             self.writer.append_key_value_metadata(count);
         }
         catch_panics(|| Ok(self.writer.into_inner()?))
-            .with_context(|| format!("cannot finish the copy of {}", self.first.0))
+            .with_context(|| format!("cannot finish the copy of {}", self.first.name()))
     }
 }
 
-/// Refuses the second file if its columns are not those of the first.
-pub fn check_same_columns(first: &ParquetFile, other: &ParquetFile) -> Result<()> {
-    let [first, other] = [first, other].map(|file| (file.name(), file.root()));
-    same_columns::check(first, other)
-}
-
 /// Refuses a file that has columns of these names, which the columns of marks are to have.
-pub fn check_marks(file: &ParquetFile, names: [&str; 2]) -> Result<()> {
+pub fn check_marks(file: &ParquetFile, names: MarkNames<'_>) -> Result<()> {
     for name in names {
         ensure!(
             !file.has_column(name),
@@ -300,16 +271,17 @@ fn pack_like(
 }
 
 /// The columns of a file and those of marks.
-fn with_marks(file: &ParquetFile, names: [&str; 2]) -> Result<TypePtr> {
+fn with_marks(file: &ParquetFile, names: MarkNames<'_>) -> Result<TypePtr> {
     check_marks(file, names)?;
-    let mut fields = file.root().get_fields().to_vec();
+    let mut fields = file.schema().root_schema().get_fields().to_vec();
     for (name, kind) in names.into_iter().zip([Type::INT64, Type::INT32]) {
         let field = SchemaType::primitive_type_builder(name, kind)
             .with_repetition(Repetition::OPTIONAL)
             .build()?;
         fields.push(Arc::new(field));
     }
-    let root = SchemaType::group_type_builder(file.root().name()).with_fields(fields);
+    let root =
+        SchemaType::group_type_builder(file.schema().root_schema().name()).with_fields(fields);
     Ok(Arc::new(root.build()?))
 }
 
@@ -353,12 +325,16 @@ mod tests {
     fn copy(
         paths: &[PathBuf],
         marks: Option<[&str; 2]>,
-        fate: &mut dyn FnMut(u64) -> Result<RowDecision>,
+        decide: &mut dyn FnMut(u64) -> Result<CopyDecision>,
     ) -> Result<Vec<u8>> {
-        let first = parquet(&paths[0]);
+        let first = Arc::new(parquet(&paths[0]));
         let mut copier = ParquetCopy::new(&first, &first, marks, Vec::new())?;
         for path in paths {
-            copier.copy(&parquet(path), fate)?;
+            let mut rows = 0..;
+            copier.copy(&parquet(path), &mut || {
+                let row = rows.next().unwrap();
+                Ok(Some((row, decide(row)?)))
+            })?;
         }
         copier.finish()
     }
@@ -378,8 +354,8 @@ mod tests {
                 let bytes = copy(&[fixture(name)], None, &mut |row| {
                     asked.push(row);
                     Ok(match is_kept(row) {
-                        true => RowDecision::Keep(None),
-                        false => RowDecision::Drop,
+                        true => CopyDecision::Keep(None),
+                        false => CopyDecision::Drop,
                     })
                 });
                 let kept = (0..).zip(&before).filter(|(row, _)| is_kept(*row));
@@ -397,8 +373,8 @@ mod tests {
         let files = ["gzip", "snappy", "zstd_v2"].map(fixture);
         let bytes = copy(&files, None, &mut |row| {
             Ok(match row {
-                0..6 => RowDecision::Drop,
-                _ => RowDecision::Keep(None),
+                0..6 => CopyDecision::Drop,
+                _ => CopyDecision::Keep(None),
             })
         });
         let there = open(std::fs::read(fixture("gzip")).unwrap());
@@ -451,8 +427,8 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         let copied = copy(&[path], None, &mut |row| {
             Ok(match row {
-                0 => RowDecision::Drop,
-                _ => RowDecision::Keep(None),
+                0 => CopyDecision::Drop,
+                _ => CopyDecision::Keep(None),
             })
         });
         let (before, after) = (open(bytes), open(copied.unwrap()));
@@ -468,8 +444,8 @@ mod tests {
     fn marks_stand_in_two_more_columns_without_what_is_left_out() {
         let bytes = copy(&[fixture("snappy")], Some(NAMES), &mut |row| {
             Ok(match row {
-                0..3 => RowDecision::Drop,
-                _ => RowDecision::Keep(None),
+                0..3 => CopyDecision::Drop,
+                _ => CopyDecision::Keep(None),
             })
         });
         let before = rows(&open(std::fs::read(fixture("snappy")).unwrap()));
@@ -489,8 +465,8 @@ mod tests {
             _ => None,
         };
         let bytes = copy(&[fixture("snappy")], Some(NAMES), &mut |row| {
-            let mark = marked(row).map(|(keeper, distance)| RowMark { keeper, distance });
-            Ok(RowDecision::Keep(mark))
+            let mark = marked(row).map(|(keeper, distance)| KeeperMark { keeper, distance });
+            Ok(CopyDecision::Keep(mark))
         });
         let bytes = bytes.unwrap();
         let before = rows(&open(std::fs::read(fixture("snappy")).unwrap()));
@@ -510,7 +486,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("marked.parquet");
         std::fs::write(&path, bytes).unwrap();
-        let again = copy(&[path], Some(NAMES), &mut |_| Ok(RowDecision::Keep(None)));
+        let again = copy(&[path], Some(NAMES), &mut |_| Ok(CopyDecision::Keep(None)));
         let error = again.unwrap_err();
         assert!(error.to_string().contains("\"keeper\" already"), "{error}");
     }
@@ -519,7 +495,7 @@ mod tests {
     fn who_is_asked_can_stop_it_and_its_own_panic_is_no_damage_of_the_file() {
         let mut stop = |row| match row {
             3 => bail!("enough"),
-            _ => Ok(RowDecision::Keep(None)),
+            _ => Ok(CopyDecision::Keep(None)),
         };
         let stopped = copy(&[fixture("gzip")], None, &mut stop);
         assert_eq!(stopped.unwrap_err().to_string(), "enough");
@@ -547,8 +523,8 @@ mod tests {
         std::fs::write(&path, bytes).unwrap();
         let copied = copy(&[path.clone(), path], None, &mut |row| {
             Ok(match row {
-                0 => RowDecision::Drop,
-                _ => RowDecision::Keep(None),
+                0 => CopyDecision::Drop,
+                _ => CopyDecision::Keep(None),
             })
         });
         let copied = open(copied.unwrap());

@@ -1,11 +1,13 @@
 //! Tests: a damaged file is an error or gives other rows, and no panic.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
 
-use super::copy::{ParquetCopy, RowDecision};
+use super::copy::ParquetCopy;
 use super::{ParquetFile, ParquetRecords};
+use crate::formats::copy::CopyDecision;
 use crate::formats::input::Source;
 use crate::formats::{Fields, Item, MAX_TEXT_BYTES, Records};
 
@@ -37,15 +39,17 @@ fn read(path: &Path) -> Result<[usize; 2]> {
 
 /// The number of rows that are copied: two of three.
 fn copy(path: &Path) -> Result<u64> {
-    let file = open(path)?;
+    let file = Arc::new(open(path)?);
     let mut copy = ParquetCopy::new(&file, &file, None, std::io::sink())?;
-    let mut kept = 0;
-    copy.copy(&file, &mut |row| {
-        kept += u64::from(row % 3 > 0);
-        Ok(match row % 3 {
-            0 => RowDecision::Drop,
-            _ => RowDecision::Keep(None),
-        })
+    let (mut rows, mut kept) = (0.., 0);
+    copy.copy(&file, &mut || {
+        Ok(rows.next().map(|row| match row % 3 {
+            0 => (row, CopyDecision::Drop),
+            _ => {
+                kept += 1;
+                (row, CopyDecision::Keep(None))
+            }
+        }))
     })?;
     copy.finish()?;
     Ok(kept)

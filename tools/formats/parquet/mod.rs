@@ -21,7 +21,7 @@ mod damage;
 pub mod metadata;
 mod records;
 pub mod rows;
-mod same_columns;
+pub mod same_columns;
 pub mod write;
 
 use std::fs::File;
@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result, bail, ensure};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
-use parquet::schema::types::Type as SchemaType;
+use parquet::schema::types::SchemaDescriptor;
 
 pub use self::records::ParquetRecords;
 use super::catch_panics::catch_panics;
@@ -88,14 +88,14 @@ impl ParquetFile {
         self.reader.metadata()
     }
 
-    /// The columns of the file.
-    pub fn root(&self) -> &SchemaType {
-        self.metadata().file_metadata().schema_descr().root_schema()
+    /// The columns of the file: all of them, and those that do not consist of others.
+    pub fn schema(&self) -> &SchemaDescriptor {
+        self.metadata().file_metadata().schema_descr()
     }
 
     /// Returns `true` if there is a column of this name, not counting columns within others.
     pub fn has_column(&self, name: &str) -> bool {
-        let mut fields = self.root().get_fields().iter();
+        let mut fields = self.schema().root_schema().get_fields().iter();
         fields.any(|field| field.name() == name)
     }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType};
+use parquet::data_type::{ByteArray, DataType, Int96};
 
 use super::ParquetFile;
 use super::columns::{ColumnKind, ParquetColumn};
@@ -129,42 +129,28 @@ impl ParquetRows {
 impl ParquetColumn {
     /// Reads the next values; none at the end of the row group.
     fn read(&self, reader: &mut ColumnReader) -> Result<Vec<ParquetCell>> {
-        let max_definition = self.max_definition;
+        let depth = self.max_definition;
+        let int32 = |value: i32| match self.kind {
+            ColumnKind::Unsigned => ParquetCell::Unsigned(u64::from(value as u32)),
+            _ => ParquetCell::Signed(value.into()),
+        };
+        let int64 = |value: i64| match self.kind {
+            ColumnKind::Unsigned => ParquetCell::Unsigned(value as u64),
+            ColumnKind::Time { units_per_ms } => {
+                ParquetCell::Millis(value.div_euclid(units_per_ms))
+            }
+            _ => ParquetCell::Signed(value),
+        };
+        let int96 = |value: Int96| ParquetCell::Millis(value.to_millis());
+        let float = |value: f32| ParquetCell::Number(value.into());
         match reader {
-            ColumnReader::BoolColumnReader(reader) => {
-                read_cells(reader, max_definition, ParquetCell::Boolean)
-            }
-            ColumnReader::Int32ColumnReader(reader) => {
-                read_cells(reader, max_definition, |value| match self.kind {
-                    ColumnKind::Unsigned => ParquetCell::Unsigned(u64::from(value as u32)),
-                    _ => ParquetCell::Signed(value.into()),
-                })
-            }
-            ColumnReader::Int64ColumnReader(reader) => {
-                read_cells(reader, max_definition, |value| match self.kind {
-                    ColumnKind::Unsigned => ParquetCell::Unsigned(value as u64),
-                    ColumnKind::Time { units_per_ms } => {
-                        ParquetCell::Millis(value.div_euclid(units_per_ms))
-                    }
-                    _ => ParquetCell::Signed(value),
-                })
-            }
-            ColumnReader::Int96ColumnReader(reader) => {
-                read_cells(reader, max_definition, |value| {
-                    ParquetCell::Millis(value.to_millis())
-                })
-            }
-            ColumnReader::FloatColumnReader(reader) => {
-                read_cells(reader, max_definition, |value| {
-                    ParquetCell::Number(value.into())
-                })
-            }
-            ColumnReader::DoubleColumnReader(reader) => {
-                read_cells(reader, max_definition, ParquetCell::Number)
-            }
-            ColumnReader::ByteArrayColumnReader(reader) => {
-                read_cells(reader, max_definition, ParquetCell::Text)
-            }
+            ColumnReader::BoolColumnReader(r) => read_cells(r, depth, ParquetCell::Boolean),
+            ColumnReader::Int32ColumnReader(r) => read_cells(r, depth, int32),
+            ColumnReader::Int64ColumnReader(r) => read_cells(r, depth, int64),
+            ColumnReader::Int96ColumnReader(r) => read_cells(r, depth, int96),
+            ColumnReader::FloatColumnReader(r) => read_cells(r, depth, float),
+            ColumnReader::DoubleColumnReader(r) => read_cells(r, depth, ParquetCell::Number),
+            ColumnReader::ByteArrayColumnReader(r) => read_cells(r, depth, ParquetCell::Text),
             ColumnReader::FixedLenByteArrayColumnReader(_) => {
                 bail!("column {:?} has a type that is not read", self.name)
             }

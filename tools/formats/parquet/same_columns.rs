@@ -2,108 +2,86 @@
 
 use anyhow::{Result, bail};
 use parquet::basic::{ConvertedType, Repetition};
-use parquet::schema::types::{Type as SchemaType, TypePtr};
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
-use super::columns::{describe, printable_name};
+use super::ParquetFile;
+use super::columns::{describe, printable};
 
-/// Refuses the second of two named files if its columns are not those of the first. Names and types
-/// are compared, not who wrote the files or the keys beside their schemas.
-pub(super) fn check(first: (&str, &SchemaType), other: (&str, &SchemaType)) -> Result<()> {
-    let [columns, others] = [first, other].map(|(_, root)| root.get_fields());
-    for index in 0..columns.len().max(others.len()) {
-        let (expected, found) = (columns.get(index), others.get(index));
-        if let (Some(expected), Some(found)) = (expected, found)
-            && are_same(expected, found)
-        {
-            continue;
-        }
-        let [mut expected, found] = [expected, found].map(shown);
-        if expected == found {
-            expected = "made of other parts".to_owned();
-        }
-        bail!(
-            "{} has not the columns of {}: number {} is {found}, there it is {expected}; one file \
-             has one set of columns, but an OUTPUT without an extension is a folder with a file for \
-             each",
-            other.0,
-            first.0,
-            index + 1
-        );
+/// Refuses the second file if its columns are not those of the first. Names and types are compared,
+/// not who wrote the files or the keys beside their schemas. Of columns that consist of others, these
+/// are compared and counted.
+pub fn check_same_columns(first: &ParquetFile, other: &ParquetFile) -> Result<()> {
+    match difference(first.schema().columns(), other.schema().columns()) {
+        None => Ok(()),
+        Some(difference) => bail!(
+            "{} has not the columns of {}: {difference}; one file has one set of columns, but an \
+             OUTPUT without an extension is a folder with a file for each",
+            other.name(),
+            first.name()
+        ),
     }
-    Ok(())
 }
 
-fn are_same(a: &SchemaType, b: &SchemaType) -> bool {
-    if a.name() != b.name() || repetition(a) != repetition(b) || !have_same_annotation(a, b) {
-        return false;
-    }
-    match (a, b) {
+/// The first column that differs.
+fn difference(columns: &[ColumnDescPtr], others: &[ColumnDescPtr]) -> Option<String> {
+    let mut pairs = (0..columns.len().max(others.len()))
+        .map(|index| (index + 1, columns.get(index), others.get(index)));
+    let (number, there, here) = pairs.find(|(_, there, here)| match (there, here) {
+        (Some(there), Some(here)) => !are_same(there, here),
+        _ => true,
+    })?;
+    let [there, here] = [there, here].map(|column| match column {
+        Some(column) => shown(column),
+        None => "none".to_owned(),
+    });
+    Some(format!("number {number} is {here}, there it is {there}"))
+}
+
+fn are_same(a: &ColumnDescriptor, b: &ColumnDescriptor) -> bool {
+    // Older writers have converted types only, newer ones logical types too.
+    let are_annotated_alike = match (a.logical_type_ref(), b.logical_type_ref()) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => true,
+        _ => a.converted_type() != ConvertedType::NONE,
+    };
+    let shape = |column: &ColumnDescriptor| {
         (
-            SchemaType::PrimitiveType {
-                physical_type: a,
-                type_length: a_length,
-                scale: a_scale,
-                precision: a_precision,
-                ..
-            },
-            SchemaType::PrimitiveType {
-                physical_type: b,
-                type_length: b_length,
-                scale: b_scale,
-                precision: b_precision,
-                ..
-            },
-        ) => (a, a_length, a_scale, a_precision) == (b, b_length, b_scale, b_precision),
-        (SchemaType::GroupType { fields: a, .. }, SchemaType::GroupType { fields: b, .. }) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| are_same(a, b))
-        }
-        _ => false,
-    }
-}
-
-/// Older writers have converted types only, newer ones logical types too.
-fn have_same_annotation(a: &SchemaType, b: &SchemaType) -> bool {
-    let [a, b] = [a, b].map(SchemaType::get_basic_info);
-    a.converted_type() == b.converted_type()
-        && match (a.logical_type_ref(), b.logical_type_ref()) {
-            (Some(a), Some(b)) => a == b,
-            (None, None) => true,
-            _ => a.converted_type() != ConvertedType::NONE,
-        }
-}
-
-fn repetition(column: &SchemaType) -> Option<Repetition> {
-    let info = column.get_basic_info();
-    info.has_repetition().then(|| info.repetition())
+            (column.max_def_level(), column.max_rep_level()),
+            (column.physical_type(), column.converted_type()),
+            (
+                column.type_length(),
+                column.type_precision(),
+                column.type_scale(),
+            ),
+        )
+    };
+    a.path() == b.path() && are_annotated_alike && shape(a) == shape(b)
 }
 
 /// The name and the type of a column, for messages.
-fn shown(column: Option<&TypePtr>) -> String {
-    let Some(column) = column else {
-        return "none".to_owned();
+fn shown(column: &ColumnDescriptor) -> String {
+    let kind = column.self_type();
+    let repetition = match kind.get_basic_info().repetition() {
+        Repetition::REQUIRED => "required ",
+        Repetition::OPTIONAL => "optional ",
+        Repetition::REPEATED => "",
     };
-    let repetition = match repetition(column) {
-        Some(Repetition::REQUIRED) => "required ",
-        Some(Repetition::OPTIONAL) => "optional ",
-        _ => "",
-    };
-    format!(
-        "{} ({repetition}{})",
-        printable_name(column),
-        describe(column)
-    )
+    let name = printable(&column.path().string());
+    format!("{name} ({repetition}{})", describe(kind))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use parquet::schema::parser::parse_message_type;
+    use parquet::schema::types::SchemaDescriptor;
 
-    fn compared(first: &str, other: &str) -> Result<(), String> {
-        let [first, other] = [("first", first), ("other", other)]
-            .map(|(name, columns)| parse_message_type(&format!("message {name} {{ {columns} }}")));
-        let (first, other) = (first.unwrap(), other.unwrap());
-        check(("a", &first), ("b", &other)).map_err(|error| error.to_string())
+    fn compared(first: &str, other: &str) -> Option<String> {
+        let [first, other] = [("first", first), ("other", other)].map(|(name, columns)| {
+            let root = parse_message_type(&format!("message {name} {{ {columns} }}")).unwrap();
+            SchemaDescriptor::new(root.into())
+        });
+        difference(first.columns(), other.columns())
     }
 
     const COLUMNS: &str = "required int64 id; optional binary text (UTF8); \
@@ -111,11 +89,8 @@ mod tests {
 
     #[test]
     fn columns_are_the_same_whatever_the_whole_is_called_and_how_they_are_annotated() {
-        assert_eq!(compared(COLUMNS, COLUMNS), Ok(()));
-        assert_eq!(
-            compared(COLUMNS, &COLUMNS.replace("UTF8", "STRING")),
-            Ok(())
-        );
+        assert_eq!(compared(COLUMNS, COLUMNS), None);
+        assert_eq!(compared(COLUMNS, &COLUMNS.replace("UTF8", "STRING")), None);
     }
 
     #[test]
@@ -129,15 +104,18 @@ mod tests {
                 "there it is id (required",
             ),
             ("int64 id", "int64 id (TIMESTAMP(NANOS,true))", "TIMESTAMP"),
-            ("element (STRING)", "element", "made of other parts"),
+            (
+                "element (STRING)",
+                "element",
+                "number 3 is tags.list.element (optional BYTE_ARRAY), there",
+            ),
             ("required int64 id;", "", "number 1 is text"),
         ] {
-            let error = compared(COLUMNS, &COLUMNS.replace(part, other)).unwrap_err();
-            assert!(error.contains(message), "{error}");
-            assert!(error.starts_with("b has not the columns of a"), "{error}");
+            let difference = compared(COLUMNS, &COLUMNS.replace(part, other)).unwrap();
+            assert!(difference.contains(message), "{difference}");
         }
         let more = format!("{COLUMNS} required double score;");
-        let error = compared(COLUMNS, &more).unwrap_err();
-        assert!(error.contains("there it is none"), "{error}");
+        let difference = compared(COLUMNS, &more).unwrap();
+        assert!(difference.contains("there it is none"), "{difference}");
     }
 }
