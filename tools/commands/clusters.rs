@@ -38,7 +38,7 @@ use crate::options::RecipeOptions;
 /// csv: the columns cluster, id, keeper and distance, a line for each member.
 /// parquet: the same columns, ids INT64 with their bits, distance INT32.
 ///
-/// What was found is counted on standard error, or, with -o, on standard output; --json makes that a
+/// The counts are printed on standard error, or, with -o, on standard output; --json makes that a
 /// line {"documents":...,"radius":3,"clusters":...,"members":...,"largest":...,"split":...,
 /// "seconds":...}, where "members" are the documents in clusters, "largest" has the most of them, and
 /// "split" counts components above --cap. The exit code is 1 if there is no cluster.
@@ -59,7 +59,7 @@ pub struct Clusters {
     #[command(flatten)]
     clustering: ClusterOptions,
 
-    /// Which document of a cluster is its keeper; of several equals the one with the smallest id
+    /// The document of a cluster that is its keeper; of several equals the one with the smallest id
     ///
     /// `oldest` needs a database that keeps times of arrival, `longest` one that keeps texts.
     #[arg(long, value_enum, default_value_t)]
@@ -69,17 +69,9 @@ pub struct Clusters {
     results: ResultOptions,
 }
 
-/// The numbers of results.
-#[derive(Default)]
+/// The counts, as the line of JSON has them.
+#[derive(Default, Serialize)]
 struct ClusterCounts {
-    clusters: u64,
-    members: u64,
-    largest: u64,
-    split: u64,
-}
-
-#[derive(Serialize)]
-struct ClusterCountLine {
     documents: u64,
     radius: u32,
     clusters: u64,
@@ -100,26 +92,18 @@ impl Clusters {
             recipe: &database.settings().recipe,
             radius: self.clustering.radius(),
         };
-        let found = self
+        let mut counts = self
             .results
             .write(output, |sink| self.find(&snapshot, settings, sink))?;
         let text = format!(
             "{} of {}, the largest of {}",
-            counted(found.clusters, "cluster"),
-            counted(found.members, "document"),
-            grouped(found.largest)
+            counted(counts.clusters, "cluster"),
+            counted(counts.members, "document"),
+            grouped(counts.largest)
         );
-        let counts = ClusterCountLine {
-            documents: snapshot.len(),
-            radius: self.clustering.radius(),
-            clusters: found.clusters,
-            members: found.members,
-            largest: found.largest,
-            split: found.split,
-            seconds: started.elapsed().as_secs_f64(),
-        };
+        counts.seconds = started.elapsed().as_secs_f64();
         self.results.print_counts(output, text, &counts)?;
-        Ok(match found.clusters {
+        Ok(match counts.clusters {
             0 => Answer::No,
             _ => Answer::Yes,
         })
@@ -134,7 +118,11 @@ impl Clusters {
     ) -> Result<ClusterCounts> {
         let mut search = self.results.search("clusters");
         let mut writer = ClusterWriter::new(self.results.format, settings, sink)?;
-        let mut found = ClusterCounts::default();
+        let mut counts = ClusterCounts {
+            documents: snapshot.len(),
+            radius: settings.radius,
+            ..ClusterCounts::default()
+        };
         snapshot.clusters(&self.clustering.clustering(self.keep), |event| {
             let outcome = match event {
                 ClustersEvent::Progress(done) => {
@@ -142,15 +130,15 @@ impl Clusters {
                     Ok(())
                 }
                 ClustersEvent::Split { id, documents } => {
-                    found.split += 1;
-                    note(self.clustering.split(id, documents));
+                    counts.split += 1;
+                    note(self.clustering.split_warning(id, documents));
                     Ok(())
                 }
                 ClustersEvent::Cluster(cluster) => {
                     let members = cluster.members.len() as u64;
-                    found.clusters += 1;
-                    found.members += members;
-                    found.largest = found.largest.max(members);
+                    counts.clusters += 1;
+                    counts.members += members;
+                    counts.largest = counts.largest.max(members);
                     writer.push(cluster)
                 }
                 _ => Ok(()),
@@ -159,6 +147,6 @@ impl Clusters {
         })?;
         search.finish()?;
         writer.finish()?;
-        Ok(found)
+        Ok(counts)
     }
 }

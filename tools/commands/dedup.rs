@@ -1,6 +1,6 @@
 //! `simdb-cli dedup`: a corpus without its near-duplicates.
 //!
-//! - [`options`], [`check`]: the command line, and what it cannot mean
+//! - [`options`], [`check`]: the command line, and the checks before anything is read
 //! - [`load`]: the first reading, into a database of its own
 //! - [`decisions`], [`scores`]: the documents that are removed, and the numbers that may decide it
 //! - [`mod@copy`]: the second reading, in which records that are kept are copied

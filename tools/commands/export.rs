@@ -1,4 +1,4 @@
-//! `simdb-cli export`: all documents, in a format that `simdb-load` reads.
+//! `simdb-cli export`: all documents in a format that `simdb-load` reads.
 
 mod npy;
 mod parquet;
@@ -54,7 +54,7 @@ pub struct Export {
     #[command(flatten)]
     recipe: RecipeOptions,
 
-    /// How to write the documents
+    /// The format of the documents
     #[arg(long, value_enum, default_value_t)]
     format: ExportFormat,
 
@@ -68,7 +68,7 @@ pub struct Export {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Whether to show progress on standard error, where the output is a file or a folder
+    /// Show progress on standard error, if the output is a file or a folder
     #[arg(long, value_enum, default_value_t)]
     progress: Progress,
 }

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
 use simdb::{PairsEvent, Snapshot};
 
 use self::writer::{PairCounts, PairWriter};
@@ -30,7 +29,7 @@ use crate::options::RecipeOptions;
 /// distance 0.
 /// parquet: the same as columns a and b, INT64 with the bits of the ids, and distance, INT32.
 ///
-/// What was found is counted on standard error, or, with -o, on standard output; --json makes
+/// The counts are printed on standard error, or, with -o, on standard output; --json makes
 /// that a line {"documents":...,"radius":3,"groups":...,"copies":...,"pairs":...,"seconds":...},
 /// copies being the documents in groups. The exit code is 1 if there is no pair and no group.
 #[derive(Debug, Args)]
@@ -67,16 +66,6 @@ pub struct Pairs {
     results: ResultOptions,
 }
 
-#[derive(Serialize)]
-struct PairCountLine {
-    documents: u64,
-    radius: u32,
-    groups: u64,
-    copies: u64,
-    pairs: u64,
-    seconds: f64,
-}
-
 impl Pairs {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let started = Instant::now();
@@ -86,25 +75,20 @@ impl Pairs {
             recipe: &database.settings().recipe,
             radius: self.radius,
         };
-        let found = self
+        let mut counts = self
             .results
             .write(output, |sink| self.find(&snapshot, settings, sink))?;
         let text = format!(
             "{}, {} of {} copies",
-            counted(found.pairs, "pair"),
-            counted(found.groups, "group"),
-            grouped(found.copies)
+            counted(counts.pairs, "pair"),
+            counted(counts.groups, "group"),
+            grouped(counts.copies)
         );
-        let counts = PairCountLine {
-            documents: snapshot.len(),
-            radius: self.radius,
-            groups: found.groups,
-            copies: found.copies,
-            pairs: found.pairs,
-            seconds: started.elapsed().as_secs_f64(),
-        };
+        counts.documents = snapshot.len();
+        counts.radius = self.radius;
+        counts.seconds = started.elapsed().as_secs_f64();
         self.results.print_counts(output, text, &counts)?;
-        Ok(match found.pairs + found.groups {
+        Ok(match counts.pairs + counts.groups {
             0 => Answer::No,
             _ => Answer::Yes,
         })

@@ -46,7 +46,7 @@ impl From<ResultFormat> for Format {
 /// The options of results.
 #[derive(Debug, Args)]
 pub struct ResultOptions {
-    /// How to write them
+    /// The format of the results
     #[arg(long, value_enum, default_value_t)]
     pub format: ResultFormat,
 
@@ -54,11 +54,11 @@ pub struct ResultOptions {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Print what was found, counted, as one line of JSON; needs -o
+    /// Print the counts as one line of JSON; needs -o
     #[arg(long, requires = "output")]
     json: bool,
 
-    /// Whether to show progress on standard error
+    /// Show progress on standard error
     #[arg(long, value_enum, default_value_t)]
     progress: Progress,
 }
@@ -181,7 +181,7 @@ impl ResultSink<'_> {
     }
 }
 
-/// A search of the library, which can only be told to go on or to stop, and what stopped it.
+/// A search of the library, which can only go on or stop, and the error that stopped it.
 pub struct Search {
     bar: ProgressBar,
     outcome: Result<()>,

@@ -29,7 +29,7 @@ pub struct ClusterWriter<'l, 'w> {
 }
 
 impl<'l, 'w> ClusterWriter<'l, 'w> {
-    /// Writes what comes before the first cluster.
+    /// Writes the head of a table.
     pub fn new(
         format: ResultFormat,
         settings: SearchSettings<'_>,
@@ -68,7 +68,7 @@ impl<'l, 'w> ClusterWriter<'l, 'w> {
         })
     }
 
-    /// Writes what comes after the last cluster.
+    /// Writes the end of a table.
     pub fn finish(self) -> Result<()> {
         match self.table {
             Some(table) => table.finish(self.sink),

@@ -107,13 +107,13 @@ impl Copier<'_> {
             let input = &self.ledger.inputs[input];
             report.line(&RemovalLine::new(id, &removal, input, record.number))?;
         }
-        Ok(match self.options.mark {
-            true => CopyDecision::Keep(Some(KeeperMark {
-                keeper: removal.keeper,
-                distance: removal.distance,
-            })),
-            false => CopyDecision::Drop,
-        })
+        if !self.options.mark {
+            return Ok(CopyDecision::Drop);
+        }
+        Ok(CopyDecision::Keep(Some(KeeperMark {
+            keeper: removal.keeper,
+            distance: removal.distance,
+        })))
     }
 
     /// Notes the text of a document that is removed or a keeper, to count those with the same text. A

@@ -220,7 +220,7 @@ impl Decisions {
                 ClustersEvent::Progress(done) => show_share(&bar, done),
                 ClustersEvent::Split { id, documents } => {
                     self.split += 1;
-                    note(options.clustering.split(id, documents));
+                    note(options.clustering.split_warning(id, documents));
                 }
                 ClustersEvent::Cluster(cluster) => {
                     self.clusters += 1;

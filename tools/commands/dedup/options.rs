@@ -39,7 +39,7 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 /// With --clusters, clusters that were found elsewhere decide: of the whole corpus in a database, or by
 /// Spark. Their documents that are not in the inputs are counted on standard error.
 ///
-/// What was done is counted on standard output; --json makes that a line. --report writes a line
+/// The counts are printed on standard output; --json makes that a line. --report writes a line
 /// {"id":7,"keeper":1,"distance":2,"cluster":1,"against":false,"file":"a.jsonl","line":7} for each
 /// document that was left out or marked, of Parquet with a "row" beside an empty "line"; "cluster" is
 /// the smallest id of its group, and null where the keeper is in the database of --against. A distance
@@ -70,7 +70,7 @@ pub struct Dedup {
     #[arg(long, short, value_name = "OUTPUT")]
     pub(super) output: PathBuf,
 
-    /// How the inputs are written: jsonl, csv, tsv, lines or parquet [default: by the extension of each;
+    /// The format of the inputs: jsonl, csv, tsv, lines or parquet [default: by the extension of each;
     /// standard input: jsonl]
     #[arg(long, value_enum, help_heading = "Input")]
     pub(super) format: Option<Format>,
@@ -99,7 +99,7 @@ pub struct Dedup {
     #[command(flatten)]
     pub(super) clustering: ClusterOptions,
 
-    /// Which of several near-duplicates is kept; of equals the one with the smallest id
+    /// The one of several near-duplicates that is kept; of equals the one with the smallest id
     ///
     /// `oldest` goes by the field of --time.
     #[arg(long, value_enum, default_value_t, help_heading = "Duplicates")]
@@ -152,7 +152,7 @@ pub struct Dedup {
     #[arg(long, help_heading = "Output")]
     pub(super) mark: bool,
 
-    /// How --mark calls the id of the document that is kept
+    /// The name that --mark gives to the id of the document that is kept
     #[arg(
         long,
         value_name = "FIELD",
@@ -161,7 +161,7 @@ pub struct Dedup {
     )]
     pub(super) keeper_field: String,
 
-    /// How --mark calls the distance
+    /// The name that --mark gives to the distance
     #[arg(
         long,
         value_name = "FIELD",
@@ -174,7 +174,7 @@ pub struct Dedup {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) report: Option<PathBuf>,
 
-    /// What to do about a bad record, or an id that is taken by another fingerprint
+    /// Stop at a bad record, or at an id that is taken by another fingerprint, or leave it out
     #[arg(long, value_enum, default_value_t = OnError::Abort, help_heading = "Errors")]
     pub(super) on_error: OnError,
 
@@ -182,7 +182,7 @@ pub struct Dedup {
     #[arg(long, value_name = "FILE", help_heading = "Errors")]
     pub(super) rejects: Option<PathBuf>,
 
-    /// How much memory to use for loading, at least 64MiB
+    /// The memory to use for loading, at least 64MiB
     #[arg(
         long,
         value_name = "SIZE",
@@ -192,7 +192,7 @@ pub struct Dedup {
     )]
     pub(super) memory: u64,
 
-    /// How many threads make fingerprints [default: all cores]
+    /// The number of threads that make fingerprints [default: all cores]
     #[arg(
         long,
         value_name = "N",
@@ -205,7 +205,7 @@ pub struct Dedup {
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
 
-    /// Whether to show progress on standard error
+    /// Show progress on standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(super) progress: Progress,
 }

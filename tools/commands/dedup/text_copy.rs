@@ -130,10 +130,10 @@ impl<'o> TextCopy<'o> {
 
     /// Ends a line that has no end, as the last of an input may.
     fn begin_line(&mut self) -> Result<()> {
-        match self.is_at_line_start {
-            true => Ok(()),
-            false => self.write(b"\n"),
+        if self.is_at_line_start {
+            return Ok(());
         }
+        self.write(b"\n")
     }
 }
 

@@ -208,9 +208,10 @@ impl<'r> ClusterReader<'r> {
     fn read_parquet(&mut self, source: &Source) -> Result<()> {
         let file = ParquetFile::open(source, &self.bytes_read)?;
         // The column of ids has another name in the files of Spark.
-        let id = match file.has_column(ID_COLUMN) {
-            true => ID_COLUMN,
-            false => "id",
+        let id = if file.has_column(ID_COLUMN) {
+            ID_COLUMN
+        } else {
+            "id"
         };
         let columns = [
             (id, ColumnRole::IdBits),

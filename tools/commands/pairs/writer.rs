@@ -9,15 +9,20 @@ use simdb::{DocId, Fingerprint, Pair};
 use super::Pairs;
 use crate::commands::results::{ResultSink, ResultTable, SearchSettings};
 
-/// The numbers of results.
-#[derive(Clone, Copy, Debug, Default)]
+/// The counts, as the line of JSON has them.
+#[derive(Default, Serialize)]
 pub struct PairCounts {
+    /// Documents in the database.
+    pub documents: u64,
+    /// The largest distance of a pair.
+    pub radius: u32,
     /// Fingerprints that several documents have.
     pub groups: u64,
     /// The documents that have them.
     pub copies: u64,
     /// Pairs of different fingerprints; expanded, pairs of documents.
     pub pairs: u64,
+    pub seconds: f64,
 }
 
 #[derive(Serialize)]
@@ -51,7 +56,7 @@ struct UnsortedPairs {
 }
 
 impl<'l, 'w> PairWriter<'l, 'w> {
-    /// Writes what comes before the first result.
+    /// Writes the head of a table.
     pub fn new(
         options: &Pairs,
         settings: SearchSettings<'_>,

@@ -12,7 +12,7 @@ const LAYOUT: &str = "1";
 /// The key of the radius of the search.
 const RADIUS_KEY: &str = "simdb.radius";
 
-/// What the results of a search depend on; Parquet files have it beside their schema.
+/// The settings of a search; Parquet files of results have them beside their schema.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchSettings<'r> {
     /// The recipe of the fingerprints.
@@ -50,9 +50,12 @@ impl ResultTable {
                 keys.push(pair(key, LAYOUT));
                 keys.push(pair(RADIUS_KEY, settings.radius.to_string()));
                 let columns: Vec<NewColumn> = (columns.iter().enumerate())
-                    .map(|(index, name)| match index + 1 == columns.len() {
-                        true => NewColumn::Small(name),
-                        false => NewColumn::Ascending(name),
+                    .map(|(index, name)| {
+                        if index + 1 == columns.len() {
+                            NewColumn::Small(name)
+                        } else {
+                            NewColumn::Ascending(name)
+                        }
                     })
                     .collect();
                 let writer = ParquetWriter::new(&columns, keys)?;

@@ -118,11 +118,11 @@ fn missing(file: &ParquetFile, name: &str) -> anyhow::Error {
 /// Finds the column of a name, or of a path through columns that consist of others. An error if the
 /// column has a type that does not suit its role.
 fn find(file: &ParquetFile, name: &str, role: ColumnRole) -> Result<Option<ParquetColumn>> {
-    let unsuitable = |what: &str| {
+    let unsuitable = |kind: &str| {
+        let (_, expected) = role.suits(ColumnKind::Other, Type::BYTE_ARRAY);
         anyhow!(
-            "cannot read {}: column {name:?} is {what}; {} are expected; the columns are {}",
+            "cannot read {}: column {name:?} is {kind}; {expected} are expected; the columns are {}",
             file.name(),
-            role.expected(),
             list(file)
         )
     };
@@ -146,7 +146,7 @@ fn find(file: &ParquetFile, name: &str, role: ColumnRole) -> Result<Option<Parqu
         return Err(unsuitable("part of a list"));
     }
     let kind = ColumnKind::from_type(leaf);
-    if !role.accepts(kind, leaf.physical_type()) {
+    if !role.suits(kind, leaf.physical_type()).0 {
         return Err(unsuitable(&describe(leaf.self_type())));
     }
     Ok(Some(ParquetColumn {
@@ -193,34 +193,28 @@ impl ColumnKind {
 }
 
 impl ColumnRole {
-    /// Returns `true` if a column of this kind can have this role.
-    fn accepts(self, kind: ColumnKind, physical: Type) -> bool {
+    /// Returns `true` if a column of this type suits the role, and the types that do, for messages.
+    fn suits(self, kind: ColumnKind, physical: Type) -> (bool, &'static str) {
         let is_integer = matches!(kind, ColumnKind::Signed | ColumnKind::Unsigned);
+        let is_bits = is_integer && physical == Type::INT64;
+        let is_number = is_integer || kind == ColumnKind::Number;
         let is_text = kind == ColumnKind::Text;
-        let is_wide = physical == Type::INT64;
+        let is_time = matches!(kind, ColumnKind::Time { .. });
         match self {
-            Self::Id => is_integer || is_text,
-            Self::IdBits => is_integer && is_wide,
-            Self::Text => is_text,
-            Self::Fingerprint => (is_integer && is_wide) || is_text,
-            Self::Reliable => kind == ColumnKind::Boolean,
-            Self::Time => !matches!(kind, ColumnKind::Boolean | ColumnKind::Other),
-            Self::Score => is_integer || is_text || kind == ColumnKind::Number,
-            Self::Distance => is_integer,
-        }
-    }
-
-    /// The types that [`ColumnRole::accepts`], for messages.
-    fn expected(self) -> &'static str {
-        match self {
-            Self::Id => "integers or strings of digits",
-            Self::IdBits => "INT64",
-            Self::Text => "strings",
-            Self::Fingerprint => "INT64, or strings of 16 hexadecimal digits,",
-            Self::Reliable => "true and false",
-            Self::Time => "timestamps, numbers or strings",
-            Self::Score => "numbers or strings of digits",
-            Self::Distance => "integers",
+            Self::Id => (is_integer || is_text, "integers or strings of digits"),
+            Self::IdBits => (is_bits, "INT64"),
+            Self::Text => (is_text, "strings"),
+            Self::Fingerprint => (
+                is_bits || is_text,
+                "INT64, or strings of 16 hexadecimal digits,",
+            ),
+            Self::Reliable => (kind == ColumnKind::Boolean, "true and false"),
+            Self::Time => (
+                is_time || is_number || is_text,
+                "timestamps, numbers or strings",
+            ),
+            Self::Score => (is_number || is_text, "numbers or strings of digits"),
+            Self::Distance => (is_integer, "integers"),
         }
     }
 }

@@ -108,15 +108,16 @@ impl<W: Write + Send> ParquetCopy<W> {
                     bail!("{}: row {row} is not where it was", file.name());
                 };
                 kept.push(decision != CopyDecision::Drop);
-                if let CopyDecision::Keep(mark) = decision {
+                if let (CopyDecision::Keep(mark), true) = (decision, self.is_marked) {
                     marks.push(mark);
                 }
             }
-            if !marks.is_empty() {
+            let rows = kept.iter().filter(|is_kept| **is_kept).count();
+            if rows > 0 {
                 catch_panics(|| self.copy_group((file, index), &kept, &marks))
                     .with_context(|| format!("cannot copy {} beyond row {start}", file.name()))?;
             }
-            self.rows += marks.len() as u64;
+            self.rows += rows as u64;
             start = end;
         }
         Ok(())
@@ -353,9 +354,10 @@ mod tests {
                 let mut asked = Vec::new();
                 let bytes = copy(&[fixture(name)], None, &mut |row| {
                     asked.push(row);
-                    Ok(match is_kept(row) {
-                        true => CopyDecision::Keep(None),
-                        false => CopyDecision::Drop,
+                    Ok(if is_kept(row) {
+                        CopyDecision::Keep(None)
+                    } else {
+                        CopyDecision::Drop
                     })
                 });
                 let kept = (0..).zip(&before).filter(|(row, _)| is_kept(*row));

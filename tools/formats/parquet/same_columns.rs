@@ -1,4 +1,4 @@
-//! Whether two files have the same columns, so that rows of both can be in one file.
+//! [`check_same_columns`]: rows of two files can be in one file if both have the same columns.
 
 use anyhow::{Result, bail};
 use parquet::basic::{ConvertedType, Repetition};
