@@ -1,5 +1,5 @@
-//! The parts that `pairs` and `clusters` share: their output, their progress and how they are stopped.
-//! [`write_output`] is also the way of `export`.
+//! Results of a whole database: the output, the progress and the interrupt of `pairs` and `clusters`.
+//! `export` writes by [`write_output`] too.
 
 mod table;
 

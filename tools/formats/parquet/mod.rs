@@ -1,8 +1,8 @@
 //! Parquet files, read and written column by column with the crate `parquet`.
 //!
 //! - [`ParquetFile`]: an open file, its schema and its row groups
-//! - [`columns`]: the columns that are read, and which types they may have
-//! - [`rows`], [`records`]: the values of these columns row by row; rows as documents
+//! - [`columns`]: the columns that are read, and the types that they may have
+//! - [`rows`], [`ParquetRecords`]: the values of these columns row by row; rows as documents
 //! - [`metadata`]: the keys beside the schema of files that simdb has written
 //! - [`mod@write`]: columns of integers into a new file
 //! - [`copy`], [`same_columns`]: some of the rows of a file into another
