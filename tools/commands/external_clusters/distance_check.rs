@@ -1,4 +1,4 @@
-//! [`Proof`]: whether clusters are of the documents that are there, by the distances they say.
+//! [`DistanceCheck`]: whether clusters are those of the documents here, by the distances they say.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,21 +6,21 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use simdb::{Document, Fingerprint};
 
-use super::Row;
+use super::ClusterRow;
 use crate::console::{counted, note};
 
-/// What was compared so far.
-pub struct Proof<'p> {
+/// The comparison of documents with their keepers.
+pub struct DistanceCheck<'p> {
     path: &'p Path,
     compared: u64,
     uncompared: u64,
-    /// Of each keeper that is not there, one of its members and how far it is from it.
+    /// For each keeper that is not stored, one of its members, and its distance from the keeper.
     siblings: HashMap<u64, (u64, Fingerprint, u32)>,
 }
 
-impl<'p> Proof<'p> {
-    /// Of the clusters in this file or folder.
-    pub fn of(path: &'p Path) -> Self {
+impl<'p> DistanceCheck<'p> {
+    /// Starts to check the clusters in this file or folder.
+    pub fn new(path: &'p Path) -> Self {
         Self {
             path,
             compared: 0,
@@ -29,62 +29,68 @@ impl<'p> Proof<'p> {
         }
     }
 
-    /// Refuses a document that says too little: clusters have none.
+    /// Refuses a document whose fingerprint is not reliable: clusters have none.
     pub fn refuse_unreliable(&self, document: &Document) -> Result<()> {
         ensure!(
             document.reliable,
             "{}: document {} says too little to be in one; nothing was changed",
-            self.of_others(),
+            self.mismatch(),
             document.id
         );
         Ok(())
     }
 
-    /// Compares a document with its keeper, or, where that is not there, with another that it is
-    /// the keeper of. The distance of document and keeper, if that could be measured.
+    /// Compares a document with its keeper, or, if that is not stored, with another member of its
+    /// cluster. Returns the distance of document and keeper, if it can be measured.
     pub fn compare(
         &mut self,
-        row: &Row,
+        row: &ClusterRow,
         fingerprint: Fingerprint,
         keeper: Option<Fingerprint>,
     ) -> Result<Option<u32>> {
-        let actual = keeper.map(|keeper| keeper.distance(fingerprint));
-        match (actual, row.distance) {
-            (Some(actual), Some(given)) => {
+        let measured = keeper.map(|keeper| keeper.distance(fingerprint));
+        match (measured, row.distance) {
+            (Some(measured), Some(expected)) => {
                 self.compared += 1;
                 ensure!(
-                    actual == given,
-                    "{}: documents {} and {} differ in {actual} bits, and in {given} by the \
+                    measured == expected,
+                    "{}: documents {} and {} differ in {measured} bits, and in {expected} by the \
                      clusters; nothing was changed",
-                    self.of_others(),
+                    self.mismatch(),
                     row.id,
                     row.keeper
                 );
             }
             (Some(_), None) => self.uncompared += 1,
-            (None, Some(given)) => self.compare_siblings(row, fingerprint, given)?,
+            (None, Some(expected)) => self.compare_siblings(row, fingerprint, expected)?,
             (None, None) => {}
         }
-        Ok(actual)
+        Ok(measured)
     }
 
-    /// Two distances from one fingerprint say how far apart two others can be, and even or odd.
-    fn compare_siblings(&mut self, row: &Row, fingerprint: Fingerprint, given: u32) -> Result<()> {
-        let this = (row.id, fingerprint, given);
+    /// Compares two members of a cluster without its keeper. Their distances from the keeper bound
+    /// their distance from each other, and say if it is even.
+    fn compare_siblings(
+        &mut self,
+        row: &ClusterRow,
+        fingerprint: Fingerprint,
+        expected: u32,
+    ) -> Result<()> {
+        let this = (row.id, fingerprint, expected);
         let (id, sibling, other) = *self.siblings.entry(row.keeper).or_insert(this);
         let apart = sibling.distance(fingerprint);
-        let sum = given + other;
+        let sum = expected + other;
         ensure!(
-            given.abs_diff(other) <= apart && apart <= sum && apart % 2 == sum % 2,
-            "{}: documents {id} and {} differ in {apart} bits, and cannot be {other} and {given} \
+            expected.abs_diff(other) <= apart && apart <= sum && apart % 2 == sum % 2,
+            "{}: documents {id} and {} differ in {apart} bits, and cannot be {other} and {expected} \
              bits from one document; nothing was changed",
-            self.of_others(),
+            self.mismatch(),
             row.id
         );
         Ok(())
     }
 
-    /// Says what was not compared. An error if nothing was, and something could have been.
+    /// Notes how many documents were not compared. An error if none was, and some could have been.
     pub fn finish(self) -> Result<()> {
         ensure!(
             self.compared > 0 || self.uncompared == 0,
@@ -101,7 +107,7 @@ impl<'p> Proof<'p> {
         Ok(())
     }
 
-    fn of_others(&self) -> String {
+    fn mismatch(&self) -> String {
         let path = self.path.display();
         format!("the clusters in {path} are of other documents, or of another recipe")
     }

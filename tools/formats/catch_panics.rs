@@ -1,5 +1,4 @@
-//! The edge to crates that read formats of others: they may panic on damaged files, and their errors
-//! do not say which file they are about.
+//! [`catch_panics`]: a panic of a crate that reads a damaged file becomes an error.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -9,27 +8,27 @@ use std::sync::Once;
 use anyhow::{Result, anyhow};
 
 thread_local! {
-    /// Whether a panic of this thread is on its way to [`at_edge`], which tells of it.
-    static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
+    /// `true` while this thread is in [`catch_panics`], which returns a panic as an error.
+    static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does some work with what others have written. A panic becomes an error.
-pub fn at_edge<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    hush();
-    let was_watched = IS_WATCHED.replace(true);
-    // What the work has changed is not used any more after a panic: the file is given up.
+/// Runs `work`, and returns an error if it panics.
+pub fn catch_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    silence_caught_panics();
+    let was_caught = IS_CAUGHT.replace(true);
+    // After a panic the file is given up, so no state that `work` left behind is used again.
     let outcome = catch_unwind(AssertUnwindSafe(work));
-    IS_WATCHED.set(was_watched);
+    IS_CAUGHT.set(was_caught);
     outcome.unwrap_or_else(|panic| Err(anyhow!("it is damaged: {}", message(&*panic))))
 }
 
-/// Panics that are told of as errors are not printed too.
-fn hush() {
+/// Installs a panic hook that does not print panics which become errors.
+fn silence_caught_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            if !IS_WATCHED.get() {
+            if !IS_CAUGHT.get() {
                 print(panic);
             }
         }));
@@ -50,8 +49,8 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_an_error() {
-        let error = at_edge::<()>(|| panic!("seven {}", 7)).unwrap_err();
+        let error = catch_panics::<()>(|| panic!("seven {}", 7)).unwrap_err();
         assert_eq!(error.to_string(), "it is damaged: seven 7");
-        assert_eq!(at_edge(|| Ok(1)).unwrap(), 1);
+        assert_eq!(catch_panics(|| Ok(1)).unwrap(), 1);
     }
 }
