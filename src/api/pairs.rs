@@ -2,46 +2,47 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::slice;
 
 use crate::api::snapshot::Snapshot;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::query;
+use crate::query::{self, QueryLimits};
 
 pub use crate::query::{Pair, PairsEvent};
 
 impl Snapshot {
-    /// All pairs of reliable documents whose fingerprints differ in at most `radius` bits: exactly
-    /// what comparing each with all others would give.
+    /// Finds all pairs of reliable documents whose fingerprints differ in at most `radius` bits: exactly
+    /// those that comparing each document with all others would give.
     ///
-    /// They are told to `visitor` as they are found, until it breaks. Documents that have the same
-    /// fingerprint come as one group ([`PairsEvent::Copies`]), since n copies are n² / 2 pairs; a pair
-    /// of different fingerprints comes once ([`PairsEvent::Pairs`]), and the document with the smallest
-    /// id stands for all that have one of them. So two documents are within the radius exactly if they
-    /// are in one group, or those that stand for them are a pair. To have them all one by one:
-    /// [`document_pairs`](Self::document_pairs).
+    /// `visitor` is called with them as they are found, until it breaks. Documents that have the same
+    /// fingerprint come as one group ([`PairsEvent::Copies`]), since n copies are n² / 2 pairs. A pair
+    /// of different fingerprints comes once ([`PairsEvent::Pairs`]), with the smallest id of the
+    /// documents that have each. So two documents are within the radius exactly if they are in one
+    /// group, or the first documents with their fingerprints are a pair.
+    /// [`document_pairs`](Self::document_pairs) returns all of them one by one.
     ///
-    /// The visitor is called in the caller's thread, while nothing goes on in others; it may ask this
-    /// snapshot, and change the database.
+    /// The visitor is called in the caller's thread, while the search is idle in all others; it may
+    /// query this snapshot, and change the database.
     ///
     /// # Errors
     /// Those of [`within`](Self::within), and [`Error::Interrupted`](crate::Error::Interrupted).
     ///
     /// # Cost
     /// Reads each of the four block tables once, and `block0` twice; a pair then costs two look-ups.
-    /// At radius 3, of n documents each is compared with some of the n / 65,536 that share a block
+    /// At radius 3, each of n documents is compared with some of the n / 65,536 that share a block
     /// with it, those whose next block is near too: where very many share a block, the next ones tell
-    /// them apart. From radius 4 on a stretch of a table is read again for each that is near it, and
-    /// the comparisons are many more: of five million documents, radius 4 takes two to three times
-    /// as long as radius 3, 7 seven times, 8 fifteen times. On all cores.
+    /// them apart. From radius 4 on a range of a table is read again for each range that is near it,
+    /// and the comparisons are many more: with five million documents, radius 4 takes two to three
+    /// times as long as radius 3, 7 seven times, 8 fifteen times. On all cores.
     ///
     /// Memory: up to about 200 MiB beside the cache, more with more than four cores; 8 bytes for each
     /// document of the largest group; and 60 for each change that is in the journal only.
     ///
     /// # Source
     /// The blocks: Manku, Jain, Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007,
-    /// section 3. Which of them owns a pair: Qin, Xiao, *Pigeonring: a principle for faster thresholded
+    /// section 3. The block that owns a pair: Qin, Xiao, *Pigeonring: a principle for faster thresholded
     /// similarity search*, VLDB 2018, section 4.
     ///
     /// ```
@@ -73,12 +74,13 @@ impl Snapshot {
         radius: u32,
         mut visitor: impl FnMut(PairsEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        query::pairs(self.view(), radius, &self.progress, &mut visitor).map(drop)
+        let limits = QueryLimits::default();
+        query::pairs(self.view(), radius, &limits, &self.progress, &mut visitor).map(drop)
     }
 
     /// Calls `visitor` with every pair of reliable documents whose fingerprints differ in at most
-    /// `radius` bits, each once and in no order, until it breaks: what [`pairs`](Self::pairs) says in
-    /// groups, one by one.
+    /// `radius` bits, each once and in no order, until it breaks: the groups and pairs of
+    /// [`pairs`](Self::pairs), one by one.
     ///
     /// # Errors
     /// Those of [`pairs`](Self::pairs).
@@ -112,16 +114,16 @@ impl Snapshot {
         radius: u32,
         mut visitor: impl FnMut(Pair) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut copies = Groups::default();
+        let mut copies: HashMap<Fingerprint, Box<[DocId]>> = HashMap::new();
         self.pairs(radius, |event| match event {
             PairsEvent::Copies {
                 fingerprint,
                 documents,
             } => {
-                copies.0.insert(fingerprint, documents.into());
-                for (db_path, a) in documents.iter().enumerate() {
-                    for b in &documents[db_path + 1..] {
-                        visitor(Pair::of((*a, fingerprint), (*b, fingerprint)))?;
+                copies.insert(fingerprint, documents.into());
+                for (index, a) in documents.iter().enumerate() {
+                    for b in &documents[index + 1..] {
+                        visitor(Pair::new((*a, fingerprint), (*b, fingerprint)))?;
                     }
                 }
                 ControlFlow::Continue(())
@@ -129,28 +131,17 @@ impl Snapshot {
             PairsEvent::Pairs(pairs) => {
                 for pair in pairs {
                     let [a, b] = pair.fingerprints;
-                    for of_a in copies.documents(&a, &pair.a) {
-                        for of_b in copies.documents(&b, &pair.b) {
-                            visitor(Pair::of((*of_a, a), (*of_b, b)))?;
+                    // All groups of copies came before the first pair.
+                    let with_a = copies.get(&a).map_or(slice::from_ref(&pair.a), |all| all);
+                    let with_b = copies.get(&b).map_or(slice::from_ref(&pair.b), |all| all);
+                    for id_a in with_a {
+                        for id_b in with_b {
+                            visitor(Pair::new((*id_a, a), (*id_b, b)))?;
                         }
                     }
                 }
                 ControlFlow::Continue(())
             }
         })
-    }
-}
-
-/// The documents of each fingerprint that several have.
-#[derive(Default)]
-struct Groups(HashMap<Fingerprint, Box<[DocId]>>);
-
-impl Groups {
-    /// All documents that have a fingerprint, of which one is known.
-    fn documents<'g>(&'g self, fingerprint: &Fingerprint, known: &'g DocId) -> &'g [DocId] {
-        match self.0.get(fingerprint) {
-            Some(documents) => documents,
-            None => std::slice::from_ref(known),
-        }
     }
 }

@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use super::limits::QueryLimits;
 use super::pairs::{PairsEvent, pairs};
 use crate::document::{DocId, Timestamp};
 use crate::error::{Error, Result};
@@ -180,7 +181,8 @@ fn refuse_unkept(view: &View, clustering: &Clustering, priority: &Priority<'_>) 
 /// The graph of all pairs.
 fn gather(view: &View, radius: u32, progress: &ProgressHandler) -> Result<Graph> {
     let mut gathered = Gathered::default();
-    let outcome = pairs(view, radius, progress, &mut |event| {
+    let limits = QueryLimits::default();
+    let outcome = pairs(view, radius, &limits, progress, &mut |event| {
         let fits = match event {
             PairsEvent::Copies {
                 fingerprint,

@@ -1,38 +1,33 @@
-//! Which fingerprints several documents have: one walk through the documents in order of their
-//! fingerprints.
+//! Fingerprints that several documents have: one walk through `block0`, where documents are in order
+//! of their fingerprints.
 
-use rayon::prelude::*;
+use std::ops::RangeInclusive;
 
-use super::holders::Holders;
-use super::most_at_once;
+use super::postings::PostingLists;
+use super::run_next;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::FingerprintSource;
+use crate::query::limits::QueryLimits;
 
-/// Into so many ranges of fingerprints the walk is cut at first.
-const RANGES: u64 = if cfg!(test) { 7 } else { 1 << 10 };
-/// A walk through a range is left off with so many documents: what has half a million copies is
-/// handed over before the next such is gathered.
-const MOST_DOCUMENTS: usize = if cfg!(test) { 20 } else { 1 << 16 };
-
-/// The work of finding all copies, as far as it is not done.
-pub(super) struct Copies<'h> {
-    holders: &'h Holders<'h>,
-    /// The first and the last fingerprint of what is to be walked through, the next one last.
-    open: Vec<(u64, u64)>,
+/// The search for copies, as far as it is not done.
+pub(super) struct CopyScan<'p> {
+    postings: &'p PostingLists<'p>,
+    limits: &'p QueryLimits,
+    /// Ranges of fingerprints that were not walked through yet, the next one last.
+    open: Vec<RangeInclusive<u64>>,
 }
 
 /// Fingerprints that several documents have, in order.
 #[derive(Default)]
-pub(super) struct Groups {
-    /// The documents of one fingerprint after those of another.
+pub(super) struct CopyGroups {
+    /// The documents of the first fingerprint, then those of the second, and so on.
     documents: Vec<DocId>,
-    /// Each fingerprint, and where its documents end.
+    /// Each fingerprint, and the index behind its last document.
     ends: Vec<(u64, usize)>,
 }
 
-impl Groups {
+impl CopyGroups {
     pub(super) fn iter(&self) -> impl Iterator<Item = (Fingerprint, &[DocId])> {
         let mut start = 0;
         self.ends.iter().map(move |(bits, end)| {
@@ -41,22 +36,30 @@ impl Groups {
             (Fingerprint::from_bits(*bits), documents)
         })
     }
+
+    /// Appends a group, unless it has fewer than two documents.
+    fn push(&mut self, bits: u64, mut documents: Vec<DocId>) {
+        if documents.len() > 1 {
+            documents.sort_unstable();
+            self.documents.append(&mut documents);
+            self.ends.push((bits, self.documents.len()));
+        }
+    }
 }
 
-impl<'h> Copies<'h> {
-    pub(super) fn new(holders: &'h Holders<'h>) -> Self {
-        let step = u64::MAX / RANGES;
-        let range = |number| {
-            let to = if number + 1 == RANGES {
-                u64::MAX
-            } else {
-                (number + 1) * step - 1
-            };
-            (number * step, to)
-        };
+impl<'p> CopyScan<'p> {
+    pub(super) fn new(postings: &'p PostingLists<'p>, limits: &'p QueryLimits) -> Self {
+        let step = u64::MAX / limits.copy_ranges;
+        let last = limits.copy_ranges - 1;
+        let mut open: Vec<_> = (0..last)
+            .map(|number| number * step..=(number + 1) * step - 1)
+            .collect();
+        open.push(last * step..=u64::MAX);
+        open.reverse();
         Self {
-            holders,
-            open: (0..RANGES).rev().map(range).collect(),
+            postings,
+            limits,
+            open,
         }
     }
 
@@ -64,118 +67,101 @@ impl<'h> Copies<'h> {
         self.open.is_empty()
     }
 
-    /// Which share of the work is done, where fingerprints are spread evenly.
+    /// Returns the share of the work that is done, from 0 to 1, if fingerprints are spread evenly.
     pub(super) fn done(&self) -> f64 {
-        1.0 - self.open.len() as f64 / RANGES as f64
+        1.0 - self.open.len() as f64 / self.limits.copy_ranges as f64
     }
 
-    /// Does some of the work, on all cores.
-    pub(super) fn go_on(&mut self) -> Result<Vec<Groups>> {
-        let open = &mut self.open;
-        let holders = self.holders;
-        let walked = holders.view.tables.in_parallel(|| {
-            let ranges = open.split_off(open.len().saturating_sub(most_at_once()));
-            let ranges = ranges.into_par_iter().with_max_len(1);
-            let walked = ranges.map(|(from, to)| Walk::through(holders, from, to));
-            walked.collect::<Result<Vec<_>>>()
+    /// Walks through the next ranges on all cores.
+    pub(super) fn run_next(&mut self) -> Result<Vec<CopyGroups>> {
+        let (postings, max_copies) = (self.postings, self.limits.copies_per_turn);
+        let walked = run_next(&postings.view.tables, &mut self.open, |range| {
+            walk(postings, range, max_copies)
         })?;
-        let (groups, rest): (Vec<Groups>, Vec<Option<(u64, u64)>>) = walked.into_iter().unzip();
+        let (groups, rest): (Vec<_>, Vec<_>) = walked.into_iter().unzip();
         self.open.extend(rest.into_iter().flatten());
         Ok(groups)
     }
 }
 
-/// A walk through a range of fingerprints.
-struct Walk<'h> {
-    holders: &'h Holders<'h>,
-    /// What is met next in the tail.
-    in_tail: &'h [(u64, DocId)],
-    /// The fingerprint just met in the tables, and the documents that it has there.
-    same: Option<u64>,
-    documents: Vec<DocId>,
-    groups: Groups,
+/// Returns the copies of a range, and the rest of the range if it stopped after `max_copies`.
+fn walk(
+    postings: &PostingLists<'_>,
+    range: RangeInclusive<u64>,
+    max_copies: usize,
+) -> Result<(CopyGroups, Option<RangeInclusive<u64>>)> {
+    let (from, to) = range.into_inner();
+    let mut builder = GroupBuilder {
+        postings,
+        memtable: postings.in_memtable(from, to),
+        fingerprint: None,
+        stored: Vec::new(),
+        groups: CopyGroups::default(),
+    };
+    let mut rest = None;
+    let tables = &postings.view.tables;
+    tables.visit_documents(from, to, |bits, id| {
+        if builder.fingerprint != Some(bits) {
+            builder.close_before(Some(bits))?;
+            if builder.groups.documents.len() >= max_copies {
+                rest = Some(bits..=to);
+                return Ok(false);
+            }
+            builder.fingerprint = Some(bits);
+        }
+        builder.stored.push(id);
+        Ok(true)
+    })?;
+    if rest.is_none() {
+        builder.close_before(None)?;
+    }
+    Ok((builder.groups, rest))
 }
 
-impl<'h> Walk<'h> {
-    /// The copies of a range, and what is left of the range if they are many.
-    fn through(
-        holders: &'h Holders<'h>,
-        from: u64,
-        to: u64,
-    ) -> Result<(Groups, Option<(u64, u64)>)> {
-        let mut walk = Walk {
-            holders,
-            in_tail: holders.in_tail(from, to),
-            same: None,
-            documents: Vec::new(),
-            groups: Groups::default(),
-        };
-        let mut rest = None;
-        let tables = &holders.view.tables.tables;
-        tables.walk_documents(from, to, |bits, id| {
-            if walk.same != Some(bits) {
-                walk.finish()?;
-                walk.take_from_tail(Some(bits));
-                if walk.groups.documents.len() >= MOST_DOCUMENTS {
-                    rest = Some((bits, to));
-                    return Ok(false);
-                }
-                walk.same = Some(bits);
-            }
-            walk.documents.push(id);
-            Ok(true)
-        })?;
-        if rest.is_none() {
-            walk.finish()?;
-            walk.take_from_tail(None);
-        }
-        Ok((walk.groups, rest))
-    }
+/// The merge of the tables' documents with the memtable's, both in order of their fingerprints.
+struct GroupBuilder<'p> {
+    postings: &'p PostingLists<'p>,
+    /// The memtable's entries that are in no group yet.
+    memtable: &'p [(u64, DocId)],
+    /// The fingerprint last met in the tables, until its group is closed.
+    fingerprint: Option<u64>,
+    /// The documents of that fingerprint in the tables.
+    stored: Vec<DocId>,
+    groups: CopyGroups,
+}
 
-    /// Takes what has the fingerprint just met, if it is several documents.
-    fn finish(&mut self) -> Result<()> {
-        let Some(bits) = self.same.take() else {
-            return Ok(());
-        };
-        let others = self.in_tail.iter().take_while(|(other, _)| *other == bits);
-        let (own, rest) = self.in_tail.split_at(others.count());
-        self.in_tail = rest;
-        if self.documents.len() + own.len() > 1 {
-            let start = self.groups.documents.len();
-            for id in &self.documents {
-                if self.holders.view.answers_from_tables(*id)? {
-                    self.groups.documents.push(*id);
-                }
-            }
-            self.groups.documents.extend(own.iter().map(|(_, id)| *id));
-            self.close(bits, start);
+impl GroupBuilder<'_> {
+    /// Closes the groups of all fingerprints below `end`, or of all.
+    fn close_before(&mut self, end: Option<u64>) -> Result<()> {
+        // The memtable's fingerprints below that of the tables were closed before that was met.
+        while let Some(bits) = self
+            .fingerprint
+            .or_else(|| self.memtable.first().map(|(bits, _)| *bits))
+            && end.is_none_or(|end| bits < end)
+        {
+            self.close(bits)?;
         }
-        self.documents.clear();
         Ok(())
     }
 
-    /// Takes what only the tail has, below a fingerprint or to the end.
-    fn take_from_tail(&mut self, below: Option<u64>) {
-        while let Some((bits, _)) = self.in_tail.first()
-            && below.is_none_or(|below| *bits < below)
-        {
-            let same = self.in_tail.iter().take_while(|(other, _)| other == bits);
-            let (own, rest) = self.in_tail.split_at(same.count());
-            let start = self.groups.documents.len();
-            self.groups.documents.extend(own.iter().map(|(_, id)| *id));
-            self.close(*bits, start);
-            self.in_tail = rest;
+    /// Makes a group of all documents of a fingerprint if they are several.
+    fn close(&mut self, bits: u64) -> Result<()> {
+        let recent = self.memtable.iter().take_while(|entry| entry.0 == bits);
+        let (recent, rest) = self.memtable.split_at(recent.count());
+        self.memtable = rest;
+        // Nearly every fingerprint has one document, which need not be looked at then.
+        if self.stored.len() + recent.len() > 1 {
+            let mut documents = Vec::new();
+            for id in &self.stored {
+                if self.postings.view.answers_from_tables(*id)? {
+                    documents.push(*id);
+                }
+            }
+            documents.extend(recent.iter().map(|(_, id)| *id));
+            self.groups.push(bits, documents);
         }
-    }
-
-    /// Makes a group of the documents from a place on, if they are several.
-    fn close(&mut self, bits: u64, start: usize) {
-        let documents = &mut self.groups.documents;
-        if documents.len() - start < 2 {
-            documents.truncate(start);
-            return;
-        }
-        documents[start..].sort_unstable();
-        self.groups.ends.push((bits, documents.len()));
+        self.fingerprint = None;
+        self.stored.clear();
+        Ok(())
     }
 }

@@ -2,35 +2,34 @@
 //!
 //! Copies, the documents of one fingerprint, are found in one walk through the documents in order of
 //! their fingerprints ([`copies`]); pairs of distinct fingerprints in one walk through each block's
-//! table ([`parts`], [`join`]); which documents stand for these, in `block0` ([`holders`]). The work
-//! is done by the database's own threads, some of it at a time; in between they are idle, so that a
-//! visitor may ask the database whatever it likes.
+//! table ([`tasks`], [`join`]); the documents of these, in `block0` ([`postings`]). The work is done
+//! by the database's own threads, some of it at a time; in between they are idle, so that a visitor
+//! may use the database.
 
 mod copies;
-mod holders;
 mod join;
-mod parts;
+mod postings;
+mod tasks;
 
 use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 
+use super::limits::QueryLimits;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
-use crate::store::{FingerprintSource, View};
-use copies::Copies;
-use holders::{Holders, found_of};
-use parts::{Edge, Parts};
+use crate::store::{FingerprintSource, SnapshotTables, View};
+use copies::CopyScan;
+use postings::PostingLists;
+use tasks::{FingerprintPair, JoinQueue};
 
-/// Edges whose documents are looked up together, the more of them the nearer to each other: 4 MiB.
-const EDGES_LOOKED_UP: usize = if cfg!(test) { 100 } else { 1 << 18 };
-/// So many tasks are done at a time, or so many for each core: the more, the less the cores wait for
+/// Tasks that are done at a time, at least or for each core: the more, the less the cores wait for
 /// each other; the fewer, the sooner a visitor is asked whether to go on.
-const LEAST_AT_ONCE: usize = 16;
-const AT_ONCE_A_CORE: usize = 4;
-/// What finding copies takes of the time that pairs take, about.
+const MIN_TASKS_AT_ONCE: usize = 16;
+const TASKS_AT_ONCE_PER_CORE: usize = 4;
+/// Share of the time that finding copies takes, about.
 const COPIES_SHARE: f64 = 0.15;
 
 /// Two documents whose fingerprints differ, in few bits: a claim about bits, not about meaning.
@@ -38,19 +37,19 @@ const COPIES_SHARE: f64 = 0.15;
 /// Pairs are ordered by the first document, then by the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
-    /// The one with the smaller id.
+    /// The document with the smaller id.
     pub a: DocId,
-    /// The other one.
+    /// The document with the larger id.
     pub b: DocId,
     /// The fingerprints of both, in this order.
     pub fingerprints: [Fingerprint; 2],
-    /// In how many bits these differ.
+    /// Number of bits in which the fingerprints differ.
     pub distance: u32,
 }
 
 impl Pair {
-    /// The pair of two documents, whichever comes first.
-    pub(crate) fn of(one: (DocId, Fingerprint), other: (DocId, Fingerprint)) -> Self {
+    /// The pair of two documents, in whichever order they are given.
+    pub(crate) fn new(one: (DocId, Fingerprint), other: (DocId, Fingerprint)) -> Self {
         let (first, second) = if one.0 <= other.0 {
             (one, other)
         } else {
@@ -65,7 +64,7 @@ impl Pair {
     }
 }
 
-/// What [`Snapshot::pairs`](crate::Snapshot::pairs) tells its visitor.
+/// An event that [`Snapshot::pairs`](crate::Snapshot::pairs) passes to its visitor.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PairsEvent<'p> {
@@ -84,19 +83,20 @@ pub enum PairsEvent<'p> {
     Pairs(&'p [Pair]),
 }
 
-/// Tells `visitor` of all pairs within the radius until it breaks; whether it did.
+/// Calls `visitor` with all pairs within the radius until it breaks. Returns `Break` if it did.
 pub(crate) fn pairs(
     view: &View,
     radius: u32,
+    limits: &QueryLimits,
     progress: &ProgressHandler,
     visitor: &mut dyn FnMut(PairsEvent<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
     let mut progress = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
-    let holders = Holders::new(view);
-    let mut copies = Copies::new(&holders);
+    let postings = PostingLists::new(view);
+    let mut copies = CopyScan::new(&postings, limits);
     let copies_share = if radius == 0 { 1.0 } else { COPIES_SHARE };
     while !copies.is_done() {
-        for groups in copies.go_on()? {
+        for groups in copies.run_next()? {
             for (fingerprint, documents) in groups.iter() {
                 let event = PairsEvent::Copies {
                     fingerprint,
@@ -113,53 +113,76 @@ pub(crate) fn pairs(
         progress.finish()?;
         return Ok(ControlFlow::Continue(()));
     }
-    let mut parts = Parts::new(&view.tables, radius, &holders.fingerprints_in_tail());
-    let mut edges = Vec::new();
-    while !parts.is_done() {
-        parts.go_on(&mut edges)?;
-        if edges.len() >= EDGES_LOOKED_UP || parts.is_done() {
-            let found = pairs_of(&holders, &edges)?;
-            edges.clear();
-            if !found.is_empty() && visitor(PairsEvent::Pairs(&found)).is_break() {
+    let memtable = postings.memtable_fingerprints();
+    let mut queue = JoinQueue::new(&view.tables, &memtable, radius, limits);
+    let mut found = Vec::new();
+    while !queue.is_done() {
+        queue.run_next(&mut found)?;
+        // Looked up one by one, the fingerprints of a pair cost two descents each. Of many, those
+        // near each other are in the same chunk of `block0`.
+        if found.len() >= limits.pairs_per_lookup || queue.is_done() {
+            let pairs = look_up(&postings, &found)?;
+            found.clear();
+            if !pairs.is_empty() && visitor(PairsEvent::Pairs(&pairs)).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        progress.advance_to_share(copies_share + parts.done() * (1.0 - copies_share))?;
+        progress.advance_to_share(copies_share + queue.done() * (1.0 - copies_share))?;
     }
     progress.finish()?;
     Ok(ControlFlow::Continue(()))
 }
 
-/// The documents that stand for these fingerprints, in order. Fingerprints that no document has any
-/// more are left out.
-fn pairs_of(holders: &Holders<'_>, edges: &[Edge]) -> Result<Vec<Pair>> {
-    let tables = &holders.view.tables;
-    let ends = edges.iter().flat_map(|(a, b)| [a.bits(), b.bits()]);
-    let mut fingerprints: Vec<u64> = ends.collect();
+/// Returns the first documents of these fingerprints, in order. A pair is left out if no document
+/// that answers queries has one of its fingerprints: the block tables still hold the fingerprint of a
+/// document that was removed since the last flush, or that has expired.
+fn look_up(postings: &PostingLists<'_>, found: &[FingerprintPair]) -> Result<Vec<Pair>> {
+    let tables = &postings.view.tables;
+    let mut fingerprints: Vec<u64> = found
+        .iter()
+        .flat_map(|(a, b)| [a.bits(), b.bits()])
+        .collect();
     tables.in_parallel(|| fingerprints.par_sort_unstable());
     fingerprints.dedup();
-    let first = holders.first(&fingerprints)?;
-    let document = |fingerprint| found_of(&fingerprints, &first, fingerprint);
+    let first_documents = postings.first_documents(&fingerprints)?;
+    let with_document = |fingerprint: Fingerprint| {
+        let index = first_documents.binary_search_by_key(&fingerprint.bits(), |(bits, _)| *bits);
+        let (_, id) = first_documents.get(index.ok()?)?;
+        Some((*id, fingerprint))
+    };
     Ok(tables.in_parallel(|| {
-        let of_each = edges.par_iter().with_min_len(1024);
-        let pairs =
-            of_each.filter_map(|(a, b)| Some(Pair::of((document(*a)?, *a), (document(*b)?, *b))));
-        let mut pairs: Vec<Pair> = pairs.collect();
+        let mut pairs: Vec<Pair> = found
+            .par_iter()
+            .with_min_len(1024)
+            .filter_map(|(a, b)| Some(Pair::new(with_document(*a)?, with_document(*b)?)))
+            .collect();
         pairs.par_sort_unstable();
         pairs
     }))
 }
 
-/// How many tasks to do at a time, asked in a thread of the database's own.
-fn most_at_once() -> usize {
-    LEAST_AT_ONCE.max(AT_ONCE_A_CORE * rayon::current_num_threads())
+/// Takes the next tasks off the end of `open`, and does each in one of the database's own threads.
+/// Returns their outcomes in the order in which they stood there.
+fn run_next<T: Send, O: Send>(
+    tables: &SnapshotTables,
+    open: &mut Vec<T>,
+    run: impl Fn(T) -> Result<O> + Send + Sync,
+) -> Result<Vec<O>> {
+    tables.in_parallel(|| {
+        let at_once = MIN_TASKS_AT_ONCE.max(TASKS_AT_ONCE_PER_CORE * rayon::current_num_threads());
+        open.split_off(open.len().saturating_sub(at_once))
+            .into_par_iter()
+            .with_max_len(1)
+            .map(run)
+            .collect()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::hamming;
-    use crate::query::spreads::store_of;
+    use crate::query::fixtures::store_of;
 
     /// Fingerprints among which there are pairs at every small distance, some very often, and in the
     /// crowded case most in one prefix.
@@ -189,31 +212,32 @@ mod tests {
         distinct
     }
 
-    /// Stretches are cut, read again and left off here: in tests they are very short.
     #[test]
-    fn parts_of_tables_and_tail_have_every_pair_once() {
+    fn join_queue_finds_each_pair_of_tables_and_memtable_once() {
+        let limits = QueryLimits::small();
         for is_crowded in [false, true] {
             let list = fingerprints(2000, is_crowded);
             let folder = tempfile::tempdir().unwrap();
-            // Some are in both.
-            let (stored, tail) = (&list[..1400], distinct(&list[1200..]));
+            // Two hundred are in both.
+            let (stored, memtable) = (&list[..1400], distinct(&list[1200..]));
             let store = store_of(&folder, stored.iter().copied().map(Fingerprint::from_bits));
             let view = store.read().unwrap();
             let all = distinct(&list);
             for radius in [1, 2, 3, 4, 6, 8, 28] {
                 let mut expected = Vec::new();
                 hamming::push_pairs_among(&all, radius, &mut expected);
-                let mut parts = Parts::new(&view.tables, radius, &tail);
-                let mut edges = Vec::new();
+                let mut queue = JoinQueue::new(&view.tables, &memtable, radius, &limits);
+                let mut pairs = Vec::new();
                 let mut turns = 0;
-                while !parts.is_done() {
-                    parts.go_on(&mut edges).unwrap();
+                while !queue.is_done() {
+                    queue.run_next(&mut pairs).unwrap();
                     turns += 1;
                 }
-                assert!((0.999..1.001).contains(&parts.done()));
+                assert!((0.999..1.001).contains(&queue.done()));
                 assert!(turns > 2);
-                let bits = |(a, b): &Edge| (a.bits().min(b.bits()), a.bits().max(b.bits()));
-                let mut found: Vec<(u64, u64)> = edges.iter().map(bits).collect();
+                let bits =
+                    |(a, b): &FingerprintPair| (a.bits().min(b.bits()), a.bits().max(b.bits()));
+                let mut found: Vec<(u64, u64)> = pairs.iter().map(bits).collect();
                 found.sort_unstable();
                 expected.sort_unstable();
                 assert!(found == expected, "radius {radius}, crowded {is_crowded}");
@@ -222,14 +246,16 @@ mod tests {
     }
 
     #[test]
-    fn every_group_of_copies_is_told_of_once_and_whole() {
+    fn each_group_of_copies_is_reported_once_and_whole() {
         let mut list = fingerprints(3000, false);
         list.extend([0, u64::MAX].repeat(300));
         let folder = tempfile::tempdir().unwrap();
         let store = store_of(&folder, list.iter().copied().map(Fingerprint::from_bits));
         let view = store.read().unwrap();
-        let mut told = Vec::new();
-        let outcome = pairs(&view, 0, &ProgressHandler::default(), &mut |event| {
+        let mut reported = Vec::new();
+        let progress = ProgressHandler::default();
+        let limits = QueryLimits::small();
+        let outcome = pairs(&view, 0, &limits, &progress, &mut |event| {
             if let PairsEvent::Copies {
                 fingerprint,
                 documents,
@@ -239,20 +265,20 @@ mod tests {
                 for id in documents {
                     assert_eq!(list[id.0 as usize], fingerprint.bits());
                 }
-                told.push((fingerprint.bits(), documents.len()));
+                reported.push((fingerprint.bits(), documents.len()));
             }
             ControlFlow::Continue(())
         });
         assert!(outcome.unwrap().is_continue());
         let mut sorted = list.clone();
         sorted.sort_unstable();
-        let of_each = sorted.chunk_by(|a, b| a == b);
-        let expected: Vec<_> = of_each
+        let expected: Vec<_> = sorted
+            .chunk_by(|a, b| a == b)
             .filter(|same| same.len() > 1)
             .map(|same| (same[0], same.len()))
             .collect();
-        told.sort_unstable();
-        assert!(told == expected);
+        reported.sort_unstable();
+        assert!(reported == expected);
         assert!(expected.len() > 100);
     }
 }

@@ -105,8 +105,8 @@ impl Load {
     /// A load into a database that is open.
     pub(crate) fn into_existing(store: &Store, memory_bytes: u64) -> Result<Self> {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
-        let target = Target::Existing(Box::new(store.write()?));
-        let (keeps, bands) = (store.header().keeps(), store.bands().cloned());
+        let target = Target::Existing(Box::new(store.begin_write()?));
+        let (keeps, bands) = (store.header().keeps(), store.tables().bands().cloned());
         let mut load = Self::new(store.path(), memory_bytes, keeps, bands);
         load.target = Some(target);
         Ok(load)

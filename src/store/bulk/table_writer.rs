@@ -40,7 +40,7 @@ impl Target {
             Self::New(file) => file.append(table, entries),
             Self::Existing(transaction) => {
                 let puts = entries.map(|entry| Ok((entry?, Op::Put)));
-                let mut tables = transaction.tables_to_change()?;
+                let mut tables = transaction.tables_mut()?;
                 Ok(table(&mut tables).apply(puts)?.added)
             }
         }
@@ -108,7 +108,7 @@ impl TableWriter<'_> {
 
         let report = new_documents.report;
         self.target.in_transaction(|transaction| {
-            let counters = transaction.counters();
+            let counters = transaction.counters_mut();
             counters.add(report.inserted, distinct_fingerprints, unreliable);
             counters.latest_arrival = counters.latest_arrival.max(new_documents.latest_arrival);
             Ok(())

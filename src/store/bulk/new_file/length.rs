@@ -7,7 +7,7 @@
 //! as its content. So the number of pages is made a power of two at first, by means of scratch
 //! values, and no commit may cut the file before the end.
 
-use crate::store::tables::packed::chunk::PAGE_BYTES;
+use crate::store::disk::page::PAGE_BYTES;
 
 /// redb divides a file, behind its first page, into regions of at most this size.
 const REGION_BYTES: u64 = 4 << 30;

@@ -13,10 +13,11 @@ use redb::{ReadableDatabase, StorageBackend};
 use crate::error::{Error, Result};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::disk::folder::sync_folder;
+use crate::store::disk::page::PAGE_BYTES;
 use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::bands::BandMaker;
-use crate::store::tables::packed::chunk::{Entry, PAGE_BYTES};
+use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::packed::{Fill, chunks_of};
 use crate::store::tables::schema::{self, Counters, Header, JournalMark};
 use crate::store::tables::{ReadTables, TableOf, WriteTables};
@@ -114,7 +115,7 @@ impl NewFile {
     fn initialise(&mut self, identity: u64, mark: &JournalMark) -> Result<()> {
         let db_path = &self.db_path;
         let transaction = self.begin()?;
-        WriteTables::of(&transaction, db_path, self.header.keeps())?;
+        WriteTables::from_transaction(&transaction, db_path, self.header.keeps())?;
         {
             transaction.open_table(schema::TEXTS).writing(db_path)?;
             let mut meta = transaction.open_table(schema::META).writing(db_path)?;
@@ -150,7 +151,7 @@ impl NewFile {
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
         let transaction = self.begin_keeping_length()?;
         let keeps = self.header.keeps();
-        WriteTransaction::of(transaction, &self.db_path, keeps, self.bands())
+        WriteTransaction::new(transaction, &self.db_path, keeps, self.bands())
     }
 
     /// The maker of the bands of the new file, if the file keeps any.
@@ -193,9 +194,9 @@ impl NewFile {
         } else {
             Fill::Room
         };
-        let kind = table(&mut self.write()?.tables()?).kind();
+        let id = table(&mut self.write()?.tables()?).id();
         let mut count = 0;
-        let chunks = chunks_of(kind, fill, entries.inspect(|_| count += 1));
+        let chunks = chunks_of(id, fill, entries.inspect(|_| count += 1));
         std::thread::scope(|scope| {
             let (sender, batches) = sync_channel(WAITING_BATCHES);
             let writer = scope.spawn(|| self.append_batches(table, batches));
@@ -216,7 +217,7 @@ impl NewFile {
         let mut chunks = batches.into_iter().flatten().peekable();
         while chunks.peek().is_some() {
             let mut transaction = self.write()?;
-            table(&mut transaction.tables_to_change()?)
+            table(&mut transaction.tables_mut()?)
                 .append(chunks.by_ref().take(chunks_per_commit))?;
             transaction.commit()?;
         }
@@ -226,15 +227,15 @@ impl NewFile {
     /// The packed tables as of the last commit.
     pub(crate) fn read(&self) -> Result<ReadTables> {
         let transaction = self.database.begin_read().reading(&self.db_path)?;
-        ReadTables::of(&transaction, &self.db_path, self.header.keeps())
+        ReadTables::from_transaction(&transaction, &self.db_path, self.header.keeps(), ())
     }
 
     /// Empties a table.
     pub(crate) fn clear<E: Entry>(&self, table: TableOf<E>) -> Result<()> {
-        let kind = table(&mut self.write()?.tables()?).kind();
+        let id = table(&mut self.write()?.tables()?).id();
         let transaction = self.begin_keeping_length()?;
         transaction
-            .delete_table(kind.definition::<E>())
+            .delete_table(id.definition::<E>())
             .writing(&self.db_path)?;
         self.commit(transaction)
     }
@@ -269,8 +270,7 @@ impl NewFile {
             .unwrap_or_else(|panic| resume_unwind(panic));
         file.finish().map_err(db_path.io("make durable"))?;
         let closed = temporary.open().map_err(db_path.io("open"))?;
-        let closed =
-            CowFile::over(PageFile::open(closed, &db_path)?).map_err(db_path.io("open"))?;
+        let closed = CowFile::new(PageFile::open(closed, &db_path)?).map_err(db_path.io("open"))?;
         let database = redb::Database::builder()
             .set_cache_size(READ_BACK_CACHE_BYTES)
             .create_with_backend(closed.clone())

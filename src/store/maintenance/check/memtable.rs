@@ -16,7 +16,7 @@ impl TableCheck {
         // The fingerprints that the tables may hold for a document, `None` if they may hold none:
         // that before the first edit, and that after each, because a flush may have been cut short.
         let mut expected = BTreeMap::<DocId, Vec<Option<Fingerprint>>>::new();
-        for edit in view.edits_in_tail().into_iter().flatten() {
+        for edit in view.unflushed_edits().into_iter().flatten() {
             let [before, after] =
                 [edit.before, edit.after].map(|state| state.map(|state| state.fingerprint));
             expected

@@ -12,7 +12,6 @@ mod times;
 
 use std::fmt::LowerHex;
 use std::path::Path;
-use std::sync::Arc;
 
 use redb::ReadableTable;
 
@@ -20,12 +19,12 @@ use crate::block::{self, BLOCKS};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
+use crate::store::Store;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::schema::Counters;
-use crate::store::view::read_view::ReadView;
-use crate::store::{Backend, Store};
+use crate::store::view::snapshot_tables::SnapshotTables;
 use times::TimeSums;
 
 /// Entries of each kind of damage that are named one by one.
@@ -33,19 +32,17 @@ const NAMED: usize = 10;
 
 /// All damage found, a sentence each.
 pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec<String>> {
-    let is_alone = Arc::get_mut(&mut store.handle).is_some();
-    if !is_alone && !store.is_read_only() {
-        let path = store.db_path.path().to_path_buf();
-        return Err(Error::SnapshotHeld { path });
+    if !store.is_read_only() {
+        store.tables_mut()?;
     }
     // Buckets that were read before may differ from those in the file.
-    store.runs.clear();
+    store.tables().buckets.clear();
     let mut damage = Vec::new();
-    let is_merged = store.db_path.guarded(|| Ok(store.read()?.is_merged()));
-    let Some(is_merged) = unless_corrupt(is_merged, &mut damage)? else {
+    let is_flushed = store.db_path().guarded(|| Ok(store.read()?.is_flushed()));
+    let Some(is_flushed) = unless_corrupt(is_flushed, &mut damage)? else {
         return Ok(damage);
     };
-    if !is_merged {
+    if !is_flushed {
         // A flush writes, and fails at the first damage, so everything is read before.
         let damage = check_tables(store, progress, store.path())?;
         if !damage.is_empty() || store.is_read_only() {
@@ -70,7 +67,7 @@ pub(crate) fn check_tables(
     path: &Path,
 ) -> Result<Vec<String>> {
     let mut damage = Vec::new();
-    let view = store.db_path.guarded(|| store.read());
+    let view = store.db_path().guarded(|| store.read());
     let Some(view) = unless_corrupt(view, &mut damage)? else {
         return Ok(damage);
     };
@@ -78,27 +75,27 @@ pub(crate) fn check_tables(
     let mut check = TableCheck {
         damage,
         progress: ProgressReporter::new(progress, Stage::Check, Some(steps), path),
-        is_merged: view.is_merged(),
+        is_flushed: view.is_flushed(),
     };
     check.progress.report()?;
     check.packed_tables(&view.tables)?;
     check.memtables(&view)?;
-    check.texts(&view.tables, store.bands())?;
+    check.texts(&view.tables, store.tables().bands())?;
     check.progress.finish()?;
     Ok(check.damage)
 }
 
 /// The estimated number of entries and texts of a file.
-pub(crate) fn steps(view: &ReadView) -> Result<u64> {
+pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
     let Counters {
         documents,
         distinct_fingerprints,
         unreliable,
         texts,
         ..
-    } = view.counters;
-    let tables_by_document = if view.tables.times.is_some() { 4 } else { 2 };
-    let bands = match &view.tables.bands {
+    } = tables.counters();
+    let tables_by_document = if tables.times.is_some() { 4 } else { 2 };
+    let bands = match &tables.bands {
         Some(bands) => bands.chunks()?.saturating_mul(u128::CAPACITY as u64),
         None => 0,
     };
@@ -112,20 +109,13 @@ pub(crate) fn steps(view: &ReadView) -> Result<u64> {
 
 /// Has redb verify its pages, and which of them are free.
 fn check_redb(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
-    let db_path = &store.db_path;
-    let handle = match Arc::get_mut(&mut store.handle) {
-        Some(Backend::Writable(handle)) => handle,
+    let db_path = store.db_path().clone();
+    let tables = store.tables_mut()?;
+    if !tables.backend.is_writable() {
         // redb would repair the damage that it finds.
-        Some(Backend::ReadOnly(..)) => return Ok(()),
-        None => {
-            let path = db_path.path().to_path_buf();
-            return Err(Error::SnapshotHeld { path });
-        }
-    };
-    let is_sound = db_path.guarded(|| match handle.check_integrity() {
-        Err(redb::DatabaseError::Storage(cause)) => Err(db_path.reading(cause)),
-        checked => checked.map_err(|cause| db_path.opening(cause)),
-    });
+        return Ok(());
+    }
+    let is_sound = db_path.guarded(|| tables.backend.check_integrity());
     if unless_corrupt(is_sound, damage)? == Some(false) {
         damage.push("the storage engine found damage in its pages and mended it".to_owned());
     }
@@ -193,15 +183,14 @@ struct TableCheck {
     damage: Vec<String>,
     progress: ProgressReporter,
     /// The tables hold every edit, so they must hold the same documents.
-    is_merged: bool,
+    is_flushed: bool,
 }
 
 impl TableCheck {
     /// Reads all packed tables but `bands`, then compares their content.
-    fn packed_tables(&mut self, view: &ReadView) -> Result<()> {
-        let tables = &view.tables;
+    fn packed_tables(&mut self, tables: &SnapshotTables) -> Result<()> {
         let mut documents = DocumentSums::default();
-        let mut is_whole = self.documents(view, &mut documents)?;
+        let mut is_whole = self.documents(tables, &mut documents)?;
         let mut from_block0 = EntrySum::default();
         let mut distinct = [EntrySum::default(); BLOCKS];
         let mut last = None;
@@ -220,12 +209,12 @@ impl TableCheck {
             })?;
         }
         let mut times = TimeSums::default();
-        is_whole &= self.times(view, &mut times)?;
+        is_whole &= self.times(tables, &mut times)?;
         // That a table lacks an entry means nothing while a part of it cannot be read.
-        if !is_whole || !self.is_merged {
+        if !is_whole || !self.is_flushed {
             return Ok(());
         }
-        self.compare_times(view, &times, documents.ids)?;
+        self.compare_times(tables, &times, documents.ids)?;
         for id in &documents.repeated {
             self.damage.push(format!(
                 "table fingerprints holds document {id} more than once"
@@ -237,14 +226,14 @@ impl TableCheck {
             ));
         }
         if documents.reliable != from_block0 {
-            self.name_differing_documents(view)?;
+            self.name_differing_documents(tables)?;
         }
         for block in 1..BLOCKS {
             if distinct[block] != distinct[0] {
-                self.name_differing_fingerprints(view, block)?;
+                self.name_differing_fingerprints(tables, block)?;
             }
         }
-        self.compare_counters(&view.counters, &documents, distinct[0].count);
+        self.compare_counters(&tables.counters(), &documents, distinct[0].count);
         Ok(())
     }
 
@@ -269,8 +258,7 @@ impl TableCheck {
     }
 
     /// Reads `fingerprints` and, in step, `unreliable`. Returns `true` if all of both can be read.
-    fn documents(&mut self, view: &ReadView, sums: &mut DocumentSums) -> Result<bool> {
-        let tables = &view.tables;
+    fn documents(&mut self, tables: &SnapshotTables, sums: &mut DocumentSums) -> Result<bool> {
         if !self.read(&tables.unreliable, |_: u64| Ok(()))? {
             self.read(&tables.fingerprints, |_: u128| Ok(()))?;
             return Ok(false);
@@ -330,7 +318,7 @@ impl TableCheck {
                 }
                 Part::Damaged(range) => {
                     is_whole = false;
-                    self.name_range(table.kind().name, range)?;
+                    self.name_range(table.id().name, range)?;
                 }
             }
         }
@@ -359,8 +347,7 @@ impl TableCheck {
         Ok(())
     }
 
-    fn name_differing_documents(&mut self, view: &ReadView) -> Result<()> {
-        let tables = &view.tables;
+    fn name_differing_documents(&mut self, tables: &SnapshotTables) -> Result<()> {
         let is_reliable = |id| Ok::<_, Error>(tables.unreliable.first_in(id, id)?.is_none());
         let missing = tables.fingerprints.entries()?.map(|entry| {
             let (id, fingerprint) = both(entry?);
@@ -384,10 +371,9 @@ impl TableCheck {
         self.name(missing.chain(orphans))
     }
 
-    fn name_differing_fingerprints(&mut self, view: &ReadView, block: usize) -> Result<()> {
-        let tables = &view.tables;
+    fn name_differing_fingerprints(&mut self, tables: &SnapshotTables, block: usize) -> Result<()> {
         let table = &tables.rotated[block - 1];
-        let name = table.kind().name;
+        let name = table.id().name;
         let missing = tables.block0.entries()?.map(|entry| {
             let (bits, _) = both(entry?);
             let rotated = block::rotate(Fingerprint::from_bits(bits), block);

@@ -9,9 +9,9 @@ use crate::error::Result;
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::pair;
-use crate::store::tables::packed::damaged_ranges::{Part, read_or_why};
+use crate::store::tables::packed::damaged_ranges::{Part, damage_apart};
 use crate::store::tables::texts;
-use crate::store::view::read_view::ReadView;
+use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::source::FingerprintSource;
 
 type TextsTable = redb::ReadOnlyTable<u64, &'static [u8]>;
@@ -23,13 +23,17 @@ const BYTES_AT_ONCE: usize = 16 << 20;
 
 impl TableCheck {
     /// Reads every text, and compares the bands that the texts make with those in `bands`.
-    pub(super) fn texts(&mut self, view: &ReadView, maker: Option<&BandMaker>) -> Result<()> {
-        let Some(table) = &view.tables.texts else {
+    pub(super) fn texts(
+        &mut self,
+        tables: &SnapshotTables,
+        maker: Option<&BandMaker>,
+    ) -> Result<()> {
+        let Some(table) = &tables.texts else {
             return Ok(());
         };
-        let made = self.stored_texts(view, table, maker)?;
-        if let (Some(maker), Some(bands)) = (maker, &view.tables.bands) {
-            self.bands(view, table, bands, maker, made)?;
+        let made = self.stored_texts(tables, table, maker)?;
+        if let (Some(maker), Some(bands)) = (maker, &tables.bands) {
+            self.bands(tables, table, bands, maker, made)?;
         }
         Ok(())
     }
@@ -38,13 +42,13 @@ impl TableCheck {
     /// if it is kept; `None` if a text cannot be read.
     fn stored_texts(
         &mut self,
-        view: &ReadView,
+        tables: &SnapshotTables,
         table: &TextsTable,
         maker: Option<&BandMaker>,
     ) -> Result<Option<EntrySum>> {
         let (mut count, mut bands, mut is_whole) = (0, EntrySum::default(), true);
         let (mut batch, mut batch_bytes) = (Vec::new(), 0);
-        for part in texts::parts(table, &view.db_path) {
+        for part in texts::parts(table, &tables.db_path) {
             let (id, sealed) = match part? {
                 Part::Read(row) => row,
                 Part::Damaged(range) => {
@@ -53,13 +57,13 @@ impl TableCheck {
                     continue;
                 }
             };
-            let text = texts::decode(id, &sealed, &view.db_path);
+            let text = texts::decode(id, &sealed, &tables.db_path);
             match (unless_corrupt(text, &mut self.damage)?, maker) {
                 (Some(text), Some(maker)) => {
                     batch_bytes += text.len();
                     batch.push((id, text));
                     if batch.len() >= TEXTS_AT_ONCE || batch_bytes >= BYTES_AT_ONCE {
-                        bands = bands.union(bands_of(&batch, view, maker));
+                        bands = bands.union(bands_of(&batch, tables, maker));
                         (batch, batch_bytes) = (Vec::new(), 0);
                     }
                 }
@@ -67,9 +71,9 @@ impl TableCheck {
                 (None, _) => is_whole = false,
             }
             let (first, last) = (pair(id.0, 0), pair(id.0, u64::MAX));
-            let document = view.tables.fingerprints.first_in(first, last);
+            let document = tables.fingerprints.first_in(first, last);
             // A range of `fingerprints` that cannot be read is named already.
-            if let (Ok(Ok(None)), true) = (read_or_why(document), self.is_merged) {
+            if let (Ok(Ok(None)), true) = (damage_apart(document), self.is_flushed) {
                 self.damage.push(format!(
                     "table texts holds document {id}, table fingerprints does not"
                 ));
@@ -77,14 +81,14 @@ impl TableCheck {
             count += 1;
             self.progress.step()?;
         }
-        let counted = view.counters.texts;
-        if is_whole && self.is_merged && count != counted {
+        let counted = tables.counters().texts;
+        if is_whole && self.is_flushed && count != counted {
             self.damage.push(format!(
                 "the counters say {counted} texts; table texts holds {count}"
             ));
         }
         if let Some(maker) = maker {
-            bands = bands.union(bands_of(&batch, view, maker));
+            bands = bands.union(bands_of(&batch, tables, maker));
         }
         Ok(is_whole.then_some(bands))
     }
@@ -92,7 +96,7 @@ impl TableCheck {
     /// Reads `bands`, and compares it with the entries that the texts make.
     fn bands(
         &mut self,
-        view: &ReadView,
+        tables: &SnapshotTables,
         texts: &TextsTable,
         bands: &BandsTable,
         maker: &BandMaker,
@@ -104,7 +108,7 @@ impl TableCheck {
             Ok(())
         })?;
         // That `bands` lacks an entry means nothing while a part of it, or a text, cannot be read.
-        let Some(made) = made.filter(|made| is_whole && self.is_merged && found != *made) else {
+        let Some(made) = made.filter(|made| is_whole && self.is_flushed && found != *made) else {
             return Ok(());
         };
         self.damage.push(format!(
@@ -113,10 +117,10 @@ impl TableCheck {
             found.count, made.count
         ));
         let before = self.damage.len();
-        self.name(texts::rows(texts, &view.db_path)?.map(|row| {
+        self.name(texts::rows(texts, &tables.db_path)?.map(|row| {
             let (id, sealed) = row?;
             let id = DocId(id.value());
-            let text = texts::decode(id, sealed.value(), &view.db_path)?;
+            let text = texts::decode(id, sealed.value(), &tables.db_path)?;
             for key in maker.keys(&text) {
                 let wanted = pair(key, id.0);
                 if bands.first_in(wanted, wanted)?.is_none() {
@@ -133,7 +137,7 @@ impl TableCheck {
         // The bands of a text are made again for each of its entries, in a damaged table only.
         self.name(bands.entries()?.map(|entry| {
             let (key, id) = both(entry?);
-            let text = view.text(DocId(id))?;
+            let text = tables.text(DocId(id))?;
             let keys = text.map_or(Vec::new(), |text| maker.keys(&text));
             Ok(keys.binary_search(&key).is_err().then(|| {
                 format!(
@@ -145,7 +149,7 @@ impl TableCheck {
 }
 
 /// The entries of `bands` that texts make, on all cores.
-fn bands_of(texts: &[(DocId, String)], view: &ReadView, maker: &BandMaker) -> EntrySum {
+fn bands_of(texts: &[(DocId, String)], tables: &SnapshotTables, maker: &BandMaker) -> EntrySum {
     let bands_of_text = |(id, text): &(DocId, String)| {
         let mut sum = EntrySum::default();
         for key in maker.keys(text) {
@@ -153,7 +157,7 @@ fn bands_of(texts: &[(DocId, String)], view: &ReadView, maker: &BandMaker) -> En
         }
         sum
     };
-    view.in_parallel(|| {
+    tables.in_parallel(|| {
         texts
             .par_iter()
             .map(bands_of_text)

@@ -4,7 +4,7 @@ use super::{EntrySum, TableCheck, both};
 use crate::document::Timestamp;
 use crate::error::Result;
 use crate::store::tables::packed::chunk::{pair, swapped};
-use crate::store::view::read_view::ReadView;
+use crate::store::view::snapshot_tables::SnapshotTables;
 
 /// The content of `times` and `arrivals`.
 #[derive(Default)]
@@ -19,17 +19,17 @@ pub(super) struct TimeSums {
 
 impl TableCheck {
     /// Reads both tables. Returns `true` if all of both can be read.
-    pub(super) fn times(&mut self, view: &ReadView, sums: &mut TimeSums) -> Result<bool> {
-        let Some(tables) = &view.tables.times else {
+    pub(super) fn times(&mut self, tables: &SnapshotTables, sums: &mut TimeSums) -> Result<bool> {
+        let Some(times) = &tables.times else {
             return Ok(true);
         };
-        let is_whole = self.read(&tables.arrivals, |entry: u128| {
+        let is_whole = self.read(&times.arrivals, |entry: u128| {
             let (time, _) = both(entry);
             sums.from_arrivals.add(swapped(entry));
             sums.latest = Some(time);
             Ok(())
         })?;
-        Ok(self.read(&tables.times, |entry: u128| {
+        Ok(self.read(&times.times, |entry: u128| {
             let (id, _) = both(entry);
             sums.from_times.add(entry);
             sums.ids.add(pair(id, 0));
@@ -40,17 +40,17 @@ impl TableCheck {
     /// Compares the content of both tables with the ids of all documents.
     pub(super) fn compare_times(
         &mut self,
-        view: &ReadView,
+        tables: &SnapshotTables,
         sums: &TimeSums,
         ids: EntrySum,
     ) -> Result<()> {
         if sums.from_arrivals != sums.from_times {
-            self.name_differing_times(view)?;
+            self.name_differing_times(tables)?;
         }
         if sums.ids != ids {
-            self.name_documents_without_one_time(view)?;
+            self.name_documents_without_one_time(tables)?;
         }
-        let counted = view.counters.latest_arrival;
+        let counted = tables.counters().latest_arrival;
         if let Some(latest) = sums.latest.filter(|latest| *latest > counted) {
             self.damage.push(format!(
                 "the counters say that the latest arrival was at {}; table arrivals holds one at {}",
@@ -61,39 +61,39 @@ impl TableCheck {
         Ok(())
     }
 
-    fn name_differing_times(&mut self, view: &ReadView) -> Result<()> {
-        let Some(tables) = &view.tables.times else {
+    fn name_differing_times(&mut self, tables: &SnapshotTables) -> Result<()> {
+        let Some(times) = &tables.times else {
             return Ok(());
         };
-        let only_in_arrivals = tables.arrivals.entries()?.map(|entry| {
+        let only_in_arrivals = times.arrivals.entries()?.map(|entry| {
             let (time, id) = both(entry?);
             let wanted = pair(id, time);
-            let is_missing = tables.times.first_in(wanted, wanted)?.is_none();
+            let is_missing = times.times.first_in(wanted, wanted)?.is_none();
             Ok(is_missing.then(|| one_sided(id, time, ["arrivals", "times"])))
         });
-        let only_in_times = tables.times.entries()?.map(|entry| {
+        let only_in_times = times.times.entries()?.map(|entry| {
             let (id, time) = both(entry?);
             let wanted = pair(time, id);
-            let is_missing = tables.arrivals.first_in(wanted, wanted)?.is_none();
+            let is_missing = times.arrivals.first_in(wanted, wanted)?.is_none();
             Ok(is_missing.then(|| one_sided(id, time, ["times", "arrivals"])))
         });
         self.name(only_in_arrivals.chain(only_in_times))
     }
 
-    fn name_documents_without_one_time(&mut self, view: &ReadView) -> Result<()> {
-        let Some(tables) = &view.tables.times else {
+    fn name_documents_without_one_time(&mut self, tables: &SnapshotTables) -> Result<()> {
+        let Some(times) = &tables.times else {
             return Ok(());
         };
-        let fingerprints = &view.tables.fingerprints;
+        let fingerprints = &tables.fingerprints;
         let without_time = fingerprints.entries()?.map(|entry| {
             let (id, _) = both(entry?);
-            let time = tables.times.first_in(pair(id, 0), pair(id, u64::MAX))?;
+            let time = times.times.first_in(pair(id, 0), pair(id, u64::MAX))?;
             Ok(time
                 .is_none()
                 .then(|| format!("table times lacks document {id}")))
         });
         let mut last = None;
-        let with_several = tables.times.entries()?.map(|entry| {
+        let with_several = times.times.entries()?.map(|entry| {
             let (id, _) = both(entry?);
             if last.replace(id) == Some(id) {
                 return Ok(Some(format!(

@@ -19,9 +19,10 @@ use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::disk::folder::folder_of;
+use crate::store::disk::page::{PAGE_BYTES, unseal};
 use crate::store::disk::path::DbPath;
 use crate::store::pager::PageFile;
-use crate::store::tables::packed::chunk::{Chunk, Entry, PAGE_BYTES, pair, swapped, unseal};
+use crate::store::tables::packed::chunk::{Chunk, Entry, pair, swapped};
 use crate::store::tables::packed::damaged_ranges::Part;
 use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, TIMES, UNRELIABLE};
 

@@ -1,0 +1,88 @@
+//! Databases for the tests of queries.
+
+use tempfile::TempDir;
+
+use crate::block::{BLOCK_BITS, BLOCKS};
+use crate::document::DocId;
+use crate::fingerprint::Fingerprint;
+use crate::store::limits::Limits;
+use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit, View};
+
+/// The fingerprint from which those of a [`SpreadFixture`] differ.
+pub(super) const CENTRE: Fingerprint = Fingerprint::from_bits(0x9e37_79b9_7f4a_7c15);
+
+/// A database of 17⁴ fingerprints: of each possible number of bits in each of the four blocks, 0 to
+/// 16, one fingerprint differs from [`CENTRE`] in these.
+pub(super) struct SpreadFixture {
+    pub(super) fingerprints: Vec<Fingerprint>,
+    store: Store,
+    _folder: TempDir,
+}
+
+impl SpreadFixture {
+    pub(super) fn new() -> Self {
+        let ways = u64::from(BLOCK_BITS) + 1;
+        let fingerprints: Vec<Fingerprint> = (0..ways.pow(BLOCKS as u32))
+            .map(|spread| {
+                let flips = (0..BLOCKS as u32).fold(0, |flips, block| {
+                    flips << BLOCK_BITS | scattered(spread / ways.pow(block) % ways)
+                });
+                Fingerprint::from_bits(CENTRE.bits() ^ flips)
+            })
+            .collect();
+        let folder = tempfile::tempdir().unwrap();
+        Self {
+            store: store_of(&folder, fingerprints.iter().copied()),
+            fingerprints,
+            _folder: folder,
+        }
+    }
+
+    pub(super) fn view(&self) -> View {
+        self.store.read().unwrap()
+    }
+}
+
+/// A database of documents with these fingerprints.
+pub(super) fn store_of(folder: &TempDir, fingerprints: impl Iterator<Item = Fingerprint>) -> Store {
+    let header = Header {
+        recipe: String::new(),
+        keep_texts: false,
+        bands: None,
+        frozen: false,
+        retention: None,
+    };
+    let store = Store::create(
+        &DbPath::of_system(&folder.path().join("store")),
+        header,
+        64 << 20,
+        Limits::small(),
+    )
+    .unwrap();
+    let mut transaction = store.begin_write().unwrap();
+    transaction.apply(inserts(fingerprints)).unwrap();
+    transaction.commit().unwrap();
+    store
+}
+
+/// Edits that insert documents with these fingerprints.
+pub(super) fn inserts(fingerprints: impl Iterator<Item = Fingerprint>) -> Vec<DocumentEdit> {
+    (0..)
+        .zip(fingerprints)
+        .map(|(id, fingerprint)| DocumentEdit {
+            id: DocId(id),
+            before: None,
+            after: Some(StoredDocument {
+                fingerprint,
+                reliable: true,
+                arrival: None,
+            }),
+            text: TextEdit::Keep,
+        })
+        .collect()
+}
+
+/// `bits` bits of a block, not next to each other.
+fn scattered(bits: u64) -> u64 {
+    (0..bits).fold(0, |flips, n| flips | 1 << (n * 3 % u64::from(BLOCK_BITS)))
+}

@@ -1,0 +1,84 @@
+//! From fingerprints to the documents that have them and answer queries.
+
+use rayon::prelude::*;
+
+use crate::document::DocId;
+use crate::error::Result;
+use crate::store::{DocumentsOf, FingerprintSource, View};
+
+/// The documents of each fingerprint, by the tables and by the memtable.
+pub(super) struct PostingLists<'v> {
+    pub(super) view: &'v View,
+    /// Fingerprint and document, in that order, of the memtable's documents that answer queries.
+    memtable: Vec<(u64, DocId)>,
+}
+
+impl<'v> PostingLists<'v> {
+    pub(super) fn new(view: &'v View) -> Self {
+        let mut memtable: Vec<(u64, DocId)> = view
+            .reliable_in_memtables()
+            .map(|(id, fingerprint)| (fingerprint.bits(), id))
+            .collect();
+        view.tables.in_parallel(|| memtable.par_sort_unstable());
+        Self { view, memtable }
+    }
+
+    /// The distinct fingerprints of the memtable, in order.
+    pub(super) fn memtable_fingerprints(&self) -> Vec<u64> {
+        self.memtable
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|same| same[0].0)
+            .collect()
+    }
+
+    /// The memtable's entries whose fingerprints are in `from..=to`.
+    pub(super) fn in_memtable(&self, from: u64, to: u64) -> &[(u64, DocId)] {
+        let start = self.memtable.partition_point(|(bits, _)| *bits < from);
+        let rest = &self.memtable[start..];
+        &rest[..rest.partition_point(|(bits, _)| *bits <= to)]
+    }
+
+    /// Returns each of these ascending fingerprints that a document has, with the smallest id of its
+    /// documents.
+    pub(super) fn first_documents(&self, fingerprints: &[u64]) -> Result<Vec<(u64, DocId)>> {
+        let stored = self.view.tables.documents_of(fingerprints)?;
+        self.view.tables.in_parallel(|| {
+            fingerprints
+                .par_iter()
+                .with_min_len(256)
+                .filter_map(|bits| {
+                    let first = self.first_document(*bits, &stored).transpose()?;
+                    Some(first.map(|id| (*bits, id)))
+                })
+                .collect()
+        })
+    }
+
+    fn first_document(&self, bits: u64, stored: &DocumentsOf) -> Result<Option<DocId>> {
+        let first_in_memtable = self.in_memtable(bits, bits).first().map(|(_, id)| *id);
+        let first_stored = self.first_stored(bits, stored)?;
+        Ok(first_in_memtable.into_iter().chain(first_stored).min())
+    }
+
+    /// Returns the smallest id that the tables have for a fingerprint, given what was looked up there.
+    fn first_stored(&self, bits: u64, stored: &DocumentsOf) -> Result<Option<DocId>> {
+        let start = stored.documents.partition_point(|(other, _)| *other < bits);
+        let looked_up = stored.documents[start..]
+            .iter()
+            .take_while(|(other, _)| *other == bits)
+            .map(|(_, id)| Ok(*id));
+        // A fingerprint whose documents may fill several chunks was left out of the look-up.
+        let is_left_out = stored.others.binary_search(&bits).is_ok();
+        let left_out = is_left_out
+            .then(|| self.view.tables.documents_with(bits))
+            .into_iter()
+            .flatten();
+        for id in looked_up.chain(left_out) {
+            let id = id?;
+            if self.view.answers_from_tables(id)? {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+}
