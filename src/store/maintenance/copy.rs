@@ -63,7 +63,8 @@ pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vac
     let permissions = old.permissions.as_ref();
     // It stays the same database; what its journal held, the file holds.
     let journal = store.journal_mark()?;
-    let file = NewFile::create_beside(&target, store.header(), CACHE_BYTES, permissions, journal)?;
+    let file =
+        NewFile::create_replacement(&target, store.header(), CACHE_BYTES, permissions, journal)?;
     let tables = store.read()?.tables;
     copy(&tables, &file, progress)?;
     if let Some(permissions) = permissions {
@@ -79,8 +80,8 @@ pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vac
 
 /// Proves a copy before it gets its name.
 fn prove(copy: &FinishedFile, target: &DbPath, progress: &ProgressHandler) -> Result<()> {
-    let copied = Store::open_read_only(&copy.at(), CACHE_BYTES, Limits::default())?;
-    let damage = check::walk(&copied, progress, target.path())?;
+    let copied = Store::open_read_only(&copy.temporary_path(), CACHE_BYTES, Limits::default())?;
+    let damage = check::check_tables(&copied, progress, target.path())?;
     match damage.first() {
         None => Ok(()),
         Some(what) => Err(target.corrupt_advising(
@@ -109,7 +110,7 @@ fn copy(tables: &SnapshotTables, file: &NewFile, progress: &ProgressHandler) -> 
         progress,
         Stage::Copy,
         Some(check::steps(tables)?),
-        file.place_in_errors().path(),
+        file.db_path().path(),
     ));
     steps.0.report()?;
     let fingerprints = steps.each(tables.fingerprints.entries()?);
@@ -155,7 +156,7 @@ fn copy_texts(
                 texts::decode(DocId(id.value()), sealed.value(), &tables.db_path)?;
                 target
                     .insert(id.value(), sealed.value())
-                    .map_err(|cause| file.place_in_errors().writing(cause))?;
+                    .map_err(|cause| file.db_path().writing(cause))?;
                 bytes_written += sealed.value().len();
                 progress.step()?;
                 if bytes_written > TEXT_BYTES_PER_COMMIT {

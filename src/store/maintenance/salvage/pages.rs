@@ -177,13 +177,10 @@ impl Scavenged {
             Some(Ok(Part::Read((id, sealed))))
         });
         Ok(SourceJoin {
-            fingerprints: JoinCursor::over(
-                FINGERPRINTS.name,
-                first_of_each(fingerprints.into_iter()),
-            ),
+            fingerprints: JoinCursor::over(FINGERPRINTS.name, first_of_each(fingerprints)),
             other_fingerprints: JoinCursor::nothing(),
             unreliable: JoinCursor::over(UNRELIABLE.name, Box::new(unreliable)),
-            times: JoinCursor::over(TIMES.name, first_of_each(times.into_iter())),
+            times: JoinCursor::over(TIMES.name, first_of_each(times)),
             other_times: JoinCursor::nothing(),
             texts: JoinCursor::over("texts", Box::new(texts)),
             is_in_block0: Box::new(|_| None),

@@ -86,21 +86,18 @@ impl SalvageTables {
         let times = if self.keeps.arrivals {
             twin(self.times.as_ref(), self.arrivals.as_ref())?
         } else {
-            Sorted::Memory(Vec::new())
+            Sorted::Memory(Vec::new().into_iter())
         };
         Ok(SourceJoin {
             fingerprints: pairs(FINGERPRINTS, self.fingerprints.as_ref(), &self.db_path),
-            other_fingerprints: JoinCursor::over(
-                BLOCK0.name,
-                first_of_each(fingerprints.into_iter()),
-            ),
+            other_fingerprints: JoinCursor::over(BLOCK0.name, first_of_each(fingerprints)),
             unreliable: self.unreliable(),
             times: if self.keeps.arrivals {
                 pairs(TIMES, self.times.as_ref(), &self.db_path)
             } else {
                 JoinCursor::nothing()
             },
-            other_times: JoinCursor::over(ARRIVALS.name, first_of_each(times.into_iter())),
+            other_times: JoinCursor::over(ARRIVALS.name, first_of_each(times)),
             texts: self.texts(),
             is_in_block0: Box::new(|entry| {
                 let found = self.block0.as_ref()?.first_in(entry, entry);

@@ -7,7 +7,6 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
-use crate::store::tables::schema::Keeps;
 
 /// A document that a bulk load leaves out, because its id is that of another document, stored
 /// before or pushed earlier, with another fingerprint.
@@ -30,32 +29,21 @@ pub(crate) type OnConflict<'o> = dyn FnMut(Conflict) -> ControlFlow<()> + 'o;
 pub(super) struct LoadReporter<'o> {
     on_conflict: &'o mut OnConflict<'o>,
     progress: ProgressReporter,
-    /// Steps of each table, in the order in which the tables are written.
-    tables: Vec<u64>,
-    tables_done: usize,
+    /// Steps of the tables that are written.
+    steps_of_tables: u64,
 }
 
 impl<'o> LoadReporter<'o> {
-    /// A load of so many documents, and of so many bands if they are kept.
     pub(super) fn new(
         handler: &ProgressHandler,
         on_conflict: &'o mut OnConflict<'o>,
         path: &Path,
-        documents: u64,
-        keeps: Keeps,
-        bands: Option<u64>,
+        total: u64,
     ) -> Self {
-        // A table each: the documents, their bands, and others of as many steps as documents.
-        let others = if keeps.arrivals { 6 } else { 4 };
-        let mut tables = vec![documents];
-        tables.extend(bands);
-        tables.extend(std::iter::repeat_n(documents, others));
-        let total = tables.iter().sum();
         Self {
             on_conflict,
             progress: ProgressReporter::new(handler, Stage::Load, Some(total), path),
-            tables,
-            tables_done: 0,
+            steps_of_tables: 0,
         }
     }
 
@@ -63,12 +51,11 @@ impl<'o> LoadReporter<'o> {
         self.progress.step()
     }
 
-    /// One more table is written, whether it took all its steps or, where fingerprints repeat,
-    /// fewer.
-    pub(super) fn table_is_done(&mut self) -> Result<()> {
-        self.tables_done += 1;
-        let done = self.tables.iter().take(self.tables_done).sum();
-        self.progress.advance_to(done)
+    /// Reports that a table is written, for which `total` has so many steps: fewer were counted
+    /// where fingerprints repeat.
+    pub(super) fn finish_table(&mut self, steps: u64) -> Result<()> {
+        self.steps_of_tables += steps;
+        self.progress.advance_to(self.steps_of_tables)
     }
 
     pub(super) fn conflict(&mut self, conflict: Conflict) -> Result<()> {
