@@ -116,7 +116,7 @@ impl Committer {
             };
             memtables.sealed = Some(active);
             // The next commit begins a journal of the next generation.
-            *write_guard.active() = None;
+            **write_guard = None;
         }
         self.flush_sealed().inspect_err(|_| self.poison(None))
     }
@@ -131,7 +131,7 @@ impl Committer {
         if self.tables.refuse_changes().is_err() {
             return Ok(());
         }
-        let mut write_guard = self.write_lock.lock();
+        let mut write_guard = self.write_lock.lock_arc();
         self.flush_all(&mut write_guard)?;
         let mut memtables = self.memtables.lock();
         if std::mem::take(&mut memtables.has_files) {
