@@ -19,6 +19,7 @@ mod bucket_changes;
 mod flush;
 mod flush_options;
 mod recovery;
+mod table_changes;
 #[cfg(test)]
 mod tests;
 mod write_lock;

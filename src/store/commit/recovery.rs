@@ -26,14 +26,9 @@ impl Committer {
         let db_path = &tables.db_path;
         let file = db_path.disk().resolve(db_path.path());
         let file = file.map_err(db_path.io("find"))?;
-        let (identity, mark, counts) = {
-            let meta = tables.meta()?;
-            (
-                schema::read_identity(&meta, db_path)?,
-                schema::read_journal_mark(&meta, db_path)?,
-                schema::read_counters(&meta, db_path)?.counts(),
-            )
-        };
+        let meta = tables.meta()?;
+        let mark = schema::read_journal_mark(&meta, db_path)?;
+        let identity = schema::read_identity(&meta, db_path)?;
         let journals = Journals {
             tables: &tables,
             file: &file,
@@ -41,7 +36,7 @@ impl Committer {
             flushed: mark.merged_generation,
         };
         let (memtables, active) = if mark.open {
-            journals.recover(counts)?
+            journals.recover(schema::read_counters(&meta, db_path)?.counts())?
         } else {
             journals.refuse_commits()?;
             let generation = mark.merged_generation;
