@@ -16,8 +16,9 @@ use crate::block::BLOCKS;
 use crate::error::Result;
 use crate::store::commit::Committer;
 use crate::store::commit::flush_options::FlushOptions;
+use crate::store::commit::table_changes::{block0_changes, rotated_changes};
 use crate::store::commit::write_lock::WriteGuard;
-use crate::store::commit::write_transaction::{WriteTransaction, block0_changes, rotated_changes};
+use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::journal::Journal;
 use crate::store::tables::edit::{DocumentEdit, TextEdit};
 use crate::store::tables::packed::Op;
@@ -116,7 +117,7 @@ impl Committer {
             };
             memtables.sealed = Some(active);
             // The next commit begins a journal of the next generation.
-            *write_guard.active() = None;
+            **write_guard = None;
         }
         self.flush_sealed().inspect_err(|_| self.poison(None))
     }
@@ -131,7 +132,7 @@ impl Committer {
         if self.tables.refuse_changes().is_err() {
             return Ok(());
         }
-        let mut write_guard = self.write_lock.lock();
+        let mut write_guard = self.write_lock.lock_arc();
         self.flush_all(&mut write_guard)?;
         let mut memtables = self.memtables.lock();
         if std::mem::take(&mut memtables.has_files) {

@@ -19,6 +19,7 @@ mod bucket_changes;
 mod flush;
 mod flush_options;
 mod recovery;
+mod table_changes;
 #[cfg(test)]
 mod tests;
 mod write_lock;
@@ -142,7 +143,7 @@ impl Committer {
     /// Waits for the write lock.
     pub(super) fn lock_writes(&self) -> Result<WriteGuard> {
         self.tables.refuse_changes()?;
-        Ok(self.write_lock.lock())
+        Ok(self.write_lock.lock_arc())
     }
 
     /// Makes the net changes of documents, each id at most once, durable, and then visible.
@@ -164,7 +165,7 @@ impl Committer {
             // wrote (`Storage`): nothing was changed, and a later commit may succeed. Without an
             // active journal, `Storage` is the error of the mark in the tables.
             Err(error @ Error::Io { .. }) => return Err(error),
-            Err(error @ Error::Storage { .. }) if write_guard.active().is_some() => {
+            Err(error @ Error::Storage { .. }) if write_guard.is_some() => {
                 return Err(error);
             }
             Err(error) => {
@@ -188,7 +189,7 @@ impl Committer {
         edits: &[DocumentEdit],
         latest_arrival: Option<Timestamp>,
     ) -> Result<()> {
-        let active = match write_guard.active() {
+        let active = match &mut **write_guard {
             Some(active) => active,
             none => none.insert(self.begin_first_journal()?),
         };
@@ -267,7 +268,7 @@ impl Committer {
         // Readers need not wait for the syncs. Nothing that is read below changes meanwhile: this
         // thread has the write lock, and without a sealed memtable the flush thread has no work.
         drop(memtables);
-        let Some(active) = write_guard.active() else {
+        let Some(active) = &mut **write_guard else {
             return Ok(());
         };
         let journal = match self.create_journal(generation) {

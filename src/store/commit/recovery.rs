@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use super::{Committer, Memtables};
 use crate::error::{Error, Result};
 use crate::store::commit::flush_options::FlushOptions;
-use crate::store::commit::write_lock::{ActiveLog, WriteLock, WriteState};
+use crate::store::commit::write_lock::{ActiveLog, WriteLock};
 use crate::store::journal::{Found, Identity, Journal};
 use crate::store::memtable::Memtable;
 use crate::store::tables::edit::{Counts, DocumentEdit};
@@ -26,22 +26,17 @@ impl Committer {
         let db_path = &tables.db_path;
         let file = db_path.disk().resolve(db_path.path());
         let file = file.map_err(db_path.io("find"))?;
-        let (identity, mark, counts) = {
-            let meta = tables.meta()?;
-            (
-                schema::read_identity(&meta, db_path)?,
-                schema::read_journal_mark(&meta, db_path)?,
-                schema::read_counters(&meta, db_path)?.counts(),
-            )
-        };
+        let meta = tables.meta()?;
+        let mark = schema::read_journal_mark(&meta, db_path)?;
+        let identity = schema::read_identity(&meta, db_path)?;
         let journals = Journals {
             tables: &tables,
             file: &file,
             identity,
             flushed: mark.merged_generation,
         };
-        let (memtables, state) = if mark.open {
-            journals.recover(counts)?
+        let (memtables, active) = if mark.open {
+            journals.recover(schema::read_counters(&meta, db_path)?.counts())?
         } else {
             journals.refuse_commits()?;
             let generation = mark.merged_generation;
@@ -49,13 +44,13 @@ impl Committer {
                 generation,
                 ..Memtables::default()
             };
-            (memtables, WriteState::default())
+            (memtables, None)
         };
         Ok(Self {
             memtables: Mutex::new(memtables),
             memtables_changed: Condvar::new(),
             flush_lock: Mutex::default(),
-            write_lock: WriteLock::new(state),
+            write_lock: Arc::new(WriteLock::new(active)),
             flush_options: FlushOptions::new(tables.limits.min_flush_changes),
             identity,
             file,
@@ -88,7 +83,7 @@ struct Replayed {
 
 impl Journals<'_> {
     /// Reads the journals of a file that is marked as having some. `counts` are those of the tables.
-    fn recover(&self, mut counts: Counts) -> Result<(Memtables, WriteState)> {
+    fn recover(&self, mut counts: Counts) -> Result<(Memtables, Option<ActiveLog>)> {
         let (first, second) = (
             self.flushed.saturating_add(1),
             self.flushed.saturating_add(2),
@@ -98,7 +93,7 @@ impl Journals<'_> {
             has_files: true,
             ..Memtables::default()
         };
-        let mut state = WriteState::default();
+        let mut active_log = None;
 
         // The file was marked after its first journal had been created.
         let Found::Sought(sealed) = self.replay(first)? else {
@@ -112,7 +107,7 @@ impl Journals<'_> {
                 counts = active.counts.unwrap_or(counts);
                 memtables.generation = second;
                 memtables.active = Some((Arc::clone(&active.memtable), active.visible));
-                state.active = active.journal.map(|journal| ActiveLog {
+                active_log = active.journal.map(|journal| ActiveLog {
                     journal,
                     memtable: active.memtable,
                     counts,
@@ -140,7 +135,7 @@ impl Journals<'_> {
         if let Some(mut sealed) = sealed.journal {
             // A crash may have cut a flush of the first generation short. The flush is repeated, so
             // the generation must stay as it is: the next commits go to the second.
-            let active = match state.active.take() {
+            let active = match active_log.take() {
                 Some(active) => Ok(active),
                 None => Journal::begin(self.file, self.named(second), &self.tables.db_path)
                     .map(|journal| ActiveLog::new(journal, counts)),
@@ -151,7 +146,7 @@ impl Journals<'_> {
                     memtables
                         .active
                         .get_or_insert_with(|| active.empty_memtable());
-                    state.active = Some(active);
+                    active_log = Some(active);
                 }
                 // Everything can be read. The next writer returns the error.
                 Err(error) => {
@@ -160,7 +155,7 @@ impl Journals<'_> {
                 }
             }
         }
-        Ok((memtables, state))
+        Ok((memtables, active_log))
     }
 
     /// Refuses a file that is marked as having no journal, beside a journal of a later generation

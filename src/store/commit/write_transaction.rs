@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use redb::ReadableTable;
 
-use crate::block::{self, BLOCKS};
+use crate::block::BLOCKS;
 use crate::document::{DocId, Timestamp};
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
 use crate::store::commit::bucket_changes::BucketChanges;
+use crate::store::commit::table_changes::{block0_changes, rotated_changes, table_changes};
 use crate::store::commit::write_lock::WriteGuard;
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::pager::abort_on_drop::AbortOnDrop;
 use crate::store::tables::WriteTables;
 use crate::store::tables::bands::{BandChanges, BandMaker};
-use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
+use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
 use crate::store::tables::packed::chunk::{Entry, pair, swapped};
 use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{self, Counters, JournalMark, Keeps};
@@ -362,11 +362,8 @@ impl WriteTransaction {
     /// Writes the journal mark.
     pub(crate) fn mark_journal(&mut self, mark: JournalMark) -> Result<()> {
         self.is_changed = true;
-        let mut meta = self
-            .transaction
-            .open_table(schema::META)
-            .writing(&self.db_path)?;
-        schema::write_journal_mark(&mut meta, &mark, &self.db_path)
+        let meta = self.transaction.open_table(schema::META);
+        schema::write_journal_mark(&mut meta.writing(&self.db_path)?, &mark, &self.db_path)
     }
 
     /// Makes the changes durable and visible. Without changes, as in a batch of duplicates, nothing
@@ -376,13 +373,12 @@ impl WriteTransaction {
             return self.transaction.abort().writing(&self.db_path);
         }
         self.counters.commits = self.counters.commits.saturating_add(1);
-        {
-            let mut meta = self
-                .transaction
-                .open_table(schema::META)
-                .writing(&self.db_path)?;
-            schema::write_counters(&mut meta, &self.counters, &self.db_path)?;
-        }
+        let meta = self.transaction.open_table(schema::META);
+        schema::write_counters(
+            &mut meta.writing(&self.db_path)?,
+            &self.counters,
+            &self.db_path,
+        )?;
         // Before the commit: a snapshot that sees it must not find the buckets of before.
         if let Some(store) = &self.store {
             let commit = self.counters.commits;
@@ -396,42 +392,6 @@ impl WriteTransaction {
             self.db_path.committing(cause)
         })
     }
-}
-
-/// The changes of `block0` by edits, sorted.
-pub(crate) fn block0_changes(edits: &[DocumentEdit]) -> Vec<(u128, Op)> {
-    table_changes(edits, |id, state| {
-        let entry = pair(state.fingerprint.bits(), id.0);
-        state.reliable.then_some(entry)
-    })
-}
-
-/// The changes of the table of another block than 0, given those of distinct fingerprints, sorted.
-pub(crate) fn rotated_changes(block: usize, fingerprints: &[(u64, Op)]) -> Vec<(u64, Op)> {
-    let mut changes: Vec<(u64, Op)> = fingerprints
-        .iter()
-        .map(|(bits, op)| (block::rotate(Fingerprint::from_bits(*bits), block), *op))
-        .collect();
-    changes.sort_unstable_by_key(|(rotated, _)| *rotated);
-    changes
-}
-
-/// The changes of one table by edits, sorted. `entry` is the entry of a document in the table.
-fn table_changes<E: Ord + Copy>(
-    edits: &[DocumentEdit],
-    entry: impl Fn(DocId, StoredDocument) -> Option<E>,
-) -> Vec<(E, Op)> {
-    let mut changes = Vec::with_capacity(edits.len());
-    for edit in edits {
-        let before = edit.before.and_then(|state| entry(edit.id, state));
-        let after = edit.after.and_then(|state| entry(edit.id, state));
-        if before != after {
-            changes.extend(before.map(|entry| (entry, Op::Remove)));
-            changes.extend(after.map(|entry| (entry, Op::Put)));
-        }
-    }
-    changes.sort_unstable_by_key(|(entry, _)| *entry);
-    changes
 }
 
 fn count(counter: &mut u64, tally: ApplyCounts) {
