@@ -5,27 +5,27 @@ use std::ops::ControlFlow;
 use crate::api::snapshot::Snapshot;
 use crate::document::DocId;
 use crate::error::Result;
-use crate::query::{self, Priority};
+use crate::query::{self, Priority, QueryLimits};
 
 pub use crate::query::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 
 impl Snapshot {
-    /// All groups of near-duplicates among the reliable documents, each document in one of them or in
-    /// none; in order of their ids, with the document of each that is to be kept.
+    /// Finds all groups of near-duplicates among the reliable documents. Each document is in one group
+    /// or in none.
     ///
-    /// They are told to `visitor` until it breaks. Near-duplicates of
-    /// near-duplicates are not near each other, so chains of them run away: by default a cluster is a
-    /// star, in which every member is within the radius of its keeper ([`Shape`]). The same database
-    /// gives the same clusters, in whatever order its documents came and wherever they are.
+    /// `visitor` is called with them in order of their ids, until it breaks; one document of each is
+    /// the keeper. Near-duplicates of near-duplicates are not near each other, so chains of them run
+    /// away: by default a cluster is a star, in which every member is within the radius of its keeper
+    /// ([`Shape`]). The same documents give the same clusters, in whatever order they were inserted and
+    /// wherever they are stored.
     ///
-    /// Without texts to compare, which are near each other is exact, as by
-    /// [`pairs`](Self::pairs). With texts ([`Clustering::likeness`]) a star compares each candidate
-    /// with the keeper, and what is connected is compared along the chain; a document that was
-    /// compared 1,024 times and found unlike each time joins no cluster any more, but may have one of
-    /// its own.
+    /// Without a comparison of texts, the documents near each other are exactly those of
+    /// [`pairs`](Self::pairs). With one ([`Clustering::likeness`]) a star compares each candidate with
+    /// the keeper, and a connected component is compared along the chain; a document that was compared
+    /// 1,024 times and found unlike each time joins no cluster any more, but may have one of its own.
     ///
-    /// The visitor is called in the caller's thread, while nothing goes on in others; it may ask this
-    /// snapshot, and change the database.
+    /// The visitor is called in the caller's thread, while the search is idle in all others; it may
+    /// query this snapshot, and change the database.
     ///
     /// # Errors
     /// [`Error::KeepsNoTexts`](crate::Error::KeepsNoTexts) if texts are to be compared or measured and
@@ -42,7 +42,7 @@ impl Snapshot {
     ///
     /// Memory, besides that of [`pairs`](Self::pairs), only for documents that have a near-duplicate:
     /// up to 60 bytes for each, 60 for each different fingerprint of theirs, and 24 for each pair of
-    /// different fingerprints. Copies of one fingerprint are no pairs. So of 50 million documents, of
+    /// different fingerprints. Copies of one fingerprint are no pairs. So with 50 million documents, of
     /// which one in a hundred is planted beside another, it is 130 MB.
     ///
     /// # Source
@@ -82,12 +82,21 @@ impl Snapshot {
         mut visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let keep = Priority::Keep(clustering.keep);
-        query::clusters(self.view(), clustering, keep, &self.progress, &mut visitor).map(drop)
+        let limits = QueryLimits::default();
+        query::clusters(
+            self.view(),
+            clustering,
+            keep,
+            &limits,
+            &self.progress,
+            &mut visitor,
+        )
     }
 
-    /// The same, but of each cluster the document with the highest `score` is kept, of several the one
-    /// with the smallest id, whatever [`Clustering::keep`] says. `score` is asked once for each
-    /// document that has a near-duplicate, in order of their ids; what is not a number is below all.
+    /// Finds the clusters of [`clusters`](Self::clusters), and keeps the document with the highest
+    /// `score` of each, of several the one with the smallest id. [`Clustering::keep`] is ignored.
+    /// `score` is called once for each document that has a near-duplicate, in order of their ids; NaN is
+    /// below all scores.
     ///
     /// # Errors
     /// Those of [`clusters`](Self::clusters).
@@ -120,6 +129,14 @@ impl Snapshot {
         mut visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let score = Priority::Score(&mut score);
-        query::clusters(self.view(), clustering, score, &self.progress, &mut visitor).map(drop)
+        let limits = QueryLimits::default();
+        query::clusters(
+            self.view(),
+            clustering,
+            score,
+            &limits,
+            &self.progress,
+            &mut visitor,
+        )
     }
 }

@@ -45,24 +45,39 @@ impl SpreadFixture {
 
 /// A database of documents with these fingerprints.
 pub(super) fn store_of(folder: &TempDir, fingerprints: impl Iterator<Item = Fingerprint>) -> Store {
+    let store = create(folder, false);
+    apply(&store, inserts(fingerprints));
+    store
+}
+
+/// A database of documents with these fingerprints and texts.
+pub(super) fn store_with_texts(folder: &TempDir, documents: &[(Fingerprint, String)]) -> Store {
+    let store = create(folder, true);
+    let fingerprints = documents.iter().map(|(fingerprint, _)| *fingerprint);
+    let mut edits = inserts(fingerprints);
+    for (edit, (_, text)) in edits.iter_mut().zip(documents) {
+        edit.text = TextEdit::Put(store.banded(text.clone()));
+    }
+    apply(&store, edits);
+    store
+}
+
+fn create(folder: &TempDir, keep_texts: bool) -> Store {
     let header = Header {
         recipe: String::new(),
-        keep_texts: false,
+        keep_texts,
         bands: None,
         frozen: false,
         retention: None,
     };
-    let store = Store::create(
-        &DbPath::of_system(&folder.path().join("store")),
-        header,
-        64 << 20,
-        Limits::small(),
-    )
-    .unwrap();
+    let db_path = DbPath::of_system(&folder.path().join("store"));
+    Store::create(&db_path, header, 64 << 20, Limits::small()).unwrap()
+}
+
+fn apply(store: &Store, edits: Vec<DocumentEdit>) {
     let mut transaction = store.begin_write().unwrap();
-    transaction.apply(inserts(fingerprints)).unwrap();
+    transaction.apply(edits).unwrap();
     transaction.commit().unwrap();
-    store
 }
 
 /// Edits that insert documents with these fingerprints.

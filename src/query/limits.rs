@@ -1,9 +1,8 @@
-//! The sizes at which a query splits, pauses or stops its work.
+//! [`QueryLimits`]: sizes at which a query splits its work or pauses.
 
-/// The sizes at which a query splits, pauses or stops its work.
+/// Sizes at which a query splits its work or pauses. None of them changes which documents match.
 ///
-/// None of them changes an answer. Unit tests set small values, so that a few hundred documents reach
-/// every path.
+/// Unit tests set small values, so that a few hundred documents reach every path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueryLimits {
     /// Matching fingerprints of a batch of queries whose documents are looked up together, in one
@@ -14,9 +13,9 @@ pub(crate) struct QueryLimits {
     pub(crate) documents_held: usize,
     /// Ranges of fingerprints into which the search for copies is split at first.
     pub(crate) copy_ranges: u64,
-    /// Documents of copies after which the search in a range pauses, so that the documents of two
-    /// fingerprints with half a million copies each are not in memory together.
-    pub(crate) copies_per_turn: usize,
+    /// Documents after which the search for copies in a range pauses, 1 MiB, so that the documents of
+    /// two fingerprints with half a million copies each are not in memory together.
+    pub(crate) documents_per_turn: usize,
     /// Pairs of fingerprints whose documents are looked up together, 4 MiB: the more, the fewer chunks
     /// of `block0` are decoded twice.
     pub(crate) pairs_per_lookup: usize,
@@ -31,6 +30,12 @@ pub(crate) struct QueryLimits {
     pub(crate) comparisons_unsplit: u64,
     /// Fingerprints that a part of a range in memory should have after a split, about.
     pub(crate) split_length: usize,
+    /// Texts that are compared between two reports of progress while clusters are made.
+    pub(crate) texts_per_report: usize,
+    /// Documents whose neighbours are looked at between two reports of progress.
+    pub(crate) documents_per_report: u64,
+    /// Compare up to so many different fingerprints of a cluster all with all for its diameter.
+    pub(crate) fingerprints_compared: usize,
 }
 
 impl Default for QueryLimits {
@@ -39,7 +44,7 @@ impl Default for QueryLimits {
             matches_per_lookup: 1 << 19,
             documents_held: 2 << 20,
             copy_ranges: 1 << 10,
-            copies_per_turn: 1 << 16,
+            documents_per_turn: 1 << 16,
             pairs_per_lookup: 1 << 18,
             expected_range_length: 1 << 18,
             range_length: 1 << 19,
@@ -47,6 +52,9 @@ impl Default for QueryLimits {
             comparisons_per_turn: 1 << 28,
             comparisons_unsplit: 4096,
             split_length: 32,
+            texts_per_report: 1024,
+            documents_per_report: 1024,
+            fingerprints_compared: 2048,
         }
     }
 }
@@ -59,7 +67,7 @@ impl QueryLimits {
             matches_per_lookup: 1 << 6,
             documents_held: 1 << 10,
             copy_ranges: 7,
-            copies_per_turn: 20,
+            documents_per_turn: 20,
             pairs_per_lookup: 100,
             expected_range_length: 200,
             range_length: 300,
@@ -67,6 +75,9 @@ impl QueryLimits {
             comparisons_per_turn: 10_000,
             comparisons_unsplit: 16,
             split_length: 2,
+            texts_per_report: 3,
+            documents_per_report: 2,
+            fingerprints_compared: 20,
         }
     }
 }

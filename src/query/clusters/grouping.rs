@@ -1,77 +1,75 @@
-//! From a graph to groups: each document gets a keeper, or is one.
+//! The keeper of each document of a graph.
 //!
-//! Both shapes are one walk. The documents are gone through by their priority; each that has no
-//! keeper yet becomes one and takes what is near it. In a star it ends there. In a connected
-//! component what was taken takes on, until nothing is left that is near anything taken.
+//! Both shapes are one walk. The documents are visited by their priority; each that has no keeper yet
+//! becomes one and takes the documents near it. A star ends there. In a connected component each
+//! document that was taken takes those near it, until none is left.
 
 use std::collections::VecDeque;
 
-use super::graph::{Graph, NONE};
+use super::Shape;
+use super::graph::{CompressedRows, Graph, NONE};
+use super::text_filter::TextFilter;
+use crate::document::DocId;
 use crate::error::Result;
 use crate::progress::ProgressReporter;
+use crate::query::limits::QueryLimits;
 
-/// Documents that are judged between two reports of progress.
-const JUDGED_AT_ONCE: usize = if cfg!(test) { 3 } else { 1024 };
-/// Documents whose surroundings are read between two reports of progress.
-const LOOKED_AT_ONCE: u64 = if cfg!(test) { 2 } else { 1024 };
-
-/// How often a document may be refused before nothing takes it any more: of very many documents
-/// with one fingerprint and all kinds of texts, each would be compared with all others.
-pub(super) const MOST_REFUSALS: u16 = 1024;
-
-/// Says which documents, of some that are near one, belong to it.
-pub(super) type Judge<'j> = dyn FnMut(u32, &[u32]) -> Result<Vec<bool>> + 'j;
-
-/// How far a keeper reaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// To what is near it.
-    Near,
-    /// To what is near anything that it has reached.
-    Connected,
-}
+/// A document that so many comparisons of texts found unlike joins no cluster any more: of very many
+/// documents with one fingerprint and all kinds of texts, each would be compared with all others.
+const MAX_REFUSALS: u16 = 1024;
 
 /// Documents and their keepers.
 pub(super) struct Grouping<'g> {
     graph: &'g Graph,
-    /// The keeper of each document, itself if it is one.
+    text_filter: Option<TextFilter<'g>>,
+    limits: &'g QueryLimits,
+    /// The keeper of each document, itself if it is one, [`NONE`] if it has none yet.
     keepers: Vec<u32>,
-    /// The documents of each node, those that wait to be taken first.
-    waiting: Vec<u32>,
-    /// How many of each node those are, at most.
-    waiting_counts: Vec<u32>,
-    /// How often each document was refused, if there is somebody to refuse.
+    /// The documents of each node, those that may still be taken first.
+    candidates: Vec<u32>,
+    /// The number of these in each node, at most.
+    candidate_counts: Vec<u32>,
+    /// The number of times that the text filter refused each document; empty without a text filter.
     refusals: Vec<u16>,
-    /// Around how many documents was looked.
-    looked: u64,
+    /// The number of documents whose neighbours were looked at.
+    expanded: u64,
 }
 
 impl<'g> Grouping<'g> {
-    /// No document has a keeper.
-    pub(super) fn new(graph: &'g Graph) -> Self {
-        Self::of(graph, vec![NONE; graph.len()])
-    }
-
-    fn of(graph: &'g Graph, keepers: Vec<u32>) -> Self {
-        let holders = graph.holders();
-        let counts = (0..holders.len() as u32).map(|node| holders.range(node).len() as u32);
-        Self {
-            keepers,
-            waiting: holders.items().to_vec(),
-            waiting_counts: counts.collect(),
-            refusals: Vec::new(),
-            looked: 0,
+    /// A grouping in which no document has a keeper. Without a text filter all documents that are near
+    /// each other belong together.
+    pub(super) fn new(
+        graph: &'g Graph,
+        text_filter: Option<TextFilter<'g>>,
+        limits: &'g QueryLimits,
+    ) -> Self {
+        let mut grouping = Self {
             graph,
-        }
+            text_filter,
+            limits,
+            keepers: vec![NONE; graph.ids.len()],
+            candidates: Vec::new(),
+            candidate_counts: Vec::new(),
+            refusals: Vec::new(),
+            expanded: 0,
+        };
+        grouping.reset(&[]);
+        grouping
     }
 
-    /// The same with these documents anew: they have no keepers.
-    pub(super) fn again(self, documents: &[u32]) -> Self {
-        let mut keepers = self.keepers;
+    /// Takes the keepers from these documents, and forgets all refusals.
+    pub(super) fn reset(&mut self, documents: &[u32]) {
         for document in documents {
-            keepers[*document as usize] = NONE;
+            self.keepers[*document as usize] = NONE;
         }
-        Self::of(self.graph, keepers)
+        let nodes = &self.graph.documents;
+        self.candidates = nodes.items.clone();
+        self.candidate_counts = (0..nodes.len() as u32)
+            .map(|node| nodes.row(node).len() as u32)
+            .collect();
+        if self.text_filter.is_some() {
+            self.refusals = vec![0; self.keepers.len()];
+        }
     }
 
     /// The keeper of each document.
@@ -79,99 +77,116 @@ impl<'g> Grouping<'g> {
         &self.keepers
     }
 
-    /// Goes through all documents in this order. Without a judge whatever is near belongs together.
+    /// The documents of each keeper, itself among them, in order of their ids. The row of a document
+    /// that is no keeper is empty.
+    pub(super) fn members(&self) -> CompressedRows {
+        CompressedRows::new(self.keepers.len(), || self.keepers.iter().copied().zip(0..))
+    }
+
+    /// Makes clusters of the documents that have no keeper yet, in this order.
     pub(super) fn run(
         &mut self,
-        order: impl Iterator<Item = u32>,
-        reach: Reach,
-        mut judge: Option<&mut Judge<'_>>,
+        order: &[u32],
+        shape: Shape,
         progress: &mut ProgressReporter,
     ) -> Result<()> {
-        if judge.is_some() {
-            self.refusals = vec![0; self.graph.len()];
-        }
-        let all = self.graph.len() as f64;
-        for (done, document) in order.enumerate() {
-            if self.keepers[document as usize] != NONE {
-                continue;
+        let all = self.keepers.len() as f64;
+        for (done, document) in order.iter().enumerate() {
+            if self.keepers[*document as usize] == NONE {
+                let mut report = || progress.advance_to_share(done as f64 / all);
+                self.grow_cluster(*document, shape, &mut report)?;
             }
-            let mut report = || progress.advance_to_share(done as f64 / all);
-            self.reach_from(document, reach, judge.as_deref_mut(), &mut report)?;
         }
         Ok(())
     }
 
-    /// Makes a document a keeper and gives it what it reaches.
-    fn reach_from(
+    fn grow_cluster(
         &mut self,
         keeper: u32,
-        reach: Reach,
-        mut judge: Option<&mut Judge<'_>>,
+        shape: Shape,
         report: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         self.keepers[keeper as usize] = keeper;
         let mut open = VecDeque::from([keeper]);
         while let Some(document) = open.pop_front() {
-            self.looked += 1;
-            if self.looked.is_multiple_of(LOOKED_AT_ONCE) {
+            self.expanded += 1;
+            if self
+                .expanded
+                .is_multiple_of(self.limits.documents_per_report)
+            {
                 report()?;
             }
-            let mut found = self.waiting_near(document);
-            if let Some(judge) = &mut judge {
-                let mut taken = Vec::new();
-                for some in found.chunks(JUDGED_AT_ONCE) {
-                    let verdicts = judge(document, some)?;
-                    for (candidate, belongs) in some.iter().zip(verdicts) {
-                        if belongs {
-                            taken.push(*candidate)
-                        } else {
-                            self.refusals[*candidate as usize] += 1
-                        }
-                    }
-                    report()?;
-                }
-                found = taken;
-            }
-            for document in &found {
+            let near = self.candidates_near(document);
+            let mut taken = self.refuse_unlike(document, near, report)?;
+            for document in &taken {
                 self.keepers[*document as usize] = keeper;
             }
-            if reach == Reach::Connected {
-                if judge.is_none() {
-                    // All of a node were taken together, and all are near the same.
-                    found.dedup_by_key(|document| self.graph.node(*document));
+            if matches!(shape, Shape::Connected { .. }) {
+                if self.text_filter.is_none() {
+                    // All candidates of a node were taken together, and have the same neighbours.
+                    taken.dedup_by_key(|document| self.graph.node(*document));
                 }
-                open.extend(found);
+                open.extend(taken);
             }
         }
         Ok(())
     }
 
-    /// The documents near one, its copies among them, that wait to be taken; those of one node
-    /// follow one another.
-    fn waiting_near(&mut self, document: u32) -> Vec<u32> {
+    /// Returns the documents near one, its copies among them, that may still be taken. Those of one
+    /// node follow one another.
+    fn candidates_near(&mut self, document: u32) -> Vec<u32> {
         let graph = self.graph;
         let own = graph.node(document);
         let mut found = Vec::new();
-        for node in std::iter::once(own).chain(graph.near(own).iter().copied()) {
-            let of_node = &mut self.waiting[graph.holders().range(node)];
-            let mut waiting = self.waiting_counts[node as usize] as usize;
-            let mut db_path = 0;
-            // What was taken since it was looked at last goes behind those that wait, for good.
-            while db_path < waiting {
-                let candidate = of_node[db_path];
-                let refusals = self.refusals.get(candidate as usize);
-                if self.keepers[candidate as usize] == NONE
-                    && refusals.is_none_or(|refusals| *refusals < MOST_REFUSALS)
-                {
-                    db_path += 1;
+        for node in std::iter::once(own).chain(graph.near.row(own).iter().copied()) {
+            let of_node = &mut self.candidates[graph.documents.range(node)];
+            let mut count = self.candidate_counts[node as usize] as usize;
+            let mut index = 0;
+            // Documents taken or refused since the last visit move behind the candidates for good, so
+            // that a node with very many documents is not walked through for each of them.
+            while index < count {
+                let candidate = of_node[index] as usize;
+                let refusals = self.refusals.get(candidate).copied().unwrap_or(0);
+                if self.keepers[candidate] == NONE && refusals < MAX_REFUSALS {
+                    index += 1;
                 } else {
-                    waiting -= 1;
-                    of_node.swap(db_path, waiting);
+                    count -= 1;
+                    of_node.swap(index, count);
                 }
             }
-            found.extend_from_slice(&of_node[..waiting]);
-            self.waiting_counts[node as usize] = waiting as u32;
+            found.extend_from_slice(&of_node[..count]);
+            self.candidate_counts[node as usize] = count as u32;
         }
         found
+    }
+
+    /// Returns the candidates whose texts are like that of a document: all without a text filter.
+    fn refuse_unlike(
+        &mut self,
+        document: u32,
+        candidates: Vec<u32>,
+        report: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Vec<u32>> {
+        let Some(text_filter) = &self.text_filter else {
+            return Ok(candidates);
+        };
+        if candidates.is_empty() {
+            return Ok(candidates);
+        }
+        let wording = text_filter.wording(self.graph.id(document))?;
+        let mut alike = Vec::new();
+        for candidates in candidates.chunks(self.limits.texts_per_report) {
+            let ids: Vec<DocId> = candidates.iter().map(|each| self.graph.id(*each)).collect();
+            let are_alike = text_filter.are_alike(wording.as_ref(), &ids)?;
+            for (candidate, is_alike) in candidates.iter().zip(are_alike) {
+                if is_alike {
+                    alike.push(*candidate);
+                } else {
+                    self.refusals[*candidate as usize] += 1;
+                }
+            }
+            report()?;
+        }
+        Ok(alike)
     }
 }

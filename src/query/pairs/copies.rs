@@ -36,15 +36,6 @@ impl CopyGroups {
             (Fingerprint::from_bits(*bits), documents)
         })
     }
-
-    /// Appends a group, unless it has fewer than two documents.
-    fn push(&mut self, bits: u64, mut documents: Vec<DocId>) {
-        if documents.len() > 1 {
-            documents.sort_unstable();
-            self.documents.append(&mut documents);
-            self.ends.push((bits, self.documents.len()));
-        }
-    }
 }
 
 impl<'p> CopyScan<'p> {
@@ -74,9 +65,9 @@ impl<'p> CopyScan<'p> {
 
     /// Walks through the next ranges on all cores.
     pub(super) fn run_next(&mut self) -> Result<Vec<CopyGroups>> {
-        let (postings, max_copies) = (self.postings, self.limits.copies_per_turn);
+        let (postings, max_documents) = (self.postings, self.limits.documents_per_turn);
         let walked = run_next(&postings.view.tables, &mut self.open, |range| {
-            walk(postings, range, max_copies)
+            walk(postings, range, max_documents)
         })?;
         let (groups, rest): (Vec<_>, Vec<_>) = walked.into_iter().unzip();
         self.open.extend(rest.into_iter().flatten());
@@ -84,84 +75,51 @@ impl<'p> CopyScan<'p> {
     }
 }
 
-/// Returns the copies of a range, and the rest of the range if it stopped after `max_copies`.
+/// Returns the copies of a range, and the rest of the range if it has more than `max_documents`, all
+/// of one fingerprint excepted.
 fn walk(
     postings: &PostingLists<'_>,
     range: RangeInclusive<u64>,
-    max_copies: usize,
+    max_documents: usize,
 ) -> Result<(CopyGroups, Option<RangeInclusive<u64>>)> {
-    let (from, to) = range.into_inner();
-    let mut builder = GroupBuilder {
-        postings,
-        memtable: postings.in_memtable(from, to),
-        fingerprint: None,
-        stored: Vec::new(),
-        groups: CopyGroups::default(),
-    };
+    let (from, mut to) = range.into_inner();
+    let mut entries: Vec<(u64, DocId)> = Vec::new();
     let mut rest = None;
-    let tables = &postings.view.tables;
-    tables.visit_documents(from, to, |bits, id| {
-        if builder.fingerprint != Some(bits) {
-            builder.close_before(Some(bits))?;
-            if builder.groups.documents.len() >= max_copies {
-                rest = Some(bits..=to);
-                return Ok(false);
-            }
-            builder.fingerprint = Some(bits);
+    let PostingLists { view, .. } = postings;
+    view.tables.visit_documents(from, to, |bits, id| {
+        let is_first = entries.last().is_none_or(|(last, _)| *last != bits);
+        if is_first && entries.len() >= max_documents {
+            rest = Some(bits..=to);
+            to = bits - 1;
+            return Ok(false);
         }
-        builder.stored.push(id);
+        entries.push((bits, id));
         Ok(true)
     })?;
-    if rest.is_none() {
-        builder.close_before(None)?;
+    let memtable = postings.in_memtable(from, to);
+    if !memtable.is_empty() {
+        entries.extend_from_slice(memtable);
+        // The stable sort merges two sorted runs in one pass.
+        entries.sort();
+        // A document that the memtable changed may still have its fingerprint in the tables.
+        entries.dedup();
     }
-    Ok((builder.groups, rest))
-}
-
-/// The merge of the tables' documents with the memtable's, both in order of their fingerprints.
-struct GroupBuilder<'p> {
-    postings: &'p PostingLists<'p>,
-    /// The memtable's entries that are in no group yet.
-    memtable: &'p [(u64, DocId)],
-    /// The fingerprint last met in the tables, until its group is closed.
-    fingerprint: Option<u64>,
-    /// The documents of that fingerprint in the tables.
-    stored: Vec<DocId>,
-    groups: CopyGroups,
-}
-
-impl GroupBuilder<'_> {
-    /// Closes the groups of all fingerprints below `end`, or of all.
-    fn close_before(&mut self, end: Option<u64>) -> Result<()> {
-        // The memtable's fingerprints below that of the tables were closed before that was met.
-        while let Some(bits) = self
-            .fingerprint
-            .or_else(|| self.memtable.first().map(|(bits, _)| *bits))
-            && end.is_none_or(|end| bits < end)
-        {
-            self.close(bits)?;
-        }
-        Ok(())
-    }
-
-    /// Makes a group of all documents of a fingerprint if they are several.
-    fn close(&mut self, bits: u64) -> Result<()> {
-        let recent = self.memtable.iter().take_while(|entry| entry.0 == bits);
-        let (recent, rest) = self.memtable.split_at(recent.count());
-        self.memtable = rest;
-        // Nearly every fingerprint has one document, which need not be looked at then.
-        if self.stored.len() + recent.len() > 1 {
-            let mut documents = Vec::new();
-            for id in &self.stored {
-                if self.postings.view.answers_from_tables(*id)? {
-                    documents.push(*id);
-                }
+    let mut groups = CopyGroups::default();
+    for same in entries
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|same| same.len() > 1)
+    {
+        let start = groups.documents.len();
+        for (bits, id) in same {
+            if memtable.binary_search(&(*bits, *id)).is_ok() || view.answers_from_tables(*id)? {
+                groups.documents.push(*id);
             }
-            documents.extend(recent.iter().map(|(_, id)| *id));
-            self.groups.push(bits, documents);
         }
-        self.fingerprint = None;
-        self.stored.clear();
-        Ok(())
+        if groups.documents.len() - start > 1 {
+            groups.ends.push((same[0].0, groups.documents.len()));
+        } else {
+            groups.documents.truncate(start);
+        }
     }
+    Ok((groups, rest))
 }

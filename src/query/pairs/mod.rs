@@ -183,6 +183,7 @@ mod tests {
     use super::*;
     use crate::hamming;
     use crate::query::fixtures::store_of;
+    use crate::store::{DocumentEdit, StoredDocument, TextEdit};
 
     /// Fingerprints among which there are pairs at every small distance, some very often, and in the
     /// crowded case most in one prefix.
@@ -251,6 +252,28 @@ mod tests {
         list.extend([0, u64::MAX].repeat(300));
         let folder = tempfile::tempdir().unwrap();
         let store = store_of(&folder, list.iter().copied().map(Fingerprint::from_bits));
+        // In the memtable some are removed, some changed and some new.
+        let mut current: Vec<Option<u64>> = list.iter().copied().map(Some).collect();
+        for (id, bits) in list.iter().enumerate().step_by(10) {
+            current[id] = (id % 20 == 0).then_some(!bits);
+        }
+        current.extend(list[2950..3050].iter().map(|bits| Some(*bits)));
+        let stored = |bits: u64| StoredDocument {
+            fingerprint: Fingerprint::from_bits(bits),
+            reliable: true,
+            arrival: None,
+        };
+        let edits = (0..)
+            .zip(&current)
+            .map(|(id, bits)| DocumentEdit {
+                id: DocId(id),
+                before: list.get(id as usize).copied().map(stored),
+                after: bits.map(stored),
+                text: TextEdit::Keep,
+            })
+            .collect();
+        let mut write_guard = store.lock_writes().unwrap();
+        store.commit(&mut write_guard, edits, None).unwrap();
         let view = store.read().unwrap();
         let mut reported = Vec::new();
         let progress = ProgressHandler::default();
@@ -263,14 +286,14 @@ mod tests {
             {
                 assert!(documents.len() > 1 && documents.is_sorted_by(|a, b| a < b));
                 for id in documents {
-                    assert_eq!(list[id.0 as usize], fingerprint.bits());
+                    assert_eq!(current[id.0 as usize], Some(fingerprint.bits()));
                 }
                 reported.push((fingerprint.bits(), documents.len()));
             }
             ControlFlow::Continue(())
         });
         assert!(outcome.unwrap().is_continue());
-        let mut sorted = list.clone();
+        let mut sorted: Vec<u64> = current.into_iter().flatten().collect();
         sorted.sort_unstable();
         let expected: Vec<_> = sorted
             .chunk_by(|a, b| a == b)

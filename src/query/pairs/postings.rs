@@ -54,14 +54,9 @@ impl<'v> PostingLists<'v> {
         })
     }
 
+    /// Returns the smallest id of a fingerprint's documents, given those looked up in the tables.
     fn first_document(&self, bits: u64, stored: &DocumentsOf) -> Result<Option<DocId>> {
         let first_in_memtable = self.in_memtable(bits, bits).first().map(|(_, id)| *id);
-        let first_stored = self.first_stored(bits, stored)?;
-        Ok(first_in_memtable.into_iter().chain(first_stored).min())
-    }
-
-    /// Returns the smallest id that the tables have for a fingerprint, given what was looked up there.
-    fn first_stored(&self, bits: u64, stored: &DocumentsOf) -> Result<Option<DocId>> {
         let start = stored.documents.partition_point(|(other, _)| *other < bits);
         let looked_up = stored.documents[start..]
             .iter()
@@ -76,9 +71,9 @@ impl<'v> PostingLists<'v> {
         for id in looked_up.chain(left_out) {
             let id = id?;
             if self.view.answers_from_tables(id)? {
-                return Ok(Some(id));
+                return Ok(Some(first_in_memtable.map_or(id, |other| other.min(id))));
             }
         }
-        Ok(None)
+        Ok(first_in_memtable)
     }
 }

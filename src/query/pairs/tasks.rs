@@ -33,7 +33,6 @@ pub(super) struct JoinQueue<'v> {
     count: u64,
     /// The next task last.
     open: Vec<JoinTask>,
-    done: f64,
 }
 
 struct JoinTask {
@@ -87,7 +86,6 @@ impl<'v> JoinQueue<'v> {
             count: tables.counters().distinct_fingerprints + memtable.len() as u64,
             open: chains.iter().rev().map(task).collect(),
             chains,
-            done: 0.0,
         }
     }
 
@@ -95,9 +93,9 @@ impl<'v> JoinQueue<'v> {
         self.open.is_empty()
     }
 
-    /// Returns the share of the work that is done, from 0 to 1, by a rough guess. It never decreases.
+    /// Returns the share of the work that is done, from 0 to 1, by a rough guess.
     pub(super) fn done(&self) -> f64 {
-        self.done
+        1.0 - self.open.iter().map(|task| task.share).sum::<f64>()
     }
 
     /// Does some of the work, a fraction of a second on all cores, and appends the pairs that it
@@ -109,9 +107,6 @@ impl<'v> JoinQueue<'v> {
             pairs.extend(found);
             open.extend(rest);
         }
-        // The shares of a split task's parts may sum to a little more than its own.
-        let left: f64 = open.iter().map(|task| task.share).sum();
-        self.done = self.done.max(1.0 - left);
         self.open = open;
         Ok(())
     }

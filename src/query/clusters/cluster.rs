@@ -1,0 +1,119 @@
+//! [`Cluster`]: a group of near-duplicates, with its members and its size.
+
+use super::graph::Graph;
+use crate::document::DocId;
+use crate::fingerprint::Fingerprint;
+use crate::query::limits::QueryLimits;
+
+/// Two documents or more that are near-duplicates of each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// The smallest id of its members, whichever of them is the keeper.
+    pub id: DocId,
+    /// The member that stands for all: the one to keep.
+    pub keeper: DocId,
+    /// All of them, the keeper too, in order of their ids.
+    pub members: Vec<Member>,
+    /// The largest distance of two members that was found: the largest there is, if
+    /// [`most_diameter`](Self::most_diameter) is the same.
+    ///
+    /// Up to 2,048 different fingerprints are compared all with all. In a larger cluster it is the
+    /// largest distance from the keeper, or from the member that is farthest from the keeper.
+    pub diameter: u32,
+    /// An upper bound of the distance of any two members: they are at most as far from each other as
+    /// two members that are farthest from the keeper would be in opposite directions.
+    pub most_diameter: u32,
+}
+
+/// A document of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Member {
+    /// The document.
+    pub id: DocId,
+    /// The Hamming distance of its fingerprint from that of the keeper.
+    pub distance: u32,
+}
+
+impl Cluster {
+    /// The cluster of a keeper with these documents, in order of their ids.
+    pub(super) fn new(graph: &Graph, keeper: u32, documents: &[u32], limits: &QueryLimits) -> Self {
+        let centre = graph.fingerprint(keeper);
+        let members: Vec<Member> = documents
+            .iter()
+            .map(|document| Member {
+                id: graph.id(*document),
+                distance: centre.distance(graph.fingerprint(*document)),
+            })
+            .collect();
+        let mut fingerprints: Vec<Fingerprint> = documents
+            .iter()
+            .map(|document| graph.fingerprint(*document))
+            .collect();
+        fingerprints.sort_unstable();
+        fingerprints.dedup();
+        let (diameter, most_diameter) = diameter(centre, &fingerprints, limits);
+        Self {
+            id: members.first().map_or(graph.id(keeper), |first| first.id),
+            keeper: graph.id(keeper),
+            members,
+            diameter,
+            most_diameter,
+        }
+    }
+}
+
+/// Returns the largest distance of two of these fingerprints that was found, and an upper bound of the
+/// largest there is.
+fn diameter(centre: Fingerprint, fingerprints: &[Fingerprint], limits: &QueryLimits) -> (u32, u32) {
+    let farthest = |from: Fingerprint, others: &[Fingerprint]| {
+        others
+            .iter()
+            .map(|other| (from.distance(*other), other.bits()))
+            .max()
+            .unwrap_or_default()
+    };
+    if fingerprints.len() <= limits.fingerprints_compared {
+        let largest = (0..fingerprints.len())
+            .map(|index| farthest(fingerprints[index], &fingerprints[index..]).0)
+            .max()
+            .unwrap_or_default();
+        return (largest, largest);
+    }
+    let (radius, end) = farthest(centre, fingerprints);
+    let (other, _) = farthest(Fingerprint::from_bits(end), fingerprints);
+    (other.max(radius), (2 * radius).min(u64::BITS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn largest_distance_is_between_the_one_found_and_the_bound() {
+        let limits = QueryLimits::small();
+        let max_compared = limits.fingerprints_compared;
+        let mut state = 5_u64;
+        let mut random = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            state >> 33
+        };
+        for count in [1, 2, 15, max_compared, max_compared + 1, 60] {
+            let list: Vec<Fingerprint> = (0..count)
+                .map(|_| Fingerprint::from_bits(random() & random()))
+                .collect();
+            let pairs = list
+                .iter()
+                .flat_map(|a| list.iter().map(|b| a.distance(*b)));
+            let largest = pairs.max().unwrap();
+            let (found, most) = diameter(list[0], &list, &limits);
+            assert!(
+                (found..=most).contains(&largest),
+                "{found} {largest} {most}"
+            );
+            if count <= max_compared {
+                assert_eq!(found, most);
+            }
+            assert!(2 * found >= largest);
+        }
+    }
+}

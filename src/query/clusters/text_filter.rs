@@ -1,0 +1,59 @@
+//! The second condition of [`Clustering::likeness`](super::Clustering::likeness): alike texts.
+
+use rayon::prelude::*;
+
+use crate::document::DocId;
+use crate::error::Result;
+use crate::similarity::{Likeness, Wording};
+use crate::store::{FingerprintSource, View};
+use crate::text::Normaliser;
+
+/// Compare so many candidates or more on all cores.
+const COMPARED_IN_PARALLEL: usize = 8;
+
+/// The comparison of texts that a database keeps.
+pub(super) struct TextFilter<'v> {
+    view: &'v View,
+    normaliser: Normaliser,
+    likeness: Likeness,
+}
+
+impl<'v> TextFilter<'v> {
+    pub(super) fn new(view: &'v View, likeness: Likeness) -> Self {
+        Self {
+            view,
+            normaliser: Normaliser::new(),
+            likeness,
+        }
+    }
+
+    /// Returns the text of a document, prepared for comparisons, or `None` if it has no text.
+    pub(super) fn wording(&self, document: DocId) -> Result<Option<Wording>> {
+        let text = self.view.text(document)?;
+        Ok(text.map(|text| Wording::new(&self.normaliser, &text)))
+    }
+
+    /// Returns `true` for each candidate whose text is like a prepared one. A document without a text
+    /// is like none.
+    pub(super) fn are_alike(
+        &self,
+        wording: Option<&Wording>,
+        candidates: &[DocId],
+    ) -> Result<Vec<bool>> {
+        let Some(wording) = wording else {
+            return Ok(vec![false; candidates.len()]);
+        };
+        let is_alike = |id: &DocId| {
+            let text = self.view.text(*id)?;
+            let resemblance =
+                text.and_then(|text| wording.compare(&self.normaliser, &text, &self.likeness));
+            Ok(resemblance.is_some())
+        };
+        if candidates.len() < COMPARED_IN_PARALLEL {
+            candidates.iter().map(is_alike).collect()
+        } else {
+            let tables = &self.view.tables;
+            tables.in_parallel(|| candidates.par_iter().map(is_alike).collect())
+        }
+    }
+}
