@@ -26,8 +26,7 @@ use common::timing::timed;
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 use serde_json::Value;
-use simdb::measure::Normaliser;
-use simdb::{Change, Database, DocId, Document, Likeness, Resemblance};
+use simdb::{Change, Database, DocId, Document, Likeness, Normaliser, Resemblance};
 
 /// Classes of length, in characters.
 const CLASSES: [&str; 4] = ["10-30", "30-100", "100-500", "500+"];
@@ -234,7 +233,7 @@ impl LabelledSet {
             static NORMALISER: Normaliser = Normaliser::new();
         }
         let [a, b] = [a, b].map(|id| &self.texts[&id].text);
-        let found = NORMALISER.with(|normaliser| Resemblance::of(normaliser, a, b));
+        let found = NORMALISER.with(|normaliser| Resemblance::new(normaliser, a, b));
         found.is_enough(&Likeness::default())
     }
 

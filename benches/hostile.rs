@@ -16,8 +16,8 @@ mod hostile;
 use std::hint::black_box;
 use std::time::Instant;
 
-use simdb::measure::{self, Normaliser, Words};
-use simdb::{Fingerprinter, Recipe, Resemblance};
+use simdb::similarity::tokens;
+use simdb::{Fingerprinter, Normaliser, Recipe, Resemblance};
 
 use common::arguments::Usage;
 use common::table::{Table, number};
@@ -108,23 +108,14 @@ fn works() -> Vec<(String, Work)> {
         "wording",
         Box::new(move |text| {
             let other = format!("{text} and");
-            black_box(Resemblance::of(&normaliser, text, &other));
+            black_box(Resemblance::new(&normaliser, text, &other));
         }),
     );
-    push(
-        "tokens",
-        Box::new(|text| drop(black_box(measure::tokens(text)))),
-    );
-    let words = Words::new();
+    push("tokens", Box::new(|text| drop(black_box(tokens(text)))));
+    let jieba = Fingerprinter::new(Recipe::jieba());
     push(
         "words",
-        Box::new(move |text| drop(black_box(words.find(text)))),
-    );
-    push(
-        "sentences",
-        Box::new(|text| {
-            black_box(measure::longest_sentences_hash(measure::sentences(text), 3));
-        }),
+        Box::new(move |text| drop(black_box(jieba.words(text)))),
     );
     works
 }

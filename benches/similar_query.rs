@@ -23,8 +23,7 @@ use common::table::{Table, number, time};
 use common::timing::{Latency, timed};
 use rayon::prelude::*;
 use serde_json::Value;
-use simdb::measure::Normaliser;
-use simdb::{Database, DocId, Document, Fingerprinter, Likeness, Recipe, Resemblance};
+use simdb::{Database, DocId, Document, Fingerprinter, Likeness, Normaliser, Recipe, Resemblance};
 
 const USAGE: Usage = Usage {
     line: "cargo bench --bench similar_query -- [DOCUMENTS] [--queries N]",
@@ -189,7 +188,7 @@ impl Kind {
         let normaliser = Normaliser::new();
         let (mut alike, mut missed) = (0, 0);
         for ((id, text), found) in asked.iter().zip(found) {
-            let resemblance = Resemblance::of(&normaliser, &self.text(*id), text);
+            let resemblance = Resemblance::new(&normaliser, &self.text(*id), text);
             let is_alike = resemblance.is_enough(&Likeness::default());
             assert!(is_alike || !found, "what is found is alike: {text}");
             alike += u64::from(is_alike);

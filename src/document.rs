@@ -1,11 +1,11 @@
-//! [`DocId`], the number a document is known by, and [`Document`], what is kept for it.
+//! [`DocId`], [`Timestamp`], [`Document`] and [`Match`]: the values of the API.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use crate::fingerprint::Fingerprint;
 
-/// The number a document is known by: any `u64`, chosen by the caller, unique in a database.
+/// The id of a document: any `u64`, chosen by the caller, unique in a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocId(pub u64);
 
@@ -27,10 +27,10 @@ impl fmt::Display for DocId {
     }
 }
 
-/// A moment, in milliseconds since the beginning of 1970 (UTC), leap seconds not counted.
+/// A time in milliseconds since 1970-01-01 UTC, without leap seconds.
 ///
-/// It is shown as RFC 3339 has it, always with milliseconds. Years after 9999, which have no place
-/// there, are shown with a sign and all their digits.
+/// Displayed as in RFC 3339, always with milliseconds. Years after 9999, which RFC 3339 does not have,
+/// are displayed with a sign and all digits.
 ///
 /// ```
 /// use std::time::SystemTime;
@@ -43,8 +43,7 @@ impl fmt::Display for DocId {
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// The same moment as the system counts time; `None` beyond what it can count, which is
-    /// thousands of years away.
+    /// The time as a [`SystemTime`]; `None` if out of its range, thousands of years away.
     pub fn system_time(self) -> Option<SystemTime> {
         SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(self.0))
     }
@@ -57,7 +56,7 @@ impl From<u64> for Timestamp {
 }
 
 impl From<SystemTime> for Timestamp {
-    /// What is below a millisecond is left off. A moment before 1970 becomes its beginning.
+    /// Rounds down to milliseconds. A time before 1970 becomes 0.
     fn from(time: SystemTime) -> Self {
         let since = time.duration_since(SystemTime::UNIX_EPOCH);
         let since_ms = since.unwrap_or_default().as_millis();
@@ -84,12 +83,12 @@ fn date(days: u64) -> (u64, u64, u64) {
     /// Days from the first of March of year 0 to the first of January of 1970.
     const MARCH_0_TO_1970: u64 = 719_468;
     const DAYS_OF_400_YEARS: u64 = 146_097;
-    // Years begin in March here, so that the day that leap years add is their last.
+    // Years begin in March here, so that the leap day is the last day of a year.
     let days = days + MARCH_0_TO_1970;
     let (era, day) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
-    // Months from March on take 153 days each five.
+    // Five months from March on have 153 days.
     let month = (5 * day + 2) / 153;
     let day = day - (153 * month + 2) / 5 + 1;
     let is_next_year = month >= 10;
@@ -100,27 +99,27 @@ fn date(days: u64) -> (u64, u64, u64) {
     )
 }
 
-/// A document as a database keeps it: its id, its fingerprint, its arrival time if such times are
-/// kept, and its text if texts are kept.
+/// A stored document: id, fingerprint, the arrival time if times are kept, and the text if texts are
+/// kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// The number it is known by.
+    /// The id.
     pub id: DocId,
-    /// The fingerprint of its text.
+    /// The fingerprint of the text.
     pub fingerprint: Fingerprint,
-    /// Whether the fingerprint says anything: `false` for a text with too few features. Such a
-    /// document is kept and found by its id, but is never a match of a query by fingerprint,
-    /// and is never refused as a near-duplicate of another.
+    /// `false` for the fingerprint of a text with too few features. An unreliable document is stored and
+    /// found by its id, but never matches a query by fingerprint, and is never refused as a
+    /// near-duplicate.
     pub reliable: bool,
-    /// When it arrived. Kept only by a database that keeps arrival times; there, a document that
-    /// is given without one arrives when it is given.
+    /// The arrival time, stored only in a database that keeps arrival times; there `None` means the
+    /// time of the call.
     pub arrival: Option<Timestamp>,
-    /// Its text. Kept only by a database that keeps texts.
+    /// The text, stored only in a database that keeps texts.
     pub text: Option<String>,
 }
 
 impl Document {
-    /// A document of which only the fingerprint is known. It is taken to be reliable.
+    /// A document with a reliable fingerprint, without arrival time and text.
     pub fn new(id: DocId, fingerprint: Fingerprint) -> Self {
         Self {
             id,
@@ -135,19 +134,19 @@ impl Document {
 /// A document whose fingerprint lies within the radius of a query: a claim about bits, not about
 /// meaning.
 ///
-/// Answers are in order of distance, then of ids.
+/// Queries return matches by distance, then by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Match {
-    /// The document found.
+    /// The id of the document.
     pub id: DocId,
-    /// Its fingerprint.
+    /// The fingerprint of the document.
     pub fingerprint: Fingerprint,
     /// The Hamming distance from the query.
     pub distance: u32,
 }
 
 impl Match {
-    /// What matches are ordered by.
+    /// The sort key of matches.
     pub(crate) fn order(&self) -> (u32, DocId) {
         (self.distance, self.id)
     }

@@ -7,8 +7,8 @@ use crate::error::Error;
 
 /// The 64 bits that SimHash makes of a document's features (Charikar, STOC 2002).
 ///
-/// Bit 63 is the most significant one and is written first; blocks are counted from there. Two
-/// fingerprints are as alike as few of their bits differ: see [`distance`](Self::distance).
+/// Bit 63 is the most significant bit and is written first; blocks are counted from there. Near-duplicates
+/// differ in few bits: see [`distance`](Self::distance).
 ///
 /// Written and read as 16 hexadecimal digits.
 ///
@@ -52,7 +52,7 @@ macro_rules! fingerprint {
                 self.0
             }
 
-            /// The Hamming distance: the number of bits in which the two differ.
+            /// The Hamming distance: the number of bits in which both fingerprints differ.
             pub const fn distance(self, other: Self) -> u32 {
                 (self.0 ^ other.0).count_ones()
             }

@@ -38,7 +38,8 @@
 //!
 //! [`Database`] and [`Snapshot`] to store and ask, [`BulkLoad`] for millions of documents at a
 //! time, [`Fingerprinter`] for fingerprints without a database, [`simhash`] for how SimHash
-//! works, in five steps, [`measure`] for what it is compared with.
+//! works, in five steps, [`similarity`] for other measures of two texts. The [`guide`] says how texts
+//! match, what is promised, and how to run a database.
 
 #![warn(missing_docs, missing_debug_implementations)]
 
@@ -52,11 +53,10 @@ mod block;
 mod hamming;
 
 mod feature;
-pub mod measure;
 mod minhash;
 mod recipe;
 pub mod simhash;
-mod similarity;
+pub mod similarity;
 mod text;
 
 mod store;
@@ -67,6 +67,8 @@ mod ingest;
 
 mod api;
 
+pub mod guide;
+
 pub use api::builder::Builder;
 pub use api::bulk_load::{BulkLoad, BulkReport, Conflict};
 pub use api::clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
@@ -76,7 +78,7 @@ pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
 pub use document::{DocId, Document, Match, Timestamp};
 pub use error::{Cause, Error, Result};
-pub use feature::{Doubt, Feature};
+pub use feature::{Feature, UnreliableReason};
 pub use fingerprint::{Fingerprint, Fingerprint128};
 pub use ingest::ticket::Ticket;
 pub use ingest::{Change, Outcome};
@@ -92,6 +94,7 @@ pub use store::maintenance::diagnosis::{
 };
 pub use store::maintenance::salvage::Salvage;
 pub use store::maintenance::stats::{Stats, TableStats};
+pub use text::Normaliser;
 
 /// What may be shared by threads, and what only moved from one to another.
 #[cfg(test)]

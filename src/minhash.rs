@@ -18,9 +18,8 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::feature::{Counted, LEAST_SHINGLES, Tally};
-use crate::recipe::folding_normaliser;
-use crate::text::{CJK_SHINGLE, Normaliser, says_something, shingles};
+use crate::feature::{LEAST_SHINGLES, TokenCounter, TokenCounts};
+use crate::text::{CJK_SHINGLE, Normaliser, Script, floor_char_boundary, is_informative, shingles};
 
 /// How many bands a text has.
 const BANDS: usize = 40;
@@ -80,7 +79,7 @@ impl Banding {
              row, made odd; key xxh3_64 of the minima and the band; key of the wording xxh3_64 \
              seed {WORDING_SEED}, seed {RAW_SEED} without letters; no bands without two different \
              words and a letter, or below {LEAST_SHINGLES} distinct",
-            folding_normaliser()
+            Script::Folded.normalisation()
         )
     }
 
@@ -113,7 +112,7 @@ impl Banding {
         kinds: impl Fn(usize) -> (bool, bool),
     ) -> Vec<u64> {
         let mut keys = vec![wording_key(text, normalised)];
-        if !says_something(&self.normaliser, text, normalised) {
+        if !is_informative(&self.normaliser, text, normalised) {
             return keys;
         }
         let (short, long) = kinds(normalised.chars().count());
@@ -174,10 +173,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
         if text.len() <= PART_BYTES {
             return Some(text);
         }
-        let mut end = PART_BYTES;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = floor_char_boundary(text, PART_BYTES);
         let overlap = text[..end].char_indices().rev().nth(LONG_SHINGLE - 2);
         let next = overlap.map_or(end, |(at, _)| at);
         rest = Some(&text[next..]);
@@ -186,16 +182,16 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The shingles of a normalised text, as a text of so many characters is cut.
-pub(crate) fn count_shingles(normalised: &str, characters: usize) -> Counted<()> {
+pub(crate) fn count_shingles(normalised: &str, characters: usize) -> TokenCounts<()> {
     let bytes = normalised.as_bytes();
-    let mut tally = Tally::for_at_most(bytes.len());
-    let add = |range: Range<usize>| tally.add((xxh3_64(&bytes[range]), ()));
+    let mut counter = TokenCounter::new(bytes.len());
+    let add = |range: Range<usize>| counter.add((xxh3_64(&bytes[range]), ()));
     if characters < LONG_CHARACTERS {
-        shingles::<SHORT_SHINGLE>(normalised, add);
+        shingles::<CJK_SHINGLE, SHORT_SHINGLE>(normalised, add);
     } else {
-        shingles::<LONG_SHINGLE>(normalised, add);
+        shingles::<CJK_SHINGLE, LONG_SHINGLE>(normalised, add);
     }
-    tally.finish()
+    counter.finish()
 }
 
 /// Lowers each minimum to the smallest value that its hash function has for any of the hashes.

@@ -1,11 +1,11 @@
-//! [`Retention`]: whether arrival times are kept, and for how long the documents.
+//! [`Retention`]: the arrival times that a database keeps, and the window after which documents expire.
 
 use std::time::Duration;
 
 use crate::document::Timestamp;
 use crate::error::{Error, Result};
 
-/// That a database keeps the arrival time of each document, and how long a document stays.
+/// The setting that makes a database keep arrival times, and expire documents by age.
 ///
 /// Fixed when the database is created, with [`Builder::retention`](crate::Builder::retention).
 ///
@@ -34,21 +34,20 @@ use crate::error::{Error, Result};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// What arrived longer ago than this, counted back from the latest arrival, is expired: no
-    /// query finds it any more, and writing removes it by and by. `None`: nothing ever is. Kept in
-    /// whole milliseconds, without what is below.
+    /// The age, counted back from the latest arrival, at which a document expires: queries no longer find
+    /// it, and later writes remove it. `None`: documents never expire. Stored in whole milliseconds,
+    /// rounded down.
     pub window: Option<Duration>,
-    /// Whether the arrival of a duplicate refreshes the arrival time of the document it
-    /// duplicates, which so stays for as long as it is seen again.
+    /// `true` if the arrival of a duplicate refreshes the arrival time of the stored document, which then
+    /// lives as long as duplicates arrive.
     pub sliding: bool,
-    /// Whether the system's clock says what is expired, as well as the latest arrival. Set it where
-    /// no times are given: else nothing expires while nothing arrives. Where times are given, the
-    /// latest of them counts as now.
+    /// `true` if the system clock counts as now, if it is later than the latest arrival. Set it if
+    /// documents bring no times: otherwise nothing expires while nothing arrives.
     pub by_clock: bool,
 }
 
 impl Retention {
-    /// Whether a database that was created with this says so when it is opened.
+    /// Returns `true` if a file stores both settings alike.
     pub(crate) fn is_kept_as(&self, stored: &Self) -> bool {
         let is_as_long = matches!((self.window_ms(), stored.window_ms()), (Ok(a), Ok(b)) if a == b);
         is_as_long && (self.sliding, self.by_clock) == (stored.sliding, stored.by_clock)
@@ -66,11 +65,11 @@ impl Retention {
     }
 }
 
-/// What is expired, as time goes on.
+/// The cutoff before which documents are expired; it advances with each arrival.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Expiry {
     window_ms: Option<u64>,
-    /// What counts as now.
+    /// The latest arrival, or the clock.
     now: Option<Timestamp>,
 }
 
@@ -83,8 +82,8 @@ impl Expiry {
         }
     }
 
-    /// Something arrives: it is now at least that late.
-    pub(crate) fn go_on(&mut self, arrival: Option<Timestamp>) {
+    /// Advances the clock to an arrival.
+    pub(crate) fn advance_to(&mut self, arrival: Option<Timestamp>) {
         self.now = self.now.max(arrival);
     }
 
@@ -92,13 +91,13 @@ impl Expiry {
         self.now
     }
 
-    /// What arrived before this is expired; nothing if nothing is.
+    /// The time before which documents are expired; `None` if nothing expires.
     pub(crate) fn cutoff(&self) -> Option<Timestamp> {
         let cutoff = self.now?.0.checked_sub(self.window_ms?)?;
         Some(Timestamp(cutoff))
     }
 
-    /// Whether what arrived then is expired.
+    /// Returns `true` if a document that arrived then is expired.
     pub(crate) fn has_passed(&self, arrival: Option<Timestamp>) -> bool {
         matches!((arrival, self.cutoff()), (Some(arrival), Some(cutoff)) if arrival < cutoff)
     }

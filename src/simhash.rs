@@ -212,7 +212,7 @@ mod tests {
             .map(|&(hash, w)| (u128::from(hash), w))
             .collect();
         let hashes: Vec<_> = features.iter().map(|&(hash, _)| hash).collect();
-        let weights = Weights::of(features.iter().map(|&(_, weight)| weight));
+        let weights = Weights::new(features.iter().map(|&(_, weight)| weight));
         let fingerprint = fingerprint_of(&hashes, &weights);
         assert_eq!(u128::from(fingerprint), plainly::<64>(&wide));
 

@@ -11,8 +11,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use hostile::{HOSTILE, ORDINARY};
-use simdb::measure::{self, Normaliser};
-use simdb::{Fingerprinter, Recipe, Resemblance};
+use simdb::similarity::tokens;
+use simdb::{Fingerprinter, Normaliser, Recipe, Resemblance};
 
 /// A short text, and how many times as long the other one is.
 const SHORT_BYTES: usize = 1 << 11;
@@ -63,10 +63,7 @@ fn texts_are_compared_and_cut_in_proportion_to_their_length() {
     let normaliser = Normaliser::new();
     assert_in_proportion("to compare wordings", |text| {
         let other = format!("{text} and");
-        black_box(Resemblance::of(&normaliser, text, &other));
+        black_box(Resemblance::new(&normaliser, text, &other));
     });
-    assert_in_proportion("tokens", |text| drop(black_box(measure::tokens(text))));
-    assert_in_proportion("sentences", |text| {
-        black_box(measure::longest_sentences_hash(measure::sentences(text), 3));
-    });
+    assert_in_proportion("tokens", |text| drop(black_box(tokens(text))));
 }

@@ -5,6 +5,7 @@
 //! - [`load`]: `simdb-load`, from the options to the summary
 //! - [`corpus`]: reads documents out of files and hands them to a bulk load
 //! - [`formats`]: the formats of corpora
+//! - [`measures`]: measures of two texts, for `compare`
 //! - [`options`]: options that several commands share
 //! - [`console`]: exit codes, errors, results, progress
 
@@ -13,6 +14,7 @@ mod console;
 mod corpus;
 pub mod formats;
 mod load;
+mod measures;
 mod options;
 
 use std::process::ExitCode;

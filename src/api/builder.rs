@@ -1,4 +1,4 @@
-//! [`Builder`]: how a database is created or opened.
+//! [`Builder`]: creates and opens databases.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -11,15 +11,16 @@ use crate::progress::{Progress, ProgressHandler};
 use crate::recipe::{Fingerprinter, Recipe};
 use crate::retention::Retention;
 use crate::store::disk::Disk;
+use crate::store::limits::Limits;
 use crate::store::maintenance::copy::Vacuumed;
 use crate::store::maintenance::salvage::{Damaged, Salvage};
-use crate::store::{self, DbPath, FlushOptions, Header, Store};
+use crate::store::{self, DbPath, Header, Store};
 
-/// How a database is to be created or opened.
+/// Creates and opens databases.
 ///
-/// The recipe, whether texts, their bands and arrival times are kept, and whether the database is
-/// frozen are fixed when it is created. Opening reads them from the file; what is asked for there
-/// must be what the file has.
+/// The recipe, the storage of texts, bands and arrival times, and whether the database is frozen are
+/// fixed at creation. Opening reads them from the file; settings that the caller names must be those
+/// of the file.
 ///
 /// ```
 /// use simdb::{Database, Recipe};
@@ -42,44 +43,43 @@ pub struct Builder {
     similar: bool,
     retention: Option<Retention>,
     frozen: bool,
-    flush_options: FlushOptions,
+    limits: Limits,
     disk: Option<Arc<dyn Disk>>,
     pub(crate) progress: ProgressHandler,
 }
 
-/// Memory for what was read unless another size is asked for.
+/// The cache in bytes unless set.
 const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 
 impl Builder {
-    /// The most memory that keeps what was read and what is about to be written; 1 GiB unless
-    /// set. Half of it is the storage engine's, for pages. The other half keeps *runs*, the
-    /// fingerprints of one block key, as queries come across them: 8 bytes for each, four times
-    /// over where all four blocks are asked for. So to keep all that queries at radius 3 read,
-    /// give 64 bytes a document and 48 MiB. Bookkeeping takes up to 12 MiB besides. All this is
-    /// apart from the operating system's own cache of the file.
+    /// The size of the cache in bytes; 1 GiB unless set. Half of it is for pages of the storage engine.
+    /// The other half is for *buckets*, the fingerprints of one block key, as queries read them: 8
+    /// bytes for each fingerprint in each of four blocks. To cache all that queries at radius 3 read,
+    /// give 64 bytes a document and 48 MiB. Bookkeeping takes up to 12 MiB more. The operating system
+    /// caches the file besides.
     ///
-    /// A checksum is compared when a page is read, and not again for a run that is kept.
+    /// The checksum of a page is verified when the page is read, and not again for a cached bucket.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = Some(bytes);
         self
     }
 
-    /// How texts become fingerprints; [`Recipe::ngram`] unless set.
+    /// The recipe that makes fingerprints of texts; [`Recipe::ngram`] unless set.
     pub fn recipe(mut self, recipe: Recipe) -> Self {
         self.recipe = Some(recipe);
         self
     }
 
-    /// Whether to keep texts beside their fingerprints; not unless set.
+    /// Stores texts beside their fingerprints; off unless set.
     pub fn keep_texts(mut self, keep: bool) -> Self {
         self.keep_texts = keep;
         self
     }
 
-    /// Whether the database is made to find similar texts; not unless set. It then keeps texts,
-    /// whatever [`keep_texts`](Self::keep_texts) says, and for each its *bands*: numbers of which
-    /// texts that are alike share some, however short they are. That takes about 660 bytes for each
-    /// text in a frozen database and 860 in others, and makes every change of one that much more work.
+    /// Finds similar texts; off unless set. The database then stores texts, whatever
+    /// [`keep_texts`](Self::keep_texts) says, and the *bands* of each text: numbers of which similar
+    /// texts share some, even if they are short. Bands take about 660 bytes a text in a frozen database
+    /// and 860 in others, and make every change of a text more work in proportion.
     ///
     /// ```
     /// use simdb::Database;
@@ -95,15 +95,15 @@ impl Builder {
         self
     }
 
-    /// Keeps the arrival time of each document, and says how long a document stays; no times are
-    /// kept unless set. [`create`](Self::create) refuses a window that cannot be kept. Takes 32
-    /// bytes a document, and room for more.
+    /// Stores the arrival time of each document, and sets how long a document stays; no times are
+    /// stored unless set. [`create`](Self::create) refuses a window out of range. Takes 32 bytes a
+    /// document, and free room.
     pub fn retention(mut self, retention: Retention) -> Self {
         self.retention = Some(retention);
         self
     }
 
-    /// All that is fixed when a database is created, as another one has it.
+    /// Sets all settings fixed at creation to those of another database.
     ///
     /// ```
     /// use simdb::Database;
@@ -133,20 +133,20 @@ impl Builder {
         }
     }
 
-    /// Whether the database will be loaded once, with
-    /// [`bulk_create`](Self::bulk_create), and never changed: it then takes the least room.
-    /// [`create`](Self::create) refuses it.
+    /// Packs the database full when [`bulk_create`](Self::bulk_create) loads it, so that it takes the
+    /// least room, and refuses changes after that; off unless set. [`create`](Self::create) refuses
+    /// this setting.
     pub fn frozen(mut self, frozen: bool) -> Self {
         self.frozen = frozen;
         self
     }
 
-    /// Changes are gathered in the journal, and merged into the tables in the background once there
-    /// are this many, or one for each hundred documents if that is more, or 256 MiB of them; 65,536
-    /// unless set. With fewer, less is in memory and to be read again after a crash, but each change
-    /// rewrites more pages. A [`Transaction`](crate::Transaction) of more changes than this,
-    /// or that brings 64 MiB of text, goes straight into the tables. It counts for this handle, and
-    /// is not kept in the file.
+    /// The number of changes after which the journal is merged into the tables in the background;
+    /// 65,536 unless set. If one for each hundred documents is more, that number counts; 256 MiB of
+    /// changes are merged in any case. A smaller number takes less memory, and less time to open after
+    /// a crash, but each change rewrites more pages. A [`Transaction`](crate::Transaction) of more
+    /// changes, or of more than 64 MiB of texts, goes straight into the tables. Applies to this handle,
+    /// and is not stored in the file.
     ///
     /// ```
     /// use simdb::{Change, Database, DocId, Document, Fingerprint};
@@ -163,12 +163,12 @@ impl Builder {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn merge_after_changes(mut self, changes: usize) -> Self {
-        self.flush_options = FlushOptions::merging_from(changes);
+        self.limits.min_flush_changes = changes.max(1);
         self
     }
 
-    /// Where the file is, if not on the file system of the operating system: for tests, on a
-    /// [`Disk`] of their own that fails or loses power. Here, the usual one is named.
+    /// The disk of the file, [`SystemDisk`](crate::SystemDisk) unless set. Tests pass a [`Disk`] that
+    /// fails or loses power.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -194,36 +194,34 @@ impl Builder {
         self
     }
 
-    /// Creates an empty database. The file appears under its name only when it is whole and
+    /// Creates an empty database. The file appears under its name only when it is complete and
     /// durable.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] if there is anything at `path`; [`Error::Io`] and
     /// [`Error::Storage`] if the folder does not take a file; [`Error::FrozenEmpty`],
-    /// [`Error::RetentionWindow`]. If syncing the folder or opening the new file is what fails, the
-    /// file is there all the same, whole and empty.
+    /// [`Error::RetentionWindow`]. After a failed sync of the folder, or if the new file cannot be
+    /// opened, the file exists all the same, complete and empty.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
         let db_path = self.db_path(path);
-        let store = Store::create(&db_path, self.header()?, self.cache())?
-            .with_flush_options(self.flush_options);
-        Database::over(store, self.recipe.as_ref(), self.progress)
+        let store = Store::create(&db_path, self.header()?, self.cache(), self.limits)?;
+        Database::new(store, self.recipe.as_ref(), self.progress)
     }
 
-    /// Opens a database for reading and writing. Only one handle at a time can do so.
+    /// Opens a database for reading and writing. Only one handle can at a time.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotADatabase`], [`Error::FormatVersion`],
-    /// [`Error::RecipeMismatch`], [`Error::RecipeFiles`] if its recipe was given files and is not
-    /// named here with them, [`Error::SettingsMismatch`], [`Error::BandsMismatch`],
+    /// [`Error::RecipeMismatch`], [`Error::RecipeFiles`] if its recipe uses files and this builder does
+    /// not name it with them, [`Error::SettingsMismatch`], [`Error::BandsMismatch`],
     /// [`Error::Locked`], [`Error::JournalMissing`], [`Error::Corrupt`], [`Error::Io`],
     /// [`Error::Storage`].
     ///
     /// # Cost
-    /// About a millisecond; after a crash, what it takes to read the journal besides: half a second
-    /// with 1.2 million changes in it.
+    /// About a millisecond; after a crash also reads the journal: half a second for 1.2 million
+    /// changes.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
-        let store =
-            Store::open(&self.db_path(path), self.cache())?.with_flush_options(self.flush_options);
+        let store = Store::open(&self.db_path(path), self.cache(), self.limits)?;
         self.opened(store)
     }
 
@@ -234,7 +232,7 @@ impl Builder {
     pub fn open_or_create(self, path: impl AsRef<Path>) -> Result<Database> {
         match self.clone().open(path.as_ref()) {
             Err(Error::NotFound { .. }) => match self.clone().create(path.as_ref()) {
-                // Someone else created it in between.
+                // Another process created it in between.
                 Err(Error::AlreadyExists { .. }) => self.open(path),
                 created => created,
             },
@@ -242,14 +240,14 @@ impl Builder {
         }
     }
 
-    /// Opens a database for reading only. Any number of processes can do so at a time, while
-    /// none has it open for writing. Nothing is written, so that the file may be on a medium that
-    /// cannot be written. One that a crash left is read as if it had been mended.
+    /// Opens a database for reading only. Any number of processes can at a time, while none has it open
+    /// for writing. Nothing is written, so the file may be on a read-only medium. After a crash, the
+    /// database is repaired in memory.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<Database> {
-        let store = Store::open_read_only(&self.db_path(path), self.cache())?;
+        let store = Store::open_read_only(&self.db_path(path), self.cache(), self.limits)?;
         self.opened(store)
     }
 
@@ -337,7 +335,7 @@ impl Builder {
         found.salvage(&target, &header, memory_bytes, fingerprint, &self.progress)
     }
 
-    /// The file of that name, on the disk that is asked for.
+    /// The path on the disk of this builder.
     pub(crate) fn db_path(&self, path: impl AsRef<Path>) -> DbPath {
         match &self.disk {
             Some(disk) => DbPath::new(path.as_ref(), disk),
@@ -358,7 +356,7 @@ impl Builder {
         })
     }
 
-    /// Whether a database that keeps times so is what was asked for.
+    /// Returns `true` if the retention of a file is the one of this builder, or this builder names none.
     fn has_retention(&self, stored: Option<Retention>) -> bool {
         match (self.retention, stored) {
             (None, _) => true,
@@ -367,9 +365,9 @@ impl Builder {
         }
     }
 
-    /// A database that was opened, if it is what was asked for.
+    /// The opened database, if it has the settings of this builder.
     fn opened(&self, store: Store) -> Result<Database> {
-        let database = Database::over(store, self.recipe.as_ref(), self.progress.clone())?;
+        let database = Database::new(store, self.recipe.as_ref(), self.progress.clone())?;
         let has = database.settings();
         let asked = [
             ("keep_texts", self.keep_texts && !has.keep_texts),
@@ -392,12 +390,12 @@ impl Builder {
 }
 
 impl Database {
-    /// A builder, for settings other than the usual.
+    /// A builder, for settings other than the defaults.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Creates an empty database with the usual settings: see [`Builder::create`].
+    /// Creates an empty database with the default settings: see [`Builder::create`].
     ///
     /// # Errors
     /// Those of [`Builder::create`].

@@ -12,15 +12,14 @@ use crate::store::View;
 use crate::store::maintenance::diagnosis::{self, Diagnosis};
 use crate::store::maintenance::stats::{self, Stats};
 
-/// Documents whose arrival is looked at before they are counted.
-const COUNTED_AT_ONCE: usize = 64 << 10;
+/// Arrivals read at a time to be counted.
+const COUNTED_PER_PAGE: usize = 64 << 10;
 
 /// The database as of one commit: consistent, reusable, `Send` and `Sync`.
 ///
-/// Queries through a snapshot save opening the tables each time. What takes long goes on on all
-/// cores, in threads of the database's own. Pages freed by later commits are kept for as long as a
-/// snapshot lives, so the file grows while writers work beside an old one: do not hold one longer
-/// than needed.
+/// A snapshot opens the tables once for all its queries. Long work runs on all cores, on the threads
+/// of the database. Pages freed by later commits are kept while a snapshot lives, so the file grows
+/// beside an old snapshot: do not hold one longer than needed.
 pub struct Snapshot {
     view: View,
     pub(crate) progress: ProgressHandler,
@@ -28,16 +27,15 @@ pub struct Snapshot {
 
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Snapshot");
-        shown.field("path", &self.view.path());
-        shown
+        f.debug_struct("Snapshot")
+            .field("path", &self.view.path())
             .field("documents", &self.len())
             .finish_non_exhaustive()
     }
 }
 
 impl Snapshot {
-    pub(crate) fn over(view: View, progress: ProgressHandler) -> Self {
+    pub(crate) fn new(view: View, progress: ProgressHandler) -> Self {
         Self { view, progress }
     }
 
@@ -55,7 +53,7 @@ impl Snapshot {
         &self.view
     }
 
-    /// The document with this id, with its text where one is kept.
+    /// The document with this id, with its text if one is stored; `None` if there is no such document.
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Storage`](crate::Error::Storage).
@@ -63,26 +61,26 @@ impl Snapshot {
     /// # Cost
     /// A descent to one chunk, a few microseconds when cached.
     pub fn get(&self, id: DocId) -> Result<Option<Document>> {
-        self.view.whole_document(id)
+        self.view.document(id)
     }
 
-    /// Every reliable document whose fingerprint differs in at most `radius` bits, nearest
-    /// first, then smallest id. It is exactly what comparing with every document would give.
+    /// Every reliable document whose fingerprint differs in at most `radius` bits, nearest first, then
+    /// smallest id. Exactly the answer of a comparison with every document.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](crate::Error::Corrupt) if a page that was needed is damaged: each is
-    /// compared with its checksum as it is read. [`Error::Storage`](crate::Error::Storage).
+    /// [`Error::Corrupt`](crate::Error::Corrupt) if a page that was needed is damaged: the checksum of
+    /// each page is verified as it is read. [`Error::Storage`](crate::Error::Storage).
     ///
     /// # Cost
     /// For n documents and radius 3: one probe in each of the four block tables, n / 65,536
-    /// candidates in each, and a look-up for each distinct fingerprint found. A larger radius
-    /// probes the keys that differ in up to radius / 4 bits, 68 in all at radius 7, 548 at 11,
-    /// until a scan of 8 bytes for each distinct fingerprint is cheaper; both use all cores where
-    /// that pays. Of a key that more than 16,384 fingerprints have, only the parts are read in
-    /// which its next block is near enough too: 17 of 65,536 at radius 3.
+    /// candidates in each, and a look-up for each distinct fingerprint found. A larger radius probes
+    /// the keys that differ in up to radius / 4 bits, 68 in all at radius 7, 548 at 11, until a scan of
+    /// 8 bytes for each distinct fingerprint is cheaper; both use all cores if that pays. Of a key with
+    /// more than 16,384 fingerprints, only the parts are read in which the next block is near enough
+    /// too: 17 of 65,536 at radius 3.
     ///
-    /// The first time, a probe reads some pages and checks them; then its candidates are kept in
-    /// memory ([`Builder::cache_bytes`](crate::Builder::cache_bytes)).
+    /// The first probe of a key reads some pages and verifies them; then its candidates are cached
+    /// ([`Builder::cache_bytes`](crate::Builder::cache_bytes)).
     ///
     /// # Source
     /// Manku, Jain, Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007, section 3;
@@ -109,8 +107,8 @@ impl Snapshot {
         self.within_limit(fingerprint, radius, usize::MAX)
     }
 
-    /// The first `limit` of what [`within`](Self::within) gives. The documents of a fingerprint
-    /// that many share are not read beyond the limit.
+    /// The first `limit` documents of the answer of [`within`](Self::within). The documents of a
+    /// fingerprint that many share are not read beyond the limit.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
@@ -123,15 +121,15 @@ impl Snapshot {
         query::within(&self.view, fingerprint, radius, limit)
     }
 
-    /// What [`within`](Self::within) gives for each of many queries, in their order.
+    /// The answer of [`within`](Self::within) to each of many queries, in their order.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
     ///
     /// # Cost
-    /// Each key that any query probes is read once for all of them, on all cores, and compared
-    /// with those that are near; a match then costs a look-up as ever. A million queries cost a
-    /// walk through the block tables, a fraction of what they cost one by one.
+    /// Each key that a query probes is read once for all queries, on all cores, and compared with the
+    /// queries near it; each match costs a look-up. A million queries cost one walk through the block
+    /// tables, a fraction of their cost one by one.
     ///
     /// ```
     /// use simdb::{Database, DocId, Fingerprint};
@@ -155,16 +153,15 @@ impl Snapshot {
         Ok(answers)
     }
 
-    /// Calls `visitor` with the number of each query, counted from 0 and in order, and the first
-    /// `limit` of its matches, until it breaks.
+    /// Calls `visitor` with the index of each query, in order, and its first `limit` matches, until the
+    /// visitor breaks.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
     ///
     /// # Cost
-    /// That of [`within_batch`](Self::within_batch), in bounded memory: up to about half a gibibyte
-    /// for a million queries at a time, however many there are and however much they match
-    /// together, and what a single one of them matches.
+    /// That of [`within_batch`](Self::within_batch), in bounded memory: about half a GiB at most for a
+    /// million queries at a time, whatever they match together, and the matches of one query.
     pub fn within_batch_with(
         &self,
         queries: &[Fingerprint],
@@ -182,40 +179,28 @@ impl Snapshot {
     /// Those of [`within`](Self::within).
     ///
     /// # Cost
-    /// That of [`within`](Self::within) at radius 3, 7, 11 and so on, until so many are found.
+    /// That of [`within`](Self::within) at radius 3, 7, 11 and so on, until `count` are found.
     pub fn nearest(&self, fingerprint: Fingerprint, count: usize) -> Result<Vec<Match>> {
         query::nearest(&self.view, fingerprint, count)
     }
 
-    /// How many documents are stored. In a database with a
-    /// [`window`](crate::Retention::window), those that are expired and not removed yet are counted;
-    /// [`documents`](Self::documents) leaves them out.
+    /// The number of stored documents. In a database with a [`window`](crate::Retention::window) it
+    /// includes expired documents that are not removed yet; [`documents`](Self::documents) leaves them
+    /// out.
     pub fn len(&self) -> u64 {
         self.view.len()
     }
 
-    /// Whether no document is stored, as [`len`](Self::len) counts them.
+    /// Returns `true` if [`len`](Self::len) is 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All documents in order of their ids, with their texts where they are kept, those that are
-    /// expired left out. After an error the iterator ends.
+    /// All documents in order of their ids, with their texts if texts are stored, without expired
+    /// documents. After an error the iterator ends.
     pub fn documents(&self) -> impl Iterator<Item = Result<Document>> + '_ {
-        let mut from = Some(DocId(0));
-        let pages = std::iter::from_fn(move || {
-            let page = self.view.documents_from(from.take()?);
-            if let Ok(documents) = &page {
-                from = documents.last()?.id.0.checked_add(1).map(DocId);
-            }
-            Some(page)
-        });
-        let documents = pages.flat_map(|page| match page {
-            Ok(documents) => documents.into_iter().map(Ok).collect::<Vec<_>>(),
-            Err(error) => vec![Err(error)],
-        });
         let mut failed = false;
-        let with_texts = documents.map(|document| {
+        let with_texts = self.view.documents().map(|document| {
             let mut document = document?;
             document.text = self.view.text(document.id)?;
             Ok(document)
@@ -231,19 +216,19 @@ impl Snapshot {
     /// | with bands ([`Builder::similar`](crate::Builder::similar)) | all with the same wording; all that share one of 40 bands; all within 3 bits | of texts that share half of their shingles of characters 99.5 %, a third 78 % |
     /// | with texts only | all within 12 bits, if the fingerprint is reliable | texts with light edits; of short ones about half of those that are like it |
     ///
-    /// Whatever is found is like the query by [`Likeness`](crate::Likeness); what is not among the
-    /// candidates is not found. Of a band that more than 1,024 documents have (boilerplate) those
-    /// with the smallest ids are looked at, of near fingerprints the nearest 1,024, and 8,192 in
-    /// all.
+    /// Every document in the answer is like the query by [`Likeness`](crate::Likeness); a document
+    /// that is no candidate is not found. Candidates are the 1,024 documents of a band with the
+    /// smallest ids (a band of more documents is boilerplate) and the 1,024 nearest fingerprints, and
+    /// 8,192 documents in all.
     ///
     /// # Errors
     /// [`Error::KeepsNoTexts`]; those of [`within`](Self::within).
     ///
     /// # Cost
-    /// 41 look-ups for the bands, 81 for texts of about a hundred characters; a text read and
-    /// compared for each candidate, some ten microseconds each for short texts, on all cores if
-    /// there are many. Documents of a band that are removed and not merged yet, or expired and not
-    /// removed, are passed over one by one.
+    /// 41 look-ups for the bands, 81 for texts of about a hundred characters; a text read and compared
+    /// for each candidate, some ten microseconds each for short texts, on all cores if there are many.
+    /// Documents of a band that are removed but not merged yet, or expired but not removed, are skipped
+    /// one by one.
     ///
     /// ```
     /// use simdb::{Database, DocId};
@@ -266,11 +251,11 @@ impl Snapshot {
         query::similar(&self.view, query, |id| self.view.text(id))
     }
 
-    /// The same by texts that the caller keeps: `text_of` gives the text of a document, or nothing
-    /// if there is none, from any thread.
+    /// The answer of [`similar`](Self::similar) by texts that the caller stores: `text_of` returns the
+    /// text of a document, or `None` if there is none.
     ///
-    /// It is called by threads of the database's own, on which others wait: it must not write to
-    /// this database, nor wait for somebody who does.
+    /// `text_of` is called on the threads of the database, which other calls wait for: it must not
+    /// write to this database, nor wait for a thread that does.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
@@ -303,11 +288,11 @@ impl Snapshot {
     /// ```
     pub fn last_id(&self) -> Result<Option<DocId>> {
         let mut last = None;
-        // No document is beyond `to`; `from` is beyond the last one met.
+        // A binary search. No document is beyond `to`; `from` is beyond the last document found.
         let (mut from, mut to) = (0, u64::MAX);
         loop {
             let middle = from + (to - from) / 2;
-            match self.view.documents_from(DocId(middle))?.last() {
+            match self.view.documents_page(DocId(middle))?.items.last() {
                 Some(document) => {
                     last = Some(document.id);
                     match document.id.0.checked_add(1) {
@@ -321,7 +306,7 @@ impl Snapshot {
         }
     }
 
-    /// How many documents arrived before `older_than`.
+    /// The number of documents that arrived before `older_than`.
     ///
     /// # Errors
     /// [`Error::NoArrivals`] if the database keeps no arrival times; those of
@@ -333,13 +318,13 @@ impl Snapshot {
         self.refuse_without_arrivals()?;
         let count = |before| {
             let mut count = 0;
-            self.for_each_arrived_before(before, COUNTED_AT_ONCE, &mut |ids| {
+            self.for_each_arrived_before(before, COUNTED_PER_PAGE, &mut |ids| {
                 count += ids.len() as u64;
                 Ok(())
             })?;
             Ok::<_, Error>(count)
         };
-        // What is expired is no document any more, though perhaps not removed yet.
+        // Expired documents do not count, although they may not be removed yet.
         let expired = match self.expired_before() {
             Some(cutoff) => count(cutoff.min(older_than))?,
             None => 0,
@@ -347,33 +332,36 @@ impl Snapshot {
         Ok(count(older_than)? - expired)
     }
 
-    /// What counts as now where documents expire: the latest arrival there ever was, or, where
-    /// [`by_clock`](crate::Retention::by_clock) says so, the time at which this snapshot was taken
-    /// if that is later. Nothing before the first arrival, or if the database keeps no arrival
-    /// times.
+    /// The time by which documents expire: the latest arrival ever, or with
+    /// [`by_clock`](crate::Retention::by_clock) the time at which this snapshot was taken, if that is
+    /// later. `None` before the first arrival, or if the database stores no arrival times.
     pub fn now(&self) -> Option<Timestamp> {
         self.view.expiry().now()
     }
 
-    /// What arrived before this is expired; nothing if nothing is.
+    /// Documents that arrived before this time are expired; `None` if no document is.
     pub(crate) fn expired_before(&self) -> Option<Timestamp> {
         self.view.expiry().cutoff()
     }
 
-    /// Calls `visitor` with all documents that arrived before a moment, some at a time.
+    /// Calls `visitor` with all documents that arrived before `cutoff`, up to `per_page` at a time.
     pub(crate) fn for_each_arrived_before(
         &self,
         cutoff: Timestamp,
-        at_once: usize,
+        per_page: usize,
         visitor: &mut dyn FnMut(&[DocId]) -> Result<()>,
     ) -> Result<()> {
-        for ids in self.view.arrived_before_in_tail(cutoff).chunks(at_once) {
+        for ids in self
+            .view
+            .arrived_before_in_memtables(cutoff)
+            .chunks(per_page)
+        {
             visitor(ids)?;
         }
         let (mut from, mut goes_on) = ((0, DocId(0)), true);
         while goes_on {
             let ids;
-            (ids, from, goes_on) = self.view.arrived_before(cutoff, from, at_once)?;
+            (ids, from, goes_on) = self.view.arrived_before(cutoff, from, per_page)?;
             visitor(&ids)?;
         }
         Ok(())
@@ -387,7 +375,7 @@ impl Snapshot {
         Err(Error::NoArrivals { path })
     }
 
-    /// Counts and sizes.
+    /// The counts and sizes of the database.
     ///
     /// # Errors
     /// Those of [`within`](Self::within); [`Error::Io`](crate::Error::Io) if the length of the
@@ -399,19 +387,19 @@ impl Snapshot {
         stats::stats(&self.view)
     }
 
-    /// How evenly the fingerprints lie, which decides what a query costs: over the keys of each
-    /// block, each bit over 0 and 1, and how many documents share one. What it means, and from
-    /// where on something is wrong, `simdb-cli doctor` says.
+    /// The distribution of the fingerprints, which decides the cost of queries: over the keys of each
+    /// block, of each bit over 0 and 1, and of documents that share a fingerprint. `simdb-cli doctor`
+    /// explains the numbers and warns of bad ones.
     ///
-    /// It is said of the tables: of changes that are still in the journal it says only how many
-    /// they are, and documents that are expired but not removed yet are counted.
+    /// The numbers are those of the tables: changes still in the journal are only counted, and expired
+    /// documents that are not removed yet are included.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
     ///
     /// # Cost
-    /// Reads one of the tables, `block0`, from beginning to end: 16 bytes for each document and
-    /// what the chunks have free. 4 MiB of memory, however many documents there are.
+    /// Reads the table `block0`: 16 bytes for each document, and the free room in its chunks. Takes
+    /// 4 MiB of memory for any number of documents.
     ///
     /// ```
     /// use simdb::{Database, DocId, Fingerprint};

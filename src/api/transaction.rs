@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+use crate::document::Timestamp;
 use crate::error::{Error, Result};
-use crate::ingest::{Batch, Change, Outcome, next_prepared};
-use crate::store::{FlushOptions, Store, View, WriteGuard, WriteTransaction};
+use crate::ingest::{Batch, Change, Outcome, prepare_next};
+use crate::store::limits::Limits;
+use crate::store::{DocumentEdit, Store, WriteGuard, WriteTransaction};
 
-/// Many changes and one commit. Dropped before [`commit`](Self::commit), nothing has happened.
+/// Many calls of [`apply`](Self::apply) and one commit. A transaction that is dropped before
+/// [`commit`](Self::commit) changes nothing.
 ///
 /// ```
 /// use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};
@@ -24,128 +27,111 @@ use crate::store::{FlushOptions, Store, View, WriteGuard, WriteTransaction};
 /// assert_eq!(db.len()?, 1000);
 /// # Ok::<(), simdb::Error>(())
 /// ```
-#[must_use = "dropped before it is committed, nothing has happened"]
+#[must_use = "a transaction that is dropped before it is committed changes nothing"]
 pub struct Transaction<'d> {
     store: &'d Store,
-    /// Nothing after an error.
+    /// `None` after an error.
     stage: Option<Stage>,
 }
 
 impl fmt::Debug for Transaction<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Transaction");
-        shown.field("path", &self.store.path());
-        shown.field("is_poisoned", &self.stage.is_none());
-        shown.finish_non_exhaustive()
+        f.debug_struct("Transaction")
+            .field("path", &self.store.path())
+            .field("is_poisoned", &self.stage.is_none())
+            .finish_non_exhaustive()
     }
 }
 
-/// How far a transaction has come.
+/// The place of the edits so far.
 enum Stage {
-    /// What it comes to is in memory, to be committed at once.
-    Small(Box<Small>),
-    /// It is being written into the tables, which nobody sees before the commit.
+    /// The edits are in memory, and the commit appends them to the journal.
+    Small(WriteGuard, Box<Batch>),
+    /// The edits are in the tables, in a transaction that no reader sees before the commit.
     Large(Box<WriteTransaction>),
 }
 
-struct Small {
-    write_guard: WriteGuard,
-    view: View,
-    batch: Batch,
-}
+/// Bytes of texts in memory beyond which a transaction goes on in the tables.
+const MAX_SMALL_BYTES: usize = 64 << 20;
 
-/// A transaction of more changes than are merged before the end, or with longer texts, goes on in the
-/// tables.
-const SMALL_BYTES: usize = 64 << 20;
-
-impl Small {
-    fn is_large(&self, flush_options: FlushOptions) -> bool {
-        self.batch.len() > flush_options.merge_from() || self.batch.text_bytes() > SMALL_BYTES
-    }
+fn is_large(batch: &Batch, limits: Limits) -> bool {
+    batch.len() > limits.min_flush_changes || batch.text_bytes() > MAX_SMALL_BYTES
 }
 
 impl<'d> Transaction<'d> {
     pub(crate) fn begin(store: &'d Store) -> Result<Self> {
         let write_guard = store.lock_writes()?;
-        let small = Small {
-            write_guard,
-            view: store.read()?,
-            batch: Batch::default(),
-        };
+        let batch = Batch::new(store.read()?);
         Ok(Self {
             store,
-            stage: Some(Stage::Small(Box::new(small))),
+            stage: Some(Stage::Small(write_guard, Box::new(batch))),
         })
     }
 
-    /// Makes changes in order, each seeing those before it, and returns what became of each.
-    /// Memory is in proportion to the changes of a call, however many calls there are.
+    /// Makes changes in order, each as of those before it, and returns their outcomes. The memory in
+    /// use is in proportion to the changes of one call, however many calls there are.
     ///
     /// # Errors
     /// Those of [`Database::apply`](crate::Database::apply). After an error the transaction must be
     /// dropped: each further call gives [`Error::TransactionFailed`].
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
-        let mut stage = self.stage.take().ok_or_else(|| self.is_poisoned())?;
+        let stage = self.stage.take().ok_or_else(|| self.has_failed())?;
         let mut changes = changes.into_iter();
-        let outcomes = match &mut stage {
-            Stage::Small(small) => {
-                let Small { view, batch, .. } = &mut **small;
-                let mut outcomes = Vec::new();
-                while let Some(part) = next_prepared(&mut changes, self.store)? {
-                    batch.look_ahead(part.iter().filter(|change| change.asks_for_texts()), view);
-                    batch.decide_all(&part, view, &mut outcomes)?;
-                }
-                outcomes
-            }
-            Stage::Large(tables) => {
-                let mut batch = Batch::default();
-                let view = self.store.view_of(tables)?;
-                let mut outcomes = Vec::new();
-                while let Some(part) = next_prepared(&mut changes, self.store)? {
-                    batch.decide_all(&part, &view, &mut outcomes)?;
-                }
-                drop(view);
-                tables.see_arrival(batch.latest_arrival());
-                tables.apply(batch.into_edits())?;
-                outcomes
-            }
-        };
+        let mut outcomes = Vec::new();
         self.stage = Some(match stage {
-            Stage::Small(small) if small.is_large(self.store.flush_options()) => {
-                let mut tables = self.store.write_with(small.write_guard)?;
-                tables.see_arrival(small.batch.latest_arrival());
-                tables.apply(small.batch.into_edits())?;
-                Stage::Large(Box::new(tables))
+            Stage::Small(write_guard, mut batch) => {
+                while let Some(part) = prepare_next(&mut changes, self.store)? {
+                    batch.prefetch(&part);
+                    batch.decide_all(&part, &mut outcomes)?;
+                }
+                if is_large(&batch, self.store.limits()) {
+                    let mut tables = self.store.begin_write_with(write_guard)?;
+                    apply_batch(&mut tables, batch.into_edits())?;
+                    Stage::Large(Box::new(tables))
+                } else {
+                    Stage::Small(write_guard, batch)
+                }
             }
-            stage => stage,
+            Stage::Large(mut tables) => {
+                let mut batch = Batch::new(self.store.view_of(&tables)?);
+                while let Some(part) = prepare_next(&mut changes, self.store)? {
+                    batch.decide_all(&part, &mut outcomes)?;
+                }
+                let edits = batch.into_edits();
+                apply_batch(&mut tables, edits)?;
+                Stage::Large(tables)
+            }
         });
         Ok(outcomes)
     }
 
-    /// Makes all of it durable.
+    /// Makes the changes durable, all of them, and then visible.
     ///
     /// # Errors
     /// [`Error::TransactionFailed`] after an `apply` that failed; [`Error::CommitUnknown`]; and if it
-    /// is known that nothing happened [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`],
+    /// is known that nothing changed [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`],
     /// [`Error::WritesFailed`].
     pub fn commit(mut self) -> Result<()> {
-        match self.stage.take().ok_or_else(|| self.is_poisoned())? {
-            Stage::Small(small) => {
-                let Small {
-                    mut write_guard,
-                    batch,
-                    ..
-                } = *small;
-                let latest = batch.latest_arrival();
-                self.store
-                    .commit(&mut write_guard, batch.into_edits(), latest)
+        match self.stage.take().ok_or_else(|| self.has_failed())? {
+            Stage::Small(mut write_guard, batch) => {
+                let (edits, latest_arrival) = batch.into_edits();
+                self.store.commit(&mut write_guard, edits, latest_arrival)
             }
-            Stage::Large(tables) => tables.commit().inspect_err(|_| self.store.fail(None)),
+            Stage::Large(tables) => tables.commit().inspect_err(|_| self.store.poison()),
         }
     }
 
-    fn is_poisoned(&self) -> Error {
-        let path = self.store.path().to_path_buf();
-        Error::TransactionFailed { path }
+    fn has_failed(&self) -> Error {
+        Error::TransactionFailed {
+            path: self.store.path().to_path_buf(),
+        }
     }
+}
+
+fn apply_batch(
+    tables: &mut WriteTransaction,
+    (edits, latest_arrival): (Vec<DocumentEdit>, Option<Timestamp>),
+) -> Result<()> {
+    tables.advance_latest_arrival(latest_arrival);
+    tables.apply(edits)
 }

@@ -156,7 +156,7 @@ fn in_fixed_point(idf: f64) -> u16 {
 }
 
 /// Hands out the words of our table and their weights.
-pub(super) fn for_each_weight(mut word: impl FnMut(&str, u16)) {
+pub(crate) fn for_each_weight(mut word: impl FnMut(&str, u16)) {
     for line in unpacked(WORD_WEIGHTS)
         .lines()
         .filter(|line| !line.starts_with('#'))
@@ -169,7 +169,7 @@ pub(super) fn for_each_weight(mut word: impl FnMut(&str, u16)) {
 }
 
 /// The text of a table that is built in.
-pub(super) fn unpacked(table: &[u8]) -> String {
+pub(crate) fn unpacked(table: &[u8]) -> String {
     let text = zstd::bulk::decompress(table, MOST_TEXT_BYTES);
     let text = text.ok().and_then(|text| String::from_utf8(text).ok());
     text.expect("the table is part of the program")

@@ -1,19 +1,15 @@
 //! Tokens to weighted, hashed features.
 
-mod doubt;
-mod exact_idf;
+mod counts;
 mod idf;
-mod lookup3;
-mod string_hash;
-mod tally;
+mod unreliable;
 
-pub use doubt::Doubt;
-pub(crate) use doubt::is_repetitive;
-pub(crate) use exact_idf::{CPPJIEBA_STOP_WORDS, EXACT_WEIGHTS, ExactIdf};
-pub(crate) use idf::{Idf, MOST_IDF, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS};
-pub(crate) use lookup3::hashlittle2;
-pub(crate) use string_hash::string_hash;
-pub(crate) use tally::{Counted, Tally};
+pub(crate) use counts::{TokenCounter, TokenCounts};
+pub(crate) use idf::{
+    Idf, MOST_IDF, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS, for_each_weight, unpacked,
+};
+pub use unreliable::UnreliableReason;
+pub(crate) use unreliable::is_repetitive;
 
 /// What a weight of 1 is in fixed point: weights are integers, so that sums are exact and the
 /// order in which they are added never matters.
@@ -45,7 +41,7 @@ pub(crate) struct Weights {
 
 impl Weights {
     /// Any weights that are not negative.
-    pub(crate) fn of(weights: impl Iterator<Item = i64>) -> Self {
+    pub(crate) fn new(weights: impl Iterator<Item = i64>) -> Self {
         let more: Vec<_> = weights.enumerate().collect();
         Self {
             kinds: vec![(more.len(), 0)],

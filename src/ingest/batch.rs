@@ -1,308 +1,220 @@
-//! [`Batch`]: what each of some changes does, given those before it.
+//! [`Batch`]: decides changes in order, each as of the changes before it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
-use super::recent::Recent;
-use super::wordings::Wordings;
+use super::prefetch::{Answer, Found, Prefetched};
 use super::{Change, Outcome, Prepared};
 use crate::document::{DocId, Document, Match, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::query::{self, Similar, TextQuery};
-use crate::retention::Expiry;
-use crate::store::{DocumentEdit, FingerprintSource, StoredDocument, TextEdit, View};
+use crate::store::{
+    DocumentEdit, FingerprintSource, SnapshotTables, StoredDocument, TextEdit, View,
+};
 
-/// Decides changes in order, against what is stored and what was decided before them.
-#[derive(Default)]
-pub(crate) struct Batch {
-    touched: HashMap<DocId, Touched>,
-    recent: Recent,
-    /// What is expired, given the changes so far; nothing before the first.
-    expiry: Option<Expiry>,
-    latest: Option<Timestamp>,
+/// Changes that are decided and not committed yet.
+///
+/// The edits of the batch are laid over the view of the database in a memtable of their own, and the
+/// expiry of the view follows the arrivals: so a change is answered by the queries that answer a
+/// snapshot.
+pub(crate) struct Batch<T = SnapshotTables> {
+    /// The database with the edits of the batch laid over it, the pending ones excepted.
+    view: View<T>,
+    /// The net edit of each document that a change has looked up.
+    edits: HashMap<DocId, DocumentEdit>,
+    /// Documents edited since a query was asked. Laid over the view by the next query: a batch of
+    /// one change, or of changes that ask no query, needs no memtable.
+    pending: Vec<DocId>,
+    prefetched: Prefetched,
+    latest_arrival: Option<Timestamp>,
+    /// The number of changes decided.
     decided: usize,
+    /// Bytes of the texts brought.
     text_bytes: usize,
-    /// What was nearest, within a radius, before the batch, where that was looked for: ahead, or when
-    /// what had been found was gone.
-    ahead: HashMap<(Fingerprint, u32), Nearest>,
-    wordings: Wordings,
 }
 
-/// The first of what was stored before the batch that was there, and not expired, at some time.
-#[derive(Clone, Copy)]
-struct Nearest {
-    found: Option<Match>,
-    /// What had arrived before this was expired then; nothing if nothing was.
-    cutoff: Option<Timestamp>,
+impl Batch<SnapshotTables> {
+    /// Looks up, on all cores, the answers that these changes will need.
+    pub(crate) fn prefetch<'c>(&mut self, changes: impl IntoIterator<Item = &'c Prepared>) {
+        self.prefetched.look_up(&self.view, changes);
+    }
 }
 
-/// A document that some change of the batch looked at.
-struct Touched {
-    before: Option<StoredDocument>,
-    now: Option<StoredDocument>,
-    text: TextEdit,
-}
-
-impl Batch {
-    /// Looks, on all cores, for what these changes will ask for.
-    pub(crate) fn look_ahead<'c>(
-        &mut self,
-        changes: impl Iterator<Item = &'c Prepared>,
-        view: &View,
-    ) {
-        let mut by_radius: BTreeMap<u32, Vec<Fingerprint>> = BTreeMap::new();
-        let mut texts = Vec::new();
-        for change in changes {
-            if let (Some(query), Some(document)) = (&change.query, change.change.document()) {
-                texts.push((document.id, &**query));
-            }
-            if let Change::InsertUnique { document, radius } = &change.change
-                && document.reliable
-            {
-                let queries = by_radius.entry(*radius).or_default();
-                queries.push(document.fingerprint);
-            }
-        }
-        self.wordings.look_ahead(&texts, view);
-        for (radius, mut queries) in by_radius {
-            queries.sort_unstable();
-            queries.dedup();
-            // What fails now will fail again when it is decided upon, and be told to whom it concerns.
-            if let Ok(nearest) = query::nearest_of_each(view, &queries, radius) {
-                let cutoff = view.expiry().cutoff();
-                let nearest = nearest.into_iter().map(|found| Nearest { found, cutoff });
-                let asked = queries.into_iter().map(|query| (query, radius));
-                self.ahead.extend(asked.zip(nearest));
-            }
+impl<T: FingerprintSource> Batch<T> {
+    /// A batch on top of a view of the last commit. No other commit may come between.
+    pub(crate) fn new(view: View<T>) -> Self {
+        Self {
+            view,
+            edits: HashMap::new(),
+            pending: Vec::new(),
+            prefetched: Prefetched::default(),
+            latest_arrival: None,
+            decided: 0,
+            text_bytes: 0,
         }
     }
 
-    /// Decides changes in order, up to the first that fails, and says what became of each. `view` is
-    /// the database as it was before the batch.
+    /// Decides changes in order, up to the first that fails, and appends their outcomes.
     pub(crate) fn decide_all(
         &mut self,
         changes: &[Prepared],
-        view: &View<impl FingerprintSource>,
         outcomes: &mut Vec<Outcome>,
     ) -> Result<()> {
         for change in changes {
-            outcomes.push(self.decide(change, view)?);
+            outcomes.push(self.decide(change)?);
         }
         Ok(())
     }
 
-    /// Decides one change. One that fails has changed nothing.
-    fn decide(
-        &mut self,
-        prepared: &Prepared,
-        view: &View<impl FingerprintSource>,
-    ) -> Result<Outcome> {
-        self.decided += 1;
-        let expiry = *self.expiry.get_or_insert_with(|| view.expiry());
-        let decided = self.decide_as_it_arrives(prepared, view);
-        let counts = match decided {
-            Ok(Outcome::Inserted | Outcome::Replaced { .. }) => true,
-            Ok(Outcome::Duplicate(_) | Outcome::Similar(_)) => view.is_sliding(),
-            _ => false,
-        };
-        if counts {
-            self.latest = self.latest.max(prepared.change.arrival());
-        } else {
-            // An arrival that leaves no trace must not depend on what it was handed over with.
-            self.expiry = Some(expiry);
-        }
-        decided
+    /// The net edit of each document, and the latest arrival among the changes that counted.
+    pub(crate) fn into_edits(self) -> (Vec<DocumentEdit>, Option<Timestamp>) {
+        (self.edits.into_values().collect(), self.latest_arrival)
     }
 
-    /// Decides one change as of its arrival.
-    fn decide_as_it_arrives(
-        &mut self,
-        prepared: &Prepared,
-        view: &View<impl FingerprintSource>,
-    ) -> Result<Outcome> {
-        let change = &prepared.change;
-        let id = change.id();
-        // What a document meets is what is there when it arrives.
-        self.go_on(change.arrival());
-        let stored = self.look_up(id, view)?.map(|state| state.fingerprint);
-        Ok(match (change, stored) {
-            (
-                Change::Insert(_)
-                | Change::InsertUnique { .. }
-                | Change::InsertUnlessSimilar { .. },
-                Some(stored),
-            ) => Outcome::Exists { stored },
-            (Change::Insert(document), None) => {
-                self.put(document, prepared.text.clone());
-                Outcome::Inserted
-            }
-            (Change::InsertUnique { document, radius }, None) => {
-                let nearest = if document.reliable {
-                    self.nearest_within(document.fingerprint, *radius, view)?
-                } else {
-                    None
-                };
-                match nearest {
-                    Some(found) => {
-                        self.refresh(found.id, document.arrival, view)?;
-                        Outcome::Duplicate(found)
-                    }
-                    None => {
-                        self.put(document, prepared.text.clone());
-                        Outcome::Inserted
-                    }
-                }
-            }
-            (Change::InsertUnlessSimilar { document, .. }, None) => {
-                let like = match &prepared.query {
-                    Some(query) => self.most_similar(document.id, query, view)?,
-                    None => None,
-                };
-                match like {
-                    Some(found) => {
-                        self.refresh(found.id, document.arrival, view)?;
-                        Outcome::Similar(found)
-                    }
-                    None => {
-                        self.put(document, prepared.text.clone());
-                        Outcome::Inserted
-                    }
-                }
-            }
-            (Change::Upsert(document), stored) => {
-                self.put(document, prepared.text.clone());
-                stored.map_or(Outcome::Inserted, |stored| Outcome::Replaced { stored })
-            }
-            (Change::Remove(_), Some(stored)) => {
-                self.remove(id);
-                Outcome::Removed { stored }
-            }
-            (Change::RemoveOlder { than, .. }, stored) => {
-                // What is expired goes too, although nobody meets it.
-                let is_older = self.arrived_before(id, *than);
-                if is_older {
-                    self.remove(id);
-                }
-                let removed = stored.filter(|_| is_older);
-                removed.map_or(Outcome::Missing, |stored| Outcome::Removed { stored })
-            }
-            (Change::Remove(_), None) => Outcome::Missing,
-        })
+    /// The number of changes, or of documents if these are more: a measure of the memory in use.
+    pub(crate) fn len(&self) -> usize {
+        self.edits.len().max(self.decided)
     }
 
-    fn go_on(&mut self, arrival: Option<Timestamp>) {
-        if let Some(expiry) = &mut self.expiry {
-            expiry.go_on(arrival);
-        }
-    }
-
-    /// The latest arrival among the changes that left a trace.
-    pub(crate) fn latest_arrival(&self) -> Option<Timestamp> {
-        self.latest
-    }
-
-    /// Bytes of the texts that are to be stored.
+    /// Bytes of the texts brought by the changes.
     pub(crate) fn text_bytes(&self) -> usize {
         self.text_bytes
     }
 
-    /// How many changes it has decided, or documents it has looked at, if these are more: for each of
-    /// them something is in memory.
-    pub(crate) fn len(&self) -> usize {
-        self.touched.len().max(self.decided)
-    }
-
-    /// What the batch comes to, for the store.
-    pub(crate) fn into_edits(self) -> Vec<DocumentEdit> {
-        self.touched
-            .into_iter()
-            .map(|(id, Touched { before, now, text })| DocumentEdit {
-                id,
-                before,
-                after: now,
-                text,
-            })
-            .collect()
-    }
-
-    /// What is stored of a document, unless it is expired.
-    fn look_up(
-        &mut self,
-        id: DocId,
-        view: &View<impl FingerprintSource>,
-    ) -> Result<Option<StoredDocument>> {
-        let now = match self.touched.get(&id) {
-            Some(touched) => touched.now,
-            None => {
-                let before = view.stored(id)?;
-                self.touched.insert(
-                    id,
-                    Touched {
-                        before,
-                        now: before,
-                        text: TextEdit::Keep,
-                    },
-                );
-                before
-            }
-        };
-        Ok(now.filter(|state| !self.has_passed(state.arrival)))
-    }
-
-    /// A document that was looked up, as of now, be it expired or not.
-    fn now(&self, id: DocId) -> Option<StoredDocument> {
-        self.touched.get(&id).and_then(|touched| touched.now)
-    }
-
-    /// Whether a document that was looked up arrived before, be it expired or not.
-    fn arrived_before(&self, id: DocId, time: Timestamp) -> bool {
-        let arrival = self.now(id).and_then(|state| state.arrival);
-        arrival.is_some_and(|arrival| arrival < time)
-    }
-
-    fn has_passed(&self, arrival: Option<Timestamp>) -> bool {
-        self.expiry.is_some_and(|expiry| expiry.has_passed(arrival))
-    }
-
-    /// Removes expired documents that the tables hold: looks at up to `most` of those that
-    /// arrived first, from `from` on, and returns where to go on. What is damaged stays: it concerns
-    /// who asks for it, and nobody did.
-    pub(crate) fn sweep(
-        &mut self,
-        view: &View<impl FingerprintSource>,
-        from: (u64, DocId),
-        most: usize,
-    ) -> (u64, DocId) {
-        let expiry = *self.expiry.get_or_insert_with(|| view.expiry());
-        let Some(cutoff) = expiry.cutoff() else {
+    /// Removes expired documents: looks at up to `most` arrivals in the tables, from the cursor
+    /// `from` on, and returns the next cursor. Skips damaged entries: expiry is best effort, and
+    /// reads report damage.
+    pub(crate) fn expire(&mut self, from: (u64, DocId), most: usize) -> (u64, DocId) {
+        let Some(cutoff) = self.view.expiry().cutoff() else {
             return from;
         };
-        let Ok((expired, next, _)) = view.arrived_before(cutoff, from, most) else {
+        let Ok((expired, next, _)) = self.view.arrived_before(cutoff, from, most) else {
             return from;
         };
         for id in expired {
-            if let Ok(None) = self.look_up(id, view) {
+            if let Ok(None) = self.look_up(id) {
                 self.remove(id);
             }
         }
         next
     }
 
-    /// A duplicate of the document has arrived.
-    fn refresh(
-        &mut self,
-        id: DocId,
-        arrival: Option<Timestamp>,
-        view: &View<impl FingerprintSource>,
-    ) -> Result<()> {
-        if !view.is_sliding() {
+    /// Decides one change as of its arrival. A change that fails has changed nothing.
+    fn decide(&mut self, prepared: &Prepared) -> Result<Outcome> {
+        self.decided += 1;
+        let expiry = self.view.expiry();
+        let mut advanced = expiry;
+        advanced.advance_to(prepared.arrival);
+        self.view.set_expiry(advanced);
+        let outcome = self.decide_at_arrival(prepared);
+        let counts = match outcome {
+            Ok(Outcome::Inserted | Outcome::Replaced { .. }) => true,
+            Ok(Outcome::Duplicate(_) | Outcome::Similar(_)) => self.view.is_sliding(),
+            _ => false,
+        };
+        if counts {
+            self.latest_arrival = self.latest_arrival.max(prepared.arrival);
+        } else {
+            // Nothing of this arrival is stored. If it moved the time for the changes after it, their
+            // outcomes would depend on the grouping of changes into batches.
+            self.view.set_expiry(expiry);
+        }
+        outcome
+    }
+
+    fn decide_at_arrival(&mut self, prepared: &Prepared) -> Result<Outcome> {
+        let id = prepared.change.id();
+        let stored = self.look_up(id)?.map(|state| state.fingerprint);
+        match &prepared.change {
+            Change::Remove(_) => {
+                if stored.is_some() {
+                    self.remove(id);
+                }
+                Ok(removal(stored))
+            }
+            Change::RemoveOlder { than, .. } => {
+                // Removes an expired document as well, although the outcome is then `Missing`.
+                let arrival = self.latest_state(id).and_then(|state| state.arrival);
+                let is_older = arrival.is_some_and(|arrival| arrival < *than);
+                if is_older {
+                    self.remove(id);
+                }
+                Ok(removal(stored.filter(|_| is_older)))
+            }
+            Change::Upsert(document) => {
+                self.put(document, prepared.text.clone());
+                Ok(stored.map_or(Outcome::Inserted, |stored| Outcome::Replaced { stored }))
+            }
+            Change::Insert(document)
+            | Change::InsertUnique { document, .. }
+            | Change::InsertUnlessSimilar { document, .. } => {
+                if let Some(stored) = stored {
+                    return Ok(Outcome::Exists { stored });
+                }
+                if let Some((duplicate, outcome)) = self.duplicate_of(prepared)? {
+                    self.refresh(duplicate, document.arrival)?;
+                    return Ok(outcome);
+                }
+                self.put(document, prepared.text.clone());
+                Ok(Outcome::Inserted)
+            }
+        }
+    }
+
+    /// The stored document that a new document duplicates, and the outcome that names it.
+    fn duplicate_of(&mut self, prepared: &Prepared) -> Result<Option<(DocId, Outcome)>> {
+        match (&prepared.change, &prepared.query) {
+            (Change::InsertUnique { document, radius }, _) if document.reliable => {
+                let nearest = self.nearest(document.fingerprint, *radius)?;
+                Ok(nearest.map(|found| (found.id, Outcome::Duplicate(found))))
+            }
+            (Change::InsertUnlessSimilar { document, .. }, Some(query)) => {
+                let most_similar = self.most_similar(document.id, query)?;
+                Ok(most_similar.map(|found| (found.id, Outcome::Similar(found))))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A document, unless it is expired.
+    fn look_up(&mut self, id: DocId) -> Result<Option<StoredDocument>> {
+        let state = match self.edits.entry(id) {
+            Entry::Occupied(edit) => edit.get().after,
+            Entry::Vacant(vacant) => {
+                let stored = self.view.stored(id)?;
+                vacant.insert(DocumentEdit {
+                    id,
+                    before: stored,
+                    after: stored,
+                    text: TextEdit::Keep,
+                });
+                stored
+            }
+        };
+        Ok(state.filter(|state| !self.has_expired(state)))
+    }
+
+    /// A document that was looked up, even if it is expired.
+    fn latest_state(&self, id: DocId) -> Option<StoredDocument> {
+        self.edits.get(&id)?.after
+    }
+
+    fn has_expired(&self, state: &StoredDocument) -> bool {
+        self.view.expiry().has_passed(state.arrival)
+    }
+
+    /// Moves the arrival of a document to that of its duplicate, if retention is sliding.
+    fn refresh(&mut self, id: DocId, arrival: Option<Timestamp>) -> Result<()> {
+        if !self.view.is_sliding() {
             return Ok(());
         }
-        self.look_up(id, view)?;
-        let known = self.touched.get_mut(&id);
-        if let Some(state) = known.and_then(|touched| touched.now.as_mut()) {
+        self.look_up(id)?;
+        if let Some(edit) = self.edits.get_mut(&id)
+            && let Some(state) = &mut edit.after
+        {
             state.arrival = state.arrival.max(arrival);
+            self.pending.push(id);
         }
         Ok(())
     }
@@ -313,216 +225,91 @@ impl Batch {
             reliable: document.reliable,
             arrival: document.arrival,
         };
-        self.set(document.id, Some(state), text);
+        self.edit(document.id, Some(state), text);
     }
 
     fn remove(&mut self, id: DocId) {
-        self.set(id, None, TextEdit::Remove);
+        self.edit(id, None, TextEdit::Remove);
     }
 
-    fn set(&mut self, id: DocId, now: Option<StoredDocument>, text: TextEdit) {
-        let Some(touched) = self.touched.get_mut(&id) else {
+    /// Edits a document that was looked up.
+    fn edit(&mut self, id: DocId, after: Option<StoredDocument>, text: TextEdit) {
+        let Some(edit) = self.edits.get_mut(&id) else {
             return;
         };
-        if let Some(state) = touched.now.filter(|state| state.reliable) {
-            self.recent.remove(id, state.fingerprint);
-        }
-        if let Some(state) = now.filter(|state| state.reliable) {
-            self.recent.add(id, state.fingerprint);
-        }
         self.text_bytes += text.len_bytes();
-        if matches!(text, TextEdit::Put(_)) {
-            self.wordings.add(id);
-        }
-        touched.text = match text {
-            // What comes back as it was leaves a trace of when it did.
-            TextEdit::Keep if touched.now != touched.before => TextEdit::Remove,
+        edit.text = match text {
+            // A document that comes back unchanged must still be committed, with its arrival: an edit
+            // of equal states and a kept text would be dropped.
+            TextEdit::Keep if edit.after != edit.before => TextEdit::Remove,
             text => text,
         };
-        touched.now = now;
+        edit.after = after;
+        self.pending.push(id);
     }
 
-    /// The nearest document within the radius, then the one with the smallest id, as of now.
-    fn nearest_within(
-        &mut self,
-        query: Fingerprint,
-        radius: u32,
-        view: &View<impl FingerprintSource>,
-    ) -> Result<Option<Match>> {
-        self.recent.index();
-        let cutoff = self.expiry.and_then(|expiry| expiry.cutoff());
-        let moved_on = cutoff > view.expiry().cutoff();
-        // What was gone or expired then is so now, or among the recent if it has come back. Only
-        // what was expired as of an arrival that left no trace may not be.
-        let known = self.ahead.get(&(query, radius)).copied();
-        let known = known.filter(|known| known.cutoff <= cutoff);
-        let mut nearest = None;
-        let is_known = match known.map(|known| known.found) {
-            None => false,
-            Some(None) => true,
-            Some(Some(found)) => {
-                let is_so = self.is_still_so(&found, moved_on, view)?;
-                nearest = is_so.then_some(found);
-                is_so
-            }
-        };
-        if !is_known {
-            nearest = self.first_still_so(query, radius, moved_on, view)?;
-            // So it is not passed over once more.
-            let found = Nearest {
-                found: nearest,
-                cutoff,
-            };
-            let kept = self.ahead.entry((query, radius)).or_insert(found);
-            if kept.cutoff <= cutoff {
-                *kept = found;
-            }
+    /// Lays the pending edits over the view.
+    fn lay_over(&mut self) {
+        if self.pending.is_empty() {
+            return;
         }
-        let is_there = |id: DocId| {
-            let now = self.now(id);
-            now.is_some_and(|state| !self.has_passed(state.arrival))
-        };
-        self.recent
-            .for_each_within(query, radius, |fingerprint, documents| {
-                let first = documents.iter().find(|id| is_there(**id));
-                let found = first.map(|id| Match {
-                    id: *id,
-                    fingerprint,
-                    distance: fingerprint.distance(query),
-                });
-                if let Some(found) = found
-                    && nearest.is_none_or(|nearest| found.order() < nearest.order())
-                {
-                    nearest = Some(found);
-                }
-            });
+        let edits: Vec<DocumentEdit> = self
+            .pending
+            .drain(..)
+            .filter_map(|id| self.edits.get(&id).cloned())
+            .collect();
+        self.view.overlay(&edits);
+    }
+
+    /// The nearest document within the radius, then the one with the smallest id.
+    fn nearest(&mut self, query: Fingerprint, radius: u32) -> Result<Option<Match>> {
+        self.lay_over();
+        if let Some(answer) = self.prefetched.nearest(query, radius)
+            && let Some(first) = self.first_valid(answer)?
+        {
+            let edited = self.view.in_overlay(query, radius, 1).pop();
+            return Ok(first.into_iter().chain(edited).min_by_key(Match::order));
+        }
+        let nearest = query::within(&self.view, query, radius, 1)?.pop();
+        let answer = Answer::nearest(nearest, self.view.expiry().cutoff());
+        self.prefetched.keep_nearest(query, radius, answer);
         Ok(nearest)
     }
 
-    /// The first of what lay within the radius before the batch that is there now.
-    fn first_still_so(
-        &self,
-        query: Fingerprint,
-        radius: u32,
-        moved_on: bool,
-        view: &View<impl FingerprintSource>,
-    ) -> Result<Option<Match>> {
-        // More and more, since most often the first is so still, and there may be a million.
-        let mut limit = 1;
-        loop {
-            let found = query::within(view, query, radius, limit)?;
-            for found in &found {
-                if self.is_still_so(found, moved_on, view)? {
-                    return Ok(Some(*found));
-                }
-            }
-            if found.len() < limit {
-                return Ok(None);
-            }
-            limit = limit.saturating_mul(16);
+    /// The document whose text is most like that of the query. `id` is that of the query's document.
+    fn most_similar(&mut self, id: DocId, query: &TextQuery) -> Result<Option<Similar>> {
+        self.lay_over();
+        if let Some(answer) = self.prefetched.take_similar(id)
+            && let Some(first) = self.first_valid(&answer)?
+        {
+            let edited = query::similar_in_overlay(&self.view, query)?;
+            let edited = edited.first().copied();
+            return Ok(first.into_iter().chain(edited).min_by(Similar::order));
         }
+        Ok(query::similar_in_turn(&self.view, query)?.first().copied())
     }
 
-    /// Whether what was found before the batch is there now.
-    fn is_still_so(
-        &self,
-        found: &Match,
-        moved_on: bool,
-        view: &View<impl FingerprintSource>,
-    ) -> Result<bool> {
-        if let Some(touched) = self.touched.get(&found.id) {
-            let is_so = |state: StoredDocument| {
-                state.reliable
-                    && state.fingerprint == found.fingerprint
-                    && !self.has_passed(state.arrival)
+    /// The first document of a prefetched answer that is still right, `Some(None)` if the answer is
+    /// that there is none, and `None` if the view has to be asked again.
+    fn first_valid<A: Found>(&self, answer: &Answer<A>) -> Result<Option<Option<A>>> {
+        let cutoff = self.view.expiry().cutoff();
+        if answer.cutoff > cutoff {
+            return Ok(None);
+        }
+        for found in &answer.documents {
+            let state = match self.edits.get(&found.id()) {
+                Some(edit) => edit.after.filter(|_| found.is_unchanged_by(edit)),
+                None if answer.cutoff == cutoff => return Ok(Some(Some(*found))),
+                None => self.view.stored(found.id())?,
             };
-            return Ok(touched.now.is_some_and(is_so));
-        }
-        if !moved_on {
-            return Ok(true);
-        }
-        let state = view.stored(found.id)?;
-        Ok(state.is_some_and(|state| !self.has_passed(state.arrival)))
-    }
-
-    /// The document whose text is most like the query, as of now.
-    fn most_similar(
-        &mut self,
-        id: DocId,
-        query: &TextQuery,
-        view: &View<impl FingerprintSource>,
-    ) -> Result<Option<Similar>> {
-        let ahead = self.wordings.take_ahead(id);
-        let mut best = None;
-        if let Some(ahead) = &ahead {
-            best = self.first_with_its_text(&ahead.found, view)?;
-        }
-        if best.is_none() && ahead.is_none_or(|ahead| !ahead.is_all) {
-            best = self.first_with_its_text(&query::similar_in_turn(view, query)?, view)?;
-        }
-
-        let text_of = |id: &DocId| match &self.touched.get(id)?.text {
-            TextEdit::Put(banded) => Some(Arc::clone(banded)),
-            TextEdit::Keep | TextEdit::Remove => None,
-        };
-        let mut candidates = self.wordings.sharing(query.keys(), text_of);
-        if let Some((fingerprint, radius)) = query.near(view.keeps_bands()) {
-            self.recent.index();
-            let mut near = BTreeSet::new();
-            self.recent
-                .for_each_within(fingerprint, radius, |found, documents| {
-                    let distance = found.distance(fingerprint);
-                    near.extend(documents.iter().map(|id| (distance, *id)));
-                    while near.len() > query::MOST_NEAR {
-                        near.pop_last();
-                    }
-                });
-            candidates.extend(near.into_iter().map(|(_, id)| id));
-        }
-        for id in candidates {
-            let now = self.now(id);
-            let now = now.filter(|state| !self.has_passed(state.arrival));
-            let (Some(state), Some(banded)) = (now, text_of(&id)) else {
-                continue;
-            };
-            let resemblance = query.compare(&banded.text);
-            let found = resemblance.map(|found| query.found(id, state.fingerprint, found));
-            if let Some(found) = found
-                && best.as_ref().is_none_or(|best| found.order(best).is_lt())
-            {
-                best = Some(found);
+            if state.is_some_and(|state| !self.has_expired(&state)) {
+                return Ok(Some(Some(*found)));
             }
         }
-        Ok(best)
+        Ok(answer.is_complete.then_some(None))
     }
+}
 
-    /// The first of what was found before the batch that is so still.
-    fn first_with_its_text(
-        &self,
-        found: &[Similar],
-        view: &View<impl FingerprintSource>,
-    ) -> Result<Option<Similar>> {
-        let moved_on = self.expiry.and_then(|expiry| expiry.cutoff()) > view.expiry().cutoff();
-        for found in found {
-            if self.has_still_the_text(found, moved_on, view)? {
-                return Ok(Some(*found));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Whether a document that was found before the batch has the same text now.
-    fn has_still_the_text(
-        &self,
-        found: &Similar,
-        moved_on: bool,
-        view: &View<impl FingerprintSource>,
-    ) -> Result<bool> {
-        let state = match self.touched.get(&found.id) {
-            Some(touched) => touched.now.filter(|_| touched.text == TextEdit::Keep),
-            None if !moved_on => return Ok(true),
-            None => view.stored(found.id)?,
-        };
-        Ok(state.is_some_and(|state| !self.has_passed(state.arrival)))
-    }
+fn removal(stored: Option<Fingerprint>) -> Outcome {
+    stored.map_or(Outcome::Missing, |stored| Outcome::Removed { stored })
 }

@@ -1,10 +1,9 @@
-//! The one door for small changes: many threads hand them over, one writes them in groups.
+//! [`GroupCommit`]: one thread commits the small changes of many others, in groups.
 //!
-//! What arrives while a commit is under way is decided in order, each change seeing those before
-//! it, and committed together by the next one. So of near-duplicates that arrive at the same moment
-//! one is stored, and a sync is shared by all who wait for it.
+//! Changes that arrive during a commit are decided in order, each as of those before it, and the
+//! next commit makes all of them durable. So one of several near-duplicates that arrive at the same
+//! moment is stored, and all callers share one sync.
 
-use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,105 +11,69 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::document::DocId;
 use crate::error::{Error, Result};
 use crate::ingest::ticket::{Request, Ticket};
 use crate::ingest::{Batch, Outcome, Prepared};
-use crate::store::{Store, View, WriteGuard};
+use crate::store::{Store, WriteGuard};
 
-/// Changes that may wait in the queue; who brings more waits as well.
-const MOST_WAITING: usize = 64 << 10;
-/// Bytes of texts that may wait there. What waits together may become one record of the journal.
-const MOST_WAITING_BYTES: usize = 64 << 20;
+/// Changes that the queue holds. Callers with more wait for room.
+const MAX_QUEUED: usize = 64 << 10;
+/// Bytes of texts that the queue holds: all of them may become one record of the journal.
+const MAX_QUEUED_BYTES: usize = 64 << 20;
 
-/// Documents that are looked at, whether they are expired, with a group of changes: so many, and so
-/// many for each change.
-const SWEPT_FROM: usize = 256;
-const SWEPT_FOR_EACH: usize = 4;
+/// Arrivals examined for expiry with a group, and for each of its changes: more than the changes can
+/// add, so that expired documents do not pile up.
+const EXPIRY_BASE: usize = 256;
+const EXPIRY_PER_CHANGE: usize = 4;
 
-/// Writes what is handed over, in threads of its own.
-pub(crate) struct Writer {
-    shared: Arc<Shared>,
+/// The commit thread, the flush thread and the queue before them.
+pub(crate) struct GroupCommit {
+    committer: Arc<Committer>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-struct Shared {
-    store: Arc<Store>,
-    path: Arc<Path>,
-    queue: Mutex<Queue>,
-    /// Told when there is something to write, or nothing will come any more.
-    not_empty: Condvar,
-    /// Told when there is room in the queue.
-    has_room: Condvar,
-    swept: Mutex<Swept>,
-    has_refused: Arc<AtomicBool>,
-}
-
-/// How far expired documents were removed.
-#[derive(Clone, Copy, Default)]
-struct Swept {
-    /// Arrival time and document from which to go on.
-    next: (u64, DocId),
-    /// The generation of the tail at that time.
-    generation: u64,
-}
-
-#[derive(Default)]
-struct Queue {
-    requests: VecDeque<Arc<Request>>,
-    /// Changes in these requests, and bytes of their texts.
-    changes: usize,
-    bytes: usize,
-    is_closing: bool,
-}
-
-impl Queue {
-    /// A single request always finds room.
-    fn has_room_for(&self, changes: usize, bytes: usize) -> bool {
-        self.requests.is_empty()
-            || self.changes + changes <= MOST_WAITING && self.bytes + bytes <= MOST_WAITING_BYTES
-    }
-}
-
-impl std::fmt::Debug for Writer {
+impl std::fmt::Debug for GroupCommit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Writer").finish_non_exhaustive()
+        f.debug_struct("GroupCommit").finish_non_exhaustive()
     }
 }
 
-impl Writer {
-    /// `has_refused` is set when changes are refused, before anybody hears of that.
+impl GroupCommit {
+    /// A group commit whose threads are not started yet. `has_refused` is set when changes are
+    /// refused, before their caller has the error.
     pub(crate) fn new(store: Arc<Store>, has_refused: Arc<AtomicBool>) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            committer: Arc::new(Committer {
                 path: store.path().into(),
                 store,
                 queue: Mutex::default(),
                 not_empty: Condvar::new(),
                 has_room: Condvar::new(),
-                swept: Mutex::default(),
+                expiry_cursor: Mutex::default(),
                 has_refused,
             }),
             threads: Mutex::default(),
         }
     }
 
-    /// Starts the threads, unless they run.
+    /// Starts the threads unless they run.
     pub(crate) fn start(&self) -> Result<()> {
         let mut threads = self.threads.lock();
         if !threads.is_empty() {
             return Ok(());
         }
-        self.shared.queue.lock().is_closing = false;
-        self.shared.store.start_flushing();
-        let merging = self.spawn("simdb-merge", |shared| shared.store.flush_loop())?;
-        threads.push(merging);
-        match self.spawn("simdb-write", Shared::commit_loop) {
-            Ok(writing) => threads.push(writing),
+        self.committer.queue.lock().is_closing = false;
+        self.committer.store.start_flushing();
+        threads.push(self.spawn("simdb-merge", |committer| committer.store.flush_loop())?);
+        match self.spawn("simdb-write", Committer::commit_loop) {
+            Ok(thread) => threads.push(thread),
             Err(error) => {
-                // Nobody comes in between, who would take one thread for both.
+                // Still under the lock: another caller would take the one thread for both.
                 self.stop_all(&mut threads);
                 return Err(error);
             }
@@ -118,79 +81,116 @@ impl Writer {
         Ok(())
     }
 
-    fn spawn(&self, name: &str, job: fn(&Shared)) -> Result<JoinHandle<()>> {
-        let shared = Arc::clone(&self.shared);
+    fn spawn(&self, name: &str, job: fn(&Committer)) -> Result<JoinHandle<()>> {
+        let committer = Arc::clone(&self.committer);
         std::thread::Builder::new()
             .name(name.to_owned())
-            .spawn(move || job(&shared))
+            .spawn(move || job(&committer))
             .map_err(|source| Error::Io {
                 action: "start a thread to write",
-                path: self.shared.path.to_path_buf(),
+                path: self.committer.path.to_path_buf(),
                 source,
             })
     }
 
-    /// Hands changes over; waits for room in the queue, until `deadline` if there is one.
+    /// Queues changes. Waits while the queue is full, until `deadline` if there is one.
     pub(crate) fn submit(
         &self,
         changes: Vec<Prepared>,
         deadline: Option<Instant>,
     ) -> Result<Ticket> {
-        self.shared.store.refuse_changes()?;
+        self.committer.store.refuse_changes()?;
         self.start()?;
-        let (count, bytes) = (
-            changes.len(),
-            changes.iter().map(Prepared::text_bytes).sum(),
-        );
-        let request = Request::new(&self.shared.path, changes);
-        let mut queue = self.shared.queue.lock();
+        let count = changes.len();
+        let bytes = changes.iter().map(Prepared::text_bytes).sum();
+        let request = Request::new(&self.committer.path, changes);
+        let mut queue = self.committer.queue.lock();
         while !queue.has_room_for(count, bytes) {
-            let remaining = match deadline {
-                None => Duration::MAX,
-                Some(deadline) => deadline.duration_since(Instant::now()),
-            };
-            if remaining.is_zero() {
-                return Err(request.timed_out());
+            let has_room = &self.committer.has_room;
+            match deadline {
+                None => has_room.wait(&mut queue),
+                Some(deadline) if deadline <= Instant::now() => return Err(request.timed_out()),
+                Some(deadline) => drop(has_room.wait_until(&mut queue, deadline)),
             }
-            self.shared.has_room.wait_for(&mut queue, remaining);
         }
         queue.changes += count;
         queue.bytes += bytes;
         queue.requests.push_back(Arc::clone(&request));
         drop(queue);
-        self.shared.not_empty.notify_one();
+        self.committer.not_empty.notify_one();
         Ok(Ticket::new(request))
     }
 
-    /// Writes what was handed over, and stops the threads.
+    /// Commits the queued changes, and stops the threads.
     pub(crate) fn stop(&self) {
         let mut threads = self.threads.lock();
         self.stop_all(&mut threads);
     }
 
     fn stop_all(&self, threads: &mut Vec<JoinHandle<()>>) {
-        self.shared.queue.lock().is_closing = true;
-        self.shared.not_empty.notify_all();
-        self.shared.store.stop_flushing();
+        self.committer.queue.lock().is_closing = true;
+        self.committer.not_empty.notify_all();
+        self.committer.store.stop_flushing();
         for thread in threads.drain(..) {
-            // A thread that panicked has told whoever waited for it.
+            // A thread that panicked has answered its requests.
             thread.join().unwrap_or_default();
         }
     }
 }
 
-impl Shared {
+/// State shared by the callers and the threads.
+struct Committer {
+    store: Arc<Store>,
+    path: Arc<Path>,
+    queue: Mutex<Queue>,
+    /// Notified when a request is queued, and when the threads are to stop.
+    not_empty: Condvar,
+    /// Notified when the queue is emptied.
+    has_room: Condvar,
+    expiry_cursor: Mutex<ExpiryCursor>,
+    has_refused: Arc<AtomicBool>,
+}
+
+#[derive(Default)]
+struct Queue {
+    requests: VecDeque<Arc<Request>>,
+    /// Changes in these requests.
+    changes: usize,
+    /// Bytes of the texts of these changes.
+    bytes: usize,
+    is_closing: bool,
+}
+
+impl Queue {
+    /// An empty queue has room for a request of any size.
+    fn has_room_for(&self, changes: usize, bytes: usize) -> bool {
+        self.requests.is_empty()
+            || self.changes + changes <= MAX_QUEUED && self.bytes + bytes <= MAX_QUEUED_BYTES
+    }
+}
+
+/// The arrivals up to which expired documents were removed from the tables.
+#[derive(Clone, Copy, Default)]
+struct ExpiryCursor {
+    /// The arrival time and the document to go on from.
+    next: (u64, DocId),
+    /// The generation of the memtable then. In a later one documents may have been flushed whose
+    /// arrivals are before the cursor.
+    generation: u64,
+}
+
+impl Committer {
     fn commit_loop(&self) {
         while self.wait_for_requests() {
-            // What comes while another has the pen can still be taken back, or joins the group.
+            // Claims after the lock: until then requests can be withdrawn, and others join the group.
             match self.store.lock_writes() {
-                Ok(mut write_guard) => self.write(&mut write_guard, &self.take_group()),
-                Err(error) => self.refuse(&self.take_group(), error),
+                Ok(mut write_guard) => self.commit(&mut write_guard, &self.claim_group()),
+                Err(error) => self.refuse(&self.claim_group(), error),
             }
         }
     }
 
-    /// Waits for something to write; whether anything will come.
+    /// Waits for a request. Returns `false` if the queue is empty and closing.
     fn wait_for_requests(&self) -> bool {
         let mut queue = self.queue.lock();
         while queue.requests.is_empty() {
@@ -202,28 +202,31 @@ impl Shared {
         true
     }
 
-    /// All that has come and was not taken back.
-    fn take_group(&self) -> Vec<Arc<Request>> {
+    /// Empties the queue, and claims all requests that were not withdrawn.
+    fn claim_group(&self) -> Vec<Arc<Request>> {
         let mut queue = self.queue.lock();
         (queue.changes, queue.bytes) = (0, 0);
-        let group = queue.requests.drain(..).filter(|request| request.take());
-        let group = group.collect();
+        let group = queue
+            .requests
+            .drain(..)
+            .filter(|request| request.claim())
+            .collect();
         self.has_room.notify_all();
         group
     }
 
-    fn write(&self, write_guard: &mut WriteGuard, group: &[Arc<Request>]) {
-        // Whatever happens, nobody waits in vain.
-        let outcomes = catch_unwind(AssertUnwindSafe(|| {
+    /// Commits a group, and answers each request, also if the commit panics.
+    fn commit(&self, write_guard: &mut WriteGuard, group: &[Arc<Request>]) {
+        let committed = catch_unwind(AssertUnwindSafe(|| {
             self.decide_and_commit(write_guard, group)
         }));
-        let outcomes = outcomes.unwrap_or_else(|_| {
-            // Nobody knows how far it came.
-            self.store.fail(None);
+        let answers = committed.unwrap_or_else(|_| {
+            // It is unknown if the panic came before or after the journal was written.
+            self.store.poison();
             let path = self.path.to_path_buf();
             Err(Error::WritesFailed { path })
         });
-        match outcomes {
+        match answers {
             Ok(answers) => {
                 if answers.iter().any(Result::is_err) {
                     self.has_refused.store(true, Ordering::Relaxed);
@@ -236,56 +239,83 @@ impl Shared {
         }
     }
 
+    /// Answers each request of a group with the same error.
     fn refuse(&self, group: &[Arc<Request>], error: Error) {
-        // Who only waits for others has nothing to be refused.
+        // A request without changes only waits for those before it.
         if group.iter().any(|request| !request.changes.is_empty()) {
             self.has_refused.store(true, Ordering::Relaxed);
         }
         let error = Arc::new(error);
         for request in group {
-            request.answer(Err(self.shared_error(&error)));
+            request.answer(Err(self.copy_of(&error)));
         }
     }
 
-    /// What becomes of each request; an error if it is the same for all of them.
+    /// Returns the answer to each request, or the error of all.
     fn decide_and_commit(
         &self,
         write_guard: &mut WriteGuard,
         group: &[Arc<Request>],
     ) -> Result<Vec<Result<Vec<Outcome>>>> {
-        let view = self.store.read()?;
-        let (mut batch, answers) = decide(&view, group);
-        let swept = self.sweep(&mut batch, &view, group);
-        drop(view);
-        let latest = batch.latest_arrival();
-        self.store.commit(write_guard, batch.into_edits(), latest)?;
-        *self.swept.lock() = swept;
+        let (mut batch, answers) = self.decide(group)?;
+        let changes = group.iter().map(|request| request.changes.len()).sum();
+        let cursor = self.expire(&mut batch, changes);
+        let (edits, latest_arrival) = batch.into_edits();
+        self.store.commit(write_guard, edits, latest_arrival)?;
+        *self.expiry_cursor.lock() = cursor;
         Ok(answers)
     }
 
-    /// Takes some of what is expired along: more than what comes, so that it does not pile up.
-    /// Returns how far it came.
-    fn sweep(&self, batch: &mut Batch, view: &View, group: &[Arc<Request>]) -> Swept {
-        let changes: usize = group.iter().map(|request| request.changes.len()).sum();
-        let generation = self.store.generation();
-        let mut next = {
-            let swept = self.swept.lock();
-            if changes == 0 {
-                return *swept;
+    /// Decides all requests in order. A request that fails changes nothing.
+    fn decide(&self, group: &[Arc<Request>]) -> Result<(Batch, Vec<Result<Vec<Outcome>>>)> {
+        let mut failed: Vec<Option<Error>> = group.iter().map(|_| None).collect();
+        loop {
+            let mut batch = Batch::new(self.store.read()?);
+            let left = group.iter().zip(&failed);
+            let left = left.filter(|(_, failed)| failed.is_none());
+            batch.prefetch(left.flat_map(|(request, _)| &request.changes));
+            let mut has_partial_changes = false;
+            let mut answers = Vec::with_capacity(group.len());
+            for (request, failed) in group.iter().zip(&mut failed) {
+                let mut outcomes = Vec::new();
+                if failed.is_none() {
+                    *failed = batch.decide_all(&request.changes, &mut outcomes).err();
+                    has_partial_changes |= failed.is_some() && !outcomes.is_empty();
+                }
+                answers.push(outcomes);
             }
-            // What has come into the tables since may have arrived before what was swept.
-            if swept.generation == generation {
-                swept.next
-            } else {
-                Swept::default().next
+            if !has_partial_changes {
+                let answers = failed
+                    .into_iter()
+                    .zip(answers)
+                    .map(|(failed, outcomes)| failed.map_or(Ok(outcomes), Err));
+                return Ok((batch, answers.collect()));
             }
-        };
-        next = batch.sweep(view, next, SWEPT_FROM + SWEPT_FOR_EACH * changes);
-        Swept { next, generation }
+            // Requests that failed after their first change have edited the batch. Begins anew without
+            // any request that failed, once for all: thousands may wait for the same damaged page.
+        }
     }
 
-    /// An error for each of those whom it concerns.
-    fn shared_error(&self, error: &Arc<Error>) -> Error {
+    /// Removes some expired documents with the group, and returns the new cursor.
+    fn expire(&self, batch: &mut Batch, changes: usize) -> ExpiryCursor {
+        let cursor = *self.expiry_cursor.lock();
+        if changes == 0 {
+            return cursor;
+        }
+        let generation = self.store.generation();
+        let from = if cursor.generation == generation {
+            cursor.next
+        } else {
+            ExpiryCursor::default().next
+        };
+        ExpiryCursor {
+            next: batch.expire(from, EXPIRY_BASE + EXPIRY_PER_CHANGE * changes),
+            generation,
+        }
+    }
+
+    /// A copy of an error for one of the requests that it concerns.
+    fn copy_of(&self, error: &Arc<Error>) -> Error {
         let path = self.path.to_path_buf();
         let source = Box::new(Arc::clone(error));
         match &**error {
@@ -314,34 +344,5 @@ impl Shared {
                 source,
             },
         }
-    }
-}
-
-/// Decides all requests in order. One that fails changes nothing, and nothing for the others.
-fn decide(view: &View, group: &[Arc<Request>]) -> (Batch, Vec<Result<Vec<Outcome>>>) {
-    let mut failed: Vec<Option<Error>> = group.iter().map(|_| None).collect();
-    loop {
-        let mut batch = Batch::default();
-        let left = group.iter().zip(&failed);
-        let left = left.filter_map(|(request, error)| error.is_none().then_some(request));
-        batch.look_ahead(left.flat_map(|request| &request.changes), view);
-        // Some of what failed had changed something already.
-        let mut is_spoiled = false;
-        let mut answers = Vec::with_capacity(group.len());
-        for (request, failed) in group.iter().zip(&mut failed) {
-            let mut outcomes = Vec::new();
-            if failed.is_none() {
-                let decided = batch.decide_all(&request.changes, view, &mut outcomes);
-                *failed = decided.err();
-                is_spoiled |= failed.is_some() && !outcomes.is_empty();
-            }
-            answers.push(outcomes);
-        }
-        if !is_spoiled {
-            let answer = |(failed, outcomes): (Option<Error>, _)| failed.map_or(Ok(outcomes), Err);
-            return (batch, failed.into_iter().zip(answers).map(answer).collect());
-        }
-        // That is undone by beginning anew without all that failed, once for all of them: thousands
-        // may wait together for what is damaged.
     }
 }

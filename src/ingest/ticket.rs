@@ -1,49 +1,29 @@
-//! [`Ticket`]: changes that were handed over, and what became of them.
+//! [`Ticket`]: submitted changes, and their outcomes.
 
-use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
+
 use crate::error::{Error, Result};
 use crate::ingest::{Outcome, Prepared};
 
-/// Changes on their way into a database, and the right to hear what became of them.
+/// Changes that were submitted to a database, and the right to their outcomes.
 ///
-/// Dropping it changes nothing: the changes are made all the same.
-#[must_use = "what became of the changes is known only by waiting"]
+/// Dropping a ticket changes nothing: the changes are made all the same.
+#[must_use = "the outcomes of the changes are known only by waiting"]
 pub struct Ticket {
     request: Arc<Request>,
 }
 
 impl fmt::Debug for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Ticket");
-        shown
+        f.debug_struct("Ticket")
             .field("is_done", &self.is_done())
             .finish_non_exhaustive()
     }
-}
-
-/// Changes that are to be made together, and the answer.
-pub(crate) struct Request {
-    path: Arc<Path>,
-    pub(crate) changes: Vec<Prepared>,
-    state: Mutex<State>,
-    is_answered: Condvar,
-}
-
-enum State {
-    /// In the queue.
-    Waiting,
-    /// Taken up by the writer.
-    Taken,
-    /// Taken back before that.
-    Withdrawn,
-    Answered(Result<Vec<Outcome>>),
-    /// The answer was collected.
-    Collected,
 }
 
 impl Ticket {
@@ -51,7 +31,7 @@ impl Ticket {
         Self { request }
     }
 
-    /// Waits until the changes are durable, and returns what became of each.
+    /// Waits until the changes are durable, and returns their outcomes.
     ///
     /// # Errors
     /// Those of [`Database::apply`](crate::Database::apply).
@@ -59,8 +39,8 @@ impl Ticket {
         self.request.wait(None)
     }
 
-    /// The same, but changes that the writer has not taken up in this time are taken back. Those
-    /// that it has are waited for: their commit is under way.
+    /// Waits until the changes are durable, and returns their outcomes. Changes whose commit has
+    /// not begun within `timeout` are withdrawn; after that their commit is waited for.
     ///
     /// # Errors
     /// [`Error::TimedOut`]: nothing was changed. Those of [`wait`](Self::wait).
@@ -68,10 +48,30 @@ impl Ticket {
         self.request.wait(Instant::now().checked_add(timeout))
     }
 
-    /// Whether waiting would return at once.
+    /// Returns `true` if waiting would return at once.
     pub fn is_done(&self) -> bool {
-        matches!(*self.request.state.lock(), State::Answered(_))
+        matches!(*self.request.state.lock(), RequestState::Answered(_))
     }
+}
+
+/// Changes that are committed together, and the answer to them.
+pub(crate) struct Request {
+    path: Arc<Path>,
+    pub(crate) changes: Vec<Prepared>,
+    state: Mutex<RequestState>,
+    is_answered: Condvar,
+}
+
+/// The states of a request, in the order in which they follow each other.
+enum RequestState {
+    Queued,
+    /// Withdrawn by the caller; the last state.
+    Withdrawn,
+    /// Claimed by the commit thread.
+    Claimed,
+    Answered(Result<Vec<Outcome>>),
+    /// The caller has the answer.
+    Collected,
 }
 
 impl Request {
@@ -79,49 +79,49 @@ impl Request {
         Arc::new(Self {
             path: Arc::clone(path),
             changes,
-            state: Mutex::new(State::Waiting),
+            state: Mutex::new(RequestState::Queued),
             is_answered: Condvar::new(),
         })
     }
 
-    /// Whether the changes are still to be made; if so, they can no longer be taken back.
-    pub(crate) fn take(&self) -> bool {
+    /// Claims the request for a commit; from then on it cannot be withdrawn. Returns `false` if it
+    /// was withdrawn before.
+    pub(crate) fn claim(&self) -> bool {
         let mut state = self.state.lock();
-        let is_waiting = matches!(*state, State::Waiting);
-        if is_waiting {
-            *state = State::Taken;
+        let is_queued = matches!(*state, RequestState::Queued);
+        if is_queued {
+            *state = RequestState::Claimed;
         }
-        is_waiting
+        is_queued
     }
 
     pub(crate) fn answer(&self, answer: Result<Vec<Outcome>>) {
-        *self.state.lock() = State::Answered(answer);
+        *self.state.lock() = RequestState::Answered(answer);
         self.is_answered.notify_one();
     }
 
-    pub(crate) fn wait(&self, deadline: Option<Instant>) -> Result<Vec<Outcome>> {
+    /// Waits for the answer, and withdraws the request if it is still queued at the deadline.
+    fn wait(&self, deadline: Option<Instant>) -> Result<Vec<Outcome>> {
         let mut state = self.state.lock();
         loop {
-            match std::mem::replace(&mut *state, State::Collected) {
-                State::Answered(answer) => return answer,
+            match std::mem::replace(&mut *state, RequestState::Collected) {
+                RequestState::Answered(answer) => return answer,
                 other => *state = other,
             }
-            let remaining = deadline.map(|deadline| deadline.duration_since(Instant::now()));
-            match remaining {
-                Some(Duration::ZERO) if matches!(*state, State::Waiting) => {
-                    *state = State::Withdrawn;
+            match deadline.filter(|_| matches!(*state, RequestState::Queued)) {
+                Some(deadline) if deadline <= Instant::now() => {
+                    *state = RequestState::Withdrawn;
                     return Err(self.timed_out());
                 }
-                Some(remaining) if matches!(*state, State::Waiting) => {
-                    self.is_answered.wait_for(&mut state, remaining);
-                }
-                _ => self.is_answered.wait(&mut state),
+                Some(deadline) => drop(self.is_answered.wait_until(&mut state, deadline)),
+                None => self.is_answered.wait(&mut state),
             }
         }
     }
 
     pub(crate) fn timed_out(&self) -> Error {
-        let path = self.path.to_path_buf();
-        Error::TimedOut { path }
+        Error::TimedOut {
+            path: self.path.to_path_buf(),
+        }
     }
 }

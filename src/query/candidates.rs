@@ -1,5 +1,5 @@
-//! Fingerprint and radius to the stored fingerprints within it: by probing the keys that are near
-//! enough, or by looking at all there are, whichever is cheaper.
+//! The stored fingerprints within a radius: by probing the buckets whose keys are near enough, or by
+//! scanning all fingerprints, whichever is cheaper.
 
 use crate::block::{self, BLOCK_BITS, Probes};
 use crate::error::Result;
@@ -21,7 +21,7 @@ pub(super) fn fingerprints_within(
     }
 }
 
-/// Looks at the fingerprints whose block keys are near enough to the query's.
+/// Compares the fingerprints whose block keys are near enough to those of the query.
 fn probe<I: FingerprintSource>(
     index: &I,
     query: Fingerprint,
@@ -32,36 +32,36 @@ fn probe<I: FingerprintSource>(
     for block in probes.blocks() {
         let rotated = block::rotate(query, block);
         let keys = probes.keys(block, block::front_key(rotated));
-        let near = index.look_up(block, &keys, |index, key, run, near| {
-            push_near(index, probes, block, (key, run), rotated, radius, near)
+        let near = index.look_up(block, &keys, |index, key, bucket, near| {
+            push_near(index, probes, block, (key, bucket), rotated, radius, near)
         })?;
         let candidates = near.into_iter().map(|near| block::unrotate(near, block));
-        // What another block owns is found there.
+        // A fingerprint is near in several blocks, and taken from the one that owns it.
         found.extend(candidates.filter(|near| probes.owner(query, *near) == Some(block)));
     }
     Ok(found)
 }
 
-/// Of a key that more parts of it would have to be looked for, all is read instead.
-const MOST_PARTS: u64 = 1024;
+/// If a bucket splits into more parts than this, read it whole.
+const MAX_PARTS: u64 = 1024;
 
-/// Appends those of a run that are within the radius of a query to `near`. Of a long run, only
-/// those need be among them that its block owns.
+/// Appends the fingerprints of a bucket within the radius of a query to `near`. Of a bucket too large
+/// for the cache, those that another block owns may be left out.
 fn push_near(
     index: &impl FingerprintSource,
     probes: &Probes,
     block: usize,
-    (key, run): (u16, Bucket<'_>),
+    (key, bucket): (u16, Bucket<'_>),
     rotated: u64,
     radius: u32,
     near: &mut Vec<u64>,
 ) -> Result<()> {
-    match run {
+    match bucket {
         Bucket::Whole(fingerprints) => {
             hamming::push_within(fingerprints, rotated, radius, near);
             Ok(())
         }
-        Bucket::Long => {
+        Bucket::TooLarge => {
             let parts = parts_to_read(probes, block, key, rotated)
                 .unwrap_or_else(|| vec![block::front_range(key)]);
             push_near_in_parts(index, block, &parts, rotated, radius, near)
@@ -69,22 +69,22 @@ fn push_near(
     }
 }
 
-/// The parts of a key that must be read, in order; nothing if it is all of it.
+/// The parts of a bucket that must be read, in order; `None` if the whole bucket must be.
 pub(super) fn parts_to_read(
     probes: &Probes,
     block: usize,
     key: u16,
     rotated: u64,
 ) -> Option<Vec<(u64, u64)>> {
-    probes.parts(block, rotated, key, MOST_PARTS)
+    probes.parts(block, rotated, key, MAX_PARTS)
 }
 
-/// A part that begins within so many pieces of a walk, if fingerprints are spread there as they
-/// are here, is walked to: to leap is to descend from the root again.
-const PIECES_WALKED: u64 = 4;
+/// Chunks between two parts that are read rather than skipped: to skip is to descend from the root
+/// again.
+const MAX_CHUNKS_BETWEEN: u64 = 4;
 
-/// Appends to `near` what is within the radius of a query in these parts of a block, in one walk
-/// that reads nothing twice, and perhaps something between them.
+/// Appends the fingerprints within the radius of a query in these parts of a block to `near`, in one
+/// walk that reads no chunk twice. Fingerprints between the parts may be among them.
 pub(super) fn push_near_in_parts(
     index: &impl FingerprintSource,
     block: usize,
@@ -97,17 +97,17 @@ pub(super) fn push_near_in_parts(
         return Ok(());
     };
     let mut parts = parts;
-    index.walk(block, *from, *to, &mut |piece| {
+    index.visit_range(block, *from, *to, &mut |piece| {
         hamming::push_within(piece, rotated, radius, near);
         let (Some(first), Some(last)) = (piece.first(), piece.last()) else {
             return Ok(Step::Next);
         };
-        // What lies behind the last of the piece is still to be read.
+        // The parts that end behind this piece are still to be read.
         parts = &parts[parts.partition_point(|(_, to)| to <= last)..];
         Ok(match parts.first() {
             None => Step::Stop,
             Some((from, _)) if from <= last => Step::Next,
-            Some((from, _)) if from - last <= (last - first).saturating_mul(PIECES_WALKED) => {
+            Some((from, _)) if from - last <= (last - first).saturating_mul(MAX_CHUNKS_BETWEEN) => {
                 Step::Next
             }
             Some((from, _)) => Step::SeekTo(*from),
@@ -115,7 +115,7 @@ pub(super) fn push_near_in_parts(
     })
 }
 
-/// Looks at every fingerprint.
+/// Compares every fingerprint.
 fn scan(
     index: &impl FingerprintSource,
     query: Fingerprint,
@@ -125,18 +125,20 @@ fn scan(
     let near = index.scan(|fingerprints, near| {
         hamming::push_within(fingerprints, rotated, radius, near);
     })?;
-    let found = near.into_iter().map(|near| block::unrotate(near, SCANNED));
-    Ok(found.collect())
+    Ok(near
+        .into_iter()
+        .map(|near| block::unrotate(near, SCANNED))
+        .collect())
 }
 
-/// What finding the first chunk of a key costs, in chunks read.
+/// The cost of finding the first chunk of a key, in chunks read.
 const DESCENT_COST: f64 = 2.0;
-/// What comparing a chunk with one more query costs, in chunks read.
+/// The cost of comparing a chunk with one more query, in chunks read.
 const COMPARISON_COST: f64 = 0.1;
-/// What it costs besides to bring a query and a key together, in chunks read.
+/// The other cost of each pair of a query and a key, in chunks read.
 const PAIR_COST: f64 = 0.02;
 
-/// Whether so many queries cost less by probing than by looking at every fingerprint for each.
+/// Returns `true` if probing costs less than scanning for this number of queries.
 pub(super) fn is_probing_cheaper(
     index: &impl FingerprintSource,
     probes: &Probes,
@@ -147,7 +149,7 @@ pub(super) fn is_probing_cheaper(
     for block in probes.blocks() {
         let probed = probes.count(block) as f64 * queries as f64;
         let chunks_a_key = index.chunks(block)? as f64 / keys_in_all;
-        // The chunks at both ends hold other keys too.
+        // One chunk more: those at both ends hold other keys too.
         let reading = probed.min(keys_in_all) * (DESCENT_COST + 1.0 + chunks_a_key);
         probing += reading + probed * (PAIR_COST + chunks_a_key * COMPARISON_COST);
     }
@@ -161,8 +163,7 @@ mod tests {
     use super::*;
     use crate::query::fixtures::{CENTRE, SpreadFixture};
 
-    /// Probing and scanning find the same, and what the plain scan finds: no match at exactly the
-    /// radius is missed, and none beyond it is taken.
+    /// No match at exactly the radius is missed, and none beyond it is found.
     #[test]
     fn probing_and_scanning_find_every_spread_of_the_differing_bits() {
         let spreads = SpreadFixture::new();

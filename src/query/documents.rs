@@ -1,4 +1,4 @@
-//! From fingerprints within a radius to the documents that have them, in order of their ids.
+//! The documents of several fingerprints, in order of their ids.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::{DocumentsOf, FingerprintSource};
 
-/// Calls `visitor` with every document that has one of these fingerprints, which ascend, in order
-/// of ids, until it says `false`; whether it never did.
+/// Calls `visitor` with every document of these fingerprints, which ascend, in order of ids, until it
+/// returns `false`. Returns `false` if it did.
 pub(super) fn for_each_document(
     index: &impl FingerprintSource,
     fingerprints: &[u64],
@@ -19,27 +19,26 @@ pub(super) fn for_each_document(
     for_each_in_order(index, index.documents_of(fingerprints)?, visitor)
 }
 
-/// The same for documents that were looked up. Those of the other fingerprints are read as they are
-/// asked for.
+/// Calls `visitor` like [`for_each_document`], with documents that were looked up before. The
+/// documents of the other fingerprints are read as they are needed, and merged in.
 pub(super) fn for_each_in_order(
     index: &impl FingerprintSource,
-    looked_up: DocumentsOf,
-    mut visitor: impl FnMut(DocId, Fingerprint) -> bool,
-) -> Result<bool> {
-    let DocumentsOf {
+    DocumentsOf {
         mut documents,
         others,
-    } = looked_up;
+    }: DocumentsOf,
+    mut visitor: impl FnMut(DocId, Fingerprint) -> bool,
+) -> Result<bool> {
     documents.sort_unstable_by_key(|(fingerprint, id)| (*id, *fingerprint));
     let mut documents = documents.into_iter().peekable();
 
-    let mut postings: Vec<Postings> = Vec::with_capacity(others.len());
+    let mut postings = Vec::with_capacity(others.len());
     let mut heads = BinaryHeap::with_capacity(others.len());
     for fingerprint in others {
-        let mut documents = Postings::new(fingerprint);
-        if let Some(id) = documents.next(index)? {
+        let mut documents = index.documents_with(fingerprint);
+        if let Some(id) = documents.next().transpose()? {
             heads.push(Reverse((id, postings.len())));
-            postings.push(documents);
+            postings.push((fingerprint, documents));
         }
     }
     loop {
@@ -55,42 +54,13 @@ pub(super) fn for_each_in_order(
             return Ok(true);
         };
         let Reverse((id, source)) = *head;
-        if !visitor(id, Fingerprint::from_bits(postings[source].fingerprint)) {
+        let (fingerprint, documents) = &mut postings[source];
+        if !visitor(id, Fingerprint::from_bits(*fingerprint)) {
             return Ok(false);
         }
-        match postings[source].next(index)? {
+        match documents.next().transpose()? {
             Some(next) => *head = Reverse((next, source)),
             None => drop(PeekMut::pop(head)),
         }
-    }
-}
-
-/// The documents of one fingerprint, read a chunk at a time.
-struct Postings {
-    fingerprint: u64,
-    page: std::vec::IntoIter<DocId>,
-    /// Where the next page starts; nothing when there is none.
-    from: Option<DocId>,
-}
-
-impl Postings {
-    fn new(fingerprint: u64) -> Self {
-        Self {
-            fingerprint,
-            page: Vec::new().into_iter(),
-            from: Some(DocId(0)),
-        }
-    }
-
-    fn next(&mut self, index: &impl FingerprintSource) -> Result<Option<DocId>> {
-        if self.page.len() == 0
-            && let Some(from) = self.from
-        {
-            let (page, may_be_more) = index.documents_with(self.fingerprint, from)?;
-            let next = page.last().and_then(|last| last.0.checked_add(1));
-            self.from = next.filter(|_| may_be_more).map(DocId);
-            self.page = page.into_iter();
-        }
-        Ok(self.page.next())
     }
 }

@@ -5,6 +5,7 @@ use tempfile::TempDir;
 use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
+use crate::store::limits::Limits;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit, View};
 
 /// The fingerprint from which those of a [`SpreadFixture`] differ.
@@ -70,11 +71,11 @@ fn create(folder: &TempDir, keep_texts: bool) -> Store {
         retention: None,
     };
     let db_path = DbPath::of_system(&folder.path().join("store"));
-    Store::create(&db_path, header, 64 << 20).unwrap()
+    Store::create(&db_path, header, 64 << 20, Limits::small()).unwrap()
 }
 
 fn apply(store: &Store, edits: Vec<DocumentEdit>) {
-    let mut transaction = store.write().unwrap();
+    let mut transaction = store.begin_write().unwrap();
     transaction.apply(edits).unwrap();
     transaction.commit().unwrap();
 }

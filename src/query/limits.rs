@@ -5,6 +5,12 @@
 /// Unit tests set small values, so that a few hundred documents reach every path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueryLimits {
+    /// Matching fingerprints of a batch of queries whose documents are looked up together, in one
+    /// walk through `block0`.
+    pub(crate) matches_per_lookup: usize,
+    /// Documents that the answers of several queries hold together. The answer of one query may hold
+    /// more.
+    pub(crate) documents_held: usize,
     /// Ranges of fingerprints into which the search for copies is split at first.
     pub(crate) copy_ranges: u64,
     /// Documents after which the search for copies in a range pauses, 512 KiB, so that the documents of
@@ -35,6 +41,8 @@ pub(crate) struct QueryLimits {
 impl Default for QueryLimits {
     fn default() -> Self {
         Self {
+            matches_per_lookup: 1 << 19,
+            documents_held: 2 << 20,
             copy_ranges: 1 << 10,
             documents_per_turn: 1 << 15,
             pairs_per_lookup: 1 << 18,
@@ -56,6 +64,8 @@ impl QueryLimits {
     /// Limits that some hundred documents exceed.
     pub(crate) fn small() -> Self {
         Self {
+            matches_per_lookup: 1 << 6,
+            documents_held: 1 << 10,
             copy_ranges: 7,
             documents_per_turn: 20,
             pairs_per_lookup: 100,

@@ -1,5 +1,5 @@
-//! A text to the documents whose texts are like it: candidates from bands and fingerprints, decided
-//! by their wording.
+//! The documents whose texts are like that of a query: candidates by bands and fingerprints, each
+//! decided by its text.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashSet;
@@ -7,44 +7,44 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 
 use super::single::within;
-use crate::document::DocId;
+use crate::document::{DocId, Match};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::recipe::TextFingerprint;
 use crate::similarity::{Likeness, Resemblance, Wording};
 use crate::store::{BandMaker, FingerprintSource, View};
 
-/// Documents of one band that are looked at, those with the smallest ids: what more have in common
-/// is boilerplate, and a near-duplicate shares other bands.
-const MOST_IN_BAND: usize = 1024;
+/// Candidates of one band, those with the smallest ids: a band that more documents share is
+/// boilerplate, and a near-duplicate shares other bands too.
+const MAX_IN_BAND: usize = 1024;
 
-/// Documents that are looked at because their fingerprints are near, the nearest.
-pub(crate) const MOST_NEAR: usize = 1024;
+/// Candidates by fingerprint, the nearest.
+const MAX_NEAR: usize = 1024;
 
-/// Documents whose texts are read, those that share most bands.
-const MOST_COMPARED: usize = 8192;
+/// Candidates whose texts are read and compared, those that share most bands.
+const MAX_COMPARED: usize = 8192;
 
-/// Within this radius fingerprints give candidates in a database without bands: of near-duplicates
-/// that differ in more than dress half or more lie within it, and few of other documents do.
+/// The radius of candidates in a database without bands: half or more of the near-duplicates that
+/// differ in more than case and punctuation lie within it, and few other documents.
 const RADIUS: u32 = 12;
 
-/// The same in a database with bands, which find more.
+/// The radius of candidates in a database with bands, which find more.
 const RADIUS_WITH_BANDS: u32 = 3;
 
-/// So many texts are compared on all cores.
-const COMPARED_IN_PARALLEL: usize = 16;
+/// From this many candidates on, texts are compared on all cores.
+const MIN_PARALLEL: usize = 16;
 
-/// A text whose near-duplicates are looked for, made ready.
+/// A query for the near-duplicates of a text.
 ///
-/// Made by [`Database::text_query`](crate::Database::text_query); it can be asked any number of
-/// times, of any snapshot of that database, or of another of the same recipe. Texts are compared with
-/// traditional characters simplified, whatever the recipe does.
+/// Made by [`Database::text_query`](crate::Database::text_query). A query can be asked any number of
+/// times, of any snapshot of its database or of another database with the same recipe. Texts are
+/// compared with traditional characters simplified, whatever the recipe does.
 #[derive(Clone, Debug)]
 pub struct TextQuery {
     bands: BandMaker,
     wording: Wording,
     keys: Vec<u64>,
-    /// Nothing if the recipe makes no fingerprints of texts.
+    /// `None` if the recipe makes no fingerprints of texts.
     fingerprint: Option<TextFingerprint>,
     likeness: Likeness,
     radius: Option<u32>,
@@ -66,23 +66,21 @@ impl TextQuery {
         }
     }
 
-    /// From where on texts count as near-duplicates. [`Likeness::default`] unless something else is
-    /// said.
+    /// The least likeness of a near-duplicate; [`Likeness::default`] unless set.
     pub fn likeness(mut self, likeness: Likeness) -> Self {
         self.likeness = likeness;
         self
     }
 
-    /// Documents whose fingerprints lie within this radius are looked at, beside those that share
-    /// a band. 3 in a database with bands and 12 in another, unless something else is said.
+    /// The radius within which documents are candidates, beside those that share a band; unless set,
+    /// 3 in a database with bands and 12 in another.
     pub fn radius(mut self, radius: u32) -> Self {
         self.radius = Some(radius);
         self
     }
 
-    /// Only documents whose fingerprints lie within the [`radius`](Self::radius) are looked at, in
-    /// a database with bands as in another: within radius 12, unless something else is said. So the
-    /// matches of a radius are verified.
+    /// Leaves out the candidates by bands: only documents within the [`radius`](Self::radius), 12
+    /// unless set, are compared. The answer is then the matches of a radius, verified by their texts.
     ///
     /// ```
     /// use simdb::{Database, DocId};
@@ -103,30 +101,34 @@ impl TextQuery {
         self
     }
 
-    /// The text has this fingerprint, made elsewhere.
+    /// Sets the fingerprint of the text, made elsewhere.
     pub fn with_fingerprint(mut self, made: TextFingerprint) -> Self {
         self.fingerprint = Some(made);
         self
     }
 
-    /// The fingerprint of the text, by the recipe of the database unless it was made elsewhere;
-    /// nothing if that makes none of texts.
+    /// The fingerprint of the text, made by the recipe of the database unless it was
+    /// [set](Self::with_fingerprint); `None` if the recipe makes no fingerprints of texts.
     pub fn fingerprint(&self) -> Option<TextFingerprint> {
         self.fingerprint
     }
 
-    /// Bytes of what the text is compared by.
+    /// Bytes of the prepared text and its band keys.
     pub(crate) fn len_bytes(&self) -> usize {
         self.wording.len_bytes() + size_of_val(self.keys.as_slice())
     }
 
-    /// The keys under which texts with much in common are kept.
-    pub(crate) fn keys(&self) -> &[u64] {
-        &self.keys
+    /// The band keys of candidates; none if bands are not asked for or not kept.
+    fn band_keys(&self, keeps_bands: bool) -> &[u64] {
+        if keeps_bands && self.asks_bands {
+            &self.keys
+        } else {
+            &[]
+        }
     }
 
-    /// What is near enough to be looked at, and how near that is, if there is a fingerprint.
-    pub(crate) fn near(&self, keeps_bands: bool) -> Option<(Fingerprint, u32)> {
+    /// The fingerprint and the radius of candidates; `None` if the text has no reliable fingerprint.
+    fn near(&self, keeps_bands: bool) -> Option<(Fingerprint, u32)> {
         let usual = if keeps_bands && self.asks_bands {
             RADIUS_WITH_BANDS
         } else {
@@ -136,19 +138,13 @@ impl TextQuery {
         Some((made.fingerprint, self.radius.unwrap_or(usual)))
     }
 
-    /// What a text has in common with this one, if it is like it.
-    pub(crate) fn compare(&self, text: &str) -> Option<Resemblance> {
+    /// The resemblance of a text to that of the query; `None` if the texts are not alike.
+    fn compare(&self, text: &str) -> Option<Resemblance> {
         let normaliser = self.bands.banding().normaliser();
         self.wording.compare(normaliser, text, &self.likeness)
     }
 
-    /// A document that is like this text.
-    pub(crate) fn found(
-        &self,
-        id: DocId,
-        fingerprint: Fingerprint,
-        resemblance: Resemblance,
-    ) -> Similar {
+    fn found(&self, id: DocId, fingerprint: Fingerprint, resemblance: Resemblance) -> Similar {
         let own = self.fingerprint.map(|made| made.fingerprint);
         Similar {
             id,
@@ -161,34 +157,33 @@ impl TextQuery {
 
 /// A document whose text is like that of a query.
 ///
-/// Those with the same wording come first, then those with the highest
-/// [score](Resemblance::score), then those with the smallest id.
+/// Answers are ordered: documents with the same wording, then by the highest
+/// [score](Resemblance::score), then by the smallest id.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Similar {
-    /// The document found.
+    /// The id of the document.
     pub id: DocId,
-    /// Its fingerprint.
+    /// The fingerprint of the document.
     pub fingerprint: Fingerprint,
-    /// The Hamming distance from the fingerprint of the query; nothing if the recipe makes none of
-    /// texts.
+    /// The Hamming distance from the fingerprint of the query; `None` if the recipe makes no
+    /// fingerprints of texts.
     pub distance: Option<u32>,
-    /// What the texts have in common.
+    /// The resemblance of the two texts.
     pub resemblance: Resemblance,
 }
 
 impl Similar {
-    /// The most alike first, then the smallest id.
+    /// The order of answers.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         let (own, others) = (&self.resemblance, &other.resemblance);
-        let by_wording = others.same_wording.cmp(&own.same_wording);
-        by_wording
+        (others.same_wording.cmp(&own.same_wording))
             .then_with(|| others.score().total_cmp(&own.score()))
             .then_with(|| self.id.cmp(&other.id))
     }
 }
 
 /// Every document whose text is like that of the query, as far as the bounds above reach, the most
-/// alike first. On all cores.
+/// alike first. Compares many texts on all cores.
 pub(crate) fn similar(
     view: &View,
     query: &TextQuery,
@@ -196,21 +191,42 @@ pub(crate) fn similar(
 ) -> Result<Vec<Similar>> {
     let candidates = candidates(view, query)?;
     let compare = |id: &DocId| compare(view, query, *id, text_of(*id)?);
-    if candidates.len() < COMPARED_IN_PARALLEL {
+    if candidates.len() < MIN_PARALLEL {
         return in_order(candidates.iter().map(compare));
     }
-    let found: Vec<_> = view
-        .tables
-        .in_parallel(|| candidates.par_iter().map(compare).collect());
-    in_order(found.into_iter())
+    let in_parallel = || candidates.par_iter().map(compare).collect::<Vec<_>>();
+    in_order(view.tables.in_parallel(in_parallel).into_iter())
 }
 
-/// The same by the texts of the database, in turn: for tables that only one thread can look at.
+/// The answer of [`similar`] by the stored texts, on one thread: for the tables of a write
+/// transaction, which only one thread can read.
 pub(crate) fn similar_in_turn(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
 ) -> Result<Vec<Similar>> {
-    let candidates = candidates(view, query)?;
+    compare_in_turn(view, query, candidates(view, query)?)
+}
+
+/// The answer of [`similar_in_turn`], of the documents alone whose texts are in the overlay of the
+/// view.
+pub(crate) fn similar_in_overlay(
+    view: &View<impl FingerprintSource>,
+    query: &TextQuery,
+) -> Result<Vec<Similar>> {
+    let near = match query.near(view.keeps_bands()) {
+        Some((fingerprint, radius)) => view.in_overlay(fingerprint, radius, MAX_NEAR),
+        None => Vec::new(),
+    };
+    let keys = query.band_keys(view.keeps_bands());
+    let sharing = view.in_overlay_bands(keys, MAX_IN_BAND);
+    compare_in_turn(view, query, ranked(near, sharing))
+}
+
+fn compare_in_turn(
+    view: &View<impl FingerprintSource>,
+    query: &TextQuery,
+    candidates: Vec<DocId>,
+) -> Result<Vec<Similar>> {
     in_order(
         candidates
             .into_iter()
@@ -218,7 +234,7 @@ pub(crate) fn similar_in_turn(
     )
 }
 
-/// A candidate with its text, if it is like the query.
+/// Compares a candidate, given its text. Returns `None` if it is not like the query.
 fn compare(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
@@ -238,26 +254,30 @@ fn in_order(found: impl Iterator<Item = Result<Option<Similar>>>) -> Result<Vec<
     Ok(found)
 }
 
-/// The documents that may be like the query, each once: those whose fingerprints are near, then
-/// those that share bands, most of them first.
+/// The documents that may be like the query.
 fn candidates(view: &View<impl FingerprintSource>, query: &TextQuery) -> Result<Vec<DocId>> {
-    let keeps_bands = view.keeps_bands();
-    let mut found = Vec::new();
-    if let Some((fingerprint, radius)) = query.near(keeps_bands) {
-        let near = within(view, fingerprint, radius, MOST_NEAR)?;
-        found.extend(near.into_iter().map(|near| near.id));
-    }
-    if keeps_bands && query.asks_bands {
-        let known: HashSet<DocId> = found.iter().copied().collect();
-        let bands = view.documents_in_bands(&query.keys, MOST_IN_BAND)?;
-        let mut sharing: Vec<DocId> = bands.into_iter().flat_map(|band| band.documents).collect();
-        sharing.retain(|id| !known.contains(id));
-        sharing.sort_unstable();
-        let sharing = sharing.chunk_by(|a, b| a == b);
-        let mut sharing: Vec<_> = sharing.map(|same| (Reverse(same.len()), same[0])).collect();
-        sharing.sort_unstable();
-        found.extend(sharing.into_iter().map(|(_, id)| id));
-    }
-    found.truncate(MOST_COMPARED);
-    Ok(found)
+    let near = match query.near(view.keeps_bands()) {
+        Some((fingerprint, radius)) => within(view, fingerprint, radius, MAX_NEAR)?,
+        None => Vec::new(),
+    };
+    let bands = view.documents_in_bands(query.band_keys(view.keeps_bands()), MAX_IN_BAND)?;
+    let sharing = bands.into_iter().flat_map(|band| band.documents).collect();
+    Ok(ranked(near, sharing))
+}
+
+/// Candidates in the order of comparison, each once: those with near fingerprints, then those that
+/// share bands, most bands first. `sharing` has a document once for each band.
+fn ranked(near: Vec<Match>, mut sharing: Vec<DocId>) -> Vec<DocId> {
+    let mut ranked: Vec<DocId> = near.into_iter().map(|near| near.id).collect();
+    let is_near: HashSet<DocId> = ranked.iter().copied().collect();
+    sharing.retain(|id| !is_near.contains(id));
+    sharing.sort_unstable();
+    let mut by_bands: Vec<(Reverse<usize>, DocId)> = sharing
+        .chunk_by(|a, b| a == b)
+        .map(|same| (Reverse(same.len()), same[0]))
+        .collect();
+    by_bands.sort_unstable();
+    ranked.extend(by_bands.into_iter().map(|(_, id)| id));
+    ranked.truncate(MAX_COMPARED);
+    ranked
 }

@@ -7,16 +7,15 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::{FingerprintSource, View};
 
-/// The largest distance there is: at this radius everything matches.
+/// The largest Hamming distance of two fingerprints.
 const MAX_RADIUS: u32 = 64;
 
-/// The radii at which the nearest documents are looked for, in turn: the largest ones before a
-/// block takes on another bit, then what scans tell apart.
+/// The radii tried in turn for the nearest documents: the largest before a probe of one more bit in
+/// each block, then larger steps, at which a query scans.
 const GROWING_RADII: [u32; 6] = [3, 7, 11, 15, 23, 31];
 
-/// Every document within the radius, nearest first, then smallest id; at most `limit` of them. The
-/// documents of a fingerprint are read as they are taken, so a million copies of one text cost no
-/// more than those that are asked for.
+/// The first `limit` documents within the radius, nearest first, then smallest id. Reads the
+/// documents of a fingerprint only as far as they are needed, even if a million share it.
 pub(crate) fn within(
     view: &View<impl FingerprintSource>,
     query: Fingerprint,
@@ -27,11 +26,11 @@ pub(crate) fn within(
     if limit == 0 {
         return Ok(matches);
     }
-    let in_tail = view.in_tail(query, radius, limit);
-    let mut in_tail = in_tail.into_iter().peekable();
+    let in_memtables = view.in_memtables(query, radius, limit);
+    let mut in_memtables = in_memtables.into_iter().peekable();
     for_each_in_tables(view, query, radius, |found| {
         while matches.len() < limit
-            && let Some(nearer) = in_tail.next_if(|next| next.order() < found.order())
+            && let Some(nearer) = in_memtables.next_if(|next| next.order() < found.order())
         {
             matches.push(nearer);
         }
@@ -41,11 +40,11 @@ pub(crate) fn within(
         matches.len() < limit
     })?;
     let left = limit - matches.len();
-    matches.extend(in_tail.take(left));
+    matches.extend(in_memtables.take(left));
     Ok(matches)
 }
 
-/// The `count` nearest documents, ties by id: exact, by growing the radius until they are found.
+/// The `count` nearest documents, ties by id. Exact: grows the radius until enough are found.
 pub(crate) fn nearest(view: &View, query: Fingerprint, count: usize) -> Result<Vec<Match>> {
     for radius in GROWING_RADII {
         let matches = within(view, query, radius, count)?;
@@ -56,6 +55,8 @@ pub(crate) fn nearest(view: &View, query: Fingerprint, count: usize) -> Result<V
     within(view, query, MAX_RADIUS, count)
 }
 
+/// Calls `visitor` with the documents of the tables within the radius, nearest first, then smallest
+/// id, until it returns `false`. Leaves out documents that the memtables have edited, and expired ones.
 fn for_each_in_tables(
     view: &View<impl FingerprintSource>,
     query: Fingerprint,

@@ -1,33 +1,28 @@
-//! [`Fingerprinter`]: a recipe made ready to be followed.
+//! [`Fingerprinter`]: a recipe with its tables loaded.
 
 use std::fmt;
 use std::ops::Range;
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
-
-use super::cppjieba::{self, Cppjieba};
-use super::jieba::{self, Jieba};
-use super::list::{self, Merging};
-use super::python_simhash::{self, PythonSimhash};
-use super::weighed_features::Weighed;
-use super::{Kind, Recipe, Script, java_string_hash, ngram, weighted};
+use super::compat::cppjieba::Cppjieba;
+use super::compat::java_string_hash;
+use super::compat::python_simhash::PythonSimhash;
+use super::feature_list::{FeatureList, Merging};
+use super::jieba::Jieba;
+use super::ngram::Ngram;
+use super::weighted_features::WeightedFeatures;
+use super::{Constants, Recipe, RecipeKind};
 use crate::error::{Error, Result};
-use crate::feature::{
-    Doubt, Feature, LEAST_SHINGLES, LogWeights, WEIGHT_UNIT, Weights, string_hash,
-};
+use crate::feature::{Feature, UnreliableReason, Weights};
 use crate::fingerprint::{Fingerprint, Fingerprint128};
 use crate::simhash::fingerprint_of;
-use crate::text::Normaliser;
 
-/// The fingerprint of a text, and whether it says anything about the text.
+/// The fingerprint of a text, and whether the fingerprint is reliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TextFingerprint {
-    /// The fingerprint. That of a text without features is 0, or what the software that the recipe
-    /// equals makes of it.
+    /// The fingerprint. That of a text without features is 0, or the one that the software which the
+    /// recipe imitates gives it.
     pub fingerprint: Fingerprint,
-    /// Whether the text has enough features for its fingerprint to mean anything.
-    ///
-    /// `false` for a text
+    /// `true` if the text has enough features for its fingerprint to mean anything, `false` for a text
     /// - with fewer than 5 distinct features (4 where features are words), where one changed
     ///   character replaces most of them, and unrelated texts soon share most of them;
     /// - in which one feature weighs at least as much as all others together, since it decides
@@ -37,12 +32,12 @@ pub struct TextFingerprint {
     /// - without a letter, or without two different words (`ngram`): numbers and single words that
     ///   differ in one place are no near-duplicates, however much of them is the same.
     ///
-    /// [`Fingerprinter::doubt`] says which. Such a fingerprint is as deterministic as any other, but
+    /// [`Fingerprinter::unreliable_reason`] says which. Such a fingerprint is as deterministic as any other, but
     /// should never make its text a near-duplicate of another.
     pub reliable: bool,
 }
 
-/// A [`Recipe`] made ready: its tables and dictionaries are loaded.
+/// A [`Recipe`] with its tables and dictionaries loaded.
 ///
 /// Usable alone, without a database. It has no mutable state, so one can serve all threads. The
 /// fingerprint of a text depends on nothing but the text and the recipe: not on the machine, the
@@ -81,13 +76,12 @@ pub struct TextFingerprint {
 /// section 2. The steps from features to fingerprint are shown in [`simhash`](crate::simhash).
 pub struct Fingerprinter {
     recipe: Recipe,
-    normaliser: Normaliser,
     method: Method,
 }
 
-/// What a recipe needs beside the normaliser.
+/// The tables of a recipe.
 enum Method {
-    Ngram(LogWeights),
+    Ngram(Ngram),
     Jieba(Jieba),
     PythonSimhash(PythonSimhash),
     Cppjieba(Cppjieba),
@@ -96,32 +90,25 @@ enum Method {
 }
 
 impl Fingerprinter {
-    /// Makes the recipe ready.
+    /// Loads the tables of the recipe.
     pub fn new(recipe: Recipe) -> Self {
-        let normaliser = match &recipe.0 {
-            Kind::NgramV2(Script::Apart) | Kind::JiebaV1(Script::Apart, _) => {
-                Normaliser::keeping_traditional()
+        let script = recipe.kind.constants().script;
+        let method = match recipe.kind {
+            RecipeKind::Ngram | RecipeKind::NgramTraditional => Method::Ngram(Ngram::new(script)),
+            RecipeKind::Jieba | RecipeKind::JiebaTraditional => {
+                Method::Jieba(Jieba::new(script, &recipe.files))
             }
-            _ => Normaliser::new(),
-        };
-        let method = match &recipe.0 {
-            Kind::NgramV2(_) => Method::Ngram(LogWeights::new()),
-            Kind::JiebaV1(_, files) => Method::Jieba(Jieba::new(&normaliser, files)),
-            Kind::PythonSimhashV1(letters) => {
-                Method::PythonSimhash(PythonSimhash::new(letters.clone()))
+            RecipeKind::PythonSimhash => {
+                Method::PythonSimhash(PythonSimhash::new(recipe.characters.clone()))
             }
-            Kind::CppjiebaV1(top, files) => Method::Cppjieba(Cppjieba::new(*top, files)),
-            Kind::JavaStringHashV1 => Method::JavaStringHash,
-            Kind::WeightedV1 => Method::Weighted,
+            RecipeKind::Cppjieba => Method::Cppjieba(Cppjieba::new(recipe.top, &recipe.files)),
+            RecipeKind::JavaStringHash => Method::JavaStringHash,
+            RecipeKind::Weighted => Method::Weighted,
         };
-        Self {
-            recipe,
-            normaliser,
-            method,
-        }
+        Self { recipe, method }
     }
 
-    /// The recipe it follows.
+    /// The recipe.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
@@ -131,18 +118,18 @@ impl Fingerprinter {
     /// # Errors
     /// [`Error::NoTexts`] for the recipe `weighted`, and for no other, whatever the text.
     pub fn fingerprint(&self, text: &str) -> Result<TextFingerprint> {
-        if let Method::Cppjieba(method) = &self.method {
-            return self.fingerprint_tokens(&method.keywords(text));
+        if let Method::Cppjieba(cppjieba) = &self.method {
+            return self.fingerprint_tokens(&cppjieba.keywords(text));
         }
-        let weighed = self.weigh(text, |_| ())?;
-        let bits = self.merge(&weighed.hashes, &weighed.weights);
+        let features = self.weigh(text, |_| ())?;
+        let bits = self.merge(&features.hashes, &features.weights);
         Ok(TextFingerprint {
             fingerprint: Fingerprint::from_bits(bits),
-            reliable: weighed.doubt.is_none(),
+            reliable: features.unreliable.is_none(),
         })
     }
 
-    /// Why the fingerprint of a text is not reliable; nothing if it is.
+    /// The reason why the fingerprint of a text is not reliable; `None` if it is.
     ///
     /// # Errors
     /// [`Error::NoTexts`] for the recipe `weighted`.
@@ -151,24 +138,25 @@ impl Fingerprinter {
     /// About that of [`fingerprint`](Self::fingerprint).
     ///
     /// ```
-    /// use simdb::{Doubt, Fingerprinter, Recipe};
+    /// use simdb::{Fingerprinter, Recipe, UnreliableReason};
     ///
     /// let fingerprinter = Fingerprinter::new(Recipe::ngram());
-    /// assert_eq!(fingerprinter.doubt("13800138000")?, Some(Doubt::NoLetter));
-    /// assert_eq!(fingerprinter.doubt("The cat sat on the mat.")?, None);
+    /// let reason = |text| fingerprinter.unreliable_reason(text);
+    /// assert_eq!(reason("13800138000")?, Some(UnreliableReason::NoLetter));
+    /// assert_eq!(reason("The cat sat on the mat.")?, None);
     ///
-    /// let doubt = fingerprinter.doubt("好的")?.unwrap();
-    /// assert_eq!(doubt.to_string(), "it has 1 distinct features where 5 are needed");
+    /// let shown = reason("好的")?.unwrap().to_string();
+    /// assert_eq!(shown, "it has 1 distinct features where 5 are needed");
     /// # Ok::<(), simdb::Error>(())
     /// ```
-    pub fn doubt(&self, text: &str) -> Result<Option<Doubt>> {
-        if let Method::Cppjieba(method) = &self.method {
-            let keywords = method.keywords(text).into_iter();
+    pub fn unreliable_reason(&self, text: &str) -> Result<Option<UnreliableReason>> {
+        if let Method::Cppjieba(cppjieba) = &self.method {
+            let keywords = cppjieba.keywords(text).into_iter();
             let hashed = keywords.map(|(word, weight)| (u128::from(self.hash(word)), weight));
-            let hashed: Vec<_> = hashed.collect();
-            return Ok(list::doubt(&hashed, self.least_features()));
+            let least = self.constants().least_features;
+            return Ok(FeatureList::new(hashed)?.unreliable_reason(least));
         }
-        Ok(self.weigh(text, |_| ())?.doubt)
+        Ok(self.weigh(text, |_| ())?.unreliable)
     }
 
     /// The fingerprint of 128 bits, from the same features and weights.
@@ -180,20 +168,22 @@ impl Fingerprinter {
     /// # Errors
     /// [`Error::Only64Bits`] for the recipe `cppjieba`, [`Error::NoTexts`] for `weighted`.
     pub fn fingerprint128(&self, text: &str) -> Result<Fingerprint128> {
-        let weighed = self.weigh(text, |range| range)?;
-        let tokens = weighed.places.iter();
-        let hashes = tokens.map(|place| self.hash128(&weighed.normalised[place.clone()]));
-        let hashes = hashes.collect::<Result<Vec<_>>>()?;
+        let features = self.weigh(text, |range| range)?;
+        let hash128 = self.hash_function128()?;
+        let tokens = features.positions.into_iter();
+        let hashes: Vec<u128> = tokens
+            .map(|range| hash128(&features.normalised[range]))
+            .collect();
         let half = |shift| {
             let half: Vec<_> = hashes.iter().map(|hash| (hash >> shift) as u64).collect();
-            u128::from(self.merge(&half, &weighed.weights))
+            u128::from(self.merge(&half, &features.weights))
         };
         Ok(Fingerprint128::from_bits(half(64) << 64 | half(0)))
     }
 
     /// The features of a text that its fingerprint is made of, the heaviest first, ties in the
     /// order of their tokens (`cppjieba`: in the order in which they are added up). Each is there
-    /// once, but for one thing: by `ngram` a CJK character between others that are none is a pair of
+    /// once, with one exception: by `ngram` a CJK character between others that are none is a pair of
     /// its own, and a single character as well.
     ///
     /// # Errors
@@ -210,28 +200,27 @@ impl Fingerprinter {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn features(&self, text: &str) -> Result<Vec<Feature>> {
-        if let Method::Cppjieba(method) = &self.method {
-            let features = method.keywords(text).into_iter();
-            let features = features.map(|(token, weight)| Feature {
+        if let Method::Cppjieba(cppjieba) = &self.method {
+            let feature = |(token, weight): (&str, f64)| Feature {
                 token: token.to_owned(),
                 weight,
                 hash: self.hash(token),
-            });
-            return Ok(features.collect());
+            };
+            return Ok(cppjieba.keywords(text).into_iter().map(feature).collect());
         }
-        let weighed = self.weigh(text, |range| range)?;
-        let unit = match &self.method {
-            Method::Ngram(_) | Method::Jieba(_) => WEIGHT_UNIT as f64,
-            _ => 1.0,
-        };
-        let weights = weighed.weights.each();
-        let features = weighed.hashes.into_iter().zip(weights).zip(weighed.places);
-        let features = features.map(|((hash, weight), place)| Feature {
-            token: weighed.normalised[place].to_owned(),
-            weight: weight as f64 / unit,
-            hash,
-        });
-        let mut features: Vec<_> = features.collect();
+        let weighted = self.weigh(text, |range| range)?;
+        let unit = self.constants().weight_unit as f64;
+        let mut features: Vec<_> = weighted
+            .hashes
+            .into_iter()
+            .zip(weighted.weights.each())
+            .zip(weighted.positions)
+            .map(|((hash, weight), range)| Feature {
+                token: weighted.normalised[range].to_owned(),
+                weight: weight as f64 / unit,
+                hash,
+            })
+            .collect();
         features.sort_unstable_by(|a, b| {
             let heavier = b.weight.total_cmp(&a.weight);
             heavier.then_with(|| a.token.cmp(&b.token))
@@ -240,13 +229,13 @@ impl Fingerprinter {
     }
 
     /// The fingerprint of features with the weights given: their tokens are hashed, merged and
-    /// signed as the recipe says. The tokens are taken as they are, nothing is normalised; one
-    /// that is there twice votes twice.
+    /// signed as the recipe says. The tokens are taken as they are, nothing is normalised; a token
+    /// that is given twice votes twice.
     ///
     /// For the features and weights of a text in the order of [`features`](Self::features) it is
     /// the fingerprint of the text. By `cppjieba`, `java-string-hash` and `python-simhash` sums are
     /// doubles as in the original, so the order of the list can matter where weights are fractions;
-    /// by the others it never does.
+    /// by the other recipes it never does.
     ///
     /// It is reliable if there are as many distinct features as in a text that is, and none weighs
     /// as much as all others together.
@@ -272,13 +261,15 @@ impl Fingerprinter {
         &self,
         features: &[(T, f64)],
     ) -> Result<TextFingerprint> {
-        let hashed = features
+        let hashed: Vec<_> = features
             .iter()
-            .map(|(token, weight)| (self.hash(token.as_ref()), *weight));
-        self.fingerprint_hashes(&hashed.collect::<Vec<_>>())
+            .map(|(token, weight)| (self.hash(token.as_ref()), *weight))
+            .collect();
+        self.fingerprint_hashes(&hashed)
     }
 
-    /// The same of 128 bits.
+    /// The fingerprint of 128 bits of features with the weights given. See
+    /// [`fingerprint_tokens`](Self::fingerprint_tokens).
     ///
     /// # Errors
     /// [`Error::Only64Bits`] for the recipe `cppjieba`; [`Error::InvalidWeight`].
@@ -286,21 +277,16 @@ impl Fingerprinter {
         &self,
         features: &[(T, f64)],
     ) -> Result<Fingerprint128> {
-        if matches!(self.method, Method::Cppjieba(_)) {
-            return Err(self.only_64_bits());
-        }
-        list::check(features.iter().map(|&(_, weight)| weight))?;
+        let hash128 = self.hash_function128()?;
         let hashed = features
             .iter()
-            .map(|(token, weight)| Ok((self.hash128(token.as_ref())?, *weight)));
-        let hashed = hashed.collect::<Result<Vec<_>>>()?;
-        Ok(Fingerprint128::from_bits(list::merge::<128>(
-            self.merging(),
-            &hashed,
-        )))
+            .map(|(token, weight)| (hash128(token.as_ref()), *weight));
+        let bits = FeatureList::new(hashed)?.merge::<128>(self.constants().merging);
+        Ok(Fingerprint128::from_bits(bits))
     }
 
-    /// The same of features that are given by their hashes.
+    /// The fingerprint of features with the hashes and weights given. See
+    /// [`fingerprint_tokens`](Self::fingerprint_tokens).
     ///
     /// # Errors
     /// [`Error::InvalidWeight`].
@@ -314,26 +300,24 @@ impl Fingerprinter {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn fingerprint_hashes(&self, features: &[(u64, f64)]) -> Result<TextFingerprint> {
-        list::check(features.iter().map(|&(_, weight)| weight))?;
-        let wide = features
+        let features = features
             .iter()
             .map(|&(hash, weight)| (u128::from(hash), weight));
-        let wide: Vec<_> = wide.collect();
-        let bits = list::merge::<64>(self.merging(), &wide) as u64;
+        let list = FeatureList::new(features)?;
+        let Constants {
+            merging,
+            least_features,
+            ..
+        } = *self.constants();
         Ok(TextFingerprint {
-            fingerprint: Fingerprint::from_bits(bits),
-            reliable: list::doubt(&wide, self.least_features()).is_none(),
+            fingerprint: Fingerprint::from_bits(list.merge::<64>(merging) as u64),
+            reliable: list.unreliable_reason(least_features).is_none(),
         })
     }
 
     /// The 64 bits that a token votes with.
     pub fn hash(&self, token: &str) -> u64 {
-        match &self.method {
-            Method::PythonSimhash(_) => python_simhash::hash(token.as_bytes()) as u64,
-            Method::Cppjieba(_) => cppjieba::hash(token.as_bytes()),
-            Method::JavaStringHash => string_hash(token) as u64,
-            Method::Ngram(_) | Method::Jieba(_) | Method::Weighted => xxh3_64(token.as_bytes()),
-        }
+        (self.constants().hash)(token)
     }
 
     /// The 128 bits that a token votes with.
@@ -341,14 +325,7 @@ impl Fingerprinter {
     /// # Errors
     /// [`Error::Only64Bits`] for the recipe `cppjieba`.
     pub fn hash128(&self, token: &str) -> Result<u128> {
-        match &self.method {
-            Method::PythonSimhash(_) => Ok(python_simhash::hash(token.as_bytes())),
-            Method::Cppjieba(_) => Err(self.only_64_bits()),
-            Method::JavaStringHash => Ok(string_hash(token)),
-            Method::Ngram(_) | Method::Jieba(_) | Method::Weighted => {
-                Ok(xxh3_128(token.as_bytes()))
-            }
-        }
+        Ok(self.hash_function128()?(token))
     }
 
     /// The text as the recipe compares it.
@@ -356,8 +333,8 @@ impl Fingerprinter {
     /// By `ngram` and `jieba`: letters, digits and marks only, in the normal form NFKC, with case
     /// folded and traditional characters simplified. For the recipe `jieba`, which needs the
     /// separators to find the words, this is the text without them. By `python-simhash`: letters,
-    /// digits and `_` in lower case. By the others the text as it is. Normalising a normalised text
-    /// changes nothing.
+    /// digits and `_` in lower case. By the other recipes the text as it is. Normalising a normalised
+    /// text changes nothing.
     ///
     /// ```
     /// use simdb::{Fingerprinter, Recipe};
@@ -367,81 +344,82 @@ impl Fingerprinter {
     /// ```
     pub fn normalise(&self, text: &str) -> String {
         match &self.method {
-            Method::Ngram(_) | Method::Jieba(_) => self.normaliser.letters(text),
-            Method::PythonSimhash(method) => method.normalise(text),
+            Method::Ngram(ngram) => ngram.normaliser.letters(text),
+            Method::Jieba(jieba) => jieba.normaliser.letters(text),
+            Method::PythonSimhash(python) => python.normalise(text),
             Method::Cppjieba(_) | Method::JavaStringHash | Method::Weighted => text.to_owned(),
         }
     }
 
-    /// The words that a text is cut into, in its order, before any is left out: for `cppjieba`,
-    /// whose words may differ from those of the original. Nothing for other recipes.
-    pub fn words<'t>(&self, text: &'t str) -> Vec<&'t str> {
+    /// The words that the keywords of a text are chosen from, in text order, stop words and
+    /// repetitions included: by `jieba` normalised and of two characters and more, by `cppjieba` all
+    /// words of the text as it is. Empty for other recipes.
+    ///
+    /// ```
+    /// use simdb::{Fingerprinter, Recipe};
+    ///
+    /// let jieba = Fingerprinter::new(Recipe::jieba());
+    /// let words = jieba.words("你妈妈喊你回家吃饭哦，回家罗回家罗");
+    /// assert_eq!(words, ["妈妈", "回家", "吃饭", "回家", "回家"]);
+    /// ```
+    pub fn words(&self, text: &str) -> Vec<String> {
         match &self.method {
-            Method::Cppjieba(method) => method.words(text),
+            Method::Jieba(jieba) => jieba.words(text),
+            Method::Cppjieba(cppjieba) => cppjieba.words(text),
             _ => Vec::new(),
         }
     }
 
-    /// The features of a text, each with what `place_of` makes of where it first occurs.
-    fn weigh<P: Clone>(
+    /// The inverse document frequency of one of the [`words`](Self::words); `None` for a stop word,
+    /// and for recipes without words.
+    ///
+    /// A word that the recipe's table does not have gets the median of the table (`jieba`: about 12),
+    /// or the mean (`cppjieba`).
+    pub fn idf(&self, word: &str) -> Option<f64> {
+        match &self.method {
+            Method::Jieba(jieba) => jieba.idf(word),
+            Method::Cppjieba(cppjieba) => cppjieba.idf(word),
+            _ => None,
+        }
+    }
+
+    /// The features of a text, each with the position that `position_of` makes of its first
+    /// occurrence.
+    fn weigh<P>(
         &self,
         text: &str,
-        place_of: impl Fn(Range<usize>) -> P,
-    ) -> Result<Weighed<P>> {
-        let listed = match &self.method {
-            Method::Ngram(weights) => {
-                return Ok(ngram::weigh(&self.normaliser, weights, text, place_of));
-            }
-            Method::Jieba(method) => return Ok(method.weigh(&self.normaliser, text, place_of)),
-            Method::PythonSimhash(method) => method.weigh(text),
-            Method::JavaStringHash => java_string_hash::weigh(text),
-            Method::Cppjieba(_) => return Err(self.only_64_bits()),
-            Method::Weighted => {
-                let recipe = self.recipe.to_string();
-                return Err(Error::NoTexts { recipe });
-            }
-        };
-        Ok(Weighed {
-            normalised: listed.normalised,
-            hashes: listed.hashes,
-            weights: listed.weights,
-            places: listed.places.into_iter().map(place_of).collect(),
-            doubt: listed.doubt,
-        })
+        position_of: impl Fn(Range<usize>) -> P,
+    ) -> Result<WeightedFeatures<P>> {
+        match &self.method {
+            Method::Ngram(ngram) => Ok(ngram.weigh(text, position_of)),
+            Method::Jieba(jieba) => Ok(jieba.weigh(text, position_of)),
+            Method::PythonSimhash(python) => Ok(python.weigh(text).map_positions(position_of)),
+            Method::JavaStringHash => Ok(java_string_hash::weigh(text).map_positions(position_of)),
+            Method::Cppjieba(_) => Err(self.only_64_bits()),
+            Method::Weighted => Err(Error::NoTexts {
+                recipe: self.recipe.to_string(),
+            }),
+        }
     }
 
-    /// The fast way from exact weights to a fingerprint.
+    /// The fingerprint of exact weights, by the fast way.
     fn merge(&self, hashes: &[u64], weights: &Weights) -> u64 {
-        match &self.method {
-            // A tie is a 1 for a recipe if it is a 0 for the recipe of opposite votes.
-            Method::JavaStringHash => {
-                let opposite: Vec<_> = hashes.iter().map(|hash| !hash).collect();
-                !fingerprint_of(&opposite, weights)
-            }
-            _ => fingerprint_of(hashes, weights),
+        if self.constants().merging == Merging::DoublesTiesOne {
+            // A tie gives a 1 if it gives a 0 for the opposite votes.
+            let opposite: Vec<_> = hashes.iter().map(|hash| !hash).collect();
+            !fingerprint_of(&opposite, weights)
+        } else {
+            fingerprint_of(hashes, weights)
         }
     }
 
-    /// How a list of features is merged.
-    fn merging(&self) -> Merging {
-        match &self.method {
-            Method::Ngram(_) | Method::Jieba(_) | Method::Weighted => Merging::Exact,
-            Method::PythonSimhash(_) => Merging::Numpy,
-            Method::Cppjieba(_) => Merging::Doubles,
-            Method::JavaStringHash => Merging::DoublesTiesOne,
-        }
+    fn constants(&self) -> &'static Constants {
+        self.recipe.kind.constants()
     }
 
-    /// Fewer distinct features than this say nothing.
-    fn least_features(&self) -> usize {
-        match &self.method {
-            Method::Ngram(_) => LEAST_SHINGLES,
-            Method::Jieba(_) => jieba::LEAST_KEYWORDS,
-            Method::PythonSimhash(_) => python_simhash::LEAST_WINDOWS,
-            Method::Cppjieba(_) => cppjieba::LEAST_KEYWORDS,
-            Method::JavaStringHash => java_string_hash::LEAST_TOKENS,
-            Method::Weighted => weighted::LEAST_FEATURES,
-        }
+    fn hash_function128(&self) -> Result<fn(&str) -> u128> {
+        let hash128 = self.constants().hash128;
+        hash128.ok_or_else(|| self.only_64_bits())
     }
 
     fn only_64_bits(&self) -> Error {
@@ -450,7 +428,7 @@ impl Fingerprinter {
     }
 }
 
-/// Shows the recipe; the tables are the same for all of one recipe.
+/// Shows the recipe; the tables are the same for all fingerprinters of a recipe.
 impl fmt::Debug for Fingerprinter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fingerprinter")
@@ -462,6 +440,7 @@ impl fmt::Debug for Fingerprinter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipe::jieba;
 
     #[test]
     fn texts_that_say_nothing_are_unreliable() {
@@ -568,26 +547,32 @@ mod tests {
                 "13800138000",
                 "美国雇员称内部有飞碟，曾看见灰色外星人",
             ] {
-                let doubt = fingerprinter.doubt(text).unwrap();
+                let reason = fingerprinter.unreliable_reason(text).unwrap();
                 let made = fingerprinter.fingerprint(text).unwrap();
-                assert_eq!(made.reliable, doubt.is_none(), "{name}: {text}");
+                assert_eq!(made.reliable, reason.is_none(), "{name}: {text}");
             }
         }
         let ngram = Fingerprinter::new(Recipe::ngram());
-        let doubt = |text: &str| ngram.doubt(text).unwrap();
-        let few = Doubt::TooFewFeatures { found: 1, least: 5 };
-        assert_eq!(doubt("好的"), Some(few));
+        let reason = |text: &str| ngram.unreliable_reason(text).unwrap();
+        let few = UnreliableReason::TooFewFeatures { found: 1, least: 5 };
+        assert_eq!(reason("好的"), Some(few));
         // "clickhere" over and over has nine runs of three letters.
-        let phrase = doubt(&"click here, ".repeat(4));
-        let repetitive = Doubt::Repetitive {
+        let phrase = reason(&"click here, ".repeat(4));
+        let repetitive = UnreliableReason::Repetitive {
             distinct: 9,
             total: 34,
         };
         assert_eq!(phrase, Some(repetitive));
-        assert_eq!(doubt("13800138000"), Some(Doubt::NoLetter));
-        assert_eq!(doubt("internationalization"), Some(Doubt::SingleWord));
+        assert_eq!(reason("13800138000"), Some(UnreliableReason::NoLetter));
+        assert_eq!(
+            reason("internationalization"),
+            Some(UnreliableReason::SingleWord)
+        );
         let jieba = Fingerprinter::new(Recipe::jieba());
-        assert_eq!(jieba.doubt(&one_word).unwrap(), Some(Doubt::OneOutweighs));
+        assert_eq!(
+            jieba.unreliable_reason(&one_word).unwrap(),
+            Some(UnreliableReason::OneOutweighs)
+        );
     }
 
     #[test]
@@ -621,8 +606,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprinter_can_be_shared_by_threads() {
-        fn shared<T: Send + Sync>() {}
-        shared::<Fingerprinter>();
+    fn words_are_normalised_and_rare_words_have_a_larger_idf() {
+        let jieba = Fingerprinter::new(Recipe::jieba());
+        let words = jieba.words("美國“５１區”雇員 -- CSDN博客, 3.14!");
+        assert_eq!(words, ["美国", "51", "雇员", "csdn", "博客", "3.14"]);
+        assert!(jieba.words("的 -- a").is_empty());
+        assert_eq!(jieba.idf("我们"), None);
+        assert!(jieba.idf("美国") < jieba.idf("飞碟"));
+        let ngram = Fingerprinter::new(Recipe::ngram());
+        assert!(ngram.words("飞碟").is_empty() && ngram.idf("飞碟").is_none());
     }
 }

@@ -4,122 +4,164 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighed_features::Weighed;
+use super::weighted_features::WeightedFeatures;
 use super::word_files::WordFiles;
-use super::{SIMHASH, Script, normaliser};
-use crate::feature::{Counted, Doubt, Idf, STOP_WORDS, Tally, UNKNOWN_WORD, WORD_WEIGHTS, Weights};
-use crate::text::{MOST_PIECE_BYTES, Normaliser, Words};
+use super::{Constants, SIMHASH};
+use crate::feature::{
+    Idf, STOP_WORDS, TokenCounter, TokenCounts, UNKNOWN_WORD, UnreliableReason, WEIGHT_UNIT,
+    WORD_WEIGHTS, Weights,
+};
+use crate::text::{MOST_PIECE_BYTES, Normaliser, Script, WordSegmenter};
 
-/// How many keywords of a text are kept.
+/// The number of keywords of a text.
 pub(super) const KEYWORDS: usize = 20;
 
-/// Fewer keywords than this say nothing.
-pub(super) const LEAST_KEYWORDS: usize = 4;
-
-/// Fewer bytes of text than there are for each distinct word, as a rule.
+/// An estimate, rather too low, of the bytes of text for each distinct word.
 const BYTES_PER_WORD: usize = 8;
 
-/// What the description says after the name.
+pub(super) const CONSTANTS: Constants = Constants {
+    name: "jieba",
+    weight_unit: WEIGHT_UNIT,
+    ..Constants::OWN
+};
+
+pub(super) const TRADITIONAL: Constants = Constants {
+    name: "jieba-traditional",
+    script: Script::Apart,
+    ..CONSTANTS
+};
+
+/// The part of the description after the name.
 pub(super) fn description(script: Script) -> String {
     format!(
         "{}; separators to spaces except +#&._%-; words of 2 and more \
          characters by jieba-rs 0.11.0 with its dictionary and the model of \
          jieba-macros 0.11.0, in pieces of {MOST_PIECE_BYTES} bytes cut at spaces, without stop words \
          {:016x}; weight tf x idf, of table {:016x}, other words \
-         {UNKNOWN_WORD}; top {KEYWORDS}, ties by word; {SIMHASH}; unreliable below {LEAST_KEYWORDS} distinct or if one \
+         {UNKNOWN_WORD}; top {KEYWORDS}, ties by word; {SIMHASH}; unreliable below {} distinct or if one \
          outweighs the rest",
-        normaliser(script),
+        script.normalisation(),
         xxh3_64(STOP_WORDS.as_bytes()),
         xxh3_64(WORD_WEIGHTS),
+        CONSTANTS.least_features,
     )
 }
 
 /// The tables of the recipe.
 pub(super) struct Jieba {
-    words: Words,
+    pub(super) normaliser: Normaliser,
+    segmenter: WordSegmenter,
     idf: Idf,
 }
 
 impl Jieba {
     /// Loads the tables. The words of files that were given are normalised like those of a text,
     /// or no text would have them.
-    pub(super) fn new(normaliser: &Normaliser, files: &WordFiles) -> Self {
+    pub(super) fn new(script: Script, files: &WordFiles) -> Self {
+        let normaliser = Normaliser::with_script(script);
         let normalised = |word: &str| normaliser.sentences(word).trim().to_owned();
-        let dictionary = files.dictionary().unwrap_or_default().iter();
-        let dictionary: Vec<_> = dictionary
+        let dictionary: Vec<_> = files
+            .dictionary
+            .as_deref()
+            .unwrap_or_default()
+            .iter()
             .map(|(word, count)| (normalised(word), *count))
             .filter(|(word, _)| !word.is_empty())
             .collect();
-        let idf = files.idf().map(|idf| {
-            let idf = idf.iter().map(|(word, idf)| (normalised(word), *idf));
-            idf.collect::<Vec<_>>()
+        let idf: Option<Vec<_>> = files.idf.as_deref().map(|idf| {
+            idf.iter()
+                .map(|(word, idf)| (normalised(word), *idf))
+                .collect()
         });
-        let stop_words = files.stop_words().map(|words| {
-            let words = words.iter().map(|word| normalised(word));
-            words.collect::<Vec<_>>()
-        });
+        let stop_words: Option<Vec<_>> = files
+            .stop_words
+            .as_deref()
+            .map(|words| words.iter().map(|word| normalised(word)).collect());
         Self {
-            words: Words::new(&dictionary),
+            segmenter: WordSegmenter::new(&dictionary),
             idf: Idf::new(idf.as_deref(), stop_words.as_deref()),
+            normaliser,
         }
     }
 
-    /// The features of a text, each with what `place_of` makes of where it first occurs.
+    /// The features of a text, each with the position that `position_of` makes of its first
+    /// occurrence.
     pub(super) fn weigh<P>(
         &self,
-        normaliser: &Normaliser,
         text: &str,
-        place_of: impl Fn(Range<usize>) -> P,
-    ) -> Weighed<P> {
-        let normalised = normaliser.sentences(text);
+        position_of: impl Fn(Range<usize>) -> P,
+    ) -> WeightedFeatures<P> {
+        let normalised = self.normaliser.sentences(text);
         let bytes = normalised.as_bytes();
-        let mut tally = Tally::for_at_most(normalised.len() / BYTES_PER_WORD);
-        self.words.for_each(&normalised, |range| {
-            tally.add((xxh3_64(&bytes[range.clone()]), range))
+        let mut counter = TokenCounter::new(normalised.len() / BYTES_PER_WORD);
+        self.segmenter.for_each(&normalised, |range| {
+            counter.add((xxh3_64(&bytes[range.clone()]), range))
         });
 
-        let Counted {
+        let TokenCounts {
             hashes,
             counts,
-            places,
+            positions,
             ..
-        } = tally.finish();
+        } = counter.finish();
         let idf = &self.idf;
         let slots: Vec<_> = hashes.iter().map(|&hash| idf.first_slot(hash)).collect();
         let mut keywords = Vec::with_capacity(hashes.len());
         for (index, (&hash, slot)) in hashes.iter().zip(slots).enumerate() {
-            let Some(weight) = idf.weight(hash, slot) else {
-                continue;
-            };
-            // Characters that connect, such as `--`, are no word by themselves.
-            let says_something = bytes[places[index].clone()]
-                .iter()
-                .any(|b| !b.is_ascii() || b.is_ascii_alphanumeric());
-            if says_something {
+            if let Some(weight) = idf.weight(hash, slot)
+                && is_word(&bytes[positions[index].clone()])
+            {
                 keywords.push((weight.saturating_mul(counts[index] as i64), index));
             }
         }
         if keywords.len() > KEYWORDS {
             // Heaviest first, ties by token: an order in which no two are equal.
             keywords.select_nth_unstable_by(KEYWORDS, |a, b| {
-                let token = |index: usize| &bytes[places[index].clone()];
+                let token = |index: usize| &bytes[positions[index].clone()];
                 b.0.cmp(&a.0).then_with(|| token(a.1).cmp(token(b.1)))
             });
             keywords.truncate(KEYWORDS);
         }
-        let weights = Weights::of(keywords.iter().map(|&(weight, _)| weight));
+        let weights = Weights::new(keywords.iter().map(|&(weight, _)| weight));
         let distinct = keywords.len();
-        let doubt = Doubt::of_counts(distinct, distinct as u64, LEAST_KEYWORDS, &[])
-            .or_else(|| Doubt::of_weights(&weights));
-        Weighed {
+        let least = CONSTANTS.least_features;
+        WeightedFeatures {
+            unreliable: UnreliableReason::from_counts(distinct, distinct as u64, least, &[])
+                .or_else(|| UnreliableReason::from_weights(&weights)),
             hashes: keywords.iter().map(|&(_, index)| hashes[index]).collect(),
-            places: keywords
+            positions: keywords
                 .iter()
-                .map(|&(_, index)| place_of(places[index].clone()))
+                .map(|&(_, index)| position_of(positions[index].clone()))
                 .collect(),
             weights,
             normalised,
-            doubt,
         }
     }
+
+    /// The words of a text, in text order, stop words included.
+    pub(super) fn words(&self, text: &str) -> Vec<String> {
+        let normalised = self.normaliser.sentences(text);
+        let mut words = Vec::new();
+        self.segmenter.for_each(&normalised, |range| {
+            let word = &normalised[range];
+            if is_word(word.as_bytes()) {
+                words.push(word.to_owned());
+            }
+        });
+        words
+    }
+
+    /// The inverse document frequency of a normalised word, `None` for a stop word.
+    pub(super) fn idf(&self, word: &str) -> Option<f64> {
+        let hash = xxh3_64(word.as_bytes());
+        let weight = self.idf.weight(hash, self.idf.first_slot(hash))?;
+        Some(weight as f64 / WEIGHT_UNIT as f64)
+    }
+}
+
+/// Returns `false` for characters that connect words, such as `--`, which jieba-rs hands out too.
+fn is_word(token: &[u8]) -> bool {
+    token
+        .iter()
+        .any(|b| !b.is_ascii() || b.is_ascii_alphanumeric())
 }

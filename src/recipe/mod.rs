@@ -1,23 +1,27 @@
-//! A named, versioned way from text to fingerprint.
+//! Recipes: the named, versioned ways from text to fingerprint.
+//!
+//! A [`Recipe`] is a name with its options; a [`Fingerprinter`] is a recipe with its tables loaded.
+//! Each recipe has a file: `ngram`, `jieba` and `weighted` are our own, those in `compat` imitate
+//! other software.
 
-mod cppjieba;
+mod compat;
+mod feature_list;
 mod fingerprinter;
-mod java_string_hash;
 mod jieba;
-mod list;
 mod ngram;
-mod python_simhash;
-mod weighed_features;
 mod weighted;
+mod weighted_features;
 mod word_files;
 
 use std::fmt;
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use self::word_files::WordFiles;
+use self::compat::{CharacterClass, cppjieba, java_string_hash, python_simhash};
+use self::feature_list::Merging;
+use self::word_files::{WordFile, WordFiles};
 use crate::error::{Error, Result};
-use crate::text::{CharacterClass, SIMPLIFIED};
+use crate::text::Script;
 
 pub use fingerprinter::{Fingerprinter, TextFingerprint};
 
@@ -41,8 +45,8 @@ pub use fingerprinter::{Fingerprinter, TextFingerprint};
 /// `jieba` knows Chinese, ASCII words and numbers; a text in another script has no keywords for
 /// it, and so no reliable fingerprint.
 ///
-/// Others give the fingerprints of other software, bit for bit, so that a collection of them can
-/// be carried over:
+/// Three recipes give the fingerprints of other software, bit for bit, so that a collection of them
+/// can be carried over:
 ///
 /// | name | what it equals | bits |
 /// |---|---|---|
@@ -50,7 +54,7 @@ pub use fingerprinter::{Fingerprinter, TextFingerprint};
 /// | `cppjieba` | simhash of yanyiwu in C++, and gosimhash: hashes and sums exactly, words nearly always | 64 |
 /// | `java-string-hash` | the Java class `SimHash` of the Chinese articles | 64, 128 |
 ///
-/// And `weighted` takes no texts at all, but features with the weights that the caller gives them.
+/// `weighted` takes no texts, but features with the weights that the caller gives them.
 ///
 /// # Examples
 ///
@@ -64,84 +68,124 @@ pub use fingerprinter::{Fingerprinter, TextFingerprint};
 /// # Ok::<(), simdb::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Recipe(Kind);
-
-/// One variant for each name and version, with what can be chosen.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Kind {
-    NgramV2(Script),
-    JiebaV1(Script, WordFiles),
-    PythonSimhashV1(Option<CharacterClass>),
-    CppjiebaV1(Option<u32>, WordFiles),
-    JavaStringHashV1,
-    WeightedV1,
+pub struct Recipe {
+    kind: RecipeKind,
+    /// The files given to `jieba` and `cppjieba`.
+    files: WordFiles,
+    /// The number of keywords given to `cppjieba`.
+    top: Option<u32>,
+    /// The characters given to `python-simhash`.
+    characters: Option<CharacterClass>,
 }
 
-/// Whether traditional characters are the same as simplified ones.
+/// The names of the recipes, in the order of [`Recipe::all`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Script {
-    Folded,
-    Apart,
+enum RecipeKind {
+    Ngram,
+    Jieba,
+    NgramTraditional,
+    JiebaTraditional,
+    PythonSimhash,
+    Cppjieba,
+    JavaStringHash,
+    Weighted,
 }
 
-/// What a description says of files that were given, before their hashes.
+/// The parts of a recipe that no option changes.
+struct Constants {
+    name: &'static str,
+    version: u32,
+    script: Script,
+    /// Fewer distinct features than this make an unreliable fingerprint.
+    least_features: usize,
+    /// The integer that stands for a weight of 1 in the features of a text.
+    weight_unit: i64,
+    /// The way in which a list of features is merged.
+    merging: Merging,
+    /// The 64 bits that a token votes with.
+    hash: fn(&str) -> u64,
+    /// The 128 bits that a token votes with, if there are that many.
+    hash128: Option<fn(&str) -> u128>,
+}
+
+impl Constants {
+    /// Constants that are the same for our own recipes.
+    const OWN: Self = Self {
+        name: "",
+        version: 1,
+        script: Script::Folded,
+        least_features: 4,
+        weight_unit: 1,
+        merging: Merging::Exact,
+        hash: |token| xxh3_64(token.as_bytes()),
+        hash128: Some(|token| xxh3_128(token.as_bytes())),
+    };
+}
+
+impl RecipeKind {
+    const ALL: [Self; 8] = [
+        Self::Ngram,
+        Self::Jieba,
+        Self::NgramTraditional,
+        Self::JiebaTraditional,
+        Self::PythonSimhash,
+        Self::Cppjieba,
+        Self::JavaStringHash,
+        Self::Weighted,
+    ];
+
+    const fn constants(self) -> &'static Constants {
+        match self {
+            Self::Ngram => &ngram::CONSTANTS,
+            Self::NgramTraditional => &ngram::TRADITIONAL,
+            Self::Jieba => &jieba::CONSTANTS,
+            Self::JiebaTraditional => &jieba::TRADITIONAL,
+            Self::PythonSimhash => &python_simhash::CONSTANTS,
+            Self::Cppjieba => &cppjieba::CONSTANTS,
+            Self::JavaStringHash => &java_string_hash::CONSTANTS,
+            Self::Weighted => &weighted::CONSTANTS,
+        }
+    }
+}
+
+/// The start of the part of a description that lists the files given, by their hashes.
 const GIVEN: &str = "; given, by xxh3_64: ";
 
-/// How our own recipes hash, merge and sign, in a description.
+/// The hashing, merging and signing of our own recipes, in a description.
 const SIMHASH: &str = "feature hash xxh3_64 seed 0 (128 bits: xxh3_128) of UTF-8; hash bit i \
                        votes for bit i; a bit is 1 if its sum is above 0";
 
-/// How [`Normaliser::new`](crate::text::Normaliser::new) normalises, in a description.
-pub(crate) fn folding_normaliser() -> String {
-    normaliser(Script::Folded)
-}
-
-/// How our own recipes normalise, in a description.
-fn normaliser(script: Script) -> String {
-    let characters = match script {
-        Script::Folded => format!(
-            "simplified characters {:016x}",
-            xxh3_64(SIMPLIFIED.as_bytes())
-        ),
-        Script::Apart => "traditional characters as they are".to_owned(),
-    };
-    format!(
-        "NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, {characters}, categories \
-         unicode-properties 0.1.5, to a fixed point"
-    )
-}
-
-/// Which recipe a stored description is of.
+/// The recipe that a stored description is of.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Described {
-    /// This one.
+    /// This recipe.
     Recipe(Recipe),
-    /// This one, with files that must be given.
+    /// This recipe, with files that must be given.
     NeedsFiles { recipe: Recipe, needed: String },
-    /// None that this version of simdb knows.
+    /// No recipe that this version of simdb knows.
     Unknown,
 }
 
 impl Recipe {
     /// `ngram`: overlapping runs of characters, weighted by 1 + ln tf. The default.
     pub const fn ngram() -> Self {
-        Self(Kind::NgramV2(Script::Folded))
+        Self::new(RecipeKind::Ngram)
     }
 
-    /// `ngram-traditional`: the same, but traditional characters stay apart from simplified ones.
+    /// `ngram-traditional`: `ngram`, but traditional characters stay apart from simplified ones.
     pub const fn ngram_traditional() -> Self {
-        Self(Kind::NgramV2(Script::Apart))
+        Self::new(RecipeKind::NgramTraditional)
     }
 
     /// `jieba`: the heaviest words that jieba-rs finds, weighted by tf × idf.
     pub const fn jieba() -> Self {
-        Self(Kind::JiebaV1(Script::Folded, WordFiles::NONE))
+        Self::new(RecipeKind::Jieba)
     }
 
-    /// `jieba-traditional`: the same, but traditional characters stay apart from simplified ones,
-    /// of which the dictionary has most of its words.
+    /// `jieba-traditional`: `jieba`, but traditional characters stay apart from simplified ones,
+    /// which most words of the dictionary are made of.
     pub const fn jieba_traditional() -> Self {
-        Self(Kind::JiebaV1(Script::Apart, WordFiles::NONE))
+        Self::new(RecipeKind::JiebaTraditional)
     }
 
     /// `python-simhash`: the fingerprints of the Python package simhash 2.1.2, `Simhash(text)`.
@@ -155,7 +199,7 @@ impl Recipe {
     /// order; a weight that is a whole number counts as an `int` of Python. (The package fails, by
     /// numpy 2, where a feature weighs more than 255 and all are whole numbers; this does not.)
     pub const fn python_simhash() -> Self {
-        Self(Kind::PythonSimhashV1(None))
+        Self::new(RecipeKind::PythonSimhash)
     }
 
     /// `cppjieba`: the fingerprints of <https://github.com/yanyiwu/simhash> and of gosimhash.
@@ -163,11 +207,10 @@ impl Recipe {
     /// The heaviest words that cppjieba finds, weighted by tf × idf, hashed by Jenkins' lookup3.
     /// Hashes, weights, choice and sums are those of the original to the last bit. Words are found
     /// by its rules but with the dictionary and the model of jieba-rs, so a text that it cuts
-    /// otherwise may get another fingerprint. How many words are kept is given by
-    /// [`with_top`](Self::with_top); unless set, one for each 120 bytes of text, at least 5 and at
-    /// most 200.
+    /// otherwise may get another fingerprint. [`with_top`](Self::with_top) sets how many words are
+    /// kept; unless set, one for each 120 bytes of text, at least 5 and at most 200.
     pub const fn cppjieba() -> Self {
-        Self(Kind::CppjiebaV1(None, WordFiles::NONE))
+        Self::new(RecipeKind::Cppjieba)
     }
 
     /// `java-string-hash`: the fingerprints of the Java class `SimHash` that Chinese articles
@@ -176,7 +219,7 @@ impl Recipe {
     /// Tokens between white space, nothing normalised, each occurrence with weight 1; a tie gives
     /// a 1.
     pub const fn java_string_hash() -> Self {
-        Self(Kind::JavaStringHashV1)
+        Self::new(RecipeKind::JavaStringHash)
     }
 
     /// `weighted`: features that the caller finds, with weights that the caller gives, merged
@@ -185,21 +228,21 @@ impl Recipe {
     /// There is no fingerprint of a text: [`Fingerprinter::fingerprint_tokens`] and
     /// [`Fingerprinter::fingerprint_hashes`] make those of features.
     pub const fn weighted() -> Self {
-        Self(Kind::WeightedV1)
+        Self::new(RecipeKind::Weighted)
     }
 
-    /// All recipes by their names, the default first, with nothing chosen that is not usual.
+    const fn new(kind: RecipeKind) -> Self {
+        Self {
+            kind,
+            files: WordFiles::NONE,
+            top: None,
+            characters: None,
+        }
+    }
+
+    /// All recipes by their names, the default first, without options.
     pub fn all() -> Vec<Self> {
-        vec![
-            Self::ngram(),
-            Self::jieba(),
-            Self::ngram_traditional(),
-            Self::jieba_traditional(),
-            Self::python_simhash(),
-            Self::cppjieba(),
-            Self::java_string_hash(),
-            Self::weighted(),
-        ]
+        RecipeKind::ALL.map(Self::new).into()
     }
 
     /// The newest recipe of that name.
@@ -210,15 +253,11 @@ impl Recipe {
         let found = Self::all().into_iter().find(|recipe| recipe.name() == name);
         found.ok_or_else(|| Error::UnknownRecipe {
             name: name.to_owned(),
-            known: Self::all()
-                .iter()
-                .map(Self::name)
-                .collect::<Vec<_>>()
-                .join(", "),
+            known: RecipeKind::ALL.map(|kind| kind.constants().name).join(", "),
         })
     }
 
-    /// The same with these words added to its dictionary, for `jieba` and `cppjieba`.
+    /// The recipe with these words added to its dictionary, for `jieba` and `cppjieba`.
     ///
     /// A line of the file is a word, and perhaps a count of how often it was seen, and a tag,
     /// which is not looked at: the format of jieba's user dictionaries, in UTF-8. For `cppjieba` it
@@ -242,12 +281,12 @@ impl Recipe {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn with_dictionary(mut self, name: &str, bytes: &[u8]) -> Result<Self> {
-        self.word_files("a dictionary")?
-            .set_dictionary(name, bytes)?;
+        self.check_takes_files("a dictionary")?;
+        self.files.dictionary = Some(WordFile::read_dictionary(name, bytes)?);
         Ok(self)
     }
 
-    /// The same with these inverse document frequencies in the place of its own, for `jieba` and
+    /// The recipe with these inverse document frequencies in the place of its own, for `jieba` and
     /// `cppjieba`.
     ///
     /// A line of the file is a word and its idf, from above 0 to 63. Words that are not there get
@@ -257,69 +296,63 @@ impl Recipe {
     /// # Errors
     /// Those of [`with_dictionary`](Self::with_dictionary).
     pub fn with_idf(mut self, name: &str, bytes: &[u8]) -> Result<Self> {
-        self.word_files("idf values")?.set_idf(name, bytes)?;
+        self.check_takes_files("idf values")?;
+        self.files.idf = Some(WordFile::read_idf(name, bytes)?);
         Ok(self)
     }
 
-    /// The same with these stop words in the place of its own, for `jieba` and `cppjieba`.
+    /// The recipe with these stop words in the place of its own, for `jieba` and `cppjieba`.
     ///
     /// Each line of the file is a word. See [`with_dictionary`](Self::with_dictionary).
     ///
     /// # Errors
     /// Those of [`with_dictionary`](Self::with_dictionary).
     pub fn with_stop_words(mut self, name: &str, bytes: &[u8]) -> Result<Self> {
-        self.word_files("stop words")?.set_stop_words(name, bytes)?;
+        self.check_takes_files("stop words")?;
+        self.files.stop_words = Some(WordFile::read_stop_words(name, bytes)?);
         Ok(self)
     }
 
-    fn word_files(&mut self, what: &str) -> Result<&mut WordFiles> {
-        let recipe = self.to_string();
-        match &mut self.0 {
-            Kind::JiebaV1(_, files) | Kind::CppjiebaV1(_, files) => Ok(files),
-            _ => Err(Error::RecipeOption {
-                recipe,
-                what: format!("{what}; jieba and cppjieba do"),
-            }),
+    fn check_takes_files(&self, what: &str) -> Result<()> {
+        use RecipeKind::{Cppjieba, Jieba, JiebaTraditional};
+        if matches!(self.kind, Jieba | JiebaTraditional | Cppjieba) {
+            Ok(())
+        } else {
+            Err(self.option_refused(format!("{what}; jieba and cppjieba do")))
         }
     }
 
-    /// The same with so many keywords of a text at most, for `cppjieba`. With fewer than 4 no
+    /// The recipe with at most this many keywords of a text, for `cppjieba`. With fewer than 4 no
     /// fingerprint is reliable.
     ///
     /// # Errors
     /// [`Error::RecipeOption`] if the recipe has no such number, or it is 0.
     pub fn with_top(mut self, keywords: u32) -> Result<Self> {
-        match &mut self.0 {
-            Kind::CppjiebaV1(top, _) if keywords > 0 => {
-                *top = Some(keywords);
-                Ok(self)
-            }
-            Kind::CppjiebaV1(..) => {
-                Err(self.option_refused("a top of 0; give 1 or more".to_owned()))
-            }
-            _ => Err(self.option_refused("a number of keywords; cppjieba does".to_owned())),
+        if self.kind != RecipeKind::Cppjieba {
+            return Err(self.option_refused("a number of keywords; cppjieba does".to_owned()));
         }
+        if keywords == 0 {
+            return Err(self.option_refused("a top of 0; give 1 or more".to_owned()));
+        }
+        self.top = Some(keywords);
+        Ok(self)
     }
 
-    /// The same with these characters in the place of letters, digits and `_`, for
+    /// The recipe with these characters in the place of letters, digits and `_`, for
     /// `python-simhash`: its `reg`, as far as that is one class of characters, such as `[一-鿿]`,
     /// `[a-z0-9]+` or `\w`.
     ///
     /// # Errors
     /// [`Error::RecipeOption`] if the recipe has no such class, or it is not understood.
     pub fn with_characters(mut self, class: &str) -> Result<Self> {
-        let Kind::PythonSimhashV1(letters) = &mut self.0 else {
-            return Err(
-                self.option_refused("a class of characters; python-simhash does".to_owned())
-            );
-        };
-        match CharacterClass::parse(class) {
-            Ok(parsed) => {
-                *letters = Some(parsed);
-                Ok(self)
-            }
-            Err(why) => Err(self.option_refused(format!("the characters {class:?}: {why}"))),
+        if self.kind != RecipeKind::PythonSimhash {
+            let what = "a class of characters; python-simhash does";
+            return Err(self.option_refused(what.to_owned()));
         }
+        let parsed = CharacterClass::parse(class)
+            .map_err(|why| self.option_refused(format!("the characters {class:?}: {why}")))?;
+        self.characters = Some(parsed);
+        Ok(self)
     }
 
     fn option_refused(&self, what: String) -> Error {
@@ -329,35 +362,19 @@ impl Recipe {
         }
     }
 
-    /// Its name, as the tools' `--recipe` takes it.
+    /// The name of the recipe, as the tools' `--recipe` takes it.
     pub const fn name(&self) -> &'static str {
-        match self.0 {
-            Kind::NgramV2(Script::Folded) => "ngram",
-            Kind::NgramV2(Script::Apart) => "ngram-traditional",
-            Kind::JiebaV1(Script::Folded, _) => "jieba",
-            Kind::JiebaV1(Script::Apart, _) => "jieba-traditional",
-            Kind::PythonSimhashV1(_) => "python-simhash",
-            Kind::CppjiebaV1(..) => "cppjieba",
-            Kind::JavaStringHashV1 => "java-string-hash",
-            Kind::WeightedV1 => "weighted",
-        }
+        self.kind.constants().name
     }
 
-    /// Its version. What changes a bit of any fingerprint is a new version.
+    /// The version of the recipe. Whatever changes a bit of any fingerprint is a new version.
     pub const fn version(&self) -> u32 {
-        match self.0 {
-            Kind::NgramV2(_) => 2,
-            Kind::JiebaV1(..)
-            | Kind::PythonSimhashV1(_)
-            | Kind::CppjiebaV1(..)
-            | Kind::JavaStringHashV1
-            | Kind::WeightedV1 => 1,
-        }
+        self.kind.constants().version
     }
 
-    /// Whether it makes fingerprints of texts. `weighted` does not.
+    /// Returns `true` if the recipe makes fingerprints of texts. `weighted` does not.
     pub const fn takes_texts(&self) -> bool {
-        !matches!(self.0, Kind::WeightedV1)
+        !matches!(self.kind, RecipeKind::Weighted)
     }
 
     /// One line that names every choice that decides a bit, the same on every machine.
@@ -365,26 +382,23 @@ impl Recipe {
     /// A database stores it when it is created and compares it when it is opened. Tables are
     /// named by the version of their package or by their `xxh3_64`.
     pub fn description(&self) -> String {
-        let choices = match &self.0 {
-            Kind::NgramV2(script) => ngram::description(*script),
-            Kind::JiebaV1(script, _) => jieba::description(*script),
-            Kind::PythonSimhashV1(letters) => python_simhash::description(letters.as_ref()),
-            Kind::CppjiebaV1(top, _) => cppjieba::description(*top),
-            Kind::JavaStringHashV1 => java_string_hash::description(),
-            Kind::WeightedV1 => weighted::description(),
+        let script = self.kind.constants().script;
+        let choices = match self.kind {
+            RecipeKind::Ngram | RecipeKind::NgramTraditional => ngram::description(script),
+            RecipeKind::Jieba | RecipeKind::JiebaTraditional => jieba::description(script),
+            RecipeKind::PythonSimhash => python_simhash::description(self.characters.as_ref()),
+            RecipeKind::Cppjieba => cppjieba::description(self.top),
+            RecipeKind::JavaStringHash => java_string_hash::description(),
+            RecipeKind::Weighted => weighted::description(),
         };
-        let given = match &self.0 {
-            Kind::JiebaV1(_, files) | Kind::CppjiebaV1(_, files) => files.description(),
-            _ => None,
-        };
-        match given {
+        match self.files.description() {
             Some(given) => format!("{self}: {choices}{GIVEN}{given}"),
             None => format!("{self}: {choices}"),
         }
     }
 
     /// The recipe of this [`description`](Self::description), if it is one that this version of simdb
-    /// knows and was given no files; what is in a file is not in the description.
+    /// knows and was given no files; a description does not hold the contents of files.
     ///
     /// ```
     /// use simdb::Recipe;
@@ -394,34 +408,37 @@ impl Recipe {
     /// assert_eq!(Recipe::by_description("jieba v0: unknown"), None);
     /// ```
     pub fn by_description(description: &str) -> Option<Self> {
-        Self::without_files(description)
+        let top = cppjieba::described_top(description);
+        let characters = python_simhash::described_characters(description);
+        let options = [
+            top.map(|_| Self {
+                top,
+                ..Self::cppjieba()
+            }),
+            characters.map(|characters| Self {
+                characters: Some(characters),
+                ..Self::python_simhash()
+            }),
+        ];
+        Self::all()
+            .into_iter()
+            .chain(options.into_iter().flatten())
+            .find(|recipe| recipe.description() == description)
     }
 
-    /// The recipe that has this description.
+    /// The recipe that has this description, files given or not.
     pub(crate) fn described(description: &str) -> Described {
-        if let Some(recipe) = Self::without_files(description) {
+        if let Some(recipe) = Self::by_description(description) {
             return Described::Recipe(recipe);
         }
         let given = description.rsplit_once(GIVEN);
-        match given.and_then(|(own, needed)| Some((Self::without_files(own)?, needed))) {
+        match given.and_then(|(own, needed)| Some((Self::by_description(own)?, needed))) {
             Some((recipe, needed)) => Described::NeedsFiles {
                 recipe,
                 needed: needed.to_owned(),
             },
             None => Described::Unknown,
         }
-    }
-
-    /// The recipe that was given no files and has this description.
-    fn without_files(description: &str) -> Option<Self> {
-        let top = cppjieba::described_top(description);
-        let letters = python_simhash::described_letters(description);
-        let chosen = [
-            top.map(|top| Self(Kind::CppjiebaV1(Some(top), WordFiles::NONE))),
-            letters.map(|letters| Self(Kind::PythonSimhashV1(Some(letters)))),
-        ];
-        let mut candidates = Self::all().into_iter().chain(chosen.into_iter().flatten());
-        candidates.find(|recipe| recipe.description() == description)
     }
 }
 

@@ -16,32 +16,46 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighed_features::Weighed;
-use super::{SIMHASH, Script, normaliser};
+use super::weighted_features::WeightedFeatures;
+use super::{Constants, SIMHASH};
 use crate::feature::{
-    Counted, Doubt, LEAST_SHINGLES, LogWeights, REPETITIVE, Tally, WEIGHT_UNIT, Weights,
+    LEAST_SHINGLES, LogWeights, REPETITIVE, TokenCounter, TokenCounts, UnreliableReason,
+    WEIGHT_UNIT, Weights,
 };
 use crate::text::{
-    CJK_SHINGLE, Normaliser, cjk_characters, cjk_shingles, count_other_characters, has_letter,
-    other_shingles, says_something,
+    CJK_SHINGLE, Normaliser, Script, count_other_characters, has_letter, is_informative, shingles,
 };
 
-/// How many letters or digits of a short text make a shingle.
+/// Letters or digits per shingle of a short text.
 const SHORT_SHINGLE: usize = 3;
 
-/// How many letters or digits of a long text make a shingle.
+/// Letters or digits per shingle of a long text.
 const LONG_SHINGLE: usize = 6;
 
-/// The weight of a single CJK character, of that of a pair.
+/// The weight of a single CJK character, in 1024ths of that of a pair.
 const CHARACTER_SHARE: i64 = 717;
 
-/// A text of up to so many characters that are not CJK is short.
+/// A text of at most this many characters that are not CJK is short.
 const SHORT_CHARACTERS: usize = 1024;
 
-/// So many times as long, it is long.
+/// A text at least this many times as long as the longest short text is long.
 const LONG_TIMES: usize = 8;
 
-/// What the description says after the name.
+pub(super) const CONSTANTS: Constants = Constants {
+    name: "ngram",
+    version: 2,
+    least_features: LEAST_SHINGLES,
+    weight_unit: WEIGHT_UNIT,
+    ..Constants::OWN
+};
+
+pub(super) const TRADITIONAL: Constants = Constants {
+    name: "ngram-traditional",
+    script: Script::Apart,
+    ..CONSTANTS
+};
+
+/// The part of the description after the name.
 pub(super) fn description(script: Script) -> String {
     let repetitive = REPETITIVE
         .map(|(fewer, times)| format!("below {fewer} distinct occurring {times} times each"));
@@ -53,82 +67,106 @@ pub(super) fn description(script: Script) -> String {
          round(1024 (1 + ln tf)), ln by libm 0.2.16, times the share in 1024ths, rounded; \
          {SIMHASH}; unreliable without two different words and a letter, below {LEAST_SHINGLES} \
          distinct, if one outweighs the rest, or {}",
-        normaliser(script),
+        script.normalisation(),
         repetitive.join(", ")
     )
 }
 
-/// The features of a text, each with what `place_of` makes of where it first occurs.
-pub(super) fn weigh<P: Clone>(
-    normaliser: &Normaliser,
-    weights: &LogWeights,
-    text: &str,
-    place_of: impl Fn(Range<usize>) -> P,
-) -> Weighed<P> {
-    let normalised = normaliser.letters(text);
-    let bytes = normalised.as_bytes();
-    let characters = normalised.chars().count();
-    let others = count_other_characters(&normalised);
-    let long_share = long_share(others);
-    let hashed = |range: Range<usize>| (xxh3_64(&bytes[range.clone()]), place_of(range));
-
-    // Most texts have one or two of the four kinds, and short ones show what a tally costs.
-    let [mut pairs, mut single, mut short, mut long] = [const { Counted::NONE }; 4];
-    if characters > others {
-        let mut tally = Tally::for_at_most(characters - others);
-        cjk_shingles(&normalised, |range| tally.add(hashed(range)));
-        pairs = tally.finish();
-        let mut tally = Tally::for_at_most(characters - others);
-        cjk_characters(&normalised, |range| tally.add(hashed(range)));
-        single = tally.finish();
-    }
-    if others > 0 && long_share < WEIGHT_UNIT {
-        let mut tally = Tally::for_at_most(others);
-        other_shingles::<SHORT_SHINGLE>(&normalised, |range| tally.add(hashed(range)));
-        short = tally.finish();
-    }
-    if others > 0 && long_share > 0 {
-        let mut tally = Tally::for_at_most(others);
-        other_shingles::<LONG_SHINGLE>(&normalised, |range| tally.add(hashed(range)));
-        long = tally.finish();
-    }
-    // Long ones say what short ones say, and characters what their pairs say.
-    let runs = if long_share < WEIGHT_UNIT {
-        &short
-    } else {
-        &long
-    };
-    let distinct = pairs.hashes.len() + runs.hashes.len();
-    let total = pairs.total + runs.total;
-    let of_counts = Doubt::of_counts(distinct, total, LEAST_SHINGLES, &REPETITIVE);
-    let mut weighed = Weighed {
-        doubt: of_counts.or_else(|| match says_something(normaliser, text, &normalised) {
-            true => None,
-            false if has_letter(&normalised) => Some(Doubt::SingleWord),
-            false => Some(Doubt::NoLetter),
-        }),
-        normalised,
-        hashes: Vec::with_capacity(distinct + single.hashes.len()),
-        weights: Weights::default(),
-        places: Vec::with_capacity(distinct + single.hashes.len()),
-    };
-    for (kind, share) in [
-        (pairs, WEIGHT_UNIT),
-        (single, CHARACTER_SHARE),
-        (short, WEIGHT_UNIT - long_share),
-        (long, long_share),
-    ] {
-        weighed.weights.append(weights.weights(&kind.counts, share));
-        weighed.hashes.extend(kind.hashes);
-        weighed.places.extend(kind.places);
-    }
-    weighed.doubt = weighed
-        .doubt
-        .or_else(|| Doubt::of_weights(&weighed.weights));
-    weighed
+/// The tables of the recipe.
+pub(super) struct Ngram {
+    pub(super) normaliser: Normaliser,
+    weights: LogWeights,
 }
 
-/// The share of long shingles in a text of so many characters that are not CJK, in units of 1/1024.
+impl Ngram {
+    pub(super) fn new(script: Script) -> Self {
+        Self {
+            normaliser: Normaliser::with_script(script),
+            weights: LogWeights::new(),
+        }
+    }
+
+    /// The features of a text, each with the position that `position_of` makes of its first
+    /// occurrence.
+    pub(super) fn weigh<P>(
+        &self,
+        text: &str,
+        position_of: impl Fn(Range<usize>) -> P,
+    ) -> WeightedFeatures<P> {
+        let normalised = self.normaliser.letters(text);
+        let characters = normalised.chars().count();
+        let others = count_other_characters(&normalised);
+        let cjk = characters - others;
+        let long_share = long_share(others);
+        let (shorts, longs) = (
+            others * usize::from(long_share < WEIGHT_UNIT),
+            others * usize::from(long_share > 0),
+        );
+
+        let pairs = count::<CJK_SHINGLE, 0, P>(&normalised, cjk, &position_of);
+        let single = count::<1, 0, P>(&normalised, cjk, &position_of);
+        let short = count::<0, SHORT_SHINGLE, P>(&normalised, shorts, &position_of);
+        let long = count::<0, LONG_SHINGLE, P>(&normalised, longs, &position_of);
+
+        // Long shingles say what short ones say, and characters what their pairs say.
+        let others = if shorts > 0 { &short } else { &long };
+        let distinct = pairs.hashes.len() + others.hashes.len();
+        let total = pairs.total + others.total;
+        let unreliable =
+            UnreliableReason::from_counts(distinct, total, LEAST_SHINGLES, &REPETITIVE).or_else(
+                || {
+                    if is_informative(&self.normaliser, text, &normalised) {
+                        None
+                    } else if has_letter(&normalised) {
+                        Some(UnreliableReason::SingleWord)
+                    } else {
+                        Some(UnreliableReason::NoLetter)
+                    }
+                },
+            );
+
+        let mut weights = Weights::default();
+        let mut hashes = Vec::with_capacity(distinct + single.hashes.len());
+        let mut positions = Vec::with_capacity(distinct + single.hashes.len());
+        for (counts, share) in [
+            (pairs, WEIGHT_UNIT),
+            (single, CHARACTER_SHARE),
+            (short, WEIGHT_UNIT - long_share),
+            (long, long_share),
+        ] {
+            weights.append(self.weights.weights(&counts.counts, share));
+            hashes.extend(counts.hashes);
+            positions.extend(counts.positions);
+        }
+        WeightedFeatures {
+            unreliable: unreliable.or_else(|| UnreliableReason::from_weights(&weights)),
+            normalised,
+            hashes,
+            weights,
+            positions,
+        }
+    }
+}
+
+/// Counts the shingles of one kind, of which there are `most` at most. Most texts have one or two of
+/// the four kinds; for the others no table is made.
+fn count<const CJK: usize, const OTHER: usize, P>(
+    normalised: &str,
+    most: usize,
+    position_of: &impl Fn(Range<usize>) -> P,
+) -> TokenCounts<P> {
+    if most == 0 {
+        return TokenCounts::EMPTY;
+    }
+    let mut counter = TokenCounter::new(most);
+    shingles::<CJK, OTHER>(normalised, |range| {
+        let hash = xxh3_64(&normalised.as_bytes()[range.clone()]);
+        counter.add((hash, position_of(range)));
+    });
+    counter.finish()
+}
+
+/// The share of long shingles in a text of this many characters that are not CJK, in units of 1/1024.
 fn long_share(characters: usize) -> i64 {
     let times = characters.max(1) as f64 / SHORT_CHARACTERS as f64;
     let share = libm::log(times) / libm::log(LONG_TIMES as f64) * WEIGHT_UNIT as f64;

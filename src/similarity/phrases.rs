@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::measure::tokens;
+use super::jaccard::tokens;
 use crate::text::{MOST_WORD_BYTES, is_mark, is_south_east_asian};
 
 /// How many characters are taken for a word where words are not told apart.

@@ -5,9 +5,12 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 use unicode_normalization::{IsNormalized, is_nfc_quick, is_nfkc_quick};
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::table_lines;
 
 /// Traditional characters and their simplified forms.
-pub(crate) const SIMPLIFIED: &str = include_str!("simplified.txt");
+const SIMPLIFIED: &str = include_str!("simplified.txt");
 
 /// How many characters have a rule in the table: the basic multilingual plane.
 const BASIC_PLANE: usize = 0x1_0000;
@@ -35,6 +38,33 @@ enum Rule {
     Vanishes,
     /// Something that depends on its neighbours, as an accent does, or becomes several letters.
     Joins,
+}
+
+/// The treatment of traditional characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Script {
+    /// A traditional character is the same as its simplified form.
+    Folded,
+    /// A traditional character and its simplified form are two characters.
+    Apart,
+}
+
+impl Script {
+    /// The normalisation with this treatment, in the description of a recipe: every choice that
+    /// decides a character of normalised text.
+    pub(crate) fn normalisation(self) -> String {
+        let characters = match self {
+            Self::Folded => format!(
+                "simplified characters {:016x}",
+                xxh3_64(SIMPLIFIED.as_bytes())
+            ),
+            Self::Apart => "traditional characters as they are".to_owned(),
+        };
+        format!(
+            "NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, {characters}, \
+             categories unicode-properties 0.1.5, to a fixed point"
+        )
+    }
 }
 
 /// Makes normalised text: Unicode NFKC, then case folding, then traditional characters to
@@ -66,7 +96,7 @@ enum Rule {
 /// # Examples
 ///
 /// ```
-/// use simdb::measure::Normaliser;
+/// use simdb::Normaliser;
 ///
 /// let normaliser = Normaliser::new();
 /// assert_eq!(normaliser.letters("《漢語》 Ｖｅｒ．１！"), "汉语ver1");
@@ -86,23 +116,19 @@ pub struct Normaliser {
 impl Normaliser {
     /// Makes the tables.
     pub fn new() -> Self {
-        let simplified = SIMPLIFIED
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(|line| {
-                let mut pair = line.chars();
-                Some((pair.next()?, pair.next()?))
-            })
-            .collect();
-        Self::with(simplified)
+        Self::with_script(Script::Folded)
     }
 
-    /// One for which traditional characters are other characters than simplified ones.
-    pub(crate) fn keeping_traditional() -> Self {
-        Self::with(Vec::new())
-    }
-
-    fn with(simplified: Vec<(char, char)>) -> Self {
+    pub(crate) fn with_script(script: Script) -> Self {
+        let simplified: Vec<_> = match script {
+            Script::Folded => table_lines(SIMPLIFIED)
+                .filter_map(|line| {
+                    let mut pair = line.chars();
+                    Some((pair.next()?, pair.next()?))
+                })
+                .collect(),
+            Script::Apart => Vec::new(),
+        };
         debug_assert!(simplified.is_sorted(), "the table is searched by halving");
         let mut normaliser = Self {
             basic: Box::new([Rule::Separates; BASIC_PLANE]),
@@ -495,7 +521,7 @@ mod tests {
 
     #[test]
     fn traditional_characters_can_be_kept_apart() {
-        let keeping = Normaliser::keeping_traditional();
+        let keeping = Normaliser::with_script(Script::Apart);
         assert_eq!(keeping.letters("漢語 Ａ, 汉语"), "漢語a汉语");
         assert_eq!(keeping.sentences("漢語，A"), "漢語 a");
     }

@@ -6,165 +6,119 @@
 
 use std::ops::Range;
 
-/// How many CJK characters make a shingle.
+/// CJK characters per shingle.
 pub(crate) const CJK_SHINGLE: usize = 2;
 
-/// A stretch of characters that are all CJK, or all not.
-struct Run {
-    place: Range<usize>,
-    kind: Kind,
-}
+/// The bytes of a common Han character.
+const HAN_BYTES: usize = '一'.len_utf8();
 
+/// The script of a run of characters that are all CJK, or all not.
+///
 /// Nearly all runs are of the first two kinds, in which all characters have the same number of
-/// bytes: when the length of a shingle is known, compilers make much less of hashing one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+/// bytes: with a constant length of shingles, compilers make much less of hashing one.
+enum RunScript {
     Ascii,
-    Han,
+    CommonHan,
     OtherCjk,
     Other,
 }
 
-/// Hands out the byte ranges of the shingles of a text, in the text's order: of a run of CJK
-/// characters its overlapping pairs, of a run of other characters every `LENGTH` in a row. A run
-/// that is too short for one is a shingle itself.
+/// Hands out the byte ranges of the shingles of a text, in text order: each `CJK` characters in a row
+/// of a run of CJK characters, and each `OTHER` characters in a row of another run. A run that is too
+/// short for a shingle is a shingle itself. A length of 0 leaves out the runs of its kind.
 #[inline]
-pub(crate) fn shingles<const LENGTH: usize>(text: &str, mut shingle: impl FnMut(Range<usize>)) {
-    for_each_run(text, |Run { place, kind }| match kind {
-        Kind::Ascii => of_width::<LENGTH, 1>(place, &mut shingle),
-        Kind::Han => of_width::<{ CJK_SHINGLE * HAN_BYTES }, HAN_BYTES>(place, &mut shingle),
-        Kind::OtherCjk => of_any_width(text, place, CJK_SHINGLE, &mut shingle),
-        Kind::Other => of_any_width(text, place, LENGTH, &mut shingle),
-    });
-}
-
-/// The same without the runs of CJK characters.
-#[inline]
-pub(crate) fn other_shingles<const LENGTH: usize>(
+pub(crate) fn shingles<const CJK: usize, const OTHER: usize>(
     text: &str,
     mut shingle: impl FnMut(Range<usize>),
 ) {
-    for_each_run(text, |Run { place, kind }| match kind {
-        Kind::Ascii => of_width::<LENGTH, 1>(place, &mut shingle),
-        Kind::Other => of_any_width(text, place, LENGTH, &mut shingle),
-        Kind::Han | Kind::OtherCjk => {}
-    });
+    let mut start = 0;
+    while start < text.len() {
+        let (length, script) = first_run(&text[start..]);
+        let run = start..start + length;
+        start = run.end;
+        match script {
+            RunScript::Ascii if OTHER > 0 => push_windows(run, OTHER, 1, &mut shingle),
+            RunScript::CommonHan if CJK > 0 => {
+                push_windows(run, CJK * HAN_BYTES, HAN_BYTES, &mut shingle);
+            }
+            RunScript::OtherCjk if CJK > 0 => shingles_of_run(text, run, CJK, &mut shingle),
+            RunScript::Other if OTHER > 0 => shingles_of_run(text, run, OTHER, &mut shingle),
+            _ => {}
+        }
+    }
 }
 
-/// The same without all others.
-#[inline]
-pub(crate) fn cjk_shingles(text: &str, mut shingle: impl FnMut(Range<usize>)) {
-    for_each_run(text, |Run { place, kind }| match kind {
-        Kind::Han => of_width::<{ CJK_SHINGLE * HAN_BYTES }, HAN_BYTES>(place, &mut shingle),
-        Kind::OtherCjk => of_any_width(text, place, CJK_SHINGLE, &mut shingle),
-        Kind::Ascii | Kind::Other => {}
-    });
-}
-
-/// Hands out the byte ranges of the CJK characters of a text, in the text's order.
-#[inline]
-pub(crate) fn cjk_characters(text: &str, mut character: impl FnMut(Range<usize>)) {
-    for_each_run(text, |Run { place, kind }| match kind {
-        Kind::Han => of_width::<HAN_BYTES, HAN_BYTES>(place, &mut character),
-        Kind::OtherCjk => of_any_width(text, place, 1, &mut character),
-        Kind::Ascii | Kind::Other => {}
-    });
-}
-
-/// How many characters of a text are not CJK.
+/// The number of characters of a text that are not CJK.
 pub(crate) fn count_other_characters(text: &str) -> usize {
     let mut count = 0;
-    for_each_run(text, |Run { place, kind }| match kind {
-        Kind::Ascii => count += place.len(),
-        Kind::Other => count += text[place].chars().count(),
-        Kind::Han | Kind::OtherCjk => {}
-    });
+    shingles::<0, 1>(text, |_| count += 1);
     count
 }
 
+/// The length in bytes and the script of the run that a text starts with.
 #[inline]
-fn for_each_run(text: &str, mut each: impl FnMut(Run)) {
-    let mut start = 0;
-    while start < text.len() {
-        let rest = &text[start..];
-        let ascii = ascii_end(rest);
-        let han = if ascii > 0 { 0 } else { han_end(rest) };
-        let is_whole = ascii + han == rest.len();
-        let length = if is_whole { ascii + han } else { run_end(rest) };
-        let kind = if length == ascii {
-            Kind::Ascii
-        } else if length == han {
-            Kind::Han
-        } else if rest.starts_with(is_cjk) {
-            Kind::OtherCjk
-        } else {
-            Kind::Other
-        };
-        let place = start..start + length;
-        start = place.end;
-        each(Run { place, kind });
-    }
+fn first_run(text: &str) -> (usize, RunScript) {
+    let ascii = text.bytes().position(|byte| !byte.is_ascii());
+    let ascii = ascii.unwrap_or(text.len());
+    let han = if ascii > 0 {
+        0
+    } else {
+        text.find(|c| !is_common_han(c)).unwrap_or(text.len())
+    };
+    let starts_with_cjk = text.starts_with(is_cjk);
+    let length = if ascii + han == text.len() {
+        text.len()
+    } else {
+        text.find(|c| is_cjk(c) != starts_with_cjk)
+            .unwrap_or(text.len())
+    };
+    let script = if length == ascii {
+        RunScript::Ascii
+    } else if length == han {
+        RunScript::CommonHan
+    } else if starts_with_cjk {
+        RunScript::OtherCjk
+    } else {
+        RunScript::Other
+    };
+    (length, script)
 }
 
-/// The shingles of a run of characters that have `WIDTH` bytes each; a shingle has `BYTES`.
-#[inline]
-fn of_width<const BYTES: usize, const WIDTH: usize>(
+/// Hands out the shingles of `bytes` bytes of a run of characters of `width` bytes each. Inlined, so
+/// that both numbers are constants.
+#[inline(always)]
+fn push_windows(
     run: Range<usize>,
+    bytes: usize,
+    width: usize,
     shingle: &mut impl FnMut(Range<usize>),
 ) {
-    if run.len() < BYTES {
+    if run.len() < bytes {
         return shingle(run);
     }
-    for start in (run.start..run.end - BYTES + 1).step_by(WIDTH) {
-        shingle(start..start + BYTES);
+    for start in (run.start..run.end - bytes + 1).step_by(width) {
+        shingle(start..start + bytes);
     }
 }
 
-/// The shingles of so many characters in any run.
-fn of_any_width(
+/// Hands out the byte ranges of the shingles of `length` characters of a run. A run that is too short
+/// for a shingle is a shingle itself, even if it is empty.
+pub(crate) fn shingles_of_run(
     text: &str,
     run: Range<usize>,
     length: usize,
     shingle: &mut impl FnMut(Range<usize>),
 ) {
-    let starts = text[run.clone()].char_indices();
-    let starts = starts.map(|(at, _)| run.start + at);
-    let ends = starts.clone().skip(length).chain([run.end]);
+    let starts = text[run.clone()]
+        .char_indices()
+        .map(|(at, _)| run.start + at);
     if starts.clone().count() < length {
         return shingle(run);
     }
+    let ends = starts.clone().skip(length).chain([run.end]);
     for (start, end) in starts.zip(ends) {
         shingle(start..end);
     }
-}
-
-/// The bytes of a Han character, but for the rare ones.
-const HAN_BYTES: usize = '一'.len_utf8();
-
-fn ascii_end(text: &str) -> usize {
-    text.bytes()
-        .position(|byte| !byte.is_ascii())
-        .unwrap_or(text.len())
-}
-
-/// The end of the common Han characters a text starts with.
-fn han_end(text: &str) -> usize {
-    let mut chars = text.char_indices();
-    chars
-        .find(|&(_, c)| !is_common_han(c))
-        .map_or(text.len(), |(at, _)| at)
-}
-
-/// The end of the characters a text starts with that are all CJK, or all not.
-fn run_end(text: &str) -> usize {
-    let mut chars = text.char_indices();
-    let Some((_, first)) = chars.next() else {
-        return 0;
-    };
-    let cjk = is_cjk(first);
-    chars
-        .find(|&(_, c)| is_cjk(c) != cjk)
-        .map_or(text.len(), |(at, _)| at)
 }
 
 /// Han, kana, bopomofo and Hangul, as normalised text holds them.
@@ -204,7 +158,7 @@ mod tests {
 
     fn shingles_of(text: &str) -> Vec<&str> {
         let mut found = Vec::new();
-        shingles::<4>(text, |range| found.push(&text[range]));
+        shingles::<CJK_SHINGLE, 4>(text, |range| found.push(&text[range]));
         found
     }
 
@@ -230,10 +184,10 @@ mod tests {
     fn characters_of_either_kind_are_told_apart() {
         let text = "a股上abcé한";
         let mut cjk = Vec::new();
-        cjk_characters(text, |range| cjk.push(&text[range]));
+        shingles::<1, 0>(text, |range| cjk.push(&text[range]));
         assert_eq!(cjk, ["股", "上", "한"]);
         let mut others = Vec::new();
-        other_shingles::<3>(text, |range| others.push(&text[range]));
+        shingles::<0, 3>(text, |range| others.push(&text[range]));
         assert_eq!(others, ["a", "abc", "bcé"]);
         assert_eq!(count_other_characters(text), 5);
     }
@@ -255,7 +209,7 @@ mod tests {
         #[test]
         fn shingles_cover_any_text_in_order(text: String) {
             let mut covered = 0;
-            shingles::<4>(&text, |range| {
+            shingles::<CJK_SHINGLE, 4>(&text, |range| {
                 assert!(range.start <= covered && range.end > covered);
                 covered = range.end;
             });

@@ -430,7 +430,7 @@ fn with_texts_only_what_is_alike_belongs_together() {
         .apply(others.iter().cloned().map(Change::Insert))
         .unwrap();
     let model = Model::of(all, true);
-    let normaliser = simdb::measure::Normaliser::new();
+    let normaliser = simdb::Normaliser::new();
     let likeness = Likeness {
         edit_similarity: 0.8,
         jaccard: 0.6,
@@ -440,7 +440,7 @@ fn with_texts_only_what_is_alike_belongs_together() {
             return false;
         };
         a.fingerprint.distance(b.fingerprint) <= 3
-            && Resemblance::of(&normaliser, one, other).is_enough(&likeness)
+            && Resemblance::new(&normaliser, one, other).is_enough(&likeness)
     };
     let snapshot = database.snapshot().unwrap();
     let first = reliable(&model);

@@ -10,6 +10,7 @@ mod arrivals;
 mod batch;
 mod clusters;
 mod expiry;
+mod groups;
 mod model;
 mod pairs;
 mod recall;

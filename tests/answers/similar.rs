@@ -5,10 +5,10 @@ use std::sync::Barrier;
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::common::{SplitMix, assert_sound, builder, caught, copy_open, folder, window};
-use simdb::measure::{Normaliser, edit_similarity, shingle_jaccard};
+use simdb::similarity::{edit_similarity, shingle_jaccard};
 use simdb::{
-    Change, Database, DocId, Document, Error, Fingerprint, Insertion, Likeness, Outcome,
-    Resemblance, Similar, TextFingerprint,
+    Change, Database, DocId, Document, Error, Fingerprint, Insertion, Likeness, Normaliser,
+    Outcome, Resemblance, Similar, TextFingerprint,
 };
 
 const WORDS: [&str; 64] = [
@@ -121,7 +121,7 @@ fn what_shares_half_is_found_and_all_that_is_found_is_like_the_query() {
         let found = snapshot
             .similar(&database.text_query(&query).unwrap())
             .unwrap();
-        let resemblance = Resemblance::of(&normaliser, &query, text);
+        let resemblance = Resemblance::new(&normaliser, &query, text);
         if resemblance.is_enough(&likeness)
             && characters_in_common(&normaliser, &query, text) >= 0.5
         {
@@ -130,7 +130,7 @@ fn what_shares_half_is_found_and_all_that_is_found_is_like_the_query() {
         }
         for found in &found {
             let stored = &texts[found.id.0 as usize];
-            let measured = Resemblance::of(&normaliser, &query, stored);
+            let measured = Resemblance::new(&normaliser, &query, stored);
             assert!(measured.is_enough(&likeness), "{query} / {stored}");
             assert_eq!(found.resemblance.jaccard, measured.jaccard);
             assert_eq!(found.resemblance.same_wording, measured.same_wording);

@@ -1,13 +1,12 @@
 //! Any text through every recipe and measure, as a query, and as the files that recipes are given.
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 
-use simdb::measure::{
-    BitVector, DocumentFrequencies, Normaliser, Vector, Words, edit_similarity,
-    edit_similarity_at_least, longest_sentences_hash, sentences, shingle_jaccard, tokens,
+use simdb::similarity::{edit_similarity, edit_similarity_at_least, shingle_jaccard};
+use simdb::{
+    Database, DocId, Fingerprint, Fingerprinter, Likeness, Normaliser, Recipe, Resemblance,
 };
-use simdb::{Database, DocId, Fingerprint, Fingerprinter, Likeness, Recipe, Resemblance};
 
 use super::ask::{builder, path};
 use super::memory::MemoryDisk;
@@ -19,7 +18,6 @@ const MOST_EDITED_BYTES: usize = 2_000;
 struct Made {
     fingerprinters: Vec<Fingerprinter>,
     normaliser: Normaliser,
-    words: Words,
     /// Holds a few texts, and their bands.
     database: Database,
 }
@@ -79,7 +77,6 @@ fn made() -> &'static Made {
         Made {
             fingerprinters: recipes.map(Fingerprinter::new).collect(),
             normaliser: Normaliser::new(),
-            words: Words::new(),
             database,
         }
     })
@@ -94,7 +91,7 @@ fn fingerprint(fingerprinter: &Fingerprinter, text: &str) {
     };
     let told = || format!("{} of {text:?}", fingerprinter.recipe());
     assert_eq!(fingerprinter.fingerprint(text).unwrap(), made, "{}", told());
-    let doubt = fingerprinter.doubt(text).unwrap();
+    let doubt = fingerprinter.unreliable_reason(text).unwrap();
     assert_eq!(doubt.is_none(), made.reliable, "{}", told());
     let features = fingerprinter.features(text).unwrap();
     let weighed: Vec<(&str, f64)> = features
@@ -121,12 +118,12 @@ fn fingerprint(fingerprinter: &Fingerprinter, text: &str) {
         "{}",
         told()
     );
-    assert!(
-        fingerprinter
-            .words(text)
-            .iter()
-            .all(|word| text.contains(word))
-    );
+    let is_imitation = fingerprinter.recipe().name() == "cppjieba";
+    for word in fingerprinter.words(text) {
+        assert!(text.contains(&word) || !is_imitation, "{}", told());
+        let idf = fingerprinter.idf(&word);
+        assert!(idf.is_none_or(|idf| idf > 0.0), "{}", told());
+    }
 }
 
 fn normalise(normaliser: &Normaliser, text: &str) {
@@ -158,25 +155,7 @@ fn measure(made: &Made, one: &str, other: &str) {
             told()
         );
     }
-    let vector = |text| Vector::of(tokens(text));
-    let cosine = vector(one).cosine(&vector(other));
-    assert!(is_share(cosine), "{cosine} of {}", told());
-    assert_eq!(cosine, vector(other).cosine(&vector(one)), "{}", told());
-    let of_words = |text| Vector::of(made.words.find(text)).weighed(|word| made.words.idf(word));
-    let cosine = of_words(one).cosine(&of_words(other));
-    assert!(is_share(cosine), "{cosine} of {}", told());
-    let bits = BitVector::bits_for(tokens(one).len());
-    let vector = |text| BitVector::of(tokens(text), bits, NonZeroU32::MIN);
-    let estimate = vector(one).jaccard(&vector(other));
-    assert!(estimate.is_some_and(is_share), "{estimate:?} of {}", told());
-    let frequencies = DocumentFrequencies::of([tokens(one), tokens(other)]);
-    assert!(
-        tokens(one)
-            .iter()
-            .all(|term| frequencies.idf(term).is_finite())
-    );
-    let _ = longest_sentences_hash(sentences(one), 3);
-    let resemblance = Resemblance::of(&made.normaliser, one, other);
+    let resemblance = Resemblance::new(&made.normaliser, one, other);
     assert!(
         is_share(resemblance.score()),
         "{resemblance:?} of {}",
@@ -184,11 +163,11 @@ fn measure(made: &Made, one: &str, other: &str) {
     );
     assert_eq!(
         resemblance,
-        Resemblance::of(&made.normaliser, other, one),
+        Resemblance::new(&made.normaliser, other, one),
         "{}",
         told()
     );
-    let same = Resemblance::of(&made.normaliser, one, one);
+    let same = Resemblance::new(&made.normaliser, one, one);
     assert!(
         same.same_wording && same.is_enough(&Likeness::default()),
         "{}",

@@ -1,7 +1,7 @@
 //! `simdb-cli clusters`: all groups of near-duplicates in a database.
 
-mod lines;
 pub mod options;
+mod writer;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -11,10 +11,10 @@ use clap::Args;
 use serde::Serialize;
 use simdb::{ClustersEvent, Snapshot};
 
-use self::lines::Rows;
 use self::options::{ClusterOptions, KeepRule};
-use super::found::{FoundOptions, Of, Sink};
+use self::writer::ClusterWriter;
 use super::open_to_read;
+use super::results::{ResultOptions, ResultSink, SearchSettings};
 use crate::console::{Answer, Output, counted, grouped, note};
 use crate::options::RecipeOptions;
 
@@ -38,7 +38,7 @@ use crate::options::RecipeOptions;
 /// csv: the columns cluster, id, keeper and distance, a line for each member.
 /// parquet: the same columns, ids INT64 with their bits, distance INT32.
 ///
-/// What was found is counted on standard error, or, with -o, on standard output; --json makes that a
+/// The counts are printed on standard error, or, with -o, on standard output; --json makes that a
 /// line {"documents":...,"radius":3,"clusters":...,"members":...,"largest":...,"split":...,
 /// "seconds":...}, where "members" are the documents in clusters, "largest" has the most of them, and
 /// "split" counts components above --cap. The exit code is 1 if there is no cluster.
@@ -59,27 +59,19 @@ pub struct Clusters {
     #[command(flatten)]
     clustering: ClusterOptions,
 
-    /// Which document of a cluster is its keeper; of several equals the one with the smallest id
+    /// The document of a cluster that is its keeper; of several equals the one with the smallest id
     ///
     /// `oldest` needs a database that keeps times of arrival, `longest` one that keeps texts.
     #[arg(long, value_enum, default_value_t)]
     keep: KeepRule,
 
     #[command(flatten)]
-    found: FoundOptions,
+    results: ResultOptions,
 }
 
-/// What was found.
-#[derive(Default)]
-struct Found {
-    clusters: u64,
-    members: u64,
-    largest: u64,
-    split: u64,
-}
-
-#[derive(Serialize)]
-struct CountLine {
+/// The counts, as the line of JSON has them.
+#[derive(Default, Serialize)]
+struct ClusterCounts {
     documents: u64,
     radius: u32,
     clusters: u64,
@@ -96,63 +88,62 @@ impl Clusters {
         let database = open_to_read(&self.database, &self.recipe)?;
         self.clustering.refuse_unkept(self.keep, &database)?;
         let snapshot = database.snapshot()?;
-        let documents = snapshot.len();
-        let of = Of {
+        let settings = SearchSettings {
             recipe: &database.settings().recipe,
             radius: self.clustering.radius(),
         };
-        let found = self
-            .found
-            .write(output, |sink| self.find(snapshot, of, sink))?;
-        let said = format!(
+        let mut counts = self
+            .results
+            .write(output, |sink| self.find(snapshot, settings, sink))?;
+        let text = format!(
             "{} of {}, the largest of {}",
-            counted(found.clusters, "cluster"),
-            counted(found.members, "document"),
-            grouped(found.largest)
+            counted(counts.clusters, "cluster"),
+            counted(counts.members, "document"),
+            grouped(counts.largest)
         );
-        let counts = CountLine {
-            documents,
-            radius: self.clustering.radius(),
-            clusters: found.clusters,
-            members: found.members,
-            largest: found.largest,
-            split: found.split,
-            seconds: started.elapsed().as_secs_f64(),
-        };
-        self.found.say(output, said, &counts)?;
-        Ok(match found.clusters {
+        counts.seconds = started.elapsed().as_secs_f64();
+        self.results.print_counts(output, text, &counts)?;
+        Ok(match counts.clusters {
             0 => Answer::No,
             _ => Answer::Yes,
         })
     }
 
-    /// Writes all there is, and says how much that was.
-    fn find(&self, snapshot: Snapshot, of: Of<'_>, sink: &mut Sink<'_>) -> Result<Found> {
-        let mut search = self.found.search(sink);
+    /// Writes all clusters, and counts them.
+    fn find(
+        &self,
+        snapshot: Snapshot,
+        settings: SearchSettings<'_>,
+        sink: &mut ResultSink<'_>,
+    ) -> Result<ClusterCounts> {
+        let mut search = self.results.search(sink);
         let snapshot = snapshot.on_progress(search.handler());
-        let mut rows = Rows::new(self.found.format, of, sink)?;
-        let mut found = Found::default();
-        let clustering = self.clustering.clustering(self.keep);
-        let outcome = snapshot.clusters(&clustering, |event| {
+        let mut writer = ClusterWriter::new(self.results.format, settings, sink)?;
+        let mut counts = ClusterCounts {
+            documents: snapshot.len(),
+            radius: settings.radius,
+            ..ClusterCounts::default()
+        };
+        let outcome = snapshot.clusters(&self.clustering.clustering(self.keep), |event| {
             let outcome = match event {
                 ClustersEvent::Split { id, documents } => {
-                    found.split += 1;
-                    note(self.clustering.split(id, documents));
+                    counts.split += 1;
+                    note(self.clustering.split_warning(id, documents));
                     Ok(())
                 }
                 ClustersEvent::Cluster(cluster) => {
                     let members = cluster.members.len() as u64;
-                    found.clusters += 1;
-                    found.members += members;
-                    found.largest = found.largest.max(members);
-                    rows.cluster(cluster)
+                    counts.clusters += 1;
+                    counts.members += members;
+                    counts.largest = counts.largest.max(members);
+                    writer.push(cluster)
                 }
                 _ => Ok(()),
             };
-            search.goes_on(outcome, rows.sink())
+            search.go_on_after(outcome, writer.sink())
         });
         search.finish(outcome)?;
-        rows.finish()?;
-        Ok(found)
+        writer.finish()?;
+        Ok(counts)
     }
 }

@@ -5,13 +5,14 @@ use std::num::NonZeroUsize;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use simdb::measure::{self, BitVector, Normaliser, Vector, Words};
-use simdb::{Error, Fingerprinter, Recipe};
+use simdb::similarity::{self, tokens};
+use simdb::{Error, Fingerprinter, Normaliser, Recipe};
 
 use super::STRICT_RADIUS;
 use super::text_input::two_texts;
 use crate::console::table::{Align, Table};
 use crate::console::{Answer, Output, grouped};
+use crate::measures::{BloomFilter, Vector, longest_sentences, sentences};
 use crate::options::RecipeOptions;
 
 /// Compares two texts by every measure there is
@@ -106,29 +107,28 @@ fn compare(fingerprinter: &Fingerprinter, texts: [&str; 2]) -> Result<Comparison
     let letters = texts.map(|text| normaliser.letters(text));
     let lengths = [0, 1].map(|text| letters[text].chars().count());
     let edit_similarity = (lengths[0].saturating_mul(lengths[1]) <= MOST_COMPARED_CHARACTERS)
-        .then(|| measure::edit_similarity(&letters[0], &letters[1]));
+        .then(|| similarity::edit_similarity(&letters[0], &letters[1]));
 
     let separated = texts.map(|text| normaliser.sentences(text));
-    let [one, other] = [0, 1].map(|text| measure::tokens(&separated[text]));
+    let [one, other] = [0, 1].map(|text| tokens(&separated[text]));
     let shingles = [&one, &other].map(|tokens| {
-        let shingles = measure::shingles(tokens, TOKENS_PER_SHINGLE);
+        let shingles = similarity::shingles(tokens, TOKENS_PER_SHINGLE);
         shingles
             .map(|shingle| shingle.join(" "))
             .collect::<Vec<_>>()
     });
-    let bloom_bits = BitVector::bits_for(shingles[0].len().max(shingles[1].len()));
-    let filters =
-        shingles.map(|shingles| BitVector::of(shingles, bloom_bits, std::num::NonZeroU32::MIN));
+    let bloom_bits = BloomFilter::bits_for(shingles[0].len().max(shingles[1].len()));
+    let filters = shingles.map(|shingles| BloomFilter::new(&shingles, bloom_bits));
 
-    let words = Words::new();
-    let by_words = texts.map(|text| Vector::of(words.find(text)));
+    let jieba = Fingerprinter::new(Recipe::jieba());
+    let by_words = texts.map(|text| Vector::new(jieba.words(text)));
     let cosine_words = by_words[0].cosine(&by_words[1]);
-    let weighed = by_words.map(|vector| vector.weighed(|word| words.idf(word)));
+    let weighed = by_words.map(|vector| vector.weighed(|word| jieba.idf(word).unwrap_or(0.0)));
 
     let longest = texts.map(|text| {
-        let sentences = measure::sentences(text).into_iter();
+        let sentences = sentences(text).into_iter();
         let sentences = sentences.map(|sentence| normaliser.letters(sentence));
-        measure::longest_sentences_hash(sentences, LONGEST_SENTENCES)
+        longest_sentences(sentences, LONGEST_SENTENCES)
     });
     let narrow = [
         fingerprinter.fingerprint(texts[0])?,
@@ -149,15 +149,18 @@ fn compare(fingerprinter: &Fingerprinter, texts: [&str; 2]) -> Result<Comparison
         },
         simhash128: distance128.map(|distance| Bits { distance, reliable }),
         edit_similarity,
-        shingle_jaccard: measure::shingle_jaccard(&separated[0], &separated[1], TOKENS_PER_SHINGLE),
-        // Both were made alike, so they can be compared.
-        bloom_jaccard: filters[0].jaccard(&filters[1]).unwrap_or_default(),
-        cosine_tokens: Vector::of(one).cosine(&Vector::of(other)),
+        shingle_jaccard: similarity::shingle_jaccard(
+            &separated[0],
+            &separated[1],
+            TOKENS_PER_SHINGLE,
+        ),
+        bloom_jaccard: filters[0].jaccard(&filters[1]),
+        cosine_tokens: Vector::new(one).cosine(&Vector::new(other)),
         cosine_words,
         cosine_words_tf_idf: weighed[0].cosine(&weighed[1]),
         longest_sentences_equal: longest[0] == longest[1],
         longer_characters: lengths[0].max(lengths[1]),
-        bloom_bits: bloom_bits.get(),
+        bloom_bits,
     })
 }
 

@@ -1,40 +1,36 @@
 //! `simdb-cli dedup`: a corpus without its near-duplicates.
 //!
-//! - [`options`]: the command line
+//! - [`options`], [`check`]: the command line, and the checks before anything is read
 //! - [`load`]: the first reading, into a database of its own
-//! - [`fates`]: what becomes of each document; [`scores`]: the numbers that may decide it;
-//!   [`follow`]: clusters that were found elsewhere
-//! - [`copy`], [`parquet`]: the second reading, in which what is kept is copied as it is
-//! - [`mark`], [`output`], [`target`], [`summary`]: what is written of it
+//! - [`decisions`], [`scores`]: the documents that are removed, and the numbers that may decide it
+//! - [`mod@copy`]: the second reading, in which records that are kept are copied
+//! - [`output`], [`text_copy`], [`mark`]: the new corpus
+//! - [`summary`]: the counts and the report
 
+mod check;
 mod copy;
-mod fates;
-mod follow;
+mod decisions;
 mod load;
 mod mark;
 mod options;
 mod output;
-#[cfg(feature = "parquet")]
-mod parquet;
 mod scores;
 mod summary;
-mod target;
+mod text_copy;
 
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use simdb::{Builder, Database, Error, Recipe, Retention, Settings};
-use tempfile::TempDir;
 
 use self::copy::Copier;
-use self::fates::Fates;
-use self::load::Loaded;
+use self::decisions::Decisions;
+use self::load::LoadedCorpus;
 pub use self::options::Dedup;
-use self::summary::Tally;
-use self::target::Target;
+use self::output::CorpusOutput;
+use self::scores::score_ranks;
 use super::clusters::options::KeepRule;
-use super::given_clusters::GivenClusters;
+use super::external_clusters::ExternalClusters;
 use crate::console::content::Content;
 use crate::console::files::{folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
@@ -44,55 +40,57 @@ use crate::corpus::report::ReportFile;
 use crate::corpus::unchanged::Unchanged;
 use crate::corpus::{half_of, inputs};
 
-/// What temporary folders are called, so that whoever finds one after a power cut knows.
+/// The prefix of temporary folders, by which they are known after a power cut.
 const TEMPORARY_PREFIX: &str = ".simdb-dedup-";
 
 impl Dedup {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let started = Instant::now();
+        // Everything that can be refused is refused before the inputs are read.
         self.check()?;
-        let given = inputs(&self.inputs, self.format, &self.fields)?;
-        let format = self.format_of(&given)?;
-        self.refuse_clashes(&given)?;
+        let inputs = inputs(&self.inputs, self.format, &self.fields)?;
+        let format = self.check_inputs(&inputs)?;
+        self.check_outputs(&inputs)?;
         let interrupt = Interrupt::listen()?;
-        // What is wrong with them is said before the inputs are read.
-        let clusters = self.clusters.as_deref();
-        let clusters = clusters
-            .map(|path| GivenClusters::read(path, self.progress, &interrupt))
+        let clusters = (self.clusters.as_deref())
+            .map(|path| ExternalClusters::read(path, self.progress, &interrupt))
             .transpose()?;
         let against = self.open_against()?;
         let settings = self.settings(against.as_ref())?;
-        let mut target = Target::create(&self.output, format)?;
-        let report = self.report.as_deref();
-        let report = report.map(|path| ReportFile::create(path, Content::Removed));
-        let mut report = report.transpose()?;
-        let folder = temporary_folder(folder_of(&self.output))?;
-        let given = load::copies_of_streams(given, folder.path(), &interrupt)?;
-        let mut ledger = Ledger::new(given, self.on_error, self.rejects.as_deref())?;
+        let mut corpus = CorpusOutput::create(self, format, &inputs)?;
+        let mut report = (self.report.as_deref())
+            .map(|path| ReportFile::create(path, Content::Removed))
+            .transpose()?;
+        let parent = folder_of(&self.output);
+        let folder = tempfile::Builder::new()
+            .prefix(TEMPORARY_PREFIX)
+            .tempdir_in(parent)
+            .with_context(|| format!("cannot create a folder in {}", parent.display()))?;
+        let inputs = load::copies_of_streams(inputs, folder.path(), &interrupt)?;
+        let mut ledger = Ledger::new(inputs, self.on_error, self.rejects.as_deref())?;
 
         let unchanged = Unchanged::since_now(&ledger.inputs)?;
         let loaded = load::load(self, &settings, folder.path(), &mut ledger, &interrupt)?;
-        let fates = match &clusters {
-            Some(clusters) => self.follow(&loaded, clusters, &interrupt)?,
-            None => self.fates(&loaded, against.as_ref(), &ledger.inputs, &interrupt)?,
+        let decisions = match &clusters {
+            Some(clusters) => Decisions::from_external(clusters, &loaded, self, &interrupt)?,
+            None => self.decide(&loaded, against.as_ref(), &ledger.inputs, &interrupt)?,
         };
         drop(clusters);
-        let mut tally = Tally::new(&fates);
         let against_snapshot = against.as_ref().map(Database::snapshot).transpose()?;
-        let mut copier = Copier {
+        let copier = Copier {
             options: self,
-            format,
-            marks: self.marks(),
-            fates: &fates,
+            decisions: &decisions,
             against: against_snapshot.as_ref(),
             rejected: loaded.rejected,
-            repeats: loaded.has_repeats.then(Default::default),
+            ids: loaded.has_repeats.then(Default::default),
+            ledger: &mut ledger,
             report: report.as_mut(),
             texts: Default::default(),
+            summary: Default::default(),
         };
-        copier.copy_all(&mut ledger, &mut tally, &mut target, &interrupt)?;
+        let mut summary = copier.copy_all(&mut corpus, &interrupt)?;
         unchanged.check(&ledger.inputs)?;
-        // Not every file system tells at once when a file was written to.
+        // Some file systems do not show at once that a file was written to.
         if ledger.counts.read != loaded.records {
             bail!(
                 "the inputs have changed while they were read: {} records at first, {} then; \
@@ -102,12 +100,13 @@ impl Dedup {
             );
         }
         drop(against_snapshot);
-        let whole = target.finish()?;
+        let finished = corpus.finish()?;
         interrupt.check()?;
-        // First what is kept has its name: added and not written, nobody would find it again.
-        whole.persist()?;
+        // The output comes before the database: documents that are in the database and in no output
+        // would be duplicates in every later run.
+        finished.persist()?;
         if let (true, Some(database)) = (self.add, &against) {
-            tally.added = copy::add(self, &loaded.database, &fates, database, &interrupt)
+            summary.added = copy::add(self, &loaded.database, &decisions, database, &interrupt)
                 .with_context(|| {
                     format!(
                         "nothing was added to {}; remove {} and repeat the command",
@@ -116,10 +115,11 @@ impl Dedup {
                     )
                 })?;
         }
-        // What has come to pass is reported, and as much of it as can be.
+        // Both reports are finished, even if one cannot be.
         let reported = report.as_mut().map_or(Ok(()), ReportFile::finish);
         ledger.finish().and(reported)?;
-        summary::print(&tally, &ledger.counts, started.elapsed(), self.json, output)?;
+        summary.finish(&decisions, &ledger.counts, started.elapsed());
+        summary.print(self.json, output)?;
         Ok(Answer::Yes)
     }
 
@@ -129,9 +129,10 @@ impl Dedup {
         };
         refuse_special(path)?;
         let builder = self.cached(self.recipe.builder()?);
-        let opened = match self.add {
-            true => builder.open(path),
-            false => builder.open_read_only(path),
+        let opened = if self.add {
+            builder.open(path)
+        } else {
+            builder.open_read_only(path)
         };
         let database = match opened {
             Err(missing @ Error::NotFound { .. }) if self.add => bail!(
@@ -156,7 +157,7 @@ impl Dedup {
         Ok(Some(database))
     }
 
-    /// What the database of the documents that are read is like.
+    /// The settings of the database of the corpus.
     fn settings(&self, against: Option<&Database>) -> Result<Settings> {
         let recipe = match against {
             Some(database) => database.settings().recipe.clone(),
@@ -182,47 +183,28 @@ impl Dedup {
     }
 
     fn cached(&self, builder: Builder) -> Builder {
-        // Two databases may be open, and what is loaded waits beside them.
+        // Two databases may be open beside the documents that are being loaded.
         let cache_bytes = usize::try_from(half_of(self.memory) / 2).unwrap_or(usize::MAX);
         builder.cache_bytes(cache_bytes)
     }
 
-    /// What becomes of each document that is not simply kept, by clusters found elsewhere.
-    fn follow(
+    /// Decides by the distances of documents from those of another database and from one another.
+    fn decide(
         &self,
-        loaded: &Loaded,
-        clusters: &GivenClusters,
-        interrupt: &Interrupt,
-    ) -> Result<Fates> {
-        let mut fates = Fates::default();
-        fates.follow(clusters, loaded, self, interrupt)?;
-        Ok(fates)
-    }
-
-    /// The same, as it is found here.
-    fn fates(
-        &self,
-        loaded: &Loaded,
+        loaded: &LoadedCorpus,
         against: Option<&Database>,
         inputs: &[Input],
         interrupt: &Interrupt,
-    ) -> Result<Fates> {
-        let mut fates = Fates::default();
+    ) -> Result<Decisions> {
+        let mut decisions = Decisions::default();
         if let Some(against) = against {
-            fates.compare_with(against, &loaded.database, self, interrupt)?;
+            decisions.remove_near(against, &loaded.database, self, interrupt)?;
         }
         let scores = match &self.score {
-            Some(_) => Some(scores::of(&loaded.database, self, inputs, interrupt)?),
+            Some(_) => Some(score_ranks(&loaded.database, self, inputs, interrupt)?),
             None => None,
         };
-        fates.cluster(&loaded.database, self, scores, interrupt)?;
-        Ok(fates)
+        decisions.remove_clustered(&loaded.database, self, scores, interrupt)?;
+        Ok(decisions)
     }
-}
-
-fn temporary_folder(folder: &Path) -> Result<TempDir> {
-    tempfile::Builder::new()
-        .prefix(TEMPORARY_PREFIX)
-        .tempdir_in(folder)
-        .with_context(|| format!("cannot create a folder in {}", folder.display()))
 }

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use simdb::measure::Normaliser;
-use simdb::{Database, Document, Fingerprinter, Recipe, Resemblance, Snapshot};
+use simdb::{Database, Document, Fingerprinter, Normaliser, Recipe, Resemblance, Snapshot};
 
 use self::features::compare;
 use self::print::print;
@@ -129,7 +128,7 @@ impl Explain {
             recipe: fingerprinter.recipe().name(),
             sides,
             comparison,
-            resemblance: texts.map(|[one, other]| Resemblance::of(&normaliser, one, other)),
+            resemblance: texts.map(|[one, other]| Resemblance::new(&normaliser, one, other)),
             likeness: self.likeness.likeness(),
         };
         let line = ExplainLine::of(&explanation);
@@ -180,7 +179,7 @@ fn side_of_text(fingerprinter: &Fingerprinter, text: String) -> Result<Side> {
         id: None,
         fingerprint: made.fingerprint,
         reliable: made.reliable,
-        doubt: fingerprinter.doubt(&text)?,
+        doubt: fingerprinter.unreliable_reason(&text)?,
         is_made_of_text: true,
         text: Some(text),
     })
@@ -188,9 +187,10 @@ fn side_of_text(fingerprinter: &Fingerprinter, text: String) -> Result<Side> {
 
 fn side_of_document(fingerprinter: &Fingerprinter, document: Document) -> Result<Side> {
     let made = match &document.text {
-        Some(text) if fingerprinter.recipe().takes_texts() => {
-            Some((fingerprinter.fingerprint(text)?, fingerprinter.doubt(text)?))
-        }
+        Some(text) if fingerprinter.recipe().takes_texts() => Some((
+            fingerprinter.fingerprint(text)?,
+            fingerprinter.unreliable_reason(text)?,
+        )),
         _ => None,
     };
     let stored = (document.fingerprint, document.reliable);

@@ -1,11 +1,9 @@
-//! `simdb-cli export`: all documents, in a format that `simdb-load` reads.
+//! `simdb-cli export`: all documents in a format that `simdb-load` reads.
 
 mod npy;
-#[cfg(feature = "parquet")]
 mod parquet;
 mod rows;
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
@@ -13,17 +11,17 @@ use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use simdb::{Document, Settings, Snapshot};
 
-use self::npy::Arrays;
-#[cfg(feature = "parquet")]
-use self::parquet::{PART_ROWS, Parts, Piece, Table};
+use self::npy::NpyFolder;
+use self::parquet::{ParquetDocuments, ParquetFolder};
 use self::rows::{csv_header, csv_record, json_line, raw_pair};
 use super::open_to_read;
+use super::results::write_output;
 use crate::console::interrupt::Interrupt;
-use crate::console::new_file::NewFile;
 use crate::console::new_folder::NewFolder;
-use crate::console::output_file::{Destination, destination, write_stream};
+use crate::console::output_file::{Destination, destination};
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted, note};
+use crate::formats::parquet::write::ByteSink;
 use crate::formats::{Format, refuse_other_name};
 use crate::options::RecipeOptions;
 
@@ -56,7 +54,7 @@ pub struct Export {
     #[command(flatten)]
     recipe: RecipeOptions,
 
-    /// How to write the documents
+    /// The format of the documents
     #[arg(long, value_enum, default_value_t)]
     format: ExportFormat,
 
@@ -70,7 +68,7 @@ pub struct Export {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Whether to show progress on standard error, where the output is a file or a folder
+    /// Show progress on standard error, if the output is a file or a folder
     #[arg(long, value_enum, default_value_t)]
     progress: Progress,
 }
@@ -87,144 +85,120 @@ enum ExportFormat {
     /// Arrays of NumPy.
     Npy,
     /// Columns of Parquet.
-    #[cfg(feature = "parquet")]
     Parquet,
 }
 
 impl Export {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         ensure!(
-            !self.with_unreliable || self.format.marks_unreliable(),
+            !self.with_unreliable || self.format == ExportFormat::Parquet,
             "--with-unreliable goes with --format parquet; jsonl and csv mark them anyhow"
         );
-        if let Some(path) = &self.output
-            && destination(path) == Destination::File
-        {
-            refuse_other_name(path, self.format.into())?;
-        }
+        let new_file = self.output.as_deref();
+        let new_file = new_file.filter(|path| destination(path) == Destination::File);
         let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
-        let settings = database.settings();
-        match self.output.as_deref().map(|path| (path, destination(path))) {
-            Some((path, Destination::File)) => {
-                let watch = Watch::over(&snapshot, self.progress)?;
-                let written = match self.format.is_folder(path) {
-                    true => self.to_folder(path, &snapshot, settings, &watch),
-                    false => NewFile::make(path, &watch.interrupt, |file| {
-                        let write = &mut |bytes: &[u8]| Ok(file.write_all(bytes)?);
-                        self.write(&snapshot, settings, &watch, write)
-                    }),
-                };
-                watch.bar.finish_and_clear();
-                written?;
-            }
+        let documents = ExportedDocuments {
+            options: self,
+            settings: database.settings(),
+            bar: match new_file {
+                Some(_) => self.progress.work(),
+                None => ProgressBar::hidden(),
+            },
+            snapshot,
+        };
+        documents.bar.set_prefix("exporting");
+        documents.bar.set_length(documents.snapshot.len());
+        let written = match new_file {
+            Some(path) if self.format.is_folder(path) => documents.write_folder(path),
             _ if self.format == ExportFormat::Npy => {
                 bail!("npy has two files; name a new folder for them with -o")
             }
-            Some((path, Destination::Stream)) => write_stream(path, |stream| {
-                let write = &mut |bytes: &[u8]| Ok(stream.write_all(bytes)?);
-                self.write(&snapshot, settings, &Watch::nothing(), write)
-            })?,
-            Some((_, Destination::Stdout)) | None => {
-                if self.format.is_binary() && std::io::stdout().is_terminal() {
-                    bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
-                }
-                let watch = Watch::nothing();
-                self.write(&snapshot, settings, &watch, &mut |bytes| {
-                    output.bytes(bytes)
-                })?;
+            _ => {
+                let path = self.output.as_deref();
+                write_output(path, self.format.into(), output, |sink, interrupt| {
+                    documents.write_file(sink, interrupt)
+                })
             }
-        }
+        };
+        documents.bar.finish_and_clear();
+        written?;
         Ok(Answer::Yes)
     }
+}
 
-    /// Writes to a folder that is not there yet, and is not until all of it is whole.
-    fn to_folder(
-        &self,
-        path: &Path,
-        snapshot: &Snapshot,
-        settings: &Settings,
-        watch: &Watch,
-    ) -> Result<()> {
+/// The documents that are exported.
+struct ExportedDocuments<'e> {
+    options: &'e Export,
+    settings: &'e Settings,
+    snapshot: Snapshot,
+    bar: ProgressBar,
+}
+
+/// The number of documents between two updates of the bar.
+const DOCUMENTS_PER_UPDATE: u64 = 1 << 14;
+
+impl ExportedDocuments<'_> {
+    /// Writes a folder, which gets its name when all of its files are whole.
+    fn write_folder(&self, path: &Path) -> Result<()> {
+        refuse_other_name(path, self.options.format.into())?;
+        let interrupt = Interrupt::listen()?;
         let folder = NewFolder::create(path)?;
-        if self.format == ExportFormat::Npy {
-            let mut arrays = Arrays::new(&folder)?;
-            self.each(snapshot, watch, &mut |document| arrays.push(document))?;
+        if self.options.format == ExportFormat::Npy {
+            let mut arrays = NpyFolder::new(&folder)?;
+            self.for_each(&interrupt, &mut |document| arrays.push(document))?;
             arrays.finish()?;
         } else {
-            self.parts(&folder, snapshot, settings, watch)?;
+            let with_unreliable = self.options.with_unreliable;
+            let mut parts = ParquetFolder::new(&folder, &self.settings.recipe, with_unreliable);
+            self.for_each(&interrupt, &mut |document| parts.push(document))?;
+            parts.finish()?;
         }
-        watch.interrupt.check()?;
+        interrupt.check()?;
         folder.finish()
     }
 
-    #[cfg(feature = "parquet")]
-    fn parts(
-        &self,
-        folder: &NewFolder,
-        snapshot: &Snapshot,
-        settings: &Settings,
-        watch: &Watch,
-    ) -> Result<()> {
-        let mut parts = Parts::new(folder);
-        let mut table = Table::new(settings.recipe.clone(), self.with_unreliable, PART_ROWS);
-        let take = &mut |piece: Piece<'_>| parts.take(piece);
-        self.each(snapshot, watch, &mut |document| table.push(document, take))?;
-        table.finish(take)
-    }
-
-    #[cfg(not(feature = "parquet"))]
-    fn parts(&self, _: &NewFolder, _: &Snapshot, _: &Settings, _: &Watch) -> Result<()> {
-        unreachable!("no other format has folders")
-    }
-
-    /// Writes what is one file.
-    fn write(
-        &self,
-        snapshot: &Snapshot,
-        settings: &Settings,
-        watch: &Watch,
-        write: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        match self.format {
-            ExportFormat::Jsonl => self.each(snapshot, watch, &mut |document| {
-                write(&json_line(document)?)
-            }),
+    /// Writes the bytes of a file.
+    fn write_file(&self, sink: &mut ByteSink<'_>, interrupt: &Interrupt) -> Result<()> {
+        match self.options.format {
             ExportFormat::Csv => {
-                write(&csv_header(settings)?)?;
-                self.each(snapshot, watch, &mut |document| {
-                    write(&csv_record(document, settings)?)
+                sink(&csv_header(self.settings)?)?;
+                self.for_each(interrupt, &mut |document| {
+                    sink(&csv_record(document, self.settings)?)
                 })
             }
             ExportFormat::Raw => {
-                self.each(snapshot, watch, &mut |document| write(&raw_pair(document)))
+                self.for_each(interrupt, &mut |document| sink(&raw_pair(document)))
             }
-            ExportFormat::Npy => unreachable!("it is a folder"),
-            #[cfg(feature = "parquet")]
             ExportFormat::Parquet => {
-                let recipe = settings.recipe.clone();
-                let mut table = Table::new(recipe, self.with_unreliable, u64::MAX);
-                let take = &mut |piece: Piece<'_>| match piece {
-                    Piece::Bytes(bytes) => write(bytes),
-                    Piece::End => Ok(()),
-                };
-                self.each(snapshot, watch, &mut |document| table.push(document, take))?;
-                table.finish(take)
+                let with_unreliable = self.options.with_unreliable;
+                let mut file = ParquetDocuments::new(&self.settings.recipe, with_unreliable)?;
+                self.for_each(interrupt, &mut |document| file.push(document, sink))?;
+                file.finish(sink)
+            }
+            // Arrays are never one file.
+            ExportFormat::Jsonl | ExportFormat::Npy => {
+                self.for_each(interrupt, &mut |document| sink(&json_line(document)?))
             }
         }
     }
 
-    /// Hands over all documents but those that the format has no mark for.
-    fn each(
+    /// Hands over the documents. Those whose fingerprints are not reliable are left out and counted if
+    /// the format cannot mark them.
+    fn for_each(
         &self,
-        snapshot: &Snapshot,
-        watch: &Watch,
+        interrupt: &Interrupt,
         take: &mut dyn FnMut(&Document) -> Result<()>,
     ) -> Result<()> {
-        let takes_all = self.with_unreliable || self.format.is_text();
+        let format = self.options.format;
+        let takes_all = self.options.with_unreliable
+            || matches!(format, ExportFormat::Jsonl | ExportFormat::Csv);
         let mut left_out = 0;
-        for (place, document) in (0..).zip(snapshot.documents()) {
-            watch.pass(place)?;
+        for (index, document) in (0_u64..).zip(self.snapshot.documents()) {
+            interrupt.check()?;
+            if index.is_multiple_of(DOCUMENTS_PER_UPDATE) {
+                self.bar.set_position(index);
+            }
             let document = document?;
             if takes_all || document.reliable {
                 take(&document)?;
@@ -236,9 +210,9 @@ impl Export {
             note(format_args!(
                 "left out {}, whose fingerprints say nothing; {}",
                 counted(left_out, "document"),
-                match self.format.marks_unreliable() {
-                    true => "--with-unreliable keeps them",
-                    false => "jsonl and csv keep them",
+                match format {
+                    ExportFormat::Parquet => "--with-unreliable keeps them",
+                    _ => "jsonl and csv keep them",
                 }
             ));
         }
@@ -247,33 +221,11 @@ impl Export {
 }
 
 impl ExportFormat {
-    fn is_text(self) -> bool {
-        matches!(self, Self::Jsonl | Self::Csv)
-    }
-
-    fn is_binary(self) -> bool {
-        !self.is_text()
-    }
-
-    /// Whether something of that name is a folder.
-    #[cfg_attr(
-        not(feature = "parquet"),
-        allow(unused_variables, reason = "the name decides then")
-    )]
+    /// Returns `true` if an output of this name is a folder.
     fn is_folder(self, path: &Path) -> bool {
         match self {
             Self::Npy => true,
-            #[cfg(feature = "parquet")]
             Self::Parquet => path.extension().is_none_or(|ending| ending != "parquet"),
-            _ => false,
-        }
-    }
-
-    /// Whether it can have documents whose fingerprints say nothing, if that is asked for.
-    fn marks_unreliable(self) -> bool {
-        match self {
-            #[cfg(feature = "parquet")]
-            Self::Parquet => true,
             _ => false,
         }
     }
@@ -286,45 +238,7 @@ impl From<ExportFormat> for Format {
             ExportFormat::Csv => Self::Csv,
             ExportFormat::Raw => Self::Raw,
             ExportFormat::Npy => Self::Npy,
-            #[cfg(feature = "parquet")]
             ExportFormat::Parquet => Self::Parquet,
         }
-    }
-}
-
-/// Who looks on while documents pass.
-struct Watch {
-    bar: ProgressBar,
-    interrupt: Interrupt,
-}
-
-/// So many documents pass between two looks at the bar.
-const DOCUMENTS_PER_LOOK: u64 = 1 << 14;
-
-impl Watch {
-    /// A bar and Ctrl-C.
-    fn over(snapshot: &Snapshot, progress: Progress) -> Result<Self> {
-        let bar = progress.work();
-        bar.set_prefix("exporting");
-        bar.set_length(snapshot.len());
-        Ok(Self {
-            bar,
-            interrupt: Interrupt::listen()?,
-        })
-    }
-
-    /// Nobody: Ctrl-C ends the tool on the spot.
-    fn nothing() -> Self {
-        Self {
-            bar: ProgressBar::hidden(),
-            interrupt: Interrupt::default(),
-        }
-    }
-
-    fn pass(&self, place: u64) -> Result<()> {
-        if place.is_multiple_of(DOCUMENTS_PER_LOOK) {
-            self.bar.set_position(place);
-        }
-        self.interrupt.check()
     }
 }

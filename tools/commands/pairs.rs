@@ -1,18 +1,17 @@
 //! `simdb-cli pairs`: all pairs of near-duplicates in a database.
 
-mod lines;
+mod writer;
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
 use simdb::{PairsEvent, Snapshot};
 
-use self::lines::{Found, Lines};
-use super::found::{FoundOptions, Of, Sink};
+use self::writer::{PairCounts, PairWriter};
 use super::open_to_read;
+use super::results::{ResultOptions, ResultSink, SearchSettings};
 use crate::console::{Answer, Output, counted, grouped};
 use crate::options::RecipeOptions;
 
@@ -30,7 +29,7 @@ use crate::options::RecipeOptions;
 /// distance 0.
 /// parquet: the same as columns a and b, INT64 with the bits of the ids, and distance, INT32.
 ///
-/// What was found is counted on standard error, or, with -o, on standard output; --json makes
+/// The counts are printed on standard error, or, with -o, on standard output; --json makes
 /// that a line {"documents":...,"radius":3,"groups":...,"copies":...,"pairs":...,"seconds":...},
 /// copies being the documents in groups. The exit code is 1 if there is no pair and no group.
 #[derive(Debug, Args)]
@@ -64,17 +63,7 @@ pub struct Pairs {
     sorted: bool,
 
     #[command(flatten)]
-    found: FoundOptions,
-}
-
-#[derive(Serialize)]
-struct CountLine {
-    documents: u64,
-    radius: u32,
-    groups: u64,
-    copies: u64,
-    pairs: u64,
-    seconds: f64,
+    results: ResultOptions,
 }
 
 impl Pairs {
@@ -82,52 +71,54 @@ impl Pairs {
         let started = Instant::now();
         let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
-        let documents = snapshot.len();
-        let of = Of {
+        let settings = SearchSettings {
             recipe: &database.settings().recipe,
             radius: self.radius,
         };
-        let found = self
-            .found
-            .write(output, |sink| self.find(snapshot, of, sink))?;
-        let said = format!(
+        let documents = snapshot.len();
+        let mut counts = self
+            .results
+            .write(output, |sink| self.find(snapshot, settings, sink))?;
+        let text = format!(
             "{}, {} of {} copies",
-            counted(found.pairs, "pair"),
-            counted(found.groups, "group"),
-            grouped(found.copies)
+            counted(counts.pairs, "pair"),
+            counted(counts.groups, "group"),
+            grouped(counts.copies)
         );
-        let counts = CountLine {
-            documents,
-            radius: self.radius,
-            groups: found.groups,
-            copies: found.copies,
-            pairs: found.pairs,
-            seconds: started.elapsed().as_secs_f64(),
-        };
-        self.found.say(output, said, &counts)?;
-        Ok(match found.pairs + found.groups {
+        counts.documents = documents;
+        counts.radius = self.radius;
+        counts.seconds = started.elapsed().as_secs_f64();
+        self.results.print_counts(output, text, &counts)?;
+        Ok(match counts.pairs + counts.groups {
             0 => Answer::No,
             _ => Answer::Yes,
         })
     }
 
-    /// Writes all there is, and says how much that was.
-    fn find(&self, snapshot: Snapshot, of: Of<'_>, sink: &mut Sink<'_>) -> Result<Found> {
-        let mut search = self.found.search(sink);
+    /// Writes all pairs, and counts them.
+    fn find(
+        &self,
+        snapshot: Snapshot,
+        settings: SearchSettings<'_>,
+        sink: &mut ResultSink<'_>,
+    ) -> Result<PairCounts> {
+        let mut search = self.results.search(sink);
         let snapshot = snapshot.on_progress(search.handler());
-        let mut lines = Lines::new((self.found.format, of), self.expand, self.sorted, sink)?;
+        let mut writer = PairWriter::new(self, settings, sink)?;
         let outcome = snapshot.pairs(self.radius, |event| {
             let outcome = match event {
                 PairsEvent::Copies {
                     fingerprint,
                     documents,
-                } => lines.copies(fingerprint, documents),
-                PairsEvent::Pairs(pairs) => pairs.iter().try_for_each(|pair| lines.pair(pair)),
+                } => writer.push_copies(fingerprint, documents),
+                PairsEvent::Pairs(pairs) => {
+                    pairs.iter().try_for_each(|pair| writer.push_pair(pair))
+                }
                 _ => Ok(()),
             };
-            search.goes_on(outcome, lines.sink())
+            search.go_on_after(outcome, writer.sink())
         });
         search.finish(outcome)?;
-        lines.finish()
+        writer.finish()
     }
 }

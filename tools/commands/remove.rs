@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use simdb::{Change, Database, DocId, Fingerprint, Outcome};
 
-use super::given_clusters::{GivenClusters, LeftOut};
+use super::external_clusters::{ExternalClusters, RemovedMember};
 use super::not_stored;
 use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
@@ -131,7 +131,7 @@ impl Remove {
     fn remove_by(&self, clusters: &Path, output: &mut Output) -> Result<Answer> {
         let started = Instant::now();
         let interrupt = Interrupt::listen()?;
-        let given = GivenClusters::read(clusters, self.progress, &interrupt)?;
+        let given = ExternalClusters::read(clusters, self.progress, &interrupt)?;
         let database = self.recipe.builder()?.open(&self.database)?;
         if database.settings().frozen {
             bail!(
@@ -140,13 +140,13 @@ impl Remove {
             );
         }
         let (mut ids, mut proving, mut without_keeper) = (Vec::new(), Vec::new(), 0);
-        let mut take = |left_out: LeftOut| match (left_out.has_keeper, left_out.has_distance) {
-            (true, false) => ids.push(left_out.id),
-            (true, true) => proving.push(left_out.id),
+        let mut take = |member: RemovedMember| match (member.has_keeper, member.has_distance) {
+            (true, false) => ids.push(member.id),
+            (true, true) => proving.push(member.id),
             (false, _) => without_keeper += 1,
         };
         let snapshot = database.snapshot()?;
-        let not_stored = given.left_out(&snapshot, self.progress, &interrupt, &mut take)?;
+        let not_stored = given.for_each_removed(&snapshot, self.progress, &interrupt, &mut take)?;
         // An older state would be kept in the file as long as somebody reads it.
         drop(snapshot);
         drop(given);

@@ -55,7 +55,7 @@ pub fn inputs(names: &[PathBuf], given: Option<Format>, fields: &FieldNames) -> 
 
 /// The files that an argument stands for: of a folder those of Parquet, by name.
 pub fn files_of(input: &Path, format: Option<Format>) -> Result<Vec<PathBuf>> {
-    if !may_be_folder(format) || !input.is_dir() {
+    if !matches!(format, None | Some(Format::Parquet)) || !input.is_dir() {
         return Ok(vec![input.to_owned()]);
     }
     let cannot = || format!("cannot read {}", input.display());
@@ -80,14 +80,4 @@ pub fn files_of(input: &Path, format: Option<Format>) -> Result<Vec<PathBuf>> {
         input.display()
     );
     Ok(files)
-}
-
-#[cfg(feature = "parquet")]
-fn may_be_folder(format: Option<Format>) -> bool {
-    matches!(format, None | Some(Format::Parquet))
-}
-
-#[cfg(not(feature = "parquet"))]
-fn may_be_folder(_: Option<Format>) -> bool {
-    false
 }

@@ -4,14 +4,14 @@
 //! which the loader may skip, the second is an error. So what is skipped is always one record
 //! whose place is known, never the silent rest of a file.
 
+mod catch_panics;
+pub mod copy;
 pub mod counter;
 pub mod delimited;
-mod edge;
 pub mod input;
 pub mod jsonl;
 pub mod lines;
 pub mod npy;
-#[cfg(feature = "parquet")]
 pub mod parquet;
 mod quotes;
 pub mod raw;
@@ -53,7 +53,6 @@ pub enum Format {
     /// An array of NumPy: fingerprints, whose ids are their places, or are in another array.
     Npy,
     /// Columns of Parquet.
-    #[cfg(feature = "parquet")]
     Parquet,
 }
 
@@ -67,7 +66,6 @@ impl Format {
             Some("txt" | "lines") => Self::Lines,
             Some("raw") => Self::Raw,
             Some("npy") => Self::Npy,
-            #[cfg(feature = "parquet")]
             Some("parquet") => Self::Parquet,
             _ => bail!(
                 "cannot tell the format of {} from its name; say it with --format",
@@ -82,7 +80,6 @@ impl Format {
             Self::Raw => Unit::Byte,
             Self::Jsonl | Self::Csv | Self::Tsv | Self::Lines => Unit::Line,
             Self::Npy => Unit::Row,
-            #[cfg(feature = "parquet")]
             Self::Parquet => Unit::Row,
         }
     }
@@ -299,9 +296,8 @@ pub fn reader(
             let ids = wanted.ids.as_ref().map(|ids| ids.open(bytes_read));
             Box::new(npy::Npy::new(open()?, ids.transpose()?, counted)?)
         }
-        #[cfg(feature = "parquet")]
         Format::Parquet => {
-            let file = parquet::open(source, bytes_read)?;
+            let file = parquet::ParquetFile::open(source, bytes_read)?;
             Box::new(parquet::ParquetRecords::new(file, fields)?)
         }
     })
@@ -420,7 +416,6 @@ mod tests {
             ("a.txt", Format::Lines),
             ("a.raw", Format::Raw),
             ("a.npy", Format::Npy),
-            #[cfg(feature = "parquet")]
             ("a.parquet", Format::Parquet),
         ] {
             assert_eq!(Format::of(Path::new(name)).unwrap(), format, "{name}");

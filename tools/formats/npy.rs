@@ -1,4 +1,4 @@
-//! Arrays of NumPy: fingerprints in one, their ids in another or by their places.
+//! [`Npy`]: fingerprints in an array of NumPy. Their ids are in another array or counted.
 
 use std::io::Read;
 
@@ -6,36 +6,36 @@ use anyhow::{Context, Result, bail, ensure};
 use npyz::{DType, NpyHeader};
 use simdb::{DocId, Fingerprint};
 
+use super::catch_panics::catch_panics;
 use super::counter::Counter;
-use super::edge::at_edge;
 use super::input::Opened;
 use super::raw::fill;
 use super::{Content, Item, Record, Records, excerpt};
 
-/// Bytes of a number.
+/// The bytes of a number.
 const WORD_BYTES: usize = 8;
 
-/// The most bytes that the header of an array may have; ours have 118.
+/// The most bytes that the header of an array may have; those that simdb writes have 118.
 const MOST_HEADER_BYTES: usize = 1 << 16;
 
-/// The most that brackets lie in one another: what reads them goes as deep as they do.
+/// The most brackets in a header: the crate reads nested ones recursively.
 const MOST_BRACKETS: usize = 64;
 
-/// Reads an array of fingerprints. Its documents are counted from 0.
+/// Reads an array of fingerprints, whose rows are counted from 0.
 pub struct Npy {
-    fingerprints: Words,
-    ids: Option<Words>,
-    /// The ids of the next, without ids.
+    fingerprints: NpyNumbers,
+    ids: Option<NpyNumbers>,
+    /// The next id, if there is no array of ids.
     counted: Counter,
-    /// How many were read.
+    /// The number of rows that were read.
     read: u64,
 }
 
 impl Npy {
-    /// Reads fingerprints whose ids are in another array of the same length, or `counted`.
+    /// Reads fingerprints. Their ids are in another array of the same length, or `counted`.
     pub fn new(input: Opened, ids: Option<Opened>, counted: Counter) -> Result<Self> {
-        let fingerprints = Words::new(input)?;
-        let ids = ids.map(Words::new).transpose()?;
+        let fingerprints = NpyNumbers::new(input)?;
+        let ids = ids.map(NpyNumbers::new).transpose()?;
         if let Some(ids) = &ids {
             ensure!(
                 ids.len == fingerprints.len,
@@ -59,7 +59,7 @@ impl Records for Npy {
     fn next(&mut self) -> Result<Option<Item>> {
         let number = self.read;
         let bits = self.fingerprints.next()?;
-        let given = self.ids.as_mut().map(Words::next).transpose()?;
+        let given = self.ids.as_mut().map(NpyNumbers::next).transpose()?;
         let Some(bits) = bits else {
             return Ok(None);
         };
@@ -89,22 +89,22 @@ impl Records for Npy {
 }
 
 /// The numbers of an array.
-struct Words {
+struct NpyNumbers {
     input: Opened,
     len: u64,
     read: u64,
 }
 
-impl Words {
+impl NpyNumbers {
     fn new(mut input: Opened) -> Result<Self> {
         let name = input.name.clone();
         let cannot = || format!("cannot read {name}");
-        let header = at_edge(|| read_header(&mut *input.reader)).with_context(cannot)?;
+        let header = catch_panics(|| read_header(&mut *input.reader)).with_context(cannot)?;
         let what = match header.dtype() {
             DType::Plain(kind) => kind.to_string(),
             DType::Array(..) | DType::Record(_) => "records".to_owned(),
         };
-        // The bits are the same, and the sign is one of them.
+        // A fingerprint has 64 bits, whether or not one of them is taken for a sign.
         ensure!(
             ["<u8", "<i8"].contains(&what.as_str()),
             "cannot read {name}: it holds {}; 64-bit integers, little-endian, are expected: save \
@@ -149,7 +149,7 @@ impl Words {
     }
 }
 
-/// Reads a header, which is a line of Python, after a look at its size.
+/// Reads a header, which is a line of Python, unless it is too long or too deep.
 fn read_header(reader: &mut dyn Read) -> Result<NpyHeader> {
     const MAGIC: &[u8] = b"\x93NUMPY";
     let mut bytes = vec![0; 8];

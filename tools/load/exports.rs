@@ -1,4 +1,4 @@
-//! Files that simdb has exported: which recipe their fingerprints were made with.
+//! [`MadeWith`]: the recipe of inputs that simdb has exported.
 
 use std::path::Path;
 
@@ -7,37 +7,40 @@ use simdb::Recipe;
 
 use super::options::Options;
 use crate::corpus::ledger::Input;
+use crate::formats::Format;
+use crate::formats::parquet::ParquetFile;
+use crate::formats::parquet::columns::{document_columns, has_default_names};
+use crate::formats::parquet::metadata::recipe_of;
 use crate::options::Rule;
 
-/// The recipe that the fingerprints of some inputs were made with.
-#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "nothing says it"))]
+/// The recipe of the fingerprints in inputs.
 pub struct MadeWith {
     description: String,
-    /// One of these inputs.
+    /// The first of these inputs.
     input: String,
 }
 
 impl MadeWith {
-    /// What the inputs say, if simdb has written some of them. An error if they say different things,
-    /// or have not the columns that are asked of them.
-    #[cfg(feature = "parquet")]
-    pub fn of(options: &Options, rule: Option<Rule>, inputs: &[Input]) -> Result<Option<Self>> {
-        use crate::formats::Format;
-        use crate::formats::parquet::{self, ParquetRecords, metadata::recipe_of, reads_own};
-
+    /// Reads the recipe of the inputs that simdb has exported; `None` if there are none. An error if
+    /// the recipes differ, or a Parquet file lacks a column that is to be read.
+    pub fn from_inputs(
+        options: &Options,
+        rule: Option<Rule>,
+        inputs: &[Input],
+    ) -> Result<Option<Self>> {
         let fields = options.fields.fields()?;
-        // Whoever says where fingerprints are may read them from an export too.
-        let reads_fingerprints = reads_own(&fields) || fields.fingerprint.is_some();
-        let mut found: Option<Self> = None;
+        // An export can be read by the names of its columns too.
+        let reads_fingerprints = has_default_names(&fields) || fields.fingerprint.is_some();
+        let mut made_with: Option<Self> = None;
         for input in inputs {
             if input.format != Format::Parquet {
                 continue;
             }
             let name = input.source.name();
-            let file = parquet::open(&input.source, &Default::default())?;
+            let file = ParquetFile::open(&input.source, &Default::default())?;
             let description = recipe_of(&file)?;
-            // A column that is missing from the last file should not show hours later.
-            ParquetRecords::new(file, &fields)?;
+            // Without this check a column that is missing from the last file would show hours later.
+            document_columns(&file, &fields)?;
             let Some(description) = description.filter(|_| reads_fingerprints) else {
                 continue;
             };
@@ -45,7 +48,7 @@ impl MadeWith {
                 !rule.is_some_and(|rule| rule.needs_texts()),
                 "--unique similar compares texts, and exported fingerprints have none: {name}"
             );
-            match &found {
+            match &made_with {
                 Some(other) if other.description != description => bail!(
                     "cannot load {name} and {} together: the fingerprints of one were made with \
                      {description}; those of the other with {}",
@@ -54,23 +57,17 @@ impl MadeWith {
                 ),
                 Some(_) => {}
                 None => {
-                    found = Some(Self {
+                    made_with = Some(Self {
                         description,
                         input: name.to_owned(),
                     });
                 }
             }
         }
-        Ok(found)
+        Ok(made_with)
     }
 
-    /// Without Parquet there is no file that says it.
-    #[cfg(not(feature = "parquet"))]
-    pub fn of(_: &Options, _: Option<Rule>, _: &[Input]) -> Result<Option<Self>> {
-        Ok(None)
-    }
-
-    /// The recipe of a new database, where one may be asked for.
+    /// Returns the recipe of a new database. An error if `asked` is another.
     pub fn recipe(&self, asked: Option<Recipe>) -> Result<Recipe> {
         let Self { description, input } = self;
         match asked {

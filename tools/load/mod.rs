@@ -63,7 +63,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
         rule.refuse_textless(&options.fields)?;
         refuse_textless(rule, &inputs)?;
     }
-    let made_with = MadeWith::of(options, rule, &inputs)?;
+    let made_with = MadeWith::from_inputs(options, rule, &inputs)?;
     let target = Target::open(options, rule, made_with.as_ref())?;
     let settings = target.settings();
     options.fields.refuse_unkept(&settings)?;

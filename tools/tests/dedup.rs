@@ -1,6 +1,5 @@
 //! `simdb-cli dedup` as a user meets it.
 
-#[cfg(feature = "parquet")]
 mod columns;
 mod given;
 

@@ -19,7 +19,6 @@ mod hostile_files;
 mod load;
 mod npy;
 mod pairs;
-#[cfg(feature = "parquet")]
 mod parquet;
 mod recipe;
 mod reports;

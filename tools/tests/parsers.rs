@@ -21,7 +21,6 @@ pub fn run(input: &[u8]) {
         Format::Lines,
         Format::Raw,
         Format::Npy,
-        #[cfg(feature = "parquet")]
         Format::Parquet,
     ];
     let format = formats[usize::from(mode & 7) % formats.len()];
@@ -48,7 +47,6 @@ pub fn run(input: &[u8]) {
     // Of an input that is packed, what it holds has no bound in its bytes.
     let most = match (packing % 8, format) {
         (1..=4, _) => 1 << 16,
-        #[cfg(feature = "parquet")]
         (_, Format::Parquet) => 1 << 16,
         _ => bytes.len() + 1,
     };

@@ -1,44 +1,45 @@
-//! [`Database`], [`Settings`]: what a user holds. Joins the floors below and decides nothing itself.
+//! [`Database`] and its [`Settings`]: opening, reading, maintenance and closing. The methods that
+//! change documents are in `writing.rs`.
 
 mod writing;
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use crate::api::snapshot::Snapshot;
 use crate::document::{DocId, Document, Match};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::ingest::group_commit::Writer;
+use crate::ingest::group_commit::GroupCommit;
 use crate::progress::{Progress, ProgressHandler};
 use crate::query::{Similar, TextQuery};
 use crate::recipe::{Described, Fingerprinter, Recipe, TextFingerprint};
 use crate::retention::Retention;
-use crate::store::{self, Header, Store};
+use crate::store::{self, BandMaker, Header, Store};
 
-/// What is fixed when a database is created.
+/// The settings of a database, fixed at creation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How texts become fingerprints.
+    /// The recipe that makes fingerprints of texts.
     pub recipe: Recipe,
-    /// Whether texts are kept, compressed, beside their fingerprints.
+    /// `true` if texts are stored, compressed, beside their fingerprints.
     pub keep_texts: bool,
-    /// Whether the database is made to find similar texts: then it keeps texts, and for each its
-    /// *bands*, some forty numbers of which texts that are alike share some, 660 to 860 bytes.
+    /// `true` if similar texts can be found: the database then stores texts, and 660 to 860 bytes for
+    /// the *bands* of each text, some forty numbers of which similar texts share some.
     pub similar: bool,
-    /// Whether arrival times are kept, and how long documents stay.
+    /// How long documents stay; `None` if no arrival times are stored.
     pub retention: Option<Retention>,
-    /// Whether the database is packed to the brim when it is loaded and refuses changes after.
+    /// `true` if the database was packed full by a bulk load, and refuses changes.
     pub frozen: bool,
 }
 
 /// A near-duplicate database in one file.
 ///
-/// `Send` and `Sync`: many threads may read while one writes; writers wait for each other. All
-/// methods that read take a fresh [`Snapshot`]; take one yourself to ask several questions of the
-/// same state, or many questions fast.
+/// `Send` and `Sync`: many threads may read while one writes; writers wait for each other. Each
+/// method that reads takes a new [`Snapshot`]. Take a snapshot yourself for several queries of the
+/// same state, or for many fast queries.
 ///
 /// ```
 /// use simdb::{Database, DocId, Insertion};
@@ -47,7 +48,7 @@ pub struct Settings {
 /// let db = Database::create(folder.path().join("docs.simdb"))?;
 /// db.insert_text(DocId(1), "The quick brown fox jumps over the lazy dog.")?;
 ///
-/// // The same words in other clothes are the same document.
+/// // The same words with other case and punctuation are the same document.
 /// let again = db.insert_unique_text(DocId(2), "the QUICK brown fox, jumps over the lazy dog", 3)?;
 /// let Insertion::Duplicate(of) = again else { panic!("{again:?}") };
 /// assert_eq!((of.id, of.distance), (DocId(1), 0));
@@ -59,30 +60,32 @@ pub struct Database {
     pub(crate) store: Arc<Store>,
     settings: Settings,
     fingerprinter: OnceLock<Fingerprinter>,
-    /// Nothing until something is written.
-    writer: OnceLock<Writer>,
-    /// Something may have been, by a writer that is gone.
+    /// Made by the first change.
+    group_commit: OnceLock<GroupCommit>,
+    /// `true` if changes may have been made by a group commit that was stopped since.
     was_written: bool,
-    /// Changes that were handed over were refused since somebody asked.
+    /// `true` if changes were refused since [`flush`](Self::flush) reported it last.
     has_refused: Arc<AtomicBool>,
     pub(crate) progress: ProgressHandler,
 }
 
-/// What [`Database::insert_unique`] or [`Database::insert_unless_similar`] did.
+/// The result of [`Database::insert_unique`] and [`Database::insert_unless_similar`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Insertion {
     /// The document is stored.
     Inserted,
-    /// It is not, because this document lies within the radius: the nearest, then the one with
-    /// the smallest id. Only [`Database::insert_unique`], for texts and documents as well, says so.
+    /// The document is not stored, because this document lies within the radius: the nearest, then
+    /// the one with the smallest id. Only from [`Database::insert_unique`] and its variants for texts
+    /// and documents.
     Duplicate(Match),
-    /// It is not, because the text of this document is like it, more than any other. Only
-    /// [`Database::insert_unless_similar`] says so.
+    /// The document is not stored, because the text of this document is like its own, more than any
+    /// other text. Only from [`Database::insert_unless_similar`].
     Similar(Similar),
 }
 
 impl Database {
-    pub(crate) fn over(
+    /// `asked` is the recipe that the caller named; it must be that of the file.
+    pub(crate) fn new(
         store: Store,
         asked: Option<&Recipe>,
         progress: ProgressHandler,
@@ -106,7 +109,7 @@ impl Database {
             store: Arc::new(store),
             settings,
             fingerprinter: OnceLock::new(),
-            writer: OnceLock::new(),
+            group_commit: OnceLock::new(),
             was_written: false,
             has_refused: Arc::default(),
             progress,
@@ -123,7 +126,7 @@ impl Database {
         self
     }
 
-    /// What was fixed when the database was created.
+    /// The settings fixed at creation.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -133,8 +136,8 @@ impl Database {
         self.store.path()
     }
 
-    /// What makes fingerprints by the recipe of this database. The first call gets it ready,
-    /// which for recipes `jieba` and `cppjieba` takes about a tenth of a second.
+    /// The fingerprinter of this database. The first call makes it, which for the recipes `jieba` and
+    /// `cppjieba` takes about a tenth of a second.
     pub fn fingerprinter(&self) -> &Fingerprinter {
         self.fingerprinter
             .get_or_init(|| Fingerprinter::new(self.settings.recipe.clone()))
@@ -148,8 +151,7 @@ impl Database {
         self.fingerprinter().fingerprint(text)
     }
 
-    /// The document that a text makes in this database: its fingerprint, and the text itself if
-    /// texts are kept.
+    /// A document of a text: with its fingerprint, and with the text itself if texts are stored.
     ///
     /// # Errors
     /// [`Error::NoTexts`] if the recipe is `weighted`; no other recipe gives an error.
@@ -167,53 +169,38 @@ impl Database {
         })
     }
 
-    /// Writes what was handed over, brings the journal into the tables, and closes the file.
-    /// Dropping a database that was written to does the same, but cannot say what went wrong;
-    /// nothing is lost then either: the next to open it reads the journal. One that was only read
-    /// leaves a journal that it found as it was.
+    /// Commits the submitted changes, merges the journal into the tables, and closes the file.
+    ///
+    /// Dropping a database that was written to does the same without reporting errors. Nothing is
+    /// lost in that case: the next open reads the journal. A database that was only read leaves the
+    /// journal as it was.
     ///
     /// # Errors
     /// [`Error::Storage`], [`Error::Corrupt`], [`Error::WritesFailed`]. [`Error::NotAllWritten`] if
-    /// changes were refused since the last [`flush`](Self::flush), whether anybody heard of that or
-    /// not: all else is written, and the file is closed.
+    /// changes were refused since the last [`flush`](Self::flush), even if their own callers had the
+    /// error: all other changes are written, and the file is closed.
     ///
     /// # Cost
-    /// That of merging what was changed last: seconds where there are tens of millions of
-    /// documents and a million changes.
+    /// The merge of the last changes: seconds for a million changes and tens of millions of documents.
     pub fn close(mut self) -> Result<()> {
         self.stop_writing();
         self.store.close()?;
-        self.tell_of_refused()
+        self.report_refused()
     }
 
-    /// An error if changes were refused since this was asked.
-    fn tell_of_refused(&self) -> Result<()> {
-        if self.has_refused.swap(false, Ordering::Relaxed) {
-            Err(Error::NotAllWritten {
-                path: self.path().to_path_buf(),
-            })
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Writes what was handed over; whether anything may have been.
+    /// Commits the submitted changes and stops the group commit. Returns `true` if there was one.
     fn stop_writing(&mut self) -> bool {
-        self.writer.take().map(|writer| writer.stop()).is_some()
+        let group_commit = self.group_commit.take();
+        group_commit.inspect(GroupCommit::stop).is_some()
     }
 
-    fn writer(&self) -> &Writer {
-        self.writer
-            .get_or_init(|| Writer::new(Arc::clone(&self.store), Arc::clone(&self.has_refused)))
-    }
-
-    /// The database as of now: a view that no later change touches.
+    /// A snapshot of the database: no later change affects it.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Storage`].
     pub fn snapshot(&self) -> Result<Snapshot> {
         let view = self.store.read()?;
-        Ok(Snapshot::over(view, self.progress.clone()))
+        Ok(Snapshot::new(view, self.progress.clone()))
     }
 
     /// The document with this id: see [`Snapshot::get`].
@@ -240,17 +227,17 @@ impl Database {
         self.snapshot()?.within_batch(queries, radius)
     }
 
-    /// A text made ready to be looked for: see [`Snapshot::similar`].
+    /// A query for [`Snapshot::similar`].
     ///
     /// # Errors
-    /// None at present. Where the recipe makes no fingerprints of texts, a text is looked for by its
-    /// bands alone.
+    /// None at present. If the recipe makes no fingerprints of texts, candidates are found by bands
+    /// alone.
     pub fn text_query(&self, text: &str) -> Result<TextQuery> {
         let made = match self.fingerprint(text) {
             Err(Error::NoTexts { .. }) => None,
             made => Some(made?),
         };
-        Ok(TextQuery::new(self.store.band_maker(), text, made))
+        Ok(TextQuery::new(&BandMaker, text, made))
     }
 
     /// Every document whose text is like this one: see [`Snapshot::similar`].
@@ -269,7 +256,7 @@ impl Database {
         self.snapshot()?.nearest(fingerprint, count)
     }
 
-    /// How many documents are stored: see [`Snapshot::len`].
+    /// The number of stored documents: see [`Snapshot::len`].
     ///
     /// # Errors
     /// Those of [`snapshot`](Self::snapshot).
@@ -277,7 +264,7 @@ impl Database {
         Ok(self.snapshot()?.len())
     }
 
-    /// Whether no document is stored.
+    /// Returns `true` if no document is stored.
     ///
     /// # Errors
     /// Those of [`snapshot`](Self::snapshot).
@@ -327,13 +314,13 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         if self.stop_writing() || self.was_written {
-            // Nobody can be told; the journal keeps what could not be merged.
+            // A drop cannot return the error. The journal keeps the changes that were not merged.
             self.store.close().unwrap_or_default();
         }
     }
 }
 
-/// The recipe of a file, which must be the one asked for if one is.
+/// The recipe of a file. If `asked` names a recipe, it must be the same.
 pub(crate) fn recipe_of(stored: &str, asked: Option<&Recipe>, path: &Path) -> Result<Recipe> {
     let mismatch = |asked: String| Error::RecipeMismatch {
         path: path.to_path_buf(),

@@ -1,5 +1,9 @@
-//! What changes a [`Database`]: one document, several together, or a transaction of many batches.
+//! The methods of [`Database`] that change documents: one, several together, or a transaction.
+//!
+//! All but [`Database::begin`] go through the group commit.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::{Database, Insertion};
@@ -7,8 +11,9 @@ use crate::api::transaction::Transaction;
 use crate::document::{DocId, Document, Timestamp};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::ingest::group_commit::GroupCommit;
 use crate::ingest::ticket::Ticket;
-use crate::ingest::{Change, Outcome, Prepared, prepared_all};
+use crate::ingest::{Change, Outcome, prepare_all};
 use crate::recipe::TextFingerprint;
 use crate::similarity::Likeness;
 
@@ -39,8 +44,8 @@ impl Database {
         })
     }
 
-    /// Stores a document under a new id, durably: one with an arrival time of its own, or whose
-    /// fingerprint was made elsewhere.
+    /// Stores a document under a new id, durably: for documents with an arrival time, or with a
+    /// fingerprint made elsewhere.
     ///
     /// # Errors
     /// Those of [`insert`](Self::insert).
@@ -52,8 +57,8 @@ impl Database {
         }
     }
 
-    /// Stores a fingerprint under an id, durably, in the place of what the id had, and returns
-    /// the fingerprint replaced.
+    /// Stores a fingerprint under an id, durably, in place of the document that had the id, and
+    /// returns the replaced fingerprint.
     ///
     /// # Errors
     /// Those of [`apply`](Self::apply).
@@ -61,8 +66,8 @@ impl Database {
         self.upsert_document(Document::new(id, fingerprint))
     }
 
-    /// Stores a text under an id, durably, in the place of what the id had, and returns the
-    /// fingerprint replaced.
+    /// Stores a text under an id, durably, in place of the document that had the id, and returns the
+    /// replaced fingerprint.
     ///
     /// # Errors
     /// Those of [`apply`](Self::apply) and [`fingerprint`](Self::fingerprint).
@@ -70,8 +75,8 @@ impl Database {
         self.upsert_document(self.document(id, text)?)
     }
 
-    /// Stores a document, durably, in the place of what its id had, and returns the fingerprint
-    /// replaced.
+    /// Stores a document, durably, in place of the document that had its id, and returns the replaced
+    /// fingerprint.
     ///
     /// # Errors
     /// Those of [`apply`](Self::apply).
@@ -83,7 +88,7 @@ impl Database {
     }
 
     /// Stores a fingerprint under a new id, durably, unless a document lies within the radius.
-    /// Looking and storing are one transaction: of two near-duplicates that arrive at the same
+    /// The query and the insert are one transaction: of two near-duplicates that arrive at the same
     /// moment, one is stored.
     ///
     /// # Errors
@@ -98,7 +103,7 @@ impl Database {
     }
 
     /// Stores a text under a new id, durably, unless a document lies within the radius of its
-    /// fingerprint. A text whose fingerprint says nothing is always stored.
+    /// fingerprint. A text whose fingerprint is not reliable is always stored.
     ///
     /// # Errors
     /// Those of [`insert_unique`](Self::insert_unique) and [`fingerprint`](Self::fingerprint).
@@ -106,8 +111,8 @@ impl Database {
         self.insert_unique_document(self.document(id, text)?, radius)
     }
 
-    /// Stores a document under a new id, durably, unless another lies within the radius: as
-    /// [`insert_unique`](Self::insert_unique). One that is not reliable is always stored.
+    /// Stores a document under a new id, durably, unless another document lies within the radius: see
+    /// [`insert_unique`](Self::insert_unique). A document that is not reliable is always stored.
     ///
     /// # Errors
     /// Those of [`insert_unique`](Self::insert_unique).
@@ -120,11 +125,11 @@ impl Database {
         }
     }
 
-    /// Stores a text under a new id, durably, unless the text of a document is like it: see
-    /// [`Snapshot::similar`](crate::Snapshot::similar) for what is found, and [`Likeness`] for what
-    /// is enough. Looking and storing are one transaction.
+    /// Stores a text under a new id, durably, unless a stored text is like it, by the default
+    /// [`Likeness`]: see [`Snapshot::similar`](crate::Snapshot::similar). The query and the insert are
+    /// one transaction.
     ///
-    /// In a database that keeps texts but no bands, a text whose fingerprint says nothing is always
+    /// In a database with texts but without bands, a text whose fingerprint is not reliable is always
     /// stored, as by [`insert_unique_text`](Self::insert_unique_text).
     ///
     /// # Errors
@@ -167,32 +172,28 @@ impl Database {
         })
     }
 
-    fn apply_one(&self, change: Change) -> Result<Outcome> {
-        let outcomes = self.apply([change])?;
-        Ok(outcomes.into_iter().next().unwrap_or(Outcome::Missing))
-    }
-
-    /// Makes changes together, in order, each seeing those before it, and returns what became of
-    /// each. When this returns, they are durable, all of them.
+    /// Makes changes in order, each as of those before it, and returns their outcomes. All of them are
+    /// durable when this returns.
     ///
-    /// Changes of many threads are committed in groups, in the order in which they come: each sees
-    /// all before it, whoever made them. Where very many wait already, this waits for room.
+    /// Changes of many threads are committed in groups, in the order of the calls, and each is made as
+    /// of all before it. Waits for room if the queue is full.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
     /// [`Error::TextMissing`], [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`]: nothing was
-    /// changed. [`Error::CommitUnknown`]: all or nothing was, and to repeat it is harmless; from
-    /// then on [`Error::WritesFailed`].
+    /// changed. [`Error::CommitUnknown`]: either all or none of the changes were made; from then on
+    /// [`Error::WritesFailed`]. After reopening, repeat the changes: that is harmless.
     ///
     /// # Cost
-    /// A write and a sync of the journal, shared with others who come at the same time; about 25
-    /// bytes a document there, and later, in the background, its share of a merge into the
-    /// tables. Where nothing changes, nothing is written.
+    /// A write and a sync of the journal, shared with the calls of other threads at the same time:
+    /// about 25 bytes a document, and later, in the background, a share of a merge into the tables.
+    /// Changes that change nothing are not written.
     pub fn apply(&self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
         self.submit(changes)?.wait()
     }
 
-    /// The same, but changes that are not taken up in this time are taken back.
+    /// Makes changes like [`apply`](Self::apply), but withdraws them if their commit has not begun
+    /// within `timeout`.
     ///
     /// # Errors
     /// [`Error::TimedOut`]: nothing was changed. Those of [`apply`](Self::apply).
@@ -203,18 +204,17 @@ impl Database {
     ) -> Result<Vec<Outcome>> {
         let start = Instant::now();
         let deadline = start.checked_add(timeout);
-        let ticket = self.writer().submit(self.prepared(changes)?, deadline)?;
+        let ticket = self.submit_until(changes, deadline)?;
         ticket.wait_timeout(timeout.saturating_sub(start.elapsed()))
     }
 
-    /// Hands changes over without waiting until they are made. They are made in the order in
-    /// which they are handed over, whether somebody waits for them or not. Waits for room where
-    /// very many wait already.
+    /// Queues changes without waiting for their commit. Changes are made in the order of the calls,
+    /// even if their tickets are dropped. Waits for room if the queue is full.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
-    /// [`Error::TextMissing`]; [`Error::Io`] if the thread that writes cannot be started. All others
-    /// come with the answer.
+    /// [`Error::TextMissing`]; [`Error::Io`] if the commit thread cannot be started. All other
+    /// errors are those of [`Ticket::wait`].
     ///
     /// ```
     /// use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};
@@ -232,104 +232,125 @@ impl Database {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn submit(&self, changes: impl IntoIterator<Item = Change>) -> Result<Ticket> {
-        self.writer().submit(self.prepared(changes)?, None)
+        self.submit_until(changes, None)
     }
 
-    /// The same, but where there is no room this is an error.
+    /// Queues changes like [`submit`](Self::submit), but returns an error if the queue is full.
     ///
     /// # Errors
     /// [`Error::QueueFull`]: nothing was changed. Those of [`submit`](Self::submit).
     pub fn try_submit(&self, changes: impl IntoIterator<Item = Change>) -> Result<Ticket> {
-        let now = Some(Instant::now());
-        match self.writer().submit(self.prepared(changes)?, now) {
+        match self.submit_until(changes, Some(Instant::now())) {
             Err(Error::TimedOut { path }) => Err(Error::QueueFull { path }),
             other => other,
         }
     }
 
-    /// Waits until all that was handed over before is durable.
+    /// Waits until all changes queued before are durable.
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply), where they concern all changes; [`Error::NotAllWritten`] if
-    /// some that were handed over since the last call were refused, whether anybody heard of that
-    /// or not.
+    /// Those of [`apply`](Self::apply) that concern all changes; [`Error::NotAllWritten`] if changes
+    /// were refused since the last call, even if their own callers had the error.
     pub fn flush(&self) -> Result<()> {
         let flushed = self.apply([]);
-        let told = self.tell_of_refused();
+        let told = self.report_refused();
         flushed.and(told)
     }
 
-    /// Removes, durably, every document that arrived before `older_than`, and returns how many.
+    /// Removes, durably, every document that arrived before `older_than`, and returns their number.
     ///
-    /// It goes by parts of some thousands, each wholly or not at all; cut short anywhere, it can
-    /// be repeated. A database with a [`window`](crate::Retention::window) removes what is
-    /// expired by itself, a little with each change, and this need not be called.
+    /// Commits some thousands of removals at a time. If a call is interrupted, repeat it. A database
+    /// with a [`window`](crate::Retention::window) removes expired documents by itself, some with each
+    /// change.
     ///
     /// # Errors
     /// [`Error::NoArrivals`] if the database keeps no arrival times; those of
     /// [`apply`](Self::apply).
     ///
     /// # Cost
-    /// That of removing so many documents: nothing that stays is looked at.
+    /// That of the removals: documents that stay are not read.
     pub fn prune(&self, older_than: Timestamp) -> Result<u64> {
         self.store.refuse_changes()?;
         let snapshot = self.snapshot()?;
         snapshot.refuse_without_arrivals()?;
         let mut removed = 0;
         let mut remove = |ids: &[DocId]| -> Result<()> {
-            let older = |id: &DocId| Change::RemoveOlder {
+            let changes = ids.iter().map(|id| Change::RemoveOlder {
                 id: *id,
                 than: older_than,
-            };
-            for outcome in self.apply(ids.iter().map(older))? {
+            });
+            for outcome in self.apply(changes)? {
                 removed += u64::from(matches!(outcome, Outcome::Removed { .. }));
             }
             Ok(())
         };
-        snapshot.for_each_arrived_before(older_than, PRUNED_AT_ONCE, &mut remove)?;
+        snapshot.for_each_arrived_before(older_than, PRUNED_PER_COMMIT, &mut remove)?;
         Ok(removed)
     }
 
-    /// Brings all that is in the journal into the tables now. That goes on by itself, in the
-    /// background, when there is enough of it; until then queries look at both, and answer the
-    /// same.
+    /// Merges the journal into the tables now. A background thread does the same when the journal is
+    /// large enough. Answers do not depend on it: queries read both.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Storage`],
     /// [`Error::WritesFailed`].
     ///
     /// # Cost
-    /// Each change touches a page in each of five tables, but changes of the same page write it
-    /// once. Other writers wait meanwhile, readers do not.
+    /// Each change rewrites a page in each of five tables; changes of the same page share that. Other
+    /// writers wait meanwhile, readers do not.
     pub fn merge(&self) -> Result<()> {
-        // What was refused before is no reason not to merge, and for `flush` to tell.
+        // Not `flush`: changes refused before do not keep from merging, and are left for it to report.
         self.apply([])?;
         let mut write_guard = self.store.lock_writes()?;
         self.store.flush_all(&mut write_guard)
     }
 
-    fn prepared(&self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Prepared>> {
-        prepared_all(changes.into_iter().collect(), &self.store)
-    }
-
-    /// Starts a transaction of many batches. Waits while there is another one, or any other
-    /// change in the making; others wait for it in turn. So one thread must not hold two, nor
-    /// change the database in another way meanwhile.
+    /// Begins a transaction of many batches. Waits for the write lock, which other writers wait for in
+    /// turn while the transaction lives. So a thread that holds a transaction must not begin another
+    /// one, nor change the database in another way: it would wait for itself.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Io`],
     /// [`Error::Storage`].
     pub fn begin(&self) -> Result<Transaction<'_>> {
         self.store.refuse_changes()?;
-        self.writer().start()?;
+        self.group_commit().start()?;
         Transaction::begin(&self.store)
+    }
+
+    fn apply_one(&self, change: Change) -> Result<Outcome> {
+        let outcomes = self.apply([change])?;
+        Ok(outcomes.into_iter().next().unwrap_or(Outcome::Missing))
+    }
+
+    fn submit_until(
+        &self,
+        changes: impl IntoIterator<Item = Change>,
+        deadline: Option<Instant>,
+    ) -> Result<Ticket> {
+        let prepared = prepare_all(changes.into_iter().collect(), &self.store)?;
+        self.group_commit().submit(prepared, deadline)
+    }
+
+    fn group_commit(&self) -> &GroupCommit {
+        self.group_commit.get_or_init(|| {
+            GroupCommit::new(Arc::clone(&self.store), Arc::clone(&self.has_refused))
+        })
+    }
+
+    /// An error if changes were refused since the last call.
+    pub(super) fn report_refused(&self) -> Result<()> {
+        if !self.has_refused.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let path = self.path().to_path_buf();
+        Err(Error::NotAllWritten { path })
     }
 }
 
-/// Documents that are removed in one commit by [`Database::prune`].
-const PRUNED_AT_ONCE: usize = 8 << 10;
+/// Documents that [`Database::prune`] removes in one commit.
+const PRUNED_PER_COMMIT: usize = 8 << 10;
 
-/// The id is taken.
 fn exists(id: DocId, stored: Fingerprint) -> Error {
     Error::DocumentExists {
         id: id.0,

@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use crate::document::DocId;
 use crate::error::Result;
-use crate::measure::Normaliser;
 use crate::similarity::{Likeness, Wording};
 use crate::store::{FingerprintSource, View};
+use crate::text::Normaliser;
 
 /// Compare candidates on all cores if they are at least this many.
 const MIN_COMPARED_IN_PARALLEL: usize = 8;

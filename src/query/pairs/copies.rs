@@ -69,7 +69,7 @@ fn walk(
     let mut entries: Vec<(u64, DocId)> = Vec::new();
     let mut rest = None;
     let PostingLists { view, .. } = postings;
-    view.tables.tables.walk_documents(from, to, |bits, id| {
+    view.tables.visit_documents(from, to, |bits, id| {
         let is_first = entries.last().is_none_or(|(last, _)| *last != bits);
         if is_first && entries.len() >= max_documents {
             rest = Some(bits..=to);

@@ -20,7 +20,7 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
-use crate::store::{FingerprintSource, ReadView, View};
+use crate::store::{FingerprintSource, SnapshotTables, View};
 use copies::CopyScan;
 use postings::PostingLists;
 use tasks::{FingerprintPair, JoinQueue};
@@ -164,7 +164,7 @@ fn look_up(postings: &PostingLists<'_>, found: &[FingerprintPair]) -> Result<Vec
 /// Takes the next tasks off the end of `open`, and does each in one of the database's own threads.
 /// Returns their outcomes in the order in which they stood there.
 fn run_concurrently<T: Send, O: Send>(
-    tables: &ReadView,
+    tables: &SnapshotTables,
     open: &mut Vec<T>,
     run: impl Fn(T) -> Result<O> + Send + Sync,
 ) -> Result<Vec<O>> {

@@ -4,7 +4,6 @@ use rayon::prelude::*;
 
 use crate::document::DocId;
 use crate::error::Result;
-use crate::query::paged::paged;
 use crate::store::{DocumentsOf, FingerprintSource, View};
 
 /// The documents of each fingerprint, by the tables and by the memtable.
@@ -17,7 +16,7 @@ pub(super) struct PostingLists<'v> {
 impl<'v> PostingLists<'v> {
     pub(super) fn new(view: &'v View) -> Self {
         let mut memtable: Vec<(u64, DocId)> = view
-            .reliable_in_tail()
+            .reliable_in_memtables()
             .map(|(id, fingerprint)| (fingerprint.bits(), id))
             .collect();
         view.tables.in_parallel(|| memtable.par_sort_unstable());
@@ -65,8 +64,10 @@ impl<'v> PostingLists<'v> {
             .map(|(_, id)| Ok(*id));
         // A fingerprint whose documents may fill several chunks was left out of the look-up.
         let is_left_out = stored.others.binary_search(&bits).is_ok();
-        let read_page = |from| self.view.tables.documents_with(bits, from);
-        let left_out = is_left_out.then(|| paged(read_page)).into_iter().flatten();
+        let left_out = is_left_out
+            .then(|| self.view.tables.documents_with(bits))
+            .into_iter()
+            .flatten();
         for id in looked_up.chain(left_out) {
             let id = id?;
             if self.view.answers_from_tables(id)? {

@@ -13,7 +13,7 @@ use crate::block::{self, BLOCKS, Chain, Chains};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::query::limits::QueryLimits;
-use crate::store::{FingerprintSource, ReadView, Step};
+use crate::store::{FingerprintSource, SnapshotTables, Step};
 
 /// Bits by which ranges of a table are split at a time. They divide those of a block.
 const TABLE_SPLIT_BITS: u32 = 4;
@@ -23,7 +23,7 @@ pub(super) type FingerprintPair = (Fingerprint, Fingerprint);
 
 /// The work of finding all pairs, as far as it is not done.
 pub(super) struct JoinQueue<'v> {
-    tables: &'v ReadView,
+    tables: &'v SnapshotTables,
     radius: u32,
     limits: &'v QueryLimits,
     chains: Chains,
@@ -48,7 +48,7 @@ struct JoinTask {
 impl<'v> JoinQueue<'v> {
     /// All pairs within a radius of the tables' fingerprints and these of the memtable.
     pub(super) fn new(
-        tables: &'v ReadView,
+        tables: &'v SnapshotTables,
         memtable: &[u64],
         radius: u32,
         limits: &'v QueryLimits,
@@ -79,7 +79,7 @@ impl<'v> JoinQueue<'v> {
             radius,
             limits,
             memtable: rotated,
-            count: tables.counters.distinct_fingerprints + memtable.len() as u64,
+            count: tables.counters().distinct_fingerprints + memtable.len() as u64,
             open: chains.iter().rev().map(task).collect(),
             chains,
         }
@@ -154,7 +154,7 @@ impl<'v> JoinQueue<'v> {
         }
         let to = from | u64::MAX.checked_shr(prefix_bits).unwrap_or(0);
         let mut range = Vec::new();
-        self.tables.walk(block, from, to, &mut |chunk| {
+        self.tables.visit_range(block, from, to, &mut |chunk| {
             range.extend_from_slice(chunk);
             let is_too_long = range.len() > self.limits.range_length;
             Ok(if is_too_long { Step::Stop } else { Step::Next })

@@ -4,56 +4,68 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, Write};
-use std::panic::resume_unwind;
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use bytemuck::Pod;
 use rdst::{RadixKey, RadixSort};
 
 use crate::error::{Error, Result};
+use crate::store::bulk::worker::Worker;
 use crate::store::view::pool::Pool;
 
-/// Bytes a run is read by while it is merged: the first where memory allows, never below the
-/// second.
-const READ_BUFFER_BYTES: (usize, usize) = (256 << 10, 4 << 10);
+/// Bytes that are read at once of each run while runs are merged; fewer than the most only where
+/// the memory of the sorter does not suffice.
+const READ_BUFFER_BYTES: RangeInclusive<usize> = 4 << 10..=256 << 10;
 
-/// What can be sorted: plain bytes that order as their radix key does.
+/// Plain bytes that are ordered as their radix key is.
 pub(crate) trait Record: Pod + Ord + RadixKey + Send + Sync {}
 impl<R: Pod + Ord + RadixKey + Send + Sync> Record for R {}
 
-/// Takes records in any order and gives them back in ascending order. What does not fit the
-/// memory given goes, sorted, to unnamed temporary files, which vanish with the process.
+/// A sort of records that are pushed in any order. Records that do not fit the memory of the
+/// sorter go, in sorted runs, to unnamed temporary files, which vanish with the process.
 pub(crate) struct Sorter<R> {
     records: Vec<R>,
-    /// How many records are gathered before they are spilled: all that fit until the first spill;
-    /// from then on half, since the other half is being sorted and written meanwhile.
+    /// The most records gathered before they are spilled: all that fit until the first spill,
+    /// then half of them, because the other half is sorted and written meanwhile.
     capacity: usize,
     runs: Vec<File>,
-    spilling: Option<JoinHandle<Result<Spilled<R>>>>,
-    workplace: SortContext,
+    spilling: Option<Worker<Result<Spilled<R>>>>,
+    context: SortContext,
     len: u64,
 }
 
-/// A run, and the memory it took.
+/// A run, and the memory that its records had.
 type Spilled<R> = (File, Vec<R>);
 
 impl<R: Record> Sorter<R> {
-    /// A sorter that uses up to `memory_bytes`, and `folder` for temporary files.
-    pub(crate) fn new(memory_bytes: usize, workplace: &SortContext) -> Self {
+    /// A sorter that uses up to `memory_bytes`. No memory is taken before the first push.
+    pub(crate) fn new(memory_bytes: usize, context: &SortContext) -> Self {
         Self {
             records: Vec::new(),
             capacity: (memory_bytes / size_of::<R>()).max(1),
             runs: Vec::new(),
             spilling: None,
-            workplace: workplace.clone(),
+            context: context.clone(),
             len: 0,
         }
     }
 
-    /// How many records there are.
+    /// A sorter of records that are in memory, and get no more memory.
+    pub(crate) fn from_vec(records: Vec<R>, context: &SortContext) -> Self {
+        Self {
+            capacity: records.len().max(1),
+            len: records.len() as u64,
+            records,
+            runs: Vec::new(),
+            spilling: None,
+            context: context.clone(),
+        }
+    }
+
+    /// The number of records pushed.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -63,7 +75,7 @@ impl<R: Record> Sorter<R> {
             self.spill()?;
         }
         if self.records.len() == self.records.capacity() {
-            // Doubling, as a vector grows by itself, but never beyond the memory given.
+            // Doubled, as a vector grows by itself, but never beyond the memory given.
             let grown = (self.records.len() * 2).clamp(1024.min(self.capacity), self.capacity);
             self.records.reserve_exact(grown - self.records.len());
         }
@@ -72,81 +84,53 @@ impl<R: Record> Sorter<R> {
         Ok(())
     }
 
-    /// Gives half of the memory back.
-    pub(crate) fn halve_memory(&mut self) -> Result<()> {
-        let half = (self.capacity / 2).max(1);
-        if self.records.len() > half {
-            self.spill()?;
-        }
-        drop(self.wait_for_spill()?);
-        // The first spill halves it too: from then on there are two runs in memory.
-        self.capacity = self.capacity.min(half);
-        self.records.shrink_to(self.capacity);
-        Ok(())
-    }
-
     /// All records in ascending order.
     pub(crate) fn sorted(mut self) -> Result<Sorted<R>> {
-        if self.runs.is_empty() && self.spilling.is_none() {
-            self.workplace.sort(&mut self.records);
-            return Ok(Sorted::Memory(std::mem::take(&mut self.records)));
-        }
         self.wait_for_spill()?;
+        if self.runs.is_empty() {
+            self.context.sort(&mut self.records);
+            return Ok(Sorted::Memory(self.records.into_iter()));
+        }
         if !self.records.is_empty() {
-            let records = std::mem::take(&mut self.records);
-            self.runs.push(write_run(records, &self.workplace)?.0);
+            self.runs.push(write_run(self.records, &self.context)?.0);
         }
         let memory_bytes = self.capacity * size_of::<R>();
-        let runs = std::mem::take(&mut self.runs);
-        Merge::of(runs, memory_bytes, self.workplace.folder.clone()).map(Sorted::Merge)
+        Merge::new(self.runs, memory_bytes, self.context).map(Sorted::Merge)
     }
 
-    /// Sorts and writes what is gathered on a thread, and goes on in the memory of the run before.
+    /// Sorts and writes the gathered records on a thread, and goes on in the memory of the run
+    /// before.
     fn spill(&mut self) -> Result<()> {
         let is_first = self.runs.is_empty() && self.spilling.is_none();
         let mut spare = self.wait_for_spill()?;
         spare.shrink_to(self.capacity);
         let records = std::mem::replace(&mut self.records, spare);
-        let workplace = self.workplace.clone();
-        let thread = std::thread::Builder::new()
-            .name("simdb-spill".into())
-            .spawn(move || write_run(records, &workplace))
-            .map_err(|source| Error::Io {
-                action: "start a thread to sort for",
-                path: self.workplace.folder.clone(),
-                source,
-            })?;
-        self.spilling = Some(thread);
+        let context = self.context.clone();
+        let worker = Worker::spawn("simdb-spill", move || write_run(records, &context))
+            .map_err(self.context.io("start a thread to sort for"))?;
+        self.spilling = Some(worker);
         if is_first {
-            // It has all the memory.
+            // This run has all the memory, so there is none to go on in meanwhile.
             self.wait_for_spill()?;
             self.capacity = (self.capacity / 2).max(1);
         }
         Ok(())
     }
 
-    /// The memory of the run that was written last, if it was not asked for before.
+    /// The memory of the run that is being written, if there is one.
     fn wait_for_spill(&mut self) -> Result<Vec<R>> {
-        let Some(thread) = self.spilling.take() else {
-            return Ok(Vec::new());
-        };
-        let (file, spare) = thread.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-        self.runs.push(file);
-        Ok(spare)
-    }
-}
-
-impl<R> Drop for Sorter<R> {
-    /// The space that a run takes is free when the thread that writes it is gone.
-    fn drop(&mut self) {
-        if let Some(thread) = self.spilling.take() {
-            // Whatever it ended with, nobody wants it any more.
-            drop(thread.join());
+        match self.spilling.take().and_then(|mut worker| worker.join()) {
+            Some(spilled) => {
+                let (file, spare) = spilled?;
+                self.runs.push(file);
+                Ok(spare)
+            }
+            None => Ok(Vec::new()),
         }
     }
 }
 
-/// Where sorts take place: a folder for their temporary files, and threads of their own.
+/// The folder for the temporary files of sorts, and the threads that sort.
 #[derive(Clone)]
 pub(crate) struct SortContext {
     folder: PathBuf,
@@ -161,77 +145,57 @@ impl SortContext {
         }
     }
 
-    /// Does work that goes on on all cores.
+    /// Runs work that uses all cores.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.pool.run(work)
     }
 
-    /// Sorts in place, on all cores; a sequence that is in order already, as ids often are, is
-    /// left.
+    /// Sorts in place, on all cores. Records that are in order already, as those of ids often
+    /// are, are left as they are.
     pub(crate) fn sort<R: Record>(&self, records: &mut [R]) {
         if !records.is_sorted() {
             self.pool
                 .run(|| records.radix_sort_builder().with_low_mem_tuner().sort());
         }
     }
+
+    fn io(&self, action: &'static str) -> impl Fn(io::Error) -> Error + use<> {
+        let path = self.folder.clone();
+        move |source| Error::Io {
+            action,
+            path: path.clone(),
+            source,
+        }
+    }
 }
 
-/// Sorts records into a new file, and gives back the file and the memory.
-fn write_run<R: Record>(mut records: Vec<R>, workplace: &SortContext) -> Result<Spilled<R>> {
-    workplace.sort(&mut records);
-    let folder = &workplace.folder;
-    let mut file = tempfile::tempfile_in(folder).map_err(|source| writing(folder, source))?;
-    file.write_all(bytemuck::cast_slice(&records))
-        .map_err(|source| writing(folder, source))?;
+/// Sorts records into a new file.
+fn write_run<R: Record>(mut records: Vec<R>, context: &SortContext) -> Result<Spilled<R>> {
+    context.sort(&mut records);
+    let file = tempfile::tempfile_in(&context.folder)
+        .and_then(|mut file| {
+            file.write_all(bytemuck::cast_slice(&records))?;
+            file.rewind()?;
+            Ok(file)
+        })
+        .map_err(context.io("write a temporary file in"))?;
     records.clear();
     Ok((file, records))
 }
 
-fn writing(folder: &Path, source: std::io::Error) -> Error {
-    Error::Io {
-        action: "write a temporary file in",
-        path: folder.to_path_buf(),
-        source,
-    }
-}
-
-fn reading(folder: &Path, source: std::io::Error) -> Error {
-    Error::Io {
-        action: "read back a temporary file in",
-        path: folder.to_path_buf(),
-        source,
-    }
-}
-
 /// Records in ascending order.
 pub(crate) enum Sorted<R> {
-    Memory(Vec<R>),
+    Memory(std::vec::IntoIter<R>),
     Merge(Merge<R>),
 }
 
-impl<R: Record> Sorted<R> {
-    /// The records, once.
-    pub(crate) fn iter(&mut self) -> impl Iterator<Item = Result<R>> {
-        let (records, merge) = match self {
-            Self::Memory(records) => (records.as_slice(), None),
-            Self::Merge(merge) => (&[][..], Some(merge)),
-        };
-        records
-            .iter()
-            .copied()
-            .map(Ok)
-            .chain(merge.into_iter().flatten())
-    }
-}
-
-impl<R: Record> IntoIterator for Sorted<R> {
+impl<R: Record> Iterator for Sorted<R> {
     type Item = Result<R>;
-    type IntoIter = Box<dyn Iterator<Item = Result<R>>>;
 
-    fn into_iter(self) -> Self::IntoIter {
+    fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Self::Memory(records) => Box::new(records.into_iter().map(Ok)),
-            Self::Merge(merge) => Box::new(merge),
+            Self::Memory(records) => records.next().map(Ok),
+            Self::Merge(merge) => merge.next(),
         }
     }
 }
@@ -239,33 +203,32 @@ impl<R: Record> IntoIterator for Sorted<R> {
 /// Sorted runs, merged as they are read.
 pub(crate) struct Merge<R> {
     runs: Vec<BufReader<File>>,
+    /// The next record of each run, and the number of the run.
     heads: BinaryHeap<Reverse<(R, usize)>>,
-    folder: PathBuf,
+    context: SortContext,
 }
 
 impl<R: Record> Merge<R> {
-    fn of(files: Vec<File>, memory_bytes: usize, folder: PathBuf) -> Result<Self> {
-        let (most, least) = READ_BUFFER_BYTES;
-        let buffer_bytes = (memory_bytes / 2 / files.len()).clamp(least, most);
+    fn new(files: Vec<File>, memory_bytes: usize, context: SortContext) -> Result<Self> {
+        let buffer_bytes = (memory_bytes / 2 / files.len())
+            .clamp(*READ_BUFFER_BYTES.start(), *READ_BUFFER_BYTES.end());
         let mut heads = BinaryHeap::with_capacity(files.len());
         let mut runs = Vec::with_capacity(files.len());
-        for (number, mut file) in files.into_iter().enumerate() {
-            file.rewind().map_err(|source| reading(&folder, source))?;
+        for (number, file) in files.into_iter().enumerate() {
             let mut run = BufReader::with_capacity(buffer_bytes, file);
-            if let Some(record) =
-                next_record(&mut run).map_err(|source| reading(&folder, source))?
-            {
-                heads.push(Reverse((record, number)));
-            }
+            let head = next_record(&mut run).map_err(context.io(READ_BACK))?;
+            heads.extend(head.map(|record| Reverse((record, number))));
             runs.push(run);
         }
         Ok(Self {
             runs,
             heads,
-            folder,
+            context,
         })
     }
 }
+
+const READ_BACK: &str = "read back a temporary file in";
 
 impl<R: Record> Iterator for Merge<R> {
     type Item = Result<R>;
@@ -274,32 +237,21 @@ impl<R: Record> Iterator for Merge<R> {
         let mut head = self.heads.peek_mut()?;
         let Reverse((record, number)) = *head;
         match next_record(&mut self.runs[number]) {
-            Ok(Some(next)) => {
-                *head = Reverse((next, number));
-            }
-            Ok(None) => {
-                PeekMut::pop(head);
-            }
-            Err(source) => return Some(Err(reading(&self.folder, source))),
+            Ok(Some(next)) => *head = Reverse((next, number)),
+            Ok(None) => drop(PeekMut::pop(head)),
+            Err(source) => return Some(Err(self.context.io(READ_BACK)(source))),
         }
         Some(Ok(record))
     }
 }
 
-/// The next record of a run; runs are whole, so a part of one is an error.
-fn next_record<R: Record>(run: &mut BufReader<File>) -> std::io::Result<Option<R>> {
-    let mut record = R::zeroed();
-    if run.buffer().len() < size_of::<R>() {
-        let mut probe = [0; 1];
-        let bytes = bytemuck::bytes_of_mut(&mut record);
-        if run.read(&mut probe)? == 0 {
-            return Ok(None);
-        }
-        bytes[0] = probe[0];
-        run.read_exact(&mut bytes[1..])?;
-    } else {
-        run.read_exact(bytemuck::bytes_of_mut(&mut record))?;
+/// The next record of a run. A run holds whole records, so a part of one is an error.
+fn next_record<R: Record>(run: &mut BufReader<File>) -> io::Result<Option<R>> {
+    if run.fill_buf()?.is_empty() {
+        return Ok(None);
     }
+    let mut record = R::zeroed();
+    run.read_exact(bytemuck::bytes_of_mut(&mut record))?;
     Ok(Some(record))
 }
 
@@ -312,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn sorts_in_memory_and_through_files_alike() {
+    fn sort_in_memory_equals_sort_through_files() {
         let folder = tempfile::tempdir().unwrap();
         let mut expected: Vec<u64> = draws(10_000).chain(draws(500)).collect();
         for memory_bytes in [8, 4_000, 30_000, 1 << 20] {
@@ -327,8 +279,7 @@ mod tests {
                 sorter.push(*record).unwrap();
             }
             assert_eq!(sorter.len(), count as u64);
-            let mut sorted = sorter.sorted().unwrap();
-            let sorted: Vec<u64> = sorted.iter().map(Result::unwrap).collect();
+            let sorted: Vec<u64> = sorter.sorted().unwrap().map(Result::unwrap).collect();
             let mut plain = expected[..count].to_vec();
             plain.sort_unstable();
             assert_eq!(sorted, plain);
@@ -336,30 +287,6 @@ mod tests {
         }
         expected.clear();
         let empty: Sorter<u64> = Sorter::new(1024, &SortContext::new(folder.path()));
-        assert_eq!(empty.sorted().unwrap().iter().count(), 0);
-    }
-    #[test]
-    fn memory_is_halved_at_any_moment_and_nothing_is_lost() {
-        let folder = tempfile::tempdir().unwrap();
-        let records: Vec<u64> = draws(10_000).collect();
-        let mut expected = records.clone();
-        expected.sort_unstable();
-        // 2,000 records fit at first: before the first spill, while it goes on, and after some.
-        for halved_at in [0, 10, 1_500, 2_001, 3_500, 9_999] {
-            let mut sorter = Sorter::new(16_000, &SortContext::new(folder.path()));
-            for (number, record) in records.iter().enumerate() {
-                if number == halved_at {
-                    sorter.halve_memory().unwrap();
-                }
-                sorter.push(*record).unwrap();
-                let most = if number < halved_at { 2_000 } else { 1_000 };
-                assert!(sorter.records.capacity() <= most, "{halved_at} {number}");
-            }
-            let sorted: Vec<u64> = match sorter.sorted().unwrap() {
-                Sorted::Memory(records) => records,
-                Sorted::Merge(merge) => merge.map(Result::unwrap).collect(),
-            };
-            assert_eq!(sorted, expected);
-        }
+        assert_eq!(empty.sorted().unwrap().count(), 0);
     }
 }

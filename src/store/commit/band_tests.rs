@@ -1,5 +1,5 @@
-//! Whatever is done to a database, the documents of every band key are those that a plain map of
-//! the texts gives.
+//! Commits, flushes, crashes, bulk loads and copies in any order: the documents of every band key
+//! equal those of a plain map of the texts.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,24 +18,25 @@ use crate::fingerprint::Fingerprint;
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
 use crate::store::bulk::Load;
-use crate::store::commit::flush::merge;
+use crate::store::commit::flush::flush_edits;
 use crate::store::commit::flush_options::FlushOptions;
+use crate::store::limits::Limits;
 use crate::store::maintenance::{check, copy};
 use crate::store::tables::bands::BandMaker;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit};
 
 const CACHE_BYTES: usize = 16 << 20;
 const MEMORY_BYTES: u64 = 16 << 20;
-/// How many texts there are, and how many of them are alike.
+/// The number of texts, and of those that begin alike.
 const TEXTS: usize = 12;
 const ALIKE: usize = 4;
-/// What arrived longer before the latest arrival is expired, where anything expires.
+/// With a retention window, a document expires so long before the latest arrival.
 const WINDOW_MS: u64 = 50;
 
-/// With many more changes than these in a tail, a writer waits for somebody who merges.
-const MOST_UNMERGED: u64 = 200;
+/// With many more changes than these in a memtable, a writer waits for a flush.
+const MAX_UNFLUSHED: u64 = 200;
 
-/// Texts, of which some share bands.
+/// One of the texts; some share bands.
 fn text(number: usize) -> String {
     let beginnings = [
         "the quick brown fox jumps over the lazy dog and runs away from all of it",
@@ -61,6 +62,23 @@ fn header(retention: Option<Retention>, frozen: bool) -> Header {
     }
 }
 
+fn create(path: &Path, header: Header) -> Result<Store> {
+    Store::create(
+        &DbPath::of_system(path),
+        header,
+        CACHE_BYTES,
+        Limits::small(),
+    )
+}
+
+fn open(path: &Path) -> Store {
+    Store::open(&DbPath::of_system(path), CACHE_BYTES, Limits::small()).unwrap()
+}
+
+fn flush_options() -> FlushOptions {
+    FlushOptions::new(Limits::small().min_flush_changes)
+}
+
 fn window() -> Retention {
     Retention {
         window: Some(Duration::from_millis(WINDOW_MS)),
@@ -69,40 +87,40 @@ fn window() -> Retention {
     }
 }
 
-/// What is stored of a document, and which text.
+/// The expected documents, and the number of the text of each.
 type Stored = BTreeMap<u64, (StoredDocument, Option<usize>)>;
 
-/// A database, and what it should hold.
+/// A database, and a plain map of its expected content.
 struct Twin {
     store: Option<Store>,
     path: PathBuf,
     stored: Stored,
-    /// The keys of each text.
+    /// The band keys of each text.
     keys: Vec<Vec<u64>>,
     keeps_arrivals: bool,
     latest: u64,
     folder: TempDir,
 }
 
-/// What becomes of one document.
+/// A change of one document.
 #[derive(Clone, Debug)]
 enum Edit {
     Put(usize),
     PutWithoutText,
     Remove,
-    /// Its arrival is another; its text stays.
+    /// A new arrival time; the text stays.
     Refresh,
 }
 
 #[derive(Clone, Debug)]
 enum Step {
     Commit(Vec<(u64, Edit)>),
-    /// So many edits that a tail is set aside.
+    /// So many edits that a memtable is sealed.
     Flood(u64, usize),
-    Settle,
+    FlushAll,
     Kill,
-    /// A merge of the oldest tail ends after so many commits, and so does the process.
-    CutMerge(u32),
+    /// A flush of the oldest memtable is cut after so many transactions, and the process ends.
+    CutFlush(u32),
     Bulk(Vec<(u64, Option<usize>)>),
     Backup,
     Vacuum,
@@ -114,14 +132,7 @@ impl Twin {
         let path = folder.path().join("store");
         let maker = BandMaker;
         Self {
-            store: Some(
-                Store::create(
-                    &DbPath::of_system(&path),
-                    header(retention, false),
-                    CACHE_BYTES,
-                )
-                .unwrap(),
-            ),
+            store: Some(create(&path, header(retention, false)).unwrap()),
             path,
             stored: Stored::new(),
             keys: (0..TEXTS).map(|number| maker.keys(&text(number))).collect(),
@@ -137,10 +148,10 @@ impl Twin {
 
     fn reopen(&mut self) {
         self.store = None;
-        self.store = Some(Store::open(&DbPath::of_system(&self.path), CACHE_BYTES).unwrap());
+        self.store = Some(open(&self.path));
     }
 
-    /// What a document is like that arrives now.
+    /// A document that arrives now.
     fn arriving(&mut self, id: u64) -> StoredDocument {
         self.latest += 3;
         StoredDocument {
@@ -151,8 +162,8 @@ impl Twin {
     }
 
     fn commit(&mut self, changes: &[(u64, Edit)]) {
-        if self.store().read().unwrap().changes_in_tail() > MOST_UNMERGED {
-            self.step(&Step::Settle);
+        if self.store().read().unwrap().unflushed_changes() > MAX_UNFLUSHED {
+            self.step(&Step::FlushAll);
         }
         let maker = BandMaker;
         let mut edits = BTreeMap::new();
@@ -217,10 +228,10 @@ impl Twin {
         }
     }
 
-    /// Merges the oldest tail, but for the last commits.
-    fn cut_merge(&mut self, commits: u32) {
+    /// Flushes the oldest memtable, except for the last transactions.
+    fn cut_flush(&mut self, commits: u32) {
         let store = self.store();
-        let Some(edits) = store.read().unwrap().edits_in_tail().into_iter().next() else {
+        let Some(edits) = store.read().unwrap().unflushed_edits().into_iter().next() else {
             return;
         };
         let cut = || Error::Interrupted {
@@ -229,9 +240,9 @@ impl Twin {
         let left = Cell::new(commits);
         let begin = || match left.replace(left.get().saturating_sub(1)) {
             0 => Err(cut()),
-            _ => store.begin_on_tables(),
+            _ => store.committer.begin_write(),
         };
-        assert!(merge(&edits, FlushOptions::default(), begin, |_| Err(cut())).is_err());
+        assert!(flush_edits(&edits, flush_options(), begin, |_| Err(cut())).is_err());
         self.assert_answers();
         self.reopen();
     }
@@ -248,17 +259,17 @@ impl Twin {
                     .collect();
                 self.commit(&flood);
             }
-            Step::Settle => {
+            Step::FlushAll => {
                 let mut write_guard = self.store().lock_writes().unwrap();
                 self.store().flush_all(&mut write_guard).unwrap();
             }
             Step::Kill => self.reopen(),
-            Step::CutMerge(commits) => self.cut_merge(*commits),
+            Step::CutFlush(commits) => self.cut_flush(*commits),
             Step::Bulk(documents) => self.bulk_load(documents),
             Step::Backup => {
                 let path = self.folder.path().join("backup");
                 copy::backup(self.store(), &path, &ProgressHandler::default()).unwrap();
-                let backup = Store::open(&DbPath::of_system(&path), CACHE_BYTES).unwrap();
+                let backup = open(&path);
                 self.assert_answers_of(&backup);
                 assert_sound(backup);
                 std::fs::remove_file(&path).unwrap();
@@ -275,7 +286,7 @@ impl Twin {
         self.assert_answers_of(self.store());
     }
 
-    /// For each key of any text, the documents are those of the plain map.
+    /// Compares the documents of each key of each text with the plain map.
     fn assert_answers_of(&self, store: &Store) {
         let view = store.read().unwrap();
         let mut expected: BTreeMap<u64, Vec<DocId>> = BTreeMap::new();
@@ -300,8 +311,8 @@ impl Twin {
                 assert_eq!(found.has_more, documents.len() > most);
             }
         }
-        let strangers = view.documents_in_band(7, usize::MAX).unwrap();
-        assert_eq!(strangers, (Vec::new(), false));
+        let with_later_textrs = view.documents_in_band(7, usize::MAX).unwrap();
+        assert_eq!(with_later_textrs, (Vec::new(), false));
     }
 }
 
@@ -333,9 +344,9 @@ fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => vec((id, edit), 1..25).prop_map(Step::Commit),
         2 => (0..200_u64, 0..TEXTS).prop_map(|(from, text)| Step::Flood(from, text)),
-        2 => Just(Step::Settle),
+        2 => Just(Step::FlushAll),
         2 => Just(Step::Kill),
-        3 => (0..30_u32).prop_map(Step::CutMerge),
+        3 => (0..30_u32).prop_map(Step::CutFlush),
         2 => vec(pushed, 0..30).prop_map(Step::Bulk),
         1 => Just(Step::Backup),
         1 => Just(Step::Vacuum),
@@ -352,7 +363,7 @@ proptest! {
     })]
 
     #[test]
-    fn documents_of_every_band_are_those_of_a_plain_map(
+    fn documents_of_every_band_equal_plain_map(
         steps in vec(any_step(), 1..20),
         expires: bool,
     ) {
@@ -368,18 +379,18 @@ proptest! {
     }
 }
 
-/// All of it in another text, some in none, and a merge that ends after each of its first commits,
-/// and every fifth later.
+/// Other texts for all documents, none for some, and a flush that is cut after each of its first
+/// transactions, and after every fifth of the others.
 #[test]
-fn a_merge_cut_after_any_commit_comes_to_the_same_when_it_is_begun_anew() {
+fn repeated_flush_after_cut_at_any_transaction_gives_same_bands() {
     let mut seen_all = false;
     for commits in (0..8).chain((8..).step_by(5)) {
         let mut twin = Twin::new(None);
         twin.step(&Step::Flood(0, 0));
-        twin.step(&Step::Settle);
+        twin.step(&Step::FlushAll);
         twin.step(&Step::Flood(100, 5));
         let view = twin.store().read().unwrap();
-        let edits = view.edits_in_tail().concat();
+        let edits = view.unflushed_edits().concat();
         drop(view);
         let begun = Cell::new(0);
         let begin = || {
@@ -387,21 +398,16 @@ fn a_merge_cut_after_any_commit_comes_to_the_same_when_it_is_begun_anew() {
             if begun.get() > commits {
                 Err(cut(&twin.path))
             } else {
-                twin.store().begin_on_tables()
+                twin.store().committer.begin_write()
             }
         };
-        assert!(
-            merge(&edits, FlushOptions::default(), begin, |_| Err(cut(
-                &twin.path
-            )))
-            .is_err()
-        );
+        assert!(flush_edits(&edits, flush_options(), begin, |_| Err(cut(&twin.path))).is_err());
         seen_all |= begun.get() <= commits;
         twin.assert_answers();
         twin.reopen();
         twin.assert_answers();
         twin.step(&Step::Commit(vec![(101, Edit::Put(9)), (5, Edit::Remove)]));
-        twin.step(&Step::Settle);
+        twin.step(&Step::FlushAll);
         twin.assert_answers();
         assert_sound(twin.store.take().unwrap());
         if seen_all {
@@ -417,10 +423,10 @@ fn cut(path: &Path) -> Error {
     }
 }
 
-/// More than is sorted in memory, with repetitions, and texts that come after the document of
-/// their id and are taken back.
+/// More documents than are sorted in memory; repeated ids, of which some bring a text after the
+/// first came without one, and the text is then removed.
 #[test]
-fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
+fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
     const COUNT: u64 = 12_000;
     for frozen in [false, true] {
         let mut twin = Twin::new(None);
@@ -431,7 +437,7 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
             &header(None, frozen),
             MEMORY_BYTES,
         )?;
-        let mut strange = BTreeSet::new();
+        let mut with_later_text = BTreeSet::new();
         for n in 0..COUNT {
             // Every id twice, the second time with another text.
             let id = n.wrapping_mul(7_919) % (COUNT / 2);
@@ -440,14 +446,14 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
             load.push(document(id, state, number))?;
             let (_, first) = *twin.stored.entry(id).or_insert((state, number));
             if first.is_none() && number.is_some() {
-                strange.insert(id);
+                with_later_text.insert(id);
             }
         }
-        assert!(strange.len() > 100);
+        assert!(with_later_text.len() > 100);
         load.finish(&ProgressHandler::default(), &mut |_| {
             ControlFlow::Continue(())
         })?;
-        let store = Store::open(&DbPath::of_system(&twin.path), CACHE_BYTES)?;
+        let store = open(&twin.path);
         twin.assert_answers_of(&store);
         let stats = crate::store::maintenance::stats::stats(&store.read()?)?;
         let bands = stats
@@ -463,7 +469,7 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
         if frozen {
             assert!(bands.fill > 0.99, "{}", bands.fill);
             drop(store);
-            let mut store = Store::open(&DbPath::of_system(&twin.path), CACHE_BYTES)?;
+            let mut store = open(&twin.path);
             assert_eq!(
                 check::check(&mut store, &ProgressHandler::default())?,
                 [""; 0]
@@ -476,19 +482,19 @@ fn a_new_file_that_is_loaded_holds_the_bands_of_its_texts() -> Result<()> {
 }
 
 #[test]
-fn a_file_whose_bands_were_made_otherwise_is_refused() {
+fn file_with_other_bands_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let other = Header {
-        bands: Some("another way".to_owned()),
+        bands: Some("other bands".to_owned()),
         ..header(None, false)
     };
-    let refused = Store::create(&DbPath::of_system(&path), other, CACHE_BYTES);
+    let refused = create(&path, other);
     let Err(Error::BandsMismatch { stored, known, .. }) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!(
         (stored.as_str(), known),
-        ("another way", BandMaker.description())
+        ("other bands", BandMaker.description())
     );
 }

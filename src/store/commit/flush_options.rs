@@ -1,58 +1,75 @@
-//! How much is gathered before it is merged, and how much one commit of a merge takes.
+//! The thresholds of the flush: the size from which on a memtable is flushed, and the size of the
+//! transactions that flush it.
 
-/// Fewer changes than this are not merged before the end, unless told otherwise.
-const MERGE_FROM: usize = if cfg!(test) { 256 } else { 64 << 10 };
-/// The most documents that are merged in one commit with all there is of them.
-const MOST_AT_ONCE: usize = 2048;
-/// The most changes of one table in a commit. In a table of millions each touches a page or half of
-/// one, so that a commit writes about as many pages.
-const MOST_IN_A_SLICE: usize = 8 << 10;
-/// The most changes of `bands` that are gathered before they are applied: 64 MiB.
-const MOST_BANDS: usize = 4 << 20;
+/// A memtable is large with one change for so many documents in the tables. A flush rewrites every
+/// page that it touches: the more changes, the fewer pages for each.
+const DOCUMENTS_PER_CHANGE: u64 = 100;
+/// A memtable of so many bytes is large, however few its changes are.
+const LARGE_BYTES: usize = 256 << 20;
+/// While a sealed memtable is flushed, the active one grows to so many times the size of a large
+/// one; then writers wait for the flush.
+const MAX_GROWTH: usize = 2;
 
-/// How much is done at a time, from how many changes on a merge is worth it.
+/// At most so many documents are flushed in one transaction with all of their entries.
+const MAX_DOCUMENTS_AT_ONCE: usize = 2048;
+/// At most so many entries of one table are changed in one transaction. In a table of millions each
+/// entry is in another page or half of one, so a transaction writes about as many pages.
+const MAX_ENTRIES_PER_TRANSACTION: usize = 8 << 10;
+/// At most so many changes of table `bands` are collected before they are sorted and applied:
+/// 64 MiB.
+const MAX_COLLECTED_BANDS: usize = 4 << 20;
+
+/// The thresholds of the flush. The sizes of transactions are in proportion to the least memtable
+/// that is flushed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlushOptions {
-    merge_from: usize,
-}
-
-impl Default for FlushOptions {
-    fn default() -> Self {
-        Self::merging_from(MERGE_FROM)
-    }
+    /// A memtable with fewer changes is not large, unless it takes [`LARGE_BYTES`]. At least 1.
+    min_changes: usize,
 }
 
 impl FlushOptions {
-    pub(crate) fn merging_from(changes: usize) -> Self {
+    pub(crate) fn new(min_changes: usize) -> Self {
         Self {
-            merge_from: changes.max(1),
+            min_changes: min_changes.max(1),
         }
     }
 
-    /// The least changes that are merged before the end.
-    pub(crate) fn merge_from(self) -> usize {
-        self.merge_from
+    /// Returns `true` if a memtable of this size is to be sealed and flushed.
+    pub(super) fn is_large(self, changes: usize, bytes: usize, documents: u64) -> bool {
+        changes >= self.large_changes(documents) || bytes >= LARGE_BYTES
     }
 
-    /// So few documents are merged in one commit.
-    pub(crate) fn at_once(self) -> usize {
-        (self.merge_from / 32).clamp(1, MOST_AT_ONCE)
+    /// Returns `true` if writers must wait for the flush before a memtable of this size grows on.
+    pub(super) fn is_too_large(self, changes: usize, bytes: usize, documents: u64) -> bool {
+        changes >= self.large_changes(documents).saturating_mul(MAX_GROWTH)
+            || bytes >= MAX_GROWTH * LARGE_BYTES
     }
 
-    /// Changes of one table in a commit, where there are more documents than that.
-    pub(crate) fn slice(self) -> usize {
-        (self.merge_from / 8).clamp(1, MOST_IN_A_SLICE)
+    fn large_changes(self, documents: u64) -> usize {
+        self.min_changes
+            .max((documents / DOCUMENTS_PER_CHANGE) as usize)
     }
 
-    /// Changes of `bands` that are merged in one commit with all others of their documents. A text
-    /// has dozens, each in another page.
-    pub(crate) fn bands_at_once(self) -> usize {
-        4 * self.slice()
+    /// The most documents that are flushed in one transaction with all of their entries.
+    pub(super) fn documents_at_once(self) -> usize {
+        (self.min_changes / 32).clamp(1, MAX_DOCUMENTS_AT_ONCE)
     }
 
-    /// Changes of `bands` that are gathered before they are applied. The more, the fewer pages are
-    /// written for each.
-    pub(crate) fn gathered_bands(self) -> usize {
-        self.merge_from.saturating_mul(64).min(MOST_BANDS)
+    /// The most entries of one table that are changed in one transaction, if there are more
+    /// documents.
+    pub(super) fn entries_per_transaction(self) -> usize {
+        (self.min_changes / 8).clamp(1, MAX_ENTRIES_PER_TRANSACTION)
+    }
+
+    /// The most changes of table `bands` that are made in one transaction with all other entries of
+    /// their documents. A text has dozens of bands, each in another page.
+    pub(super) fn bands_at_once(self) -> usize {
+        4 * self.entries_per_transaction()
+    }
+
+    /// The most changes of table `bands` that are collected before they are sorted and applied. The
+    /// more, the fewer pages are written for each.
+    pub(super) fn collected_bands(self) -> usize {
+        self.min_changes.saturating_mul(64).min(MAX_COLLECTED_BANDS)
     }
 }

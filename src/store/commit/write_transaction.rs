@@ -1,77 +1,66 @@
-//! Write transactions: the changes of documents become sorted changes of every table.
+//! [`WriteTransaction`]: the changes of documents as sorted changes of every table.
 
 use std::sync::Arc;
 
 use redb::ReadableTable;
 
-use crate::block::{self, BLOCKS};
+use crate::block::BLOCKS;
 use crate::document::{DocId, Timestamp};
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::store::commit::bucket_changes::BucketChanges;
+use crate::store::commit::table_changes::{block0_changes, rotated_changes, table_changes};
 use crate::store::commit::write_lock::WriteGuard;
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::pager::abort_on_drop::AbortOnDrop;
-use crate::store::pager::redb_handle::RedbHandle;
 use crate::store::tables::WriteTables;
 use crate::store::tables::bands::{BandChanges, BandMaker};
-use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
+use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
 use crate::store::tables::packed::chunk::{Entry, pair, swapped};
-use crate::store::tables::packed::{Op, Tally};
+use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{self, Counters, JournalMark, Keeps};
 use crate::store::tables::texts;
-use crate::store::view::bucket_cache::BucketCache;
+use crate::store::view::table_store::TableStore;
 
-/// Changes of runs that are noted one by one: 16 MiB.
-const MOST_RUN_CHANGES: usize = 1 << 20;
-
-/// A write transaction on a database.
+/// A write transaction on the tables.
 pub(crate) struct WriteTransaction {
     transaction: AbortOnDrop,
     db_path: DbPath,
     keeps: Keeps,
-    /// Nothing in a file that keeps no bands.
+    /// `None` in a file that keeps no bands.
     bands: Option<BandMaker>,
     counters: Counters,
-    /// Something was changed, so there is something to commit.
-    changed: bool,
-    /// Where runs of this file are kept, if they are.
-    runs: Option<Arc<BucketCache>>,
-    /// What changes in them, block by block, rotated and in order.
-    changed_runs: Vec<(usize, Vec<(u64, Op)>)>,
-    /// How many changes these are.
-    run_changes_noted: usize,
-    /// Any of them may have changed.
-    any_run_changed: bool,
-    /// Held where others are to wait until this is done, to the end of the transaction.
-    _pen: Option<WriteGuard>,
+    /// `true` if there is something to commit.
+    is_changed: bool,
+    bucket_changes: BucketChanges,
+    /// The database whose bucket cache is to be updated; `None` for a new file, which nothing reads
+    /// before it is finished. Keeps the file open.
+    store: Option<Arc<TableStore>>,
+    /// Keeps other writers out until the transaction ends; `None` if the caller has the lock.
+    _write_guard: Option<WriteGuard>,
 }
 
 impl WriteTransaction {
-    /// Begins a transaction whose commit keeps quick repair possible.
-    pub(crate) fn begin(
-        engine: &RedbHandle,
-        db_path: &DbPath,
-        keeps: Keeps,
-        bands: Option<BandMaker>,
-        runs: Arc<BucketCache>,
-    ) -> Result<Self> {
-        let mut transaction = engine.begin_write().writing(db_path)?;
-        // Without this, opening after a crash reads the whole file, twice.
+    /// Begins a transaction on an open database.
+    pub(crate) fn begin(store: &Arc<TableStore>) -> Result<Self> {
+        store.refuse_changes()?;
+        let mut transaction = store.backend.begin_write()?;
+        // Without quick repair, opening the file after a crash reads all of it, twice.
         transaction.set_quick_repair(true);
-        let mut begun = Self::of(transaction, db_path, keeps, bands)?;
-        begun.runs = Some(runs);
+        let (keeps, bands) = (store.header.keeps(), store.bands().cloned());
+        let mut begun = Self::new(transaction, &store.db_path, keeps, bands)?;
+        begun.store = Some(Arc::clone(store));
         Ok(begun)
     }
 
-    /// What redb has begun, in a file of which no runs are kept.
-    pub(crate) fn of(
+    /// Wraps a transaction of redb on a new file.
+    pub(crate) fn new(
         transaction: redb::WriteTransaction,
         db_path: &DbPath,
         keeps: Keeps,
         bands: Option<BandMaker>,
     ) -> Result<Self> {
-        let transaction = AbortOnDrop::over(transaction);
+        let transaction = AbortOnDrop::new(transaction);
         let counters = {
             let meta = transaction.open_table(schema::META).writing(db_path)?;
             schema::read_counters(&meta, db_path)?
@@ -82,46 +71,46 @@ impl WriteTransaction {
             keeps,
             bands,
             counters,
-            changed: false,
-            runs: None,
-            changed_runs: Vec::new(),
-            run_changes_noted: 0,
-            any_run_changed: false,
-            _pen: None,
+            is_changed: false,
+            bucket_changes: BucketChanges::default(),
+            store: None,
+            _write_guard: None,
         })
     }
 
-    /// Lets nobody else write until this is done.
-    pub(crate) fn hold(&mut self, write_guard: WriteGuard) {
-        self._pen = Some(write_guard);
+    /// Keeps other writers out until the transaction ends.
+    pub(super) fn hold(&mut self, write_guard: WriteGuard) {
+        self._write_guard = Some(write_guard);
     }
 
-    /// The tables as this transaction sees them, to be asked.
+    /// The tables as this transaction sees them, for reading.
     pub(crate) fn tables(&self) -> Result<WriteTables<'_>> {
-        WriteTables::of(&self.transaction, &self.db_path, self.keeps)
+        WriteTables::from_transaction(&self.transaction, &self.db_path, self.keeps)
     }
 
-    /// The tables, for whoever writes to them directly and counts what is written.
-    pub(crate) fn tables_to_change(&mut self) -> Result<WriteTables<'_>> {
-        self.changed = true;
-        self.any_run_changed = true;
+    /// The tables, for writing without [`apply`](Self::apply). The caller updates
+    /// [`counters_mut`](Self::counters_mut).
+    pub(crate) fn tables_mut(&mut self) -> Result<WriteTables<'_>> {
+        self.is_changed = true;
+        self.bucket_changes.add_unknown();
         self.tables()
     }
 
-    /// The table of texts, for whoever writes to it directly and counts what is written.
-    pub(crate) fn texts_to_change(&mut self) -> Result<redb::Table<'_, u64, &'static [u8]>> {
-        self.changed = true;
+    /// The table of texts, for writing without [`apply`](Self::apply). The caller updates
+    /// [`counters_mut`](Self::counters_mut).
+    pub(crate) fn texts_mut(&mut self) -> Result<redb::Table<'_, u64, &'static [u8]>> {
+        self.is_changed = true;
         self.open_texts()
     }
 
-    /// What the tables hold now.
+    /// The counts as this transaction sees them.
     pub(crate) fn counts(&self) -> Counts {
         self.counters.counts()
     }
 
-    /// What is counted, to be kept true by whoever changes tables directly.
-    pub(crate) fn counters(&mut self) -> &mut Counters {
-        self.changed = true;
+    /// The counters, for a caller that writes to tables directly.
+    pub(crate) fn counters_mut(&mut self) -> &mut Counters {
+        self.is_changed = true;
         &mut self.counters
     }
 
@@ -138,8 +127,8 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// What edits do to `bands`. Which entries go is told by the texts that are stored, so what
-    /// this says must be applied before those change, or with them.
+    /// The changes of table `bands` by edits. The entries to be removed are computed from the
+    /// stored texts, so the changes must be applied before the texts change, or with them.
     pub(crate) fn band_changes(&self, edits: &[DocumentEdit]) -> Result<BandChanges> {
         let mut changes = BandChanges::default();
         let Some(bands) = &self.bands else {
@@ -157,12 +146,12 @@ impl WriteTransaction {
         Ok(changes)
     }
 
-    /// Whether there are bands to be kept.
+    /// Returns `true` if the database keeps bands.
     pub(crate) fn keeps_bands(&self) -> bool {
         self.bands.is_some()
     }
 
-    /// How many chunks `bands` has.
+    /// The number of chunks of table `bands`.
     pub(crate) fn band_chunks(&self) -> Result<u64> {
         match &self.tables()?.bands {
             Some(bands) => bands.chunks(),
@@ -170,7 +159,7 @@ impl WriteTransaction {
         }
     }
 
-    /// Applies changes to `bands`, in order.
+    /// Applies ascending changes to table `bands`.
     pub(crate) fn apply_bands(
         &mut self,
         changes: impl IntoIterator<Item = (u128, Op)>,
@@ -181,22 +170,22 @@ impl WriteTransaction {
         };
         let tally = bands.apply(changes.into_iter().map(Ok))?;
         drop(tables);
-        self.changed |= tally != Tally::default();
+        self.is_changed |= tally != ApplyCounts::default();
         Ok(())
     }
 
-    /// Applies the net changes of documents, which ascend, to the tables of documents, `bands`
-    /// excepted.
+    /// Applies the net changes of documents, which ascend, to the tables of documents except
+    /// `bands`.
     pub(crate) fn apply_documents(&mut self, edits: &[DocumentEdit]) -> Result<()> {
         if edits.is_empty() {
             return Ok(());
         }
-        self.changed = true;
-        let fingerprints = gathered(edits, |id, state| {
+        self.is_changed = true;
+        let fingerprints = table_changes(edits, |id, state| {
             Some(pair(id.0, state.fingerprint.bits()))
         });
-        let unreliable = gathered(edits, |id, state| (!state.reliable).then_some(id.0));
-        let arrivals = gathered(edits, |id, state| {
+        let unreliable = table_changes(edits, |id, state| (!state.reliable).then_some(id.0));
+        let arrivals = table_changes(edits, |id, state| {
             state.arrival.map(|time| pair(time.0, id.0))
         });
         let mut times: Vec<(u128, Op)> = arrivals
@@ -218,63 +207,56 @@ impl WriteTransaction {
         count(&mut self.counters.documents, fingerprints);
         count(&mut self.counters.unreliable, unreliable);
         count(&mut self.counters.texts, texts);
-        self.see_arrival(edits.iter().filter_map(|edit| edit.after?.arrival).max());
+        self.advance_latest_arrival(edits.iter().filter_map(|edit| edit.after?.arrival).max());
         Ok(())
     }
 
-    /// Applies changes to `block0`, in order, and returns which of their fingerprints are there
-    /// now and which are not.
+    /// Applies ascending changes to `block0`. Returns each of their fingerprints with
+    /// [`Op::Put`] if a document has it now, else with [`Op::Remove`].
     pub(crate) fn apply_block0(&mut self, changes: &[(u128, Op)]) -> Result<Vec<(u64, Op)>> {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
-        self.changed = true;
+        self.is_changed = true;
         let mut tables = self.tables()?;
         tables.block0.apply(changes.iter().copied().map(Ok))?;
         let mut distinct: Vec<(u64, Op)> = Vec::with_capacity(changes.len());
-        for of_one in changes.chunk_by(|(a, _), (b, _)| a.first() == b.first()) {
-            let fingerprint = of_one[0].0.first();
-            let is_there = of_one.iter().any(|(_, op)| *op == Op::Put)
+        for changes in changes.chunk_by(|(a, _), (b, _)| a.first() == b.first()) {
+            let fingerprint = changes[0].0.first();
+            let is_stored = changes.iter().any(|(_, op)| *op == Op::Put)
                 || tables.has_fingerprint(fingerprint)?;
-            let op = if is_there { Op::Put } else { Op::Remove };
+            let op = if is_stored { Op::Put } else { Op::Remove };
             distinct.push((fingerprint, op));
         }
         drop(tables);
-        self.note_run_changes(0, &distinct);
+        self.note_bucket_changes(0, &distinct);
         Ok(distinct)
     }
 
-    /// Applies changes to the table of fingerprints that are rotated by `block`, not 0, in order.
+    /// Applies ascending changes to the table of fingerprints rotated by `block`, which is not 0.
     pub(crate) fn apply_rotated(&mut self, block: usize, changes: &[(u64, Op)]) -> Result<()> {
         if changes.is_empty() {
             return Ok(());
         }
-        self.changed = true;
+        self.is_changed = true;
         let mut tables = self.tables()?;
         let tally = tables.rotated[block - 1].apply(changes.iter().copied().map(Ok))?;
         drop(tables);
         if block == 1 {
             count(&mut self.counters.distinct_fingerprints, tally);
         }
-        self.note_run_changes(block, changes);
+        self.note_bucket_changes(block, changes);
         Ok(())
     }
 
-    /// Notes what changes in the runs of a block; of too much only that it does.
-    fn note_run_changes(&mut self, block: usize, changes: &[(u64, Op)]) {
-        if self.runs.is_none() || self.any_run_changed {
-            return;
-        }
-        self.changed_runs.push((block, changes.to_vec()));
-        self.run_changes_noted += changes.len();
-        if self.run_changes_noted > MOST_RUN_CHANGES {
-            self.any_run_changed = true;
-            self.changed_runs = Vec::new();
+    fn note_bucket_changes(&mut self, block: usize, changes: &[(u64, Op)]) {
+        if self.store.is_some() {
+            self.bucket_changes.add(block, changes);
         }
     }
 
-    fn apply_texts(&mut self, edits: &[DocumentEdit]) -> Result<Tally> {
-        let mut tally = Tally::default();
+    fn apply_texts(&mut self, edits: &[DocumentEdit]) -> Result<ApplyCounts> {
+        let mut tally = ApplyCounts::default();
         if !self.keeps.texts {
             return Ok(tally);
         }
@@ -299,7 +281,7 @@ impl WriteTransaction {
         Ok(tally)
     }
 
-    /// Those of these documents, with whatever belongs to them, that have no text.
+    /// The documents without a stored text, each with its value.
     pub(crate) fn without_text<V>(&self, documents: Vec<(DocId, V)>) -> Result<Vec<(DocId, V)>> {
         let table = self.open_texts()?;
         let mut without = Vec::with_capacity(documents.len());
@@ -312,8 +294,7 @@ impl WriteTransaction {
         Ok(without)
     }
 
-    /// Stores texts, as they were made for that, under ids that have none. Whoever does that sees
-    /// to their bands.
+    /// Stores encoded texts under ids that have none. The caller updates table `bands`.
     pub(crate) fn add_texts<'b>(
         &mut self,
         texts: impl Iterator<Item = (DocId, &'b [u8])>,
@@ -326,13 +307,13 @@ impl WriteTransaction {
                 added += u64::from(old.is_none());
             }
         }
-        self.changed |= added > 0;
+        self.is_changed |= added > 0;
         self.counters.texts = self.counters.texts.saturating_add(added);
         Ok(())
     }
 
-    /// Removes the texts of these documents, and hands over the entries that `bands` has of them,
-    /// for whoever removes those.
+    /// Removes the texts of documents. Passes their entries of table `bands` to `bands_lose`; the
+    /// caller removes these.
     pub(crate) fn remove_texts(
         &mut self,
         ids: impl Iterator<Item = Result<u64>>,
@@ -356,12 +337,12 @@ impl WriteTransaction {
                 }
             }
         }
-        self.changed |= removed > 0;
+        self.is_changed |= removed > 0;
         self.counters.texts = self.counters.texts.saturating_sub(removed);
         Ok(())
     }
 
-    /// The table of texts, to be read beside the others, if texts are kept.
+    /// The table of texts for reading; `None` if the database keeps no texts.
     pub(crate) fn texts_to_read(&self) -> Result<Option<redb::Table<'_, u64, &'static [u8]>>> {
         self.keeps.texts.then(|| self.open_texts()).transpose()
     }
@@ -372,100 +353,48 @@ impl WriteTransaction {
             .writing(&self.db_path)
     }
 
-    /// Something arrived at this time, or later.
-    pub(crate) fn see_arrival(&mut self, arrival: Option<Timestamp>) {
+    /// Raises the latest arrival time to `arrival`, if it is later.
+    pub(crate) fn advance_latest_arrival(&mut self, arrival: Option<Timestamp>) {
         let arrival = arrival.map_or(0, |Timestamp(time)| time);
         self.counters.latest_arrival = self.counters.latest_arrival.max(arrival);
     }
 
-    /// Says what becomes of the journal.
+    /// Writes the journal mark.
     pub(crate) fn mark_journal(&mut self, mark: JournalMark) -> Result<()> {
-        self.changed = true;
-        let mut meta = self
-            .transaction
-            .open_table(schema::META)
-            .writing(&self.db_path)?;
-        schema::write_journal_mark(&mut meta, &mark, &self.db_path)
+        self.is_changed = true;
+        let meta = self.transaction.open_table(schema::META);
+        schema::write_journal_mark(&mut meta.writing(&self.db_path)?, &mark, &self.db_path)
     }
 
-    /// Makes everything durable. Where nothing was changed, nothing is written: most of what is
-    /// asked to be unique is not.
+    /// Makes the changes durable and visible. Without changes, as in a batch of duplicates, nothing
+    /// is written.
     pub(crate) fn commit(mut self) -> Result<()> {
-        if !self.changed {
+        if !self.is_changed {
             return self.transaction.abort().writing(&self.db_path);
         }
         self.counters.commits = self.counters.commits.saturating_add(1);
-        {
-            let mut meta = self
-                .transaction
-                .open_table(schema::META)
-                .writing(&self.db_path)?;
-            schema::write_counters(&mut meta, &self.counters, &self.db_path)?;
+        let meta = self.transaction.open_table(schema::META);
+        schema::write_counters(
+            &mut meta.writing(&self.db_path)?,
+            &self.counters,
+            &self.db_path,
+        )?;
+        // Before the commit: a snapshot that sees it must not find the buckets of before.
+        if let Some(store) = &self.store {
+            let commit = self.counters.commits;
+            self.bucket_changes.apply(&store.buckets, commit);
         }
-        self.tell_of_changes();
         self.transaction.commit().map_err(|cause| {
-            // Those that were made to fit the commit fit nothing.
-            if let Some(runs) = &self.runs {
-                runs.clear();
+            // The cached buckets have changes that were not committed.
+            if let Some(store) = &self.store {
+                store.buckets.clear();
             }
             self.db_path.committing(cause)
         })
     }
-
-    fn tell_of_changes(&self) {
-        let Some(runs) = &self.runs else {
-            return;
-        };
-        let commit = self.counters.commits;
-        if self.any_run_changed {
-            runs.change_all(commit);
-            return;
-        }
-        for (block, changes) in &self.changed_runs {
-            runs.change(*block, changes, commit);
-        }
-    }
 }
 
-/// What edits do to `block0`, sorted.
-pub(crate) fn block0_changes(edits: &[DocumentEdit]) -> Vec<(u128, Op)> {
-    gathered(edits, |id, state| {
-        let entry = pair(state.fingerprint.bits(), id.0);
-        state.reliable.then_some(entry)
-    })
-}
-
-/// What becomes of fingerprints, as the table of another block than 0 has it, sorted.
-pub(crate) fn rotated_changes(block: usize, fingerprints: &[(u64, Op)]) -> Vec<(u64, Op)> {
-    let rotated = |(fingerprint, op): &(u64, Op)| {
-        let fingerprint = Fingerprint::from_bits(*fingerprint);
-        (block::rotate(fingerprint, block), *op)
-    };
-    let mut changes: Vec<(u64, Op)> = fingerprints.iter().map(rotated).collect();
-    changes.sort_unstable_by_key(|(rotated, _)| *rotated);
-    changes
-}
-
-/// What edits do to one table, sorted: for each the entry it had there, which goes, and the one
-/// it shall have.
-fn gathered<E: Ord + Copy>(
-    edits: &[DocumentEdit],
-    entry: impl Fn(DocId, StoredDocument) -> Option<E>,
-) -> Vec<(E, Op)> {
-    let mut changes = Vec::with_capacity(edits.len());
-    for edit in edits {
-        let before = edit.before.and_then(|state| entry(edit.id, state));
-        let after = edit.after.and_then(|state| entry(edit.id, state));
-        if before != after {
-            changes.extend(before.map(|entry| (entry, Op::Remove)));
-            changes.extend(after.map(|entry| (entry, Op::Put)));
-        }
-    }
-    changes.sort_unstable_by_key(|(entry, _)| *entry);
-    changes
-}
-
-fn count(counter: &mut u64, tally: Tally) {
+fn count(counter: &mut u64, tally: ApplyCounts) {
     *counter = counter
         .saturating_add(tally.added)
         .saturating_sub(tally.removed);

@@ -1,11 +1,11 @@
-//! The folder that a file is in.
+//! The folder of a file.
 
 use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::store::disk::Disk;
 
-/// The folder a file is in.
+/// The folder of a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -13,7 +13,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Makes a name durable: without this a crash may undo the rename.
+/// Makes the name of a file durable: without the sync a crash may undo a rename.
 pub(crate) fn sync_folder(disk: &dyn Disk, path: &Path) -> Result<()> {
     disk.sync_folder(folder_of(path))
         .map_err(|source| Error::Io {

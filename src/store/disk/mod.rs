@@ -1,12 +1,17 @@
-//! Where the files of a database are: the file system, or what stands in for it.
+//! The file system as a database uses it.
 //!
-//! What a database needs of a file system goes through [`Disk`] and [`DiskFile`], but for the unnamed
-//! temporary files of large sorts. A program
-//! has no need of them: [`SystemDisk`] is what databases are on unless
-//! [`Builder::disk`](crate::Builder::disk) says otherwise. They are public so that a test can put
-//! a database on a disk that fails, fills up or loses power, as the tests of this library do.
+//! All file access of a database goes through [`Disk`] and [`DiskFile`], except for the unnamed
+//! temporary files of large sorts. Databases are on [`SystemDisk`] unless
+//! [`Builder::disk`](crate::Builder::disk) sets another disk. The traits are public so that a test
+//! can put a database on a disk that fails, fills up or loses power, as the tests of this library do.
+//!
+//! This folder uses nothing else of the store. [`path`] names the database file in errors,
+//! [`error_map`] is the boundary to errors and panics of redb, [`page`] has the page size and the
+//! checksum that every format of the store shares.
 
+mod error_map;
 pub(crate) mod folder;
+pub(crate) mod page;
 pub(crate) mod path;
 mod system;
 
@@ -18,87 +23,87 @@ use std::sync::Arc;
 
 pub use system::SystemDisk;
 
-/// What a path leads to.
+/// The properties of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileInfo {
-    /// Whether it is a plain file: no folder, no device, no link.
+    /// `true` for a plain file: no folder, no device, no link.
     pub is_file: bool,
-    /// Its length.
+    /// The length in bytes.
     pub len_bytes: u64,
-    /// What tells it from all other files, under whatever name: two files are one if these are
-    /// equal. Where the system has no such thing, any constant.
+    /// The identity of the file, whatever its name: two files are the same if these are equal. Any
+    /// constant where the system has no such identity.
     pub identity: (u64, u64),
-    /// Who may read and write it, where that is known.
+    /// The permissions, or `None` if unknown.
     pub permissions: Option<Permissions>,
 }
 
-/// A file system, as far as a database needs one.
+/// The operations of a file system that a database needs.
 ///
-/// Methods that take a path follow links, except where it says otherwise. What changes which file
-/// has which name need not be durable before [`sync_folder`](Self::sync_folder).
+/// Methods that take a path follow links, except where the method says otherwise. A change of
+/// names need not be durable before [`sync_folder`](Self::sync_folder).
 ///
 /// # Errors
 /// Every method returns what the operating system would: [`io::ErrorKind::NotFound`],
 /// [`io::ErrorKind::AlreadyExists`], [`io::ErrorKind::StorageFull`] and so on.
 pub trait Disk: Debug + Send + Sync {
-    /// Opens a file that is there, to read it or to read and write it.
+    /// Opens an existing file for reading, or for reading and writing.
     fn open(&self, path: &Path, to_write: bool) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// Creates a file where nothing is, not even a link, and opens it to read and write. It has
-    /// these permissions from the start, or those that any new file of the user gets.
+    /// Creates a file, where there must be nothing yet, not even a link, and opens it for reading and
+    /// writing. The file has `permissions` from the start, or the user's default permissions.
     fn create(
         &self,
         path: &Path,
         permissions: Option<&Permissions>,
     ) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// What is under a name.
+    /// The properties of the file that has this path.
     fn info(&self, path: &Path) -> io::Result<FileInfo>;
 
-    /// The same, of a link itself rather than of what it leads to.
+    /// The properties of a link itself rather than of its target.
     fn link_info(&self, path: &Path) -> io::Result<FileInfo>;
 
-    /// The path of the file itself, whatever links lead to it.
+    /// The path of the file itself, with all links resolved.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
 
-    /// Gives a file another name in one step, and takes that from the file that had it.
+    /// Renames a file in one step, replacing the file at `to`.
     fn replace(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Gives a file another name in one step, if nothing has that name.
+    /// Renames a file in one step; fails if `to` exists.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Takes a name, or a link, from a file. Who has it open goes on.
+    /// Removes the name of a file, or a link. Open handles stay usable.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Sets who may read and write a file.
+    /// Sets the permissions of a file.
     fn set_permissions(&self, path: &Path, permissions: &Permissions) -> io::Result<()>;
 
-    /// Makes durable which files have which names in a folder.
+    /// Makes the names of the files in a folder durable.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 }
 
-/// An open file. It is closed, and its lock is gone, when it is dropped.
+/// An open file. Dropping the last handle closes the file and releases its lock.
 ///
-/// What is written need not be durable before [`sync`](Self::sync), and in a crash before that any
-/// part of it may be lost, in any order; but bytes beside those that were written stay as they are.
+/// A write need not be durable before [`sync`](Self::sync): a crash before that may lose any part
+/// of it, in any order, but leaves the bytes beside the written ones as they were.
 pub trait DiskFile: Debug + Send + Sync {
-    /// What the file is, whatever name it has by now.
+    /// The properties of the file, whatever its name is by now.
     fn info(&self) -> io::Result<FileInfo>;
 
-    /// Fills `bytes` from a place in the file; [`io::ErrorKind::UnexpectedEof`] where it ends
-    /// before.
+    /// Fills `bytes` from `offset`; [`io::ErrorKind::UnexpectedEof`] if the file ends before.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
 
-    /// Writes all of `bytes`. A file that ends before the place is filled with zeros up to it.
+    /// Writes all of `bytes` at `offset`. A shorter file is first extended with zeros.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Cuts the file, or makes it longer with zeros that need not take space.
+    /// Cuts the file, or extends it with zeros that need not take space.
     fn set_len(&self, len_bytes: u64) -> io::Result<()>;
 
-    /// Makes durable what was written, and the length.
+    /// Makes the content and the length durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// Locks the file, for as long as it is open, against all other handles, or against those that
-    /// want it alone; whether that could be done at once. Asked once.
+    /// Locks the file while it is open: against all other handles if `alone`, else against
+    /// handles that lock it alone. Returns `false` if another handle holds the lock. Called at most
+    /// once for a handle.
     fn try_lock(&self, alone: bool) -> io::Result<bool>;
 }

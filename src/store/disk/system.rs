@@ -1,4 +1,4 @@
-//! The file system of the operating system.
+//! [`SystemDisk`]: the file system of the operating system.
 
 use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -9,7 +9,7 @@ use tempfile::TempPath;
 
 use super::{Disk, DiskFile, FileInfo};
 
-/// The file system of the operating system: what databases are on.
+/// The file system of the operating system, the default disk of a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SystemDisk;
 
@@ -56,7 +56,7 @@ impl Disk for SystemDisk {
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         let named = TempPath::try_from_path(from)?;
         named.persist_noclobber(to).map_err(|failed| {
-            // Whoever has made the file decides what becomes of it.
+            // Without `keep`, tempfile would remove the file that the caller still needs.
             let error = failed.error;
             let _ = failed.path.keep();
             error
@@ -72,7 +72,7 @@ impl Disk for SystemDisk {
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        // Elsewhere a folder cannot be opened like a file.
+        // Windows cannot open a folder like a file.
         if cfg!(unix) {
             File::open(folder)?.sync_all()?;
         }
@@ -142,7 +142,7 @@ impl DiskFile for SystemFile {
         match locked {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => Ok(false),
-            // A file system without locks: who uses one looks after that.
+            // Some network file systems have no locks; a database there is not protected.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
                 Ok(true)
             }
@@ -153,7 +153,7 @@ impl DiskFile for SystemFile {
 
 impl Drop for SystemFile {
     fn drop(&mut self) {
-        // To close the file is not enough while a process that was just forked has it open too.
+        // Closing is not enough: a child process that was just forked still holds the file open.
         let _ = self.0.unlock();
     }
 }
@@ -164,7 +164,7 @@ fn info_of(metadata: &Metadata) -> FileInfo {
         use std::os::unix::fs::MetadataExt;
         (metadata.dev(), metadata.ino())
     };
-    // Elsewhere a file that is open cannot be replaced.
+    // Windows cannot replace an open file, so no identity is needed there.
     #[cfg(not(unix))]
     let identity = (0, 0);
     FileInfo {

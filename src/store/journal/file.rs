@@ -1,4 +1,4 @@
-//! The file a journal is in: opened, begun, made longer.
+//! The file of a journal: opening, creating, extending.
 
 use std::fs::Permissions;
 use std::io::{self, ErrorKind, Write};
@@ -9,13 +9,13 @@ use super::frame::{FileHeader, Identity, LEAST_BYTES};
 use super::reader::{LogOwner, Reader};
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
+use crate::store::disk::page::checksum_on;
 use crate::store::disk::path::DbPath;
-use crate::store::tables::packed::chunk::checksum_on;
 
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// Opens the file that has the name, if there is one. What a link of that name leads to is
-/// refused: whoever may write to the folder could have any file overwritten.
+/// Opens the file at `path`, if it exists. A link is refused: otherwise a user who may write to the
+/// folder could have any file overwritten.
 pub(super) fn open_existing(
     path: &Path,
     db_path: &DbPath,
@@ -41,8 +41,8 @@ pub(super) fn open_existing(
     Ok(Some(file))
 }
 
-/// Creates a file with no more permissions than the database has: what is private there is in its
-/// journal too. A link of that name is not followed.
+/// Creates a file with the permissions of the database, whose private content the journal shares. A
+/// link at `path` is not followed.
 pub(super) fn create_like(
     database: &Path,
     path: &Path,
@@ -55,7 +55,7 @@ pub(super) fn create_like(
     db_path.disk().create(path, permissions.as_ref())
 }
 
-/// Permissions of a file that nobody but its owner may read.
+/// The permissions of a file that only its owner may read.
 fn private() -> Option<Permissions> {
     #[cfg(unix)]
     return Some(std::os::unix::fs::PermissionsExt::from_mode(0o600));
@@ -63,7 +63,7 @@ fn private() -> Option<Permissions> {
     None
 }
 
-/// Refuses a file that a new generation must not overwrite.
+/// Returns an error if a new generation must not overwrite the file.
 pub(super) fn refuse_unless_older(
     file: &dyn DiskFile,
     path: &Path,
@@ -91,8 +91,8 @@ pub(super) fn refuse_unless_older(
     }
 }
 
-/// Writes zeros where a file is too short, and when these are durable its header, so that a file
-/// with a header that is shorter was cut; returns its length.
+/// Extends a short file with zeros, and writes the header once these are durable: a shorter file with
+/// a header was therefore cut. Returns the length.
 pub(super) fn begin(file: &dyn DiskFile, identity: Identity) -> io::Result<u64> {
     let found = file.info()?.len_bytes;
     let length = found.max(LEAST_BYTES);
@@ -105,7 +105,7 @@ pub(super) fn begin(file: &dyn DiskFile, identity: Identity) -> io::Result<u64> 
     Ok(length)
 }
 
-/// Writes zeros from one position in a file to another.
+/// Writes zeros from offset `from` to offset `to`.
 pub(super) fn write_zeros(file: &dyn DiskFile, from: u64, to: u64) -> io::Result<()> {
     let mut from = from;
     while from < to {
@@ -116,15 +116,15 @@ pub(super) fn write_zeros(file: &dyn DiskFile, from: u64, to: u64) -> io::Result
     Ok(())
 }
 
-/// What is written to a file one after the other, and its crc32.
-pub(super) struct Summed<'f> {
+/// Appends to a file and computes the crc32.
+pub(super) struct ChecksumWriter<'f> {
     file: &'f dyn DiskFile,
     position: u64,
     crc: u32,
 }
 
-impl<'f> Summed<'f> {
-    pub(super) fn from(file: &'f dyn DiskFile, position: u64) -> Self {
+impl<'f> ChecksumWriter<'f> {
+    pub(super) fn new(file: &'f dyn DiskFile, position: u64) -> Self {
         Self {
             file,
             position,
@@ -137,7 +137,7 @@ impl<'f> Summed<'f> {
     }
 }
 
-impl Write for Summed<'_> {
+impl Write for ChecksumWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_at(self.position, bytes)?;
         self.position += bytes.len() as u64;

@@ -1,59 +1,60 @@
-//! What stands around the changes in a journal file: the header of the file, and of each record.
+//! The headers in a journal file: of the file, and of each record.
 //!
 //! The header of the file:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 0..8 | `simdbjnl` |
 //! | 8..12 | version of the format, 1 |
-//! | 12..20 | which database the file belongs to |
-//! | 20..28 | which generation of changes is in it |
-//! | 28..32 | crc32 of all that |
+//! | 12..20 | identity of the database |
+//! | 20..28 | generation |
+//! | 28..32 | crc32 of bytes 0..28 |
 //!
 //! The header of a record:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
-//! | 0..4 | crc32 of which database it is, and of all that follows |
+//! | 0..4 | crc32 of the identity of the database and of bytes 4..32 |
 //! | 4..8 | crc32 of the payload |
 //! | 8..16 | generation |
-//! | 16..24 | sequence number: how many records of the generation are before it |
+//! | 16..24 | sequence number: the number of records of the generation before this one |
 //! | 24..28 | bytes of the payload, which follows the header |
-//! | 28..32 | how many changes are in it |
+//! | 28..32 | number of changes in the payload |
 //!
-//! Behind the last record is a header without a payload, of the record that will be there. It is
-//! written when the record before it is durable, so it tells one that was damaged since from one
-//! that was never finished; and it need not be durable itself. It is there once more in the next
-//! sector, since one that is lost takes the end of the record and what is behind it along. If it says
-//! that there is one change in it, the next generation has begun, in the other file: that is durable
-//! before anything is written there, so that a file which is lost whole is missed.
+//! The *end marker* behind the last record is a header without a payload, with the sequence number of
+//! the next record. It is written once the last record is durable, so an unreadable last record with
+//! an end marker behind it was damaged, and one without was never finished. The end marker need not be
+//! durable itself. It is repeated in the next sector, because a lost sector may hold both the end of
+//! the record and the first copy. An end marker with one change *seals* the journal: the next
+//! generation has begun, in the other file. The seal is durable before anything is written there, so
+//! the loss of that whole file is noticed.
 //!
-//! All integers are little-endian. Each header begins at a multiple of 64 bytes. What is between
-//! the end of a payload and the next header means nothing.
+//! All integers are little-endian. Each header begins at a multiple of 64 bytes. The bytes between the
+//! end of a payload and the next header have no meaning.
 //!
-//! A record says by itself to which database and generation it belongs and where in their order
-//! it stands. So what an earlier generation left in the file is never taken for a record of this
-//! one. And one look at its header tells a record from anything else, without its payload, so
-//! that looking for one in the whole of a file takes time in proportion to the file.
+//! A record names its database, its generation and its sequence number, so a record that an earlier
+//! generation left in the file is never taken for one of this generation. Its header alone, without
+//! the payload, tells a record from other bytes, so searching a file takes time in proportion to the
+//! file.
 
-use crate::store::tables::packed::chunk::checksum_on;
+use crate::store::disk::page::checksum_on;
 
 /// The length of a new file.
 pub(super) const LEAST_BYTES: u64 = 1 << 20;
 /// Bytes of the header of a file, and of a record.
 pub(super) const HEADER_BYTES: usize = 32;
-/// Where headers may begin: multiples of this.
+/// Headers begin at multiples of this many bytes.
 pub(super) const ALIGNMENT_BYTES: u64 = 64;
-/// What a disk loses at a time.
+/// The unit that a disk loses.
 const SECTOR_BYTES: u64 = 512;
-/// Where the first record begins.
+/// The offset of the first record.
 pub(super) const FIRST_RECORD: u64 = ALIGNMENT_BYTES;
 
 /// The version of the journal that this library reads and writes.
 pub(super) const FORMAT_VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"simdbjnl";
 
-/// What a journal file holds.
+/// The database and the generation of a journal file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// The number the database was given when it was created.
@@ -62,7 +63,7 @@ pub(crate) struct Identity {
     pub(crate) generation: u64,
 }
 
-/// What the first bytes of a file say.
+/// The header of a journal file, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileHeader {
     Sound(Identity),
@@ -70,14 +71,14 @@ pub(super) enum FileHeader {
     Version(u32),
     /// A journal whose header is damaged, or was cut short as it was written.
     Damaged,
-    /// Nothing was written yet.
+    /// All zeros: nothing was written yet.
     Blank,
     /// Something that is not a journal.
     Foreign,
 }
 
 impl FileHeader {
-    /// The bytes with which a file of this identity begins.
+    /// The header of a file of this identity.
     pub(super) fn encode(identity: Identity) -> Vec<u8> {
         let mut bytes = [
             &MAGIC[..],
@@ -118,19 +119,19 @@ impl FileHeader {
     }
 }
 
-/// What the header of a record says.
+/// The header of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordHeader {
-    /// How many records of the generation are before it.
+    /// The number of records of the generation before this one.
     pub(super) sequence: u64,
     pub(super) payload_bytes: u32,
     pub(super) payload_crc: u32,
-    /// How many changes are in the payload.
+    /// The number of changes in the payload.
     pub(super) edits: u32,
 }
 
 impl RecordHeader {
-    /// What stands behind so many records, where the next one would be.
+    /// The end marker behind `sequence` records.
     fn end(sequence: u64, goes_on: bool) -> Self {
         Self {
             sequence,
@@ -140,8 +141,8 @@ impl RecordHeader {
         }
     }
 
-    /// What is written at `next` behind the last of so many records: that twice, the second time in
-    /// a sector of its own. `goes_on` if there is a next generation.
+    /// The bytes at offset `next`, behind `sequence` records: the end marker twice, the second copy in a
+    /// sector of its own. `goes_on` seals the journal.
     pub(super) fn encode_end(
         sequence: u64,
         next: u64,
@@ -156,22 +157,22 @@ impl RecordHeader {
         bytes
     }
 
-    /// Where that ends.
+    /// The end of both end markers.
     pub(super) fn beyond_end(next: u64) -> u64 {
         Self::second_end(next) + HEADER_BYTES as u64
     }
 
-    /// Where it is for the second time.
+    /// The offset of the second end marker.
     pub(super) fn second_end(next: u64) -> u64 {
         (next + HEADER_BYTES as u64).next_multiple_of(SECTOR_BYTES)
     }
 
-    /// Whether there is no record yet. Every payload has at least the totals in it.
+    /// Returns `true` for an end marker. The payload of a record is never empty: it has the totals.
     pub(super) fn is_end(&self) -> bool {
         self.payload_bytes == 0
     }
 
-    /// Whether it is the end, and the next generation has begun.
+    /// Returns `true` for an end marker that seals the journal.
     pub(super) fn goes_on(&self) -> bool {
         self.is_end() && self.edits > 0
     }
@@ -189,12 +190,12 @@ impl RecordHeader {
         [&crc.to_le_bytes()[..], &covered].concat()
     }
 
-    /// The header of a record of this identity, or nothing if the bytes are something else.
+    /// The header of a record of this identity, or `None` for any other bytes.
     pub(super) fn decode(bytes: &[u8; HEADER_BYTES], identity: Identity) -> Option<Self> {
         let (crc, covered) = bytes.split_first_chunk::<4>()?;
         let mut fields = Fields(covered);
         let payload_crc = fields.u32()?;
-        // Nearly all that is looked at and is no record ends here.
+        // A search over a whole file mostly ends here, before the checksum.
         if fields.u64()? != identity.generation
             || checksum(identity, covered) != u32::from_le_bytes(*crc)
         {
@@ -208,12 +209,12 @@ impl RecordHeader {
         })
     }
 
-    /// Where the payload ends of a record that begins at `start`.
+    /// The end of the payload of a record at offset `start`.
     pub(super) fn payload_end(&self, start: u64) -> u64 {
         start + HEADER_BYTES as u64 + u64::from(self.payload_bytes)
     }
 
-    /// Where the record after one that begins at `start` begins.
+    /// The offset of the record behind a record at offset `start`.
     pub(super) fn next(&self, start: u64) -> u64 {
         self.payload_end(start).next_multiple_of(ALIGNMENT_BYTES)
     }
@@ -223,7 +224,7 @@ fn checksum(identity: Identity, covered: &[u8]) -> u32 {
     checksum_on(checksum_on(0, &identity.database.to_le_bytes()), covered)
 }
 
-/// Bytes that are read from the front, field by field. Where they are too few, nothing is read.
+/// Reads fields from the front of a byte slice; `None` if too few bytes are left.
 pub(super) struct Fields<'b>(pub(super) &'b [u8]);
 
 impl<'b> Fields<'b> {

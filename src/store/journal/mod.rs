@@ -1,19 +1,17 @@
-//! The journal: commits that are durable, and not yet in the tables.
+//! The journal, a write-ahead log: commits that are durable and not yet in the tables.
 //!
-//! A commit of the storage engine writes hundreds of pages and syncs twice. So what a commit
-//! changes is appended, as one *record*, to a file beside the database, and many commits are
-//! merged into the tables at once. Records overwrite zeros that were written before: then a sync
-//! has nothing to write but the record, where a file that grows or has reserved blocks that were
-//! never written would have its metadata to write as well.
+//! A commit of redb writes hundreds of pages and syncs twice. So the changes of a commit are appended
+//! as one *record* to a file beside the database, and many commits are flushed into the tables at
+//! once. Records overwrite zeros that were written before: a sync then writes the record only, where
+//! a file that grows, or reserved blocks that were never written, would need a write of metadata too.
 //!
-//! The commits that are merged together are a *generation*. There are two files, used in turns:
-//! one takes the commits of a generation while those of the one before are merged. A file whose
-//! generation is merged is not emptied; the next but one takes it over and writes over it.
+//! The commits that are flushed together are a *generation*. Two files take turns: one takes the
+//! commits of a generation while the generation before is flushed. The file of a flushed generation
+//! is not emptied; the next generation but one overwrites it.
 //!
-//! What the bytes mean is in [`frame`] and [`payload`]. Nobody but the one who has the database
-//! open for writing touches the files, and readers are kept out meanwhile by the lock of the
-//! database file. About the disk this assumes what the engine does: that what is written leaves the
-//! bytes beside it alone, even if power fails.
+//! The bytes are described in [`frame`] and [`payload`]. Only the process that has the database open
+//! for writing touches the files; the lock of the database file keeps readers out meanwhile. Like
+//! redb, the journal assumes that a write leaves the bytes beside it as they are, even if power fails.
 
 mod file;
 mod frame;
@@ -29,19 +27,19 @@ use crate::error::{Error, Result};
 use crate::store::disk::folder::sync_folder;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::{Counts, DocumentEdit};
-use file::{Summed, begin, create_like, open_existing, refuse_unless_older, write_zeros};
+use file::{ChecksumWriter, begin, create_like, open_existing, refuse_unless_older, write_zeros};
 use frame::{FIRST_RECORD, HEADER_BYTES, RecordHeader};
 use reader::{LogEnd, LogOwner, Reader};
 
 pub(crate) use frame::Identity;
 pub(crate) use reader::Visitor;
 
-/// The least by which a file grows.
+/// A file grows by at least 1 MiB.
 const LEAST_GROWTH_BYTES: u64 = 1 << 20;
-/// The most by which a file grows beyond what is asked of it; less than that it doubles.
+/// A file doubles, but grows by at most 16 MiB more than needed.
 const MOST_GROWTH_BYTES: u64 = 16 << 20;
 
-/// Bytes that are gathered before they are written: more than most records have.
+/// The write buffer in bytes: most records are shorter and take one write.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// The journal file of one generation, to which records are appended.
@@ -52,28 +50,28 @@ pub(crate) struct Journal {
     records: u64,
     /// Where the next record begins.
     end: u64,
-    /// How far the file is written, if only with zeros.
+    /// The length of the file, zeros behind the records included.
     length: u64,
-    /// The next generation has begun: nothing more comes into this one.
+    /// Sealed: the next generation has begun, and no record is appended any more.
     goes_on: bool,
-    /// A record was perhaps written and perhaps not.
+    /// Poisoned: a record may have been written or not.
     failed: bool,
     db_path: DbPath,
 }
 
-/// What is under the name of a journal file.
+/// The content of a journal file, compared with the generation that was looked up.
 #[derive(Debug)]
 pub(crate) enum Found<T> {
-    /// No file, or one that was never begun.
+    /// No file, or a file without a header.
     Missing,
-    /// A journal of another generation or database. Nothing of it was read.
+    /// A journal of another generation or database, of which only the header was read.
     Other(Identity),
-    /// The journal that was looked for.
+    /// The journal that was looked up.
     Sought(T),
 }
 
 impl<T> Found<T> {
-    /// The same, made of what was looked for.
+    /// Maps the value of `Sought`.
     pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Found<U> {
         match self {
             Self::Missing => Found::Missing,
@@ -84,7 +82,7 @@ impl<T> Found<T> {
 }
 
 impl Journal {
-    /// The file for the journal of a generation.
+    /// The path of the journal of a generation: odd and even generations share one each.
     pub(crate) fn path(database: &Path, generation: u64) -> PathBuf {
         let mut path = database.as_os_str().to_os_string();
         path.push(if generation % 2 == 1 {
@@ -95,8 +93,8 @@ impl Journal {
         path.into()
     }
 
-    /// Begins the journal of a generation that has none, whatever is in its place: what a crash or
-    /// a full disk left of one that was not begun, or that of a database that had the name before.
+    /// Creates the journal of a generation that has none. Replaces a file in its place: the remains of a
+    /// crash or of a full disk, or the journal of a database that had the path before.
     pub(crate) fn begin(database: &Path, identity: Identity, db_path: &DbPath) -> Result<Self> {
         Self::create(database, identity, db_path).or_else(|_| {
             Self::remove(database, identity.generation, db_path)?;
@@ -108,8 +106,8 @@ impl Journal {
         })
     }
 
-    /// Begins the journal of a new generation, in a new file or in that of an older generation of
-    /// the same database. What is of any other kind is refused.
+    /// Creates the journal of a new generation, in a new file or in the file of an older generation of
+    /// the same database. Any other file is refused.
     fn create(database: &Path, identity: Identity, db_path: &DbPath) -> Result<Self> {
         let path = Self::path(database, identity.generation);
         let file = match open_existing(&path, db_path, true)? {
@@ -126,21 +124,21 @@ impl Journal {
                 path: path.clone(),
                 source,
             })?;
-        // Also where the file was found: whoever created it may have come no further.
+        // Also for an existing file: the process that created it may have died before its own sync.
         sync_folder(db_path.disk(), &path)?;
-        let extent = LogEnd {
+        let log_end = LogEnd {
             records: 0,
             end: FIRST_RECORD,
             goes_on: false,
         };
-        Ok(Self::at(file, identity, extent, length, db_path))
+        Ok(Self::with_end(file, identity, log_end, length, db_path))
     }
 
-    /// Hands over what the commits of a generation changed, one after the other in their order,
-    /// and returns its journal to append more.
+    /// Passes the changes of each commit of a generation to `visitor`, in order, and returns the journal
+    /// for appending.
     ///
-    /// A commit that a killed process wrote and did not live to acknowledge is handed over like
-    /// the others, and is durable then.
+    /// A commit that a killed process wrote and did not acknowledge is passed on like the others; it
+    /// is made durable first.
     pub(crate) fn replay(
         database: &Path,
         identity: Identity,
@@ -157,16 +155,16 @@ impl Journal {
             path: Self::path(database, identity.generation),
             source,
         })?;
-        let journal = Self::at(read.file, identity, read.extent, read.length, db_path);
+        let journal = Self::with_end(read.file, identity, read.log_end, read.length, db_path);
         if journal.records > 0 {
-            // A crash may have come before what is behind the last record.
-            journal.mark_end();
+            // A crash may have come between the last record and its end marker.
+            journal.write_end_marker();
         }
         Ok(Found::Sought(journal))
     }
 
-    /// Like [`replay`](Self::replay), for a database that is opened for reading only: writes
-    /// nothing. Returns whether the next generation has begun.
+    /// Like [`replay`](Self::replay) for a read-only database: writes nothing. Returns `true` if the
+    /// journal is sealed.
     pub(crate) fn read(
         database: &Path,
         identity: Identity,
@@ -174,32 +172,32 @@ impl Journal {
         visitor: &mut Visitor<'_>,
     ) -> Result<Found<bool>> {
         let found = read(database, identity, db_path, false, visitor)?;
-        Ok(found.map(|read| read.extent.goes_on))
+        Ok(found.map(|read| read.log_end.goes_on))
     }
 
-    /// Whether the next generation has begun.
+    /// Returns `true` if the journal is sealed: the next generation has begun.
     pub(crate) fn goes_on(&self) -> bool {
         self.goes_on
     }
 
-    /// Notes, durably, that the next generation has begun: after that its journal is missed if it
-    /// is lost. Nothing more can be written to this one.
+    /// Seals the journal, durably: from then on the journal of the next generation must exist, and
+    /// its loss is noticed. No record can be appended any more.
     ///
     /// # Errors
-    /// [`Error::Storage`]: perhaps it is noted.
+    /// [`Error::Storage`]: the journal may or may not be sealed.
     pub(crate) fn go_on(&mut self) -> Result<()> {
         if self.goes_on {
             return Ok(());
         }
         self.goes_on = true;
-        let noted = self
+        let sealed = self
             .grow_to(RecordHeader::beyond_end(self.end))
             .and_then(|()| self.file.write_at(self.end, &self.encoded_end()))
             .and_then(|()| self.file.sync());
-        noted.map_err(|cause| self.refusal(cause))
+        sealed.map_err(|cause| self.refusal(cause))
     }
 
-    /// Whose journal is in the file that generations of this number, odd or even, have.
+    /// The identity in the file of the generations that are odd or even like `number`.
     pub(crate) fn owner_of(
         database: &Path,
         number: u64,
@@ -215,7 +213,7 @@ impl Journal {
         })
     }
 
-    /// Removes the file for the journal of a generation, whatever is in it, if there is one.
+    /// Removes the file of the journal of a generation, if it exists.
     pub(crate) fn remove(database: &Path, generation: u64, db_path: &DbPath) -> Result<()> {
         let path = Self::path(database, generation);
         match db_path.disk().remove(&path) {
@@ -228,30 +226,30 @@ impl Journal {
         }
     }
 
-    fn at(
+    fn with_end(
         file: Arc<dyn DiskFile>,
         identity: Identity,
-        extent: LogEnd,
+        log_end: LogEnd,
         length: u64,
         db_path: &DbPath,
     ) -> Self {
         Self {
             file,
             identity,
-            records: extent.records,
-            end: extent.end,
-            goes_on: extent.goes_on,
+            records: log_end.records,
+            end: log_end.end,
+            goes_on: log_end.goes_on,
             length,
             failed: false,
             db_path: db_path.clone(),
         }
     }
 
-    /// Makes a commit durable: what it changed, and the totals after it.
+    /// Makes a commit durable: its changes, and the totals after it.
     ///
     /// # Errors
-    /// [`Error::Storage`]: nothing was written. [`Error::CommitUnknown`]: all or nothing was, and
-    /// from then on everything is refused.
+    /// [`Error::Storage`]: nothing was written. [`Error::CommitUnknown`]: the record was written or
+    /// not, and all later records are refused.
     pub(crate) fn append(&mut self, edits: &[DocumentEdit], counts: Counts) -> Result<()> {
         if self.failed {
             return Err(self.refusal(std::io::Error::other("a commit before this one failed")));
@@ -268,14 +266,14 @@ impl Journal {
             sequence: self.records,
             payload_bytes,
             payload_crc: 0,
-            // Fewer than bytes.
+            // Fits: each edit takes more than one byte of the payload.
             edits: edits.len() as u32,
         };
         let next = header.next(self.end);
         self.grow_to(RecordHeader::beyond_end(next))
             .map_err(|cause| self.refusal(cause))?;
         if let Err(cause) = self.write(&mut header, edits, counts) {
-            self.give_up();
+            self.poison();
             return Err(Error::CommitUnknown {
                 path: self.db_path.path().to_path_buf(),
                 source: Box::new(cause),
@@ -283,50 +281,51 @@ impl Journal {
         }
         self.records += 1;
         self.end = next;
-        self.mark_end();
+        self.write_end_marker();
         Ok(())
     }
 
-    /// Bytes that are in use.
+    /// Bytes in use.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.end
     }
 
-    /// Writes a record over what is at the end of the others: zeros, what an older generation
-    /// left, or a record of this generation that was cut short.
+    /// Writes a record behind the others, over zeros, over records of an older generation, or over a
+    /// record of this generation that was cut short.
     ///
-    /// Such a record has the same number and began at the same place, so its header is gone. If
-    /// it was longer, the rest of it stays behind the new one. That is a part of a payload and
-    /// has no header, so the next record is not found there until it is written.
+    /// A record that was cut short began at the same offset, so the new header replaces its header. If
+    /// it was longer, a part of its payload stays behind the new record; that part has no header, so it
+    /// is not taken for a record.
     fn write(
         &self,
         header: &mut RecordHeader,
         edits: &[DocumentEdit],
         counts: Counts,
     ) -> std::io::Result<()> {
-        let summed = Summed::from(&*self.file, self.end + HEADER_BYTES as u64);
-        let mut out = BufWriter::with_capacity(BUFFER_BYTES, summed);
+        let checksummed = ChecksumWriter::new(&*self.file, self.end + HEADER_BYTES as u64);
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, checksummed);
         payload::encode(&mut out, edits, counts)?;
-        let summed = out.into_inner().map_err(IntoInnerError::into_error)?;
-        header.payload_crc = summed.crc();
+        let checksummed = out.into_inner().map_err(IntoInnerError::into_error)?;
+        header.payload_crc = checksummed.crc();
         self.file
             .write_at(self.end, &header.encode(self.identity))?;
         self.file.sync()
     }
 
-    /// Refuses all later records. One after this would pass for damage if this is not on the disk.
-    fn give_up(&mut self) {
+    /// Refuses all later records: if this record is not on the disk, a later one would look like
+    /// damage.
+    fn poison(&mut self) {
         self.failed = true;
-        // Whoever opens the database after a failed sync would read the record out of memory and
-        // take it for durable, although no sync will write it any more. If this fails too, there
-        // is nothing left to do.
-        self.mark_end();
+        // After a failed sync the page cache may hold the record although no sync will write it any
+        // more. Without this end marker over its header, the next process to open the database would
+        // take the record for durable. If this write fails too, nothing is left to do.
+        self.write_end_marker();
     }
 
-    /// Writes what is behind the last record. If that fails, damage to this record will pass for a
-    /// crash.
-    fn mark_end(&self) {
+    /// Writes the end marker behind the last record. Without an end marker, damage to the last record
+    /// looks like a crash; so a failure here is ignored.
+    fn write_end_marker(&self) {
         if RecordHeader::beyond_end(self.end) <= self.length {
             let _ = self.file.write_at(self.end, &self.encoded_end());
         }
@@ -336,19 +335,20 @@ impl Journal {
         RecordHeader::encode_end(self.records, self.end, self.goes_on, self.identity)
     }
 
-    /// Makes the file long enough. A disk that is full is noticed here, where it does no harm.
+    /// Extends the file to at least `end` bytes. A full disk is noticed here, before anything of the
+    /// record is written.
     fn grow_to(&mut self, end: u64) -> std::io::Result<()> {
         if end > self.length {
             let more = self.length.clamp(LEAST_GROWTH_BYTES, MOST_GROWTH_BYTES);
             write_zeros(&*self.file, self.length, end + more)?;
-            // Else a file that was cut could not be told from one that did not grow in time.
+            // Without this sync, a file that was cut would look like one that had not grown yet.
             self.file.sync()?;
             self.length = end + more;
         }
         Ok(())
     }
 
-    /// Nothing was written of a record.
+    /// The error for a record of which nothing was written.
     fn refusal(&self, cause: std::io::Error) -> Error {
         Error::Storage {
             action: "write",
@@ -358,10 +358,10 @@ impl Journal {
     }
 }
 
-/// A journal file that was read.
+/// A journal file, and where its records end.
 struct ReadFile {
     file: Arc<dyn DiskFile>,
-    extent: LogEnd,
+    log_end: LogEnd,
     length: u64,
 }
 
@@ -380,11 +380,11 @@ fn read(
     let mut reader = Reader::new(&*file, &path, db_path)?;
     match reader.owner()? {
         LogOwner::Known(found) if found == identity => {
-            let extent = reader.replay(identity, visitor)?;
+            let log_end = reader.replay(identity, visitor)?;
             let length = reader.length();
             Ok(Found::Sought(ReadFile {
                 file,
-                extent,
+                log_end,
                 length,
             }))
         }

@@ -1,20 +1,20 @@
-//! The payload of a record: what a commit changed, and the totals after it.
+//! The payload of a record: the changes of a commit, and the totals after it.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
-//! | 0..8 | how many documents there are after the commit |
+//! | 0..8 | number of documents after the commit |
 //! | 8..17 | 1 and the latest arrival, or 0 and 0 |
 //! | 17.. | the changes |
 //!
-//! A change is the id of the document, a byte of flags, and then what they announce, in this
-//! order: what was stored and what shall be stored, each a fingerprint and perhaps an arrival;
-//! the length of a text in four bytes, and the text as it is; how many band keys it has in four
-//! bytes, and eight for each. The keys stand here although the text says them: to make them takes tens
-//! of microseconds a text, and whoever opens a database after a crash would wait for that.
+//! A change is the id of the document, a byte of flags, and then the fields that the flags announce, in
+//! this order: the stored state before and the state after, each a fingerprint and perhaps an arrival;
+//! the length of a text in four bytes, and the text; the number of its band keys in four bytes, and
+//! eight bytes for each. The keys follow from the text, but making them takes tens of microseconds a
+//! text, which opening a database after a crash would have to wait for.
 //!
-//! | bit | the flag |
+//! | bit | flag |
 //! |---|---|
-//! | 0, 3 | the document was stored, shall be stored |
+//! | 0, 3 | the document is stored: before, after |
 //! | 1, 4 | its fingerprint is reliable |
 //! | 2, 5 | there is an arrival |
 //! | 6 | a text is put |
@@ -32,18 +32,18 @@ const COUNTS_BYTES: u64 = 17;
 /// The id and the flags.
 const LEAST_EDIT_BYTES: usize = 9;
 
-// The flags of a state.
+// Flags of a state.
 const STORED: u8 = 1;
 const RELIABLE: u8 = 2;
 const ARRIVED: u8 = 4;
-/// By how many bits the flags of the state that shall be are above those of the one that was.
+/// The flags of the state after are shifted left by this many bits.
 const AFTER_SHIFT: u32 = 3;
 
 const PUT_TEXT: u8 = 1 << 6;
 const REMOVE_TEXT: u8 = 1 << 7;
-const PUT_KEYED_TEXT: u8 = PUT_TEXT | REMOVE_TEXT;
+const PUT_BANDED_TEXT: u8 = PUT_TEXT | REMOVE_TEXT;
 
-/// How many bytes [`encode`] writes.
+/// The number of bytes that [`encode`] writes.
 pub(super) fn encoded_bytes(edits: &[DocumentEdit]) -> u64 {
     COUNTS_BYTES + edits.iter().map(edit_bytes).sum::<u64>()
 }
@@ -66,8 +66,8 @@ fn key_bytes(keys: &[u64]) -> u64 {
     }
 }
 
-/// Writes the payload of a record. No text is longer than its length field can say, since the
-/// payload as a whole is not.
+/// Writes the payload of a record. Every text fits its length field, since the whole payload is
+/// shorter than 4 GiB.
 pub(super) fn encode(out: &mut impl Write, edits: &[DocumentEdit], counts: Counts) -> Result<()> {
     out.write_all(&counts.documents.to_le_bytes())?;
     let latest = counts.latest_arrival;
@@ -80,7 +80,7 @@ fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
     let text_flag = match &edit.text {
         TextEdit::Keep => 0,
         TextEdit::Put(banded) if banded.keys().is_empty() => PUT_TEXT,
-        TextEdit::Put(_) => PUT_KEYED_TEXT,
+        TextEdit::Put(_) => PUT_BANDED_TEXT,
         TextEdit::Remove => REMOVE_TEXT,
     };
     let flags = flags_of(edit.before) | flags_of(edit.after) << AFTER_SHIFT | text_flag;
@@ -111,7 +111,8 @@ fn flags_of(state: Option<StoredDocument>) -> u8 {
     })
 }
 
-/// What [`encode`] was given, or `None` if the bytes are something else than that many changes.
+/// The changes and totals that [`encode`] was given, or `None` if the bytes are no payload with this
+/// many changes.
 pub(super) fn decode(payload: &[u8], edits: u32) -> Option<(Vec<DocumentEdit>, Counts)> {
     let mut fields = Fields(payload);
     let counts = Counts {
@@ -123,7 +124,7 @@ pub(super) fn decode(payload: &[u8], edits: u32) -> Option<(Vec<DocumentEdit>, C
         },
     };
     let edits = usize::try_from(edits).ok()?;
-    // What is allocated is bounded by what was read.
+    // The capacity is bounded by the bytes that were read: a damaged count cannot allocate much.
     let mut decoded = Vec::with_capacity(edits.min(payload.len() / LEAST_EDIT_BYTES));
     for _ in 0..edits {
         decoded.push(decode_edit(&mut fields)?);
@@ -138,10 +139,10 @@ fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
         id,
         before: decode_state(fields, flags)?,
         after: decode_state(fields, flags >> AFTER_SHIFT)?,
-        text: match flags & PUT_KEYED_TEXT {
+        text: match flags & PUT_BANDED_TEXT {
             PUT_TEXT => TextEdit::Put(BandedText::new(decode_text(fields)?, Vec::new())),
             REMOVE_TEXT => TextEdit::Remove,
-            PUT_KEYED_TEXT => {
+            PUT_BANDED_TEXT => {
                 let text = decode_text(fields)?;
                 TextEdit::Put(BandedText::new(text, decode_keys(fields)?))
             }
@@ -150,7 +151,7 @@ fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
     })
 }
 
-/// The state that the lowest flags announce, if they announce one.
+/// The state that the lowest flags announce; `Some(None)` if the document is not stored.
 fn decode_state(fields: &mut Fields<'_>, flags: u8) -> Option<Option<StoredDocument>> {
     let has = |flag| flags & flag != 0;
     if !has(STORED) {
@@ -174,7 +175,7 @@ fn decode_text<'b>(fields: &mut Fields<'b>) -> Option<&'b str> {
     std::str::from_utf8(fields.bytes(length)?).ok()
 }
 
-/// The keys of a text: some, ascending, each once.
+/// The keys of a text, or `None` unless they are ascending, distinct and not empty.
 fn decode_keys(fields: &mut Fields<'_>) -> Option<Vec<u64>> {
     let count = usize::try_from(fields.u32()?).ok()?;
     let (keys, _) = fields.bytes(count.checked_mul(8)?)?.as_chunks::<8>();

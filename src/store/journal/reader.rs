@@ -1,4 +1,4 @@
-//! Reads a journal file from its beginning to the end of what was acknowledged.
+//! [`Reader`]: reads a journal file up to the last acknowledged record.
 
 use std::path::Path;
 
@@ -9,39 +9,39 @@ use super::frame::{
 use super::payload;
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
+use crate::store::disk::page::checksum_on;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::{Counts, DocumentEdit};
-use crate::store::tables::packed::chunk::checksum_on;
 
-/// Bytes that are read at a time, where it is not more that is asked for.
+/// Bytes read at a time, unless a record is longer.
 const BUFFER_BYTES: u64 = 256 << 10;
 
-/// What takes the changes of one commit after the other.
+/// Receives the changes of each commit, and the totals after it.
 pub(crate) type Visitor<'v> = dyn FnMut(Vec<DocumentEdit>, Counts) -> Result<()> + 'v;
 
-/// The records of a journal file.
+/// Where the records of a journal file end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogEnd {
     pub(super) records: u64,
-    /// Where the next one will begin.
+    /// The offset of the next record.
     pub(super) end: u64,
-    /// The next generation has begun.
+    /// `true` if the journal is sealed: the next generation has begun.
     pub(super) goes_on: bool,
 }
 
-/// Whose journal a file is.
+/// The identity of a journal file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogOwner {
     Known(Identity),
-    /// The file was never begun, or its header is damaged.
+    /// The file has no header, or a damaged one.
     Unknown,
 }
 
-/// A journal file that is read. No more of it is in memory at once than the largest record.
+/// A reader of a journal file. It holds at most the largest record in memory.
 pub(super) struct Reader<'f> {
     file: &'f dyn DiskFile,
     length: u64,
-    /// What was read last, and where in the file it begins.
+    /// The bytes read last, and their offset in the file.
     buffer: Vec<u8>,
     buffer_begin: u64,
     path: &'f Path,
@@ -49,7 +49,7 @@ pub(super) struct Reader<'f> {
 }
 
 impl<'f> Reader<'f> {
-    /// A file that was just opened, of the database at `place`.
+    /// A reader of a file that was just opened.
     pub(super) fn new(file: &'f dyn DiskFile, path: &'f Path, db_path: &'f DbPath) -> Result<Self> {
         let info = file.info().map_err(|cause| reading(path, cause))?;
         Ok(Self {
@@ -67,7 +67,8 @@ impl<'f> Reader<'f> {
         self.length
     }
 
-    /// Whose journal the file is. Refuses what is no journal, or one that is not understood.
+    /// The identity in the header. Returns an error for a file that is no journal, or a journal of an
+    /// unknown version.
     pub(super) fn owner(&mut self) -> Result<LogOwner> {
         let header = self.header_at(0)?;
         match header.map_or(FileHeader::Blank, |bytes| FileHeader::decode(&bytes)) {
@@ -82,54 +83,54 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// Hands over what each commit changed, in their order.
+    /// Passes the changes of each commit to `visitor`, in order.
     ///
-    /// The first place where no sound record is that could be the next one is the end: a record
-    /// that was cut short by a crash was never acknowledged. But each record is durable before
-    /// there is anything behind it. So if there is, it is damage that made this one
-    /// unreadable, and what follows cannot be applied without it.
+    /// The records end at the first offset without a sound next record: a record that a crash cut short
+    /// was never acknowledged. But each record is durable before anything is written behind it. So if
+    /// a later record exists, the missing one was damaged, and the later ones cannot be applied
+    /// without it: that is an error.
     pub(super) fn replay(
         &mut self,
         identity: Identity,
         visitor: &mut Visitor<'_>,
     ) -> Result<LogEnd> {
-        let mut extent = LogEnd {
+        let mut log_end = LogEnd {
             records: 0,
             end: FIRST_RECORD,
             goes_on: false,
         };
         let mut payload = Vec::new();
-        while let Some(header) = self.record_at(extent.end, identity)?
-            && header.sequence == extent.records
+        while let Some(header) = self.record_at(log_end.end, identity)?
+            && header.sequence == log_end.records
             && !header.is_end()
-            && self.read_payload(header, extent.end, &mut payload)?
+            && self.read_payload(header, log_end.end, &mut payload)?
         {
-            let number = extent.records;
+            let number = log_end.records;
             let (edits, counts) = payload::decode(&payload, header.edits).ok_or_else(|| {
                 self.corrupt(&format!("holds no changes of documents in record {number}"))
             })?;
             visitor(edits, counts)?;
-            extent.records += 1;
-            extent.end = header.next(extent.end);
+            log_end.records += 1;
+            log_end.end = header.next(log_end.end);
         }
-        let number = extent.records;
-        if let Some(later) = self.find_record(extent.end, number + 1, identity)? {
+        let number = log_end.records;
+        if let Some(later) = self.find_record(log_end.end, number + 1, identity)? {
             return Err(self.corrupt(&format!(
                 "has lost record {number}, which is before record {later}"
             )));
         }
-        if self.length < LEAST_BYTES.max(extent.end + HEADER_BYTES as u64) {
+        if self.length < LEAST_BYTES.max(log_end.end + HEADER_BYTES as u64) {
             return Err(self.corrupt("was cut"));
         }
-        for end in [extent.end, RecordHeader::second_end(extent.end)] {
+        for end in [log_end.end, RecordHeader::second_end(log_end.end)] {
             let header = self.record_at(end, identity)?;
-            extent.goes_on |=
-                header.is_some_and(|end| end.sequence == extent.records && end.goes_on());
+            log_end.goes_on |=
+                header.is_some_and(|end| end.sequence == log_end.records && end.goes_on());
         }
-        Ok(extent)
+        Ok(log_end)
     }
 
-    /// Refuses a file that holds records of this identity although its header does not say so.
+    /// Returns an error if the file holds records of this identity although its header does not name it.
     pub(super) fn refuse_records(&mut self, identity: Identity) -> Result<()> {
         match self.find_record(FIRST_RECORD, 0, identity)? {
             Some(_) => Err(self.corrupt("has lost its header")),
@@ -137,8 +138,8 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// The sequence number of the first record in the file, at `from` or later, that has at least
-    /// the number `least`. Looks at every place where one could begin.
+    /// The sequence number of the first record at or behind `from` whose number is at least `least`.
+    /// Tries every offset at which a record can begin.
     fn find_record(&mut self, from: u64, least: u64, identity: Identity) -> Result<Option<u64>> {
         let mut start = from;
         while let Some(bytes) = self.header_at(start)? {
@@ -157,24 +158,24 @@ impl<'f> Reader<'f> {
         Ok(bytes.and_then(|bytes| RecordHeader::decode(&bytes, identity)))
     }
 
-    /// Reads the payload of the record whose header was just read; whether it is sound.
+    /// Reads the payload of the record whose header was just read; returns `true` if it is sound.
     fn read_payload(
         &mut self,
         header: RecordHeader,
         start: u64,
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
-        // A file is made long enough, and that is durable, before a record is written.
+        // The file is extended, durably, before a record is written: a shorter file was cut.
         if header.payload_end(start) > self.length {
             return Err(self.corrupt("was cut"));
         }
-        // It fits into the file, so a length is not allocated only because it was read.
+        // The length was checked against the file, so a damaged length cannot allocate much.
         payload.resize(header.payload_bytes as usize, 0);
         self.read(start + HEADER_BYTES as u64, payload)?;
         Ok(checksum_on(0, payload) == header.payload_crc)
     }
 
-    /// As many bytes as a header has, if there are so many.
+    /// The bytes of a header, or `None` if the file ends before.
     fn header_at(&mut self, start: u64) -> Result<Option<[u8; HEADER_BYTES]>> {
         let mut bytes = [0; HEADER_BYTES];
         if start + bytes.len() as u64 > self.length {
@@ -184,7 +185,7 @@ impl<'f> Reader<'f> {
         Ok(Some(bytes))
     }
 
-    /// Reads what is in the file, and some of what follows.
+    /// Fills `bytes` from the buffer, which reads ahead.
     fn read(&mut self, start: u64, bytes: &mut [u8]) -> Result<()> {
         let count = bytes.len() as u64;
         let buffer_end = self.buffer_begin + self.buffer.len() as u64;
@@ -208,7 +209,7 @@ impl<'f> Reader<'f> {
     }
 }
 
-/// A read of a journal file failed.
+/// The error for a failed read of a journal file.
 fn reading(path: &Path, cause: std::io::Error) -> Error {
     Error::Storage {
         action: "read",

@@ -532,7 +532,7 @@ fn a_record_that_failed_is_not_read_after_reopening() {
     end.unwrap();
     journal.end = FIRST_RECORD + 128;
     journal.records = 1;
-    journal.give_up();
+    journal.poison();
     assert_eq!(folder.batches().unwrap(), batches[..1]);
 }
 

@@ -9,9 +9,10 @@ use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
 use crate::store::bulk::new_file::{FinishedFile, NOT_MADE, NewFile};
 use crate::store::disk::path::DbPath;
+use crate::store::limits::Limits;
 use crate::store::tables::texts;
 use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE};
-use crate::store::view::read_view::ReadView;
+use crate::store::view::snapshot_tables::SnapshotTables;
 
 /// The engine's cache while a copy is made.
 const CACHE_BYTES: usize = 160 << 20;
@@ -22,16 +23,16 @@ const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
 /// Writes the database as of now to a new file at `path`.
 pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> Result<()> {
     // A copy of what is private is private.
-    let info = store.db_path.info("read the permissions of")?;
-    let target = store.db_path.beside(path);
+    let info = store.db_path().info("read the permissions of")?;
+    let target = store.db_path().beside(path);
     let permissions = info.permissions.as_ref();
     let file = NewFile::create(&target, store.header(), CACHE_BYTES, permissions)?;
     let view = store.read()?;
     copy(&view.tables, &file, progress)?;
-    for edits in view.edits_in_tail() {
+    for edits in view.unflushed_edits() {
         let mut transaction = file.write()?;
         transaction.apply(edits)?;
-        transaction.see_arrival(view.counts().latest_arrival);
+        transaction.advance_latest_arrival(view.counts().latest_arrival);
         transaction.commit()?;
     }
     // What was there is not needed any more.
@@ -53,7 +54,7 @@ pub struct Vacuumed {
 /// Rewrites the file at a place.
 pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vacuumed> {
     // Open until the end, so that nobody else can write meanwhile.
-    let store = Store::open(db_path, CACHE_BYTES)?;
+    let store = Store::open(db_path, CACHE_BYTES, Limits::default())?;
     store.close()?;
     // A link stays what it is, and the file it names is replaced.
     let target = db_path.disk().resolve(db_path.path());
@@ -62,9 +63,10 @@ pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vac
     let permissions = old.permissions.as_ref();
     // It stays the same database; what its journal held, the file holds.
     let journal = store.journal_mark()?;
-    let file = NewFile::create_beside(&target, store.header(), CACHE_BYTES, permissions, journal)?;
-    let view = store.read()?.tables;
-    copy(&view, &file, progress)?;
+    let file =
+        NewFile::create_replacement(&target, store.header(), CACHE_BYTES, permissions, journal)?;
+    let tables = store.read()?.tables;
+    copy(&tables, &file, progress)?;
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
     }
@@ -78,8 +80,8 @@ pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vac
 
 /// Proves a copy before it gets its name.
 fn prove(copy: &FinishedFile, target: &DbPath, progress: &ProgressHandler) -> Result<()> {
-    let copied = Store::open_read_only(&copy.at(), CACHE_BYTES)?;
-    let damage = check::walk(&copied, progress, target.path())?;
+    let copied = Store::open_read_only(&copy.temporary_path(), CACHE_BYTES, Limits::default())?;
+    let damage = check::check_tables(&copied, progress, target.path())?;
     match damage.first() {
         None => Ok(()),
         Some(what) => Err(target.corrupt_advising(
@@ -103,15 +105,14 @@ impl Steps {
 }
 
 /// Copies every table, proving each chunk and each text as it goes.
-fn copy(view: &ReadView, file: &NewFile, progress: &ProgressHandler) -> Result<()> {
+fn copy(tables: &SnapshotTables, file: &NewFile, progress: &ProgressHandler) -> Result<()> {
     let mut steps = Steps(ProgressReporter::new(
         progress,
         Stage::Copy,
-        Some(check::steps(view)?),
-        file.place_in_errors().path(),
+        Some(check::steps(tables)?),
+        file.db_path().path(),
     ));
     steps.0.report()?;
-    let tables = &view.tables;
     let fingerprints = steps.each(tables.fingerprints.entries()?);
     file.append(|tables| &mut tables.fingerprints, fingerprints)?;
     let block0 = steps.each(tables.block0.entries()?);
@@ -128,30 +129,34 @@ fn copy(view: &ReadView, file: &NewFile, progress: &ProgressHandler) -> Result<(
     if let Some(bands) = &tables.bands {
         file.append(BANDS_TABLE, steps.each(bands.entries()?))?;
     }
-    copy_texts(view, file, &mut steps.0)?;
+    copy_texts(tables, file, &mut steps.0)?;
     steps.0.finish()?;
     let mut transaction = file.write()?;
-    *transaction.counters() = view.counters;
+    *transaction.counters_mut() = tables.counters();
     transaction.commit()
 }
 
-fn copy_texts(view: &ReadView, file: &NewFile, progress: &mut ProgressReporter) -> Result<()> {
-    let Some(source) = &view.tables.texts else {
+fn copy_texts(
+    tables: &SnapshotTables,
+    file: &NewFile,
+    progress: &mut ProgressReporter,
+) -> Result<()> {
+    let Some(source) = &tables.texts else {
         return Ok(());
     };
-    let mut rows = texts::rows(source, &view.db_path)?;
+    let mut rows = texts::rows(source, &tables.db_path)?;
     loop {
         let mut transaction = file.write()?;
         let mut bytes_written = 0;
         let mut more = false;
         {
-            let mut target = transaction.texts_to_change()?;
+            let mut target = transaction.texts_mut()?;
             for row in rows.by_ref() {
                 let (id, sealed) = row?;
-                texts::decode(DocId(id.value()), sealed.value(), &view.db_path)?;
+                texts::decode(DocId(id.value()), sealed.value(), &tables.db_path)?;
                 target
                     .insert(id.value(), sealed.value())
-                    .map_err(|cause| file.place_in_errors().writing(cause))?;
+                    .map_err(|cause| file.db_path().writing(cause))?;
                 bytes_written += sealed.value().len();
                 progress.step()?;
                 if bytes_written > TEXT_BYTES_PER_COMMIT {

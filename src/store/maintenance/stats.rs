@@ -60,7 +60,7 @@ pub struct TableStats {
 
 pub(crate) fn stats(view: &View) -> Result<Stats> {
     let totals = Totals::of(view)?;
-    let tables = &view.tables.tables;
+    let tables = &view.tables;
     let file_bytes = tables.db_path.info("read the size of")?.len_bytes;
     let mut found = vec![count(&tables.fingerprints, |_: u128| {})?];
     let mut keys: [Vec<u64>; BLOCKS] = std::array::from_fn(|_| vec![0; KEYS]);
@@ -106,7 +106,7 @@ pub(crate) fn stats(view: &View) -> Result<Stats> {
         texts: totals.texts,
         oldest_arrival: arrivals.clone().min(),
         latest_arrival: arrivals.max(),
-        unmerged_changes: view.changes_in_tail(),
+        unmerged_changes: view.unflushed_changes(),
         file_bytes,
         packed_bytes,
         tables: found,
@@ -130,18 +130,18 @@ impl Totals {
         let mut arrivals = Vec::new();
         let (mut distinct, mut unreliable, mut texts) = (0, 0, 0);
         let mut fingerprints = BTreeSet::new();
-        for edit in view.edits_in_tail().into_iter().flatten() {
+        for edit in view.unflushed_edits().into_iter().flatten() {
             let states = [edit.before, edit.after].into_iter().flatten();
             let reliable = states.filter(|state| state.reliable);
             fingerprints.extend(reliable.map(|state| state.fingerprint));
         }
         for fingerprint in fingerprints {
             let rotated = block::rotate(fingerprint, 1);
-            let was_there = tables.tables.rotated[0].first_in(rotated, rotated)?;
+            let was_there = tables.rotated[0].first_in(rotated, rotated)?;
             distinct += change(was_there.is_some(), view.has_fingerprint(fingerprint)?);
         }
-        for id in view.touched() {
-            let was_unreliable = tables.tables.unreliable.first_in(id.0, id.0)?;
+        for id in view.ids_in_memtables() {
+            let was_unreliable = tables.unreliable.first_in(id.0, id.0)?;
             let state = view.stored(*id)?;
             let is_unreliable = state.is_some_and(|state| !state.reliable);
             unreliable += change(was_unreliable.is_some(), is_unreliable);
@@ -150,11 +150,11 @@ impl Totals {
             arrivals.extend(state.and_then(|state| state.arrival));
         }
         let changed = |count: u64, by: i64| {
-            let db_path = &tables.tables.db_path;
+            let db_path = &tables.db_path;
             let count = count.checked_add_signed(by);
             count.ok_or_else(|| db_path.corrupt("the counters do not fit the tables"))
         };
-        let counters = &tables.counters;
+        let counters = tables.counters();
         Ok(Self {
             distinct_fingerprints: changed(counters.distinct_fingerprints, distinct)?,
             unreliable: changed(counters.unreliable, unreliable)?,
@@ -181,7 +181,7 @@ fn count<E: Entry, T: ReadableTable<E, &'static [u8]>>(
     let chunks = table.chunks()?;
     let room = chunks * E::CAPACITY as u64;
     Ok(TableStats {
-        name: table.kind().name,
+        name: table.id().name,
         entries,
         chunks,
         fill: if room == 0 {

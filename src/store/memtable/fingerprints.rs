@@ -1,36 +1,35 @@
-//! The distinct fingerprints of a tail, as queries look for them.
+//! [`FingerprintIndex`]: the distinct fingerprints of a memtable, in buckets by block.
 
-use parking_lot::RwLock;
 use std::sync::OnceLock;
 
+use parking_lot::RwLock;
 use rayon::prelude::*;
 
-use super::shards::Groups;
+use super::shards::Grouped;
 use crate::block::{self, BLOCK_BITS, BLOCKS, Probes};
 use crate::fingerprint::Fingerprint;
 use crate::hamming;
 
-/// Leading bits of a rotated fingerprint that say in which bucket of a block it is: less than a
-/// block key, since a tail is small. At a million fingerprints, of which some sixty are in a bucket
-/// then, queries up to radius 11 took about two thirds of the time they took with 12 bits.
+/// Leading bits of a rotated fingerprint that number its bucket: fewer than a block key has, since a
+/// memtable is small. Measured at a million fingerprints, 60 in a bucket: queries up to radius 11 took
+/// two thirds of the time of 12 bits.
 const BUCKET_BITS: u32 = 14;
 const BUCKETS: usize = 1 << BUCKET_BITS;
 
-/// The largest radius to probe for: 1,880 buckets, in less than half the time that a look at all of
-/// one block takes at a million fingerprints. From the next one on there would be half as many more.
+/// The largest radius that probes: 1,880 buckets, in less than half the time of a scan of one block at
+/// a million fingerprints. Radius 16 would probe half as many again.
 const MOST_PROBED_RADIUS: u32 = 15;
 
-/// Rotated fingerprints of one block with the same bits in front.
+/// The rotated fingerprints of one block with the same leading bits.
 type LockedBucket = RwLock<Vec<u64>>;
 
-/// Fingerprints, each put in once by one thread, while any number of others look.
-pub(super) struct Distinct {
-    /// The first ones, until they are too many to be compared one by one: a small tail has no
-    /// buckets, which take some megabytes.
+/// Distinct fingerprints. One thread adds each once, while any number of threads query.
+pub(super) struct FingerprintIndex {
+    /// The first fingerprints, as one list: a small memtable has no buckets, which take megabytes.
     few: RwLock<Vec<u64>>,
     most_few: usize,
-    /// Once there are buckets, all are there, the first ones too: a reader that still looks at
-    /// those may see no others.
+    /// All fingerprints, once there are more than `most_few`. A reader that still uses `few` sees all
+    /// fingerprints that were visible to it.
     buckets: OnceLock<BlockBuckets>,
 }
 
@@ -38,7 +37,7 @@ struct BlockBuckets {
     blocks: [Box<[LockedBucket]>; BLOCKS],
 }
 
-impl Distinct {
+impl FingerprintIndex {
     pub(super) fn new(most_few: usize) -> Self {
         Self {
             few: RwLock::default(),
@@ -47,7 +46,7 @@ impl Distinct {
         }
     }
 
-    /// Puts in one that is not there yet.
+    /// Adds a new fingerprint.
     pub(super) fn push(&self, fingerprint: Fingerprint) {
         match self.buckets.get() {
             Some(buckets) => buckets.push(fingerprint),
@@ -55,7 +54,7 @@ impl Distinct {
         }
     }
 
-    /// Puts in some that are not there yet, each once: very many of them on all cores.
+    /// Adds new, distinct fingerprints; many on all cores.
     pub(super) fn extend(&self, fingerprints: &[Fingerprint]) {
         if self.buckets.get().is_none() {
             let mut few = self.few.write();
@@ -76,13 +75,13 @@ impl Distinct {
         }
     }
 
-    /// What the empty buckets take.
+    /// Bytes of the empty buckets.
     pub(super) fn bucket_bytes(&self) -> usize {
-        let is_there = self.buckets.get().is_some();
-        usize::from(is_there) * BLOCKS * BUCKETS * size_of::<LockedBucket>()
+        let is_built = self.buckets.get().is_some();
+        usize::from(is_built) * BLOCKS * BUCKETS * size_of::<LockedBucket>()
     }
 
-    /// Appends those within the radius to `near`, each once, in no order.
+    /// Appends the fingerprints within the radius to `near`, each once, unordered.
     pub(super) fn push_near(&self, query: Fingerprint, radius: u32, near: &mut Vec<u64>) {
         match self.buckets.get() {
             None => {
@@ -122,7 +121,7 @@ impl BlockBuckets {
             .enumerate()
             .for_each(|(block, buckets)| {
                 let rotated = each.clone().map(|each| block::rotate(each, block));
-                let groups = Groups::of(rotated.map(bucket_of), BUCKETS);
+                let groups = Grouped::new(rotated.map(bucket_of), BUCKETS);
                 for (number, bucket) in buckets.iter().enumerate() {
                     let group = groups.group(number).iter();
                     let rotated =
@@ -133,7 +132,7 @@ impl BlockBuckets {
             });
     }
 
-    /// Looks into the buckets of the keys that are near enough to the query's.
+    /// Compares the buckets whose key is near enough to the key of the query.
     fn probe(&self, query: Fingerprint, radius: u32, near: &mut Vec<u64>) {
         let probes = Probes::for_radius(radius);
         let mut found = Vec::new();
@@ -150,15 +149,15 @@ impl BlockBuckets {
                 hamming::push_within(&bucket, rotated, radius, &mut found);
             }
             let candidates = found.drain(..).map(|near| block::unrotate(near, block));
-            // What another block owns is found there.
+            // A match is reported only by the first block that finds it.
             let owned = candidates.filter(|near| probes.owner(query, *near) == Some(block));
             near.extend(owned.map(Fingerprint::bits));
         }
     }
 
-    /// Looks at all of one block.
+    /// Compares all fingerprints of one block.
     fn scan(&self, query: Fingerprint, radius: u32, near: &mut Vec<u64>) {
-        // Its fingerprints are not rotated.
+        // The fingerprints of block 0 are not rotated.
         for bucket in &self.blocks[0] {
             let bucket = bucket.read();
             hamming::push_within(&bucket, query.bits(), radius, near);

@@ -1,20 +1,22 @@
-//! The tail: what is committed but not yet in the packed tables, in memory, for queries to lay
-//! over them.
+//! The memtable: commits that are not in the packed tables yet, in memory, for queries to overlay.
 //!
-//! Edits are numbered in the order in which they were committed; the number of one is its *slot*.
-//! A reader is given how many slots it may see and sees exactly these, however many are appended
-//! meanwhile: nothing is ever taken away or written over. The edits of a document are its
-//! *versions*, in a chain from slot to slot, and each knows whether a later one has replaced it.
+//! Edits are numbered in commit order; the number of an edit is its *seqno*. A reader holds the number
+//! of visible edits and sees exactly these, however many are appended meanwhile: nothing is ever
+//! removed or overwritten. The edits of a document are its *versions*, a chain from seqno to seqno, and
+//! each version knows whether a later one has replaced it.
 //!
-//! To find what is near a query, the distinct fingerprints are kept as the packed tables keep
-//! them, and beside them which documents ever had each. So a fingerprint that a million documents
-//! share is compared once, and a query for three of them looks at the three with the smallest ids
-//! and at those before them that have it no longer. Two things are looked at in proportion
-//! to their number: the fingerprints that share their leading bits in some block with the query, a
-//! tenth of a nanosecond each; and, for an *old* view, the versions of a document that came since.
-//! The band keys of texts are kept like that too, each with the documents that ever had it.
+//! For queries the distinct fingerprints are kept in buckets by block, and beside them the posting
+//! list of each: the documents that ever had it. So a fingerprint that a million documents share is
+//! compared once, and a query for three of these documents reads the three smallest ids, and those
+//! before them that no longer have it. Two costs grow with the content: the fingerprints that share
+//! their leading bits in some block with the query, 0.1 ns each; and, for an old view, the later
+//! versions of a document. Band keys of texts have posting lists of the same kind.
+//!
+//! One thread appends, any number of threads read. May use [`tables`](super::tables) for the types of
+//! an edit.
 
 mod fingerprints;
+mod overlay;
 mod postings;
 mod seqno_log;
 mod shards;
@@ -22,211 +24,215 @@ mod shards;
 mod tests;
 mod view;
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::iter::zip;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
+
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
-use fingerprints::Distinct;
+use fingerprints::FingerprintIndex;
 use postings::{Posted, Postings};
-use seqno_log::Log;
-use shards::{Mixing, Shards};
+use seqno_log::SeqnoLog;
+use shards::{KeyHasher, SHARDS, Shards};
 
 pub(crate) use view::MemtableView;
 
-/// Edits in the order of their commits. One thread appends, any number read.
+/// Edits in commit order. One thread appends, any number of threads read.
 pub(crate) struct Memtable {
-    versions: Log<Version>,
-    /// The slot of the newest version of each document.
+    versions: SeqnoLog<Version>,
+    /// The seqno of the latest version of each document.
     newest: Shards<Newest>,
-    /// Which documents ever had a reliable fingerprint.
+    /// The documents that ever had each reliable fingerprint.
     postings: Shards<Postings>,
-    /// Which documents ever had a text with a band key.
+    /// The documents whose text ever had each band key.
     bands: Shards<Postings>,
     /// Every reliable fingerprint that some document ever had.
-    distinct: Distinct,
-    /// Batches of so many edits are put in on all cores.
+    fingerprints: FingerprintIndex,
+    /// Batches of at least this many edits are inserted on all cores.
     grouped_from: usize,
-    writer: Mutex<Writer>,
+    appender: Mutex<Appender>,
     len: AtomicU32,
     bytes: AtomicUsize,
 }
 
-/// So many distinct fingerprints are compared as fast as a few are looked up among them.
+/// Up to this many distinct fingerprints are kept in one list: comparing all is as fast as probing
+/// buckets.
 const FEW: usize = 4096;
-/// From here on, sorting a batch by where it goes costs less than going there and back.
+/// From this batch size on, sorting the edits by shard costs less than locking a shard for each.
 const GROUPED_FROM: usize = 4096;
-/// What is sorted at a time stays in the caches of the processor meanwhile.
+/// Edits sorted at a time: these fit into the caches of the processor.
 const MOST_GROUPED: usize = 1 << 15;
 
-/// In place of a slot: there is none.
+/// The absence of a seqno.
 const NONE: u32 = u32::MAX;
 
-/// What a document became by one edit.
+/// The state of a document after one edit.
 struct Version {
     id: DocId,
     after: Option<StoredDocument>,
-    /// What has become of the text since the tail began.
+    /// The change of the text since the memtable was created.
     text: TextEdit,
-    /// The slot of the version before this one, or [`NONE`].
+    /// The seqno of the version before this one, or [`NONE`].
     previous: u32,
-    /// The slot of the version that replaces this one, or [`NONE`].
+    /// The seqno of the version that replaces this one, or [`NONE`].
     next: AtomicU32,
 }
 
-type Newest = HashMap<u64, u32, Mixing>;
+type Newest = HashMap<u64, u32, KeyHasher>;
 
-/// What only the thread that appends and the merge need.
+/// State that only appending and flushing use.
 #[derive(Default)]
-struct Writer {
-    /// What was stored of a document before its first version here, by slot, if anything was.
-    befores: Vec<(u32, StoredDocument)>,
-    tally: Tally,
+struct Appender {
+    /// The state of each document before its first version here, with the seqno of that version, if
+    /// the document was stored.
+    old_states: Vec<(u32, StoredDocument)>,
+    memory: MemoryUse,
 }
 
-/// What there is of everything, to know the memory it takes.
+/// Counts of everything in the memtable, to estimate its memory.
 #[derive(Default)]
-struct Tally {
+struct MemoryUse {
     documents: usize,
     distinct: usize,
     copies: usize,
     text_bytes: usize,
-    /// Keys of these texts, each as often as a text has it.
+    /// Band keys of all texts, with repetitions.
     text_keys: usize,
-    /// Distinct keys, those that more than one document has, and all others of those documents.
+    /// FingerprintIndex keys, those that more than one document has, and all others of those documents.
     bands: usize,
     shared_bands: usize,
     band_copies: usize,
 }
 
-/// Measured: hash tables are half to seven eighths full, and vectors grow by doubling.
+/// Measured averages: hash tables are half to seven eighths full, and vectors grow by doubling.
 const ENTRY_BYTES: usize = 28;
 const DISTINCT_BYTES: usize = ENTRY_BYTES + 4 * 12;
 const COPY_BYTES: usize = 24;
-/// A tree with a node of eleven places, and what leads to it.
+/// A B-tree with one node of eleven entries, and its hash table entry.
 const SHARED_BYTES: usize = 200;
 const EMPTY_BYTES: usize = 128 << 10;
 
 impl Memtable {
     pub(crate) fn new() -> Self {
-        Self::with_limits(FEW, GROUPED_FROM)
+        Self::with_limits(SHARDS, FEW, GROUPED_FROM)
     }
 
-    fn with_limits(few: usize, grouped_from: usize) -> Self {
+    fn with_limits(shards: usize, few: usize, grouped_from: usize) -> Self {
         Self {
-            versions: Log::new(),
-            newest: Shards::new(HashMap::with_hasher),
-            postings: Shards::new(Postings::new),
-            bands: Shards::new(Postings::new),
-            distinct: Distinct::new(few),
+            versions: SeqnoLog::new(),
+            newest: Shards::new(shards, HashMap::with_hasher),
+            postings: Shards::new(shards, Postings::new),
+            bands: Shards::new(shards, Postings::new),
+            fingerprints: FingerprintIndex::new(few),
             grouped_from,
-            writer: Mutex::default(),
+            appender: Mutex::default(),
             len: AtomicU32::new(0),
             bytes: AtomicUsize::new(EMPTY_BYTES),
         }
     }
 
-    /// How many edits there are.
+    /// The number of edits.
     pub(crate) fn len(&self) -> u32 {
         self.len.load(Ordering::Acquire)
     }
 
-    /// About how much memory it takes.
+    /// An estimate of the memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Appends committed edits in their order and returns how many there are now. Until a reader
-    /// is given this number, it sees nothing of them. A document may be edited more than once.
+    /// Appends committed edits in order and returns the number of edits now. A reader sees the new
+    /// edits only if it is given this number. A document may be edited more than once.
     ///
-    /// There is room for `u32::MAX` edits: a tail is merged long before. Thousands at a time are
-    /// put in by the threads of the caller's rayon pool, which must be one of whose tasks no other
-    /// appends to this tail, as of [`Pool`](crate::store::view::pool::Pool): a lock is held meanwhile.
+    /// Holds `u32::MAX` edits; a memtable is flushed long before. Large batches are inserted on the
+    /// caller's rayon pool. No other task of that pool may append to the same memtable: it would
+    /// deadlock.
     pub(crate) fn append(&self, edits: &[DocumentEdit]) -> u32 {
-        let mut writer = self.writer.lock();
+        let mut appender = self.appender.lock();
         let from = self.len();
         if edits.len() < self.grouped_from {
-            self.append_each(edits, from, &mut writer);
+            self.append_each(edits, from, &mut appender);
         } else {
             let mut from = from;
             for part in edits.chunks(MOST_GROUPED) {
-                self.append_grouped(part, from, &mut writer);
+                self.append_grouped(part, from, &mut appender);
                 from += part.len() as u32;
             }
         }
-        let texts = edits.iter().map(|edit| edit.text.len_bytes());
-        writer.tally.text_bytes += texts.sum::<usize>();
-        let keys = edits.iter().map(|edit| edit.text.keys().len());
-        writer.tally.text_keys += keys.sum::<usize>();
+        for edit in edits {
+            appender.memory.text_bytes += edit.text.len_bytes();
+            appender.memory.text_keys += edit.text.keys().len();
+        }
         let visible = from + edits.len() as u32;
-        let bytes =
-            writer.tally.bytes() + writer.befores.len() * size_of::<(u32, StoredDocument)>();
-        let bytes = bytes + visible as usize * Log::<Version>::ENTRY_BYTES;
-        let bytes = bytes + self.distinct.bucket_bytes();
-        self.bytes.store(EMPTY_BYTES + bytes, Ordering::Relaxed);
+        let bytes = EMPTY_BYTES
+            + appender.memory.bytes()
+            + appender.old_states.len() * size_of::<(u32, StoredDocument)>()
+            + visible as usize * SeqnoLog::<Version>::ENTRY_BYTES
+            + self.fingerprints.bucket_bytes();
+        self.bytes.store(bytes, Ordering::Relaxed);
         self.len.store(visible, Ordering::Release);
         visible
     }
 
-    fn append_each(&self, edits: &[DocumentEdit], from: u32, writer: &mut Writer) {
-        for (slot, edit) in zip(from.., edits) {
+    fn append_each(&self, edits: &[DocumentEdit], from: u32, appender: &mut Appender) {
+        for (seqno, edit) in zip(from.., edits) {
             let is_first = {
                 let mut newest = self.newest.write(edit.id.0);
-                self.add_version(&mut newest, slot, edit)
+                self.add_version(&mut newest, seqno, edit)
             };
             if is_first {
-                writer.tally.documents += 1;
-                writer
-                    .befores
-                    .extend(edit.before.map(|before| (slot, before)));
+                appender.memory.documents += 1;
+                appender
+                    .old_states
+                    .extend(edit.before.map(|before| (seqno, before)));
             }
-            if let Some(fingerprint) = found_by(edit.after) {
+            if let Some(fingerprint) = indexed_fingerprint(edit.after) {
                 let mut postings = self.postings.write(fingerprint.bits());
-                match postings.add(&self.versions, fingerprint.bits(), edit.id, slot) {
+                match postings.add(&self.versions, fingerprint.bits(), edit.id, seqno) {
                     Posted::Distinct => {
                         drop(postings);
-                        writer.tally.distinct += 1;
-                        self.distinct.push(fingerprint);
+                        appender.memory.distinct += 1;
+                        self.fingerprints.push(fingerprint);
                     }
-                    Posted::Shared | Posted::Copy => writer.tally.copies += 1,
+                    Posted::Shared | Posted::Copy => appender.memory.copies += 1,
                     Posted::Known => {}
                 }
             }
             for key in edit.text.keys() {
                 let mut bands = self.bands.write(*key);
-                let posted = bands.add(&self.versions, *key, edit.id, slot);
-                writer.tally.count_band(posted);
+                let posted = bands.add(&self.versions, *key, edit.id, seqno);
+                appender.memory.count_band(posted);
             }
         }
     }
 
-    /// The same, in the order of the places where each part goes, on all cores.
-    fn append_grouped(&self, edits: &[DocumentEdit], from: u32, writer: &mut Writer) {
+    /// Appends a large batch on all cores, sorted by shard.
+    fn append_grouped(&self, edits: &[DocumentEdit], from: u32, appender: &mut Appender) {
         let ids = edits.iter().map(|edit| edit.id.0);
         let firsts = self.newest.write_groups(ids, |newest, group| {
-            let mut befores = Vec::new();
+            let mut old_states = Vec::new();
             let known = newest.len();
             newest.reserve(group.len());
             for &nth in group {
-                let (slot, edit) = (from + nth, &edits[nth as usize]);
-                if self.add_version(newest, slot, edit) {
-                    befores.extend(edit.before.map(|before| (slot, before)));
+                let (seqno, edit) = (from + nth, &edits[nth as usize]);
+                if self.add_version(newest, seqno, edit) {
+                    old_states.extend(edit.before.map(|before| (seqno, before)));
                 }
             }
-            (newest.len() - known, befores)
+            (newest.len() - known, old_states)
         });
-        let sorted = writer.befores.len();
-        for (documents, befores) in firsts {
-            writer.tally.documents += documents;
-            writer.befores.extend(befores);
+        let sorted = appender.old_states.len();
+        for (documents, old_states) in firsts {
+            appender.memory.documents += documents;
+            appender.old_states.extend(old_states);
         }
-        writer.befores[sorted..].sort_unstable_by_key(|(slot, _)| *slot);
+        appender.old_states[sorted..].sort_unstable_by_key(|(seqno, _)| *seqno);
 
         let fingerprints: Vec<(u32, Fingerprint)> = zip(from.., edits)
-            .filter_map(|(slot, edit)| Some((slot, found_by(edit.after)?)))
+            .filter_map(|(seqno, edit)| Some((seqno, indexed_fingerprint(edit.after)?)))
             .collect();
         let bits = fingerprints
             .iter()
@@ -235,9 +241,9 @@ impl Memtable {
             let (mut distinct, mut copies) = (Vec::with_capacity(group.len()), 0);
             postings.reserve(group.len());
             for &nth in group {
-                let (slot, fingerprint) = fingerprints[nth as usize];
-                let id = edits[(slot - from) as usize].id;
-                match postings.add(&self.versions, fingerprint.bits(), id, slot) {
+                let (seqno, fingerprint) = fingerprints[nth as usize];
+                let id = edits[(seqno - from) as usize].id;
+                match postings.add(&self.versions, fingerprint.bits(), id, seqno) {
                     Posted::Distinct => distinct.push(fingerprint),
                     Posted::Shared | Posted::Copy => copies += 1,
                     Posted::Known => {}
@@ -248,17 +254,17 @@ impl Memtable {
         let mut distinct = Vec::with_capacity(fingerprints.len());
         for (new, copies) in posted {
             distinct.extend(new);
-            writer.tally.copies += copies;
+            appender.memory.copies += copies;
         }
-        writer.tally.distinct += distinct.len();
-        self.distinct.extend(&distinct);
-        self.append_bands_grouped(edits, from, writer);
+        appender.memory.distinct += distinct.len();
+        self.fingerprints.extend(&distinct);
+        self.append_bands_grouped(edits, from, appender);
     }
 
-    fn append_bands_grouped(&self, edits: &[DocumentEdit], from: u32, writer: &mut Writer) {
-        let keys_of = |(slot, edit): (u32, &DocumentEdit)| {
+    fn append_bands_grouped(&self, edits: &[DocumentEdit], from: u32, appender: &mut Appender) {
+        let keys_of = |(seqno, edit): (u32, &DocumentEdit)| {
             let keys = edit.text.keys().to_vec();
-            keys.into_iter().map(move |key| (slot, key))
+            keys.into_iter().map(move |key| (seqno, key))
         };
         let mut keys = zip(from.., edits).flat_map(keys_of).peekable();
         while keys.peek().is_some() {
@@ -266,23 +272,23 @@ impl Memtable {
             let posted =
                 self.bands
                     .write_groups(part.iter().map(|(_, key)| *key), |bands, group| {
-                        let mut tally = Tally::default();
+                        let mut memory = MemoryUse::default();
                         bands.reserve(group.len());
                         for &nth in group {
-                            let (slot, key) = part[nth as usize];
-                            let id = edits[(slot - from) as usize].id;
-                            tally.count_band(bands.add(&self.versions, key, id, slot));
+                            let (seqno, key) = part[nth as usize];
+                            let id = edits[(seqno - from) as usize].id;
+                            memory.count_band(bands.add(&self.versions, key, id, seqno));
                         }
-                        tally
+                        memory
                     });
             posted
                 .iter()
-                .for_each(|tally| writer.tally.add_bands(tally));
+                .for_each(|memory| appender.memory.add_bands(memory));
         }
     }
 
-    /// Whether it is the first version of the document.
-    fn add_version(&self, newest: &mut Newest, slot: u32, edit: &DocumentEdit) -> bool {
+    /// Adds a version; returns `true` if it is the first of its document.
+    fn add_version(&self, newest: &mut Newest, seqno: u32, edit: &DocumentEdit) -> bool {
         let known = newest.get_mut(&edit.id.0);
         let previous = known.as_deref().copied();
         let replaced = previous.and_then(|previous| self.versions.get(previous));
@@ -290,9 +296,9 @@ impl Memtable {
             (TextEdit::Keep, Some(replaced)) => replaced.text.clone(),
             (text, _) => text.clone(),
         };
-        // Before anything leads to it.
+        // Set before any index leads readers to it.
         self.versions.set(
-            slot,
+            seqno,
             Version {
                 id: edit.id,
                 after: edit.after,
@@ -302,46 +308,46 @@ impl Memtable {
             },
         );
         if let Some(replaced) = replaced {
-            replaced.next.store(slot, Ordering::Relaxed);
+            replaced.next.store(seqno, Ordering::Relaxed);
         }
         match known {
-            Some(known) => *known = slot,
+            Some(known) => *known = seqno,
             None => {
-                newest.insert(edit.id.0, slot);
+                newest.insert(edit.id.0, seqno);
             }
         }
         previous.is_none()
     }
 
-    /// The newest version of a document among the slots a reader may see.
+    /// The latest visible version of a document.
     fn version(&self, id: DocId, visible: u32) -> Option<&Version> {
-        let mut slot = *self.newest.read(id.0).get(&id.0)?;
+        let mut seqno = *self.newest.read(id.0).get(&id.0)?;
         loop {
-            let version = self.versions.get(slot)?;
-            if slot < visible {
+            let version = self.versions.get(seqno)?;
+            if seqno < visible {
                 return Some(version);
             }
-            slot = version.previous;
+            seqno = version.previous;
         }
     }
 
-    /// The documents that a reader's slots touch, each once, in no order, and the slots of their
-    /// first versions.
+    /// The documents among the visible edits, each once, in order of their first versions, with the
+    /// seqnos of these.
     fn documents(&self, visible: u32) -> impl Iterator<Item = (DocId, u32)> {
-        (0..visible).filter_map(|slot| {
-            let version = self.versions.get(slot)?;
-            (version.previous == NONE).then_some((version.id, slot))
+        (0..visible).filter_map(|seqno| {
+            let version = self.versions.get(seqno)?;
+            (version.previous == NONE).then_some((version.id, seqno))
         })
     }
 
-    /// What the edits that a reader sees come to: one for each document, in order of their ids.
-    /// Some may change nothing in the end.
+    /// The net edit of each document among the visible edits, in order of ids. An edit may change
+    /// nothing in effect.
     pub(crate) fn net_edits(&self, visible: u32) -> Vec<DocumentEdit> {
-        let writer = self.writer.lock();
-        let mut befores = writer.befores.iter().peekable();
-        let mut edits = Vec::with_capacity(writer.tally.documents);
-        for (id, slot) in self.documents(visible) {
-            let before = befores.next_if(|(first, _)| *first == slot);
+        let appender = self.appender.lock();
+        let mut old_states = appender.old_states.iter().peekable();
+        let mut edits = Vec::with_capacity(appender.memory.documents);
+        for (id, seqno) in self.documents(visible) {
+            let before = old_states.next_if(|(first, _)| *first == seqno);
             let Some(last) = self.version(id, visible) else {
                 continue;
             };
@@ -365,13 +371,13 @@ impl std::fmt::Debug for Memtable {
 }
 
 impl Version {
-    /// Whether a reader of so many slots sees no version after this one.
+    /// Returns `true` if no later version is visible.
     fn is_last(&self, visible: u32) -> bool {
         self.next.load(Ordering::Relaxed) >= visible
     }
 }
 
-impl Tally {
+impl MemoryUse {
     fn bytes(&self) -> usize {
         self.documents * ENTRY_BYTES
             + self.distinct * DISTINCT_BYTES
@@ -399,8 +405,8 @@ impl Tally {
     }
 }
 
-/// The fingerprint that a query may find a document by.
-fn found_by(state: Option<StoredDocument>) -> Option<Fingerprint> {
+/// The fingerprint under which queries find a document; `None` if removed or unreliable.
+fn indexed_fingerprint(state: Option<StoredDocument>) -> Option<Fingerprint> {
     let state = state?;
     state.reliable.then_some(state.fingerprint)
 }

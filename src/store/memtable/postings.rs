@@ -1,59 +1,60 @@
-//! Which documents ever had something that is found by a number: a fingerprint, or a band key.
+//! Posting lists of the memtable: the documents that ever had a fingerprint or a band key.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
 use super::Version;
-use super::shards::Mixing;
+use super::shards::KeyHasher;
 use crate::document::DocId;
-use crate::store::memtable::seqno_log::Log;
+use crate::store::memtable::seqno_log::SeqnoLog;
 
-/// Documents of a number that are read at a time.
-pub(super) const PIECE: usize = 256;
+/// Documents that are read from a posting list at a time.
+pub(super) const PAGE: usize = 256;
 
-/// Which documents ever had each number. A document is given by the slot at which it first had it.
+/// The posting list of each number. A document stands in it with the seqno at which it first had the
+/// number.
 pub(super) struct Postings {
     /// The document with the smallest id.
-    first: HashMap<u64, u32, Mixing>,
+    first: HashMap<u64, u32, KeyHasher>,
     /// The others by their ids.
-    others: HashMap<u64, BTreeMap<DocId, u32>, Mixing>,
+    others: HashMap<u64, BTreeMap<DocId, u32>, KeyHasher>,
 }
 
-/// What a number of a document is among those of the tail.
+/// The effect of adding a document to a posting list.
 pub(super) enum Posted {
-    /// No document had it.
+    /// The number is new.
     Distinct,
-    /// One other document had it.
+    /// One other document had the number.
     Shared,
-    /// Several others had it.
+    /// Several other documents had the number.
     Copy,
-    /// The document had it before.
+    /// The document had the number before.
     Known,
 }
 
 impl Postings {
-    pub(super) fn new(mixing: Mixing) -> Self {
+    pub(super) fn new(hasher: KeyHasher) -> Self {
         Self {
-            first: HashMap::with_hasher(mixing),
-            others: HashMap::with_hasher(mixing),
+            first: HashMap::with_hasher(hasher.clone()),
+            others: HashMap::with_hasher(hasher),
         }
     }
 
-    /// Makes room for so many new numbers.
+    /// Reserves capacity for `count` new numbers.
     pub(super) fn reserve(&mut self, count: usize) {
         self.first.reserve(count);
     }
 
-    /// From the version in a slot on a document has the number.
+    /// Adds a document, which has the number from `seqno` on.
     pub(super) fn add(
         &mut self,
-        versions: &Log<Version>,
+        versions: &SeqnoLog<Version>,
         number: u64,
         id: DocId,
-        slot: u32,
+        seqno: u32,
     ) -> Posted {
         let Some(first) = self.first.get_mut(&number) else {
-            self.first.insert(number, slot);
+            self.first.insert(number, seqno);
             return Posted::Distinct;
         };
         let Some(smallest) = versions.get(*first).map(|version| version.id) else {
@@ -66,9 +67,9 @@ impl Postings {
         let known = others.len();
         if id < smallest {
             others.insert(smallest, *first);
-            *first = slot;
+            *first = seqno;
         } else {
-            others.entry(id).or_insert(slot);
+            others.entry(id).or_insert(seqno);
         }
         match others.len() - known {
             0 => Posted::Known,
@@ -77,14 +78,15 @@ impl Postings {
         }
     }
 
-    /// Puts the next documents that ever had a number into `slots`, in order of their ids, and
-    /// says whether there are more. So no lock is held for as long as a million are looked at.
-    pub(super) fn read(&self, number: u64, after: Option<DocId>, slots: &mut Vec<u32>) -> bool {
-        slots.clear();
+    /// Replaces `seqnos` by the next page of documents that ever had the number, in order of their ids;
+    /// returns `true` if there are more. Paged, so that no lock is held while a million documents are
+    /// visited.
+    pub(super) fn read(&self, number: u64, after: Option<DocId>, seqnos: &mut Vec<u32>) -> bool {
+        seqnos.clear();
         let from = match after {
             Some(after) => Bound::Excluded(after),
             None => {
-                slots.extend(self.first.get(&number));
+                seqnos.extend(self.first.get(&number));
                 Bound::Unbounded
             }
         };
@@ -92,7 +94,7 @@ impl Postings {
             return false;
         };
         let mut others = others.range((from, Bound::Unbounded));
-        slots.extend(others.by_ref().take(PIECE).map(|(_, slot)| *slot));
+        seqnos.extend(others.by_ref().take(PAGE).map(|(_, seqno)| *seqno));
         others.next().is_some()
     }
 }

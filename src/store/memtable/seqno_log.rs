@@ -1,9 +1,9 @@
-//! Values by number, each set once, read without a lock.
+//! [`SeqnoLog`]: values by number, each set once, read without a lock.
 
 use std::sync::OnceLock;
 
-/// Values in a segment. It is made whole, when its first value is set: with little, a small log
-/// stays small; and since no segment ever moves, no value is late because others were moved.
+/// Values in a segment. A segment is allocated when its first value is set and never moves, so a small
+/// log stays small and no append waits for a copy of the values before it.
 const SEGMENT: u32 = 1 << SEGMENT_BITS;
 const SEGMENT_BITS: u32 = 9;
 /// Level n lists 2ⁿ segments.
@@ -11,13 +11,15 @@ const LEVELS: usize = (u32::BITS - SEGMENT_BITS) as usize + 1;
 
 type Segment<T> = OnceLock<Box<[OnceLock<T>]>>;
 
-/// A value for each of the numbers from 0 on that it was set for.
-pub(super) struct Log<T> {
+/// A value for each number that was set.
+///
+/// Threads set numbers out of order, which the append-only vectors of the ecosystem do not offer.
+pub(super) struct SeqnoLog<T> {
     levels: [OnceLock<Box<[Segment<T>]>>; LEVELS],
 }
 
-impl<T> Log<T> {
-    /// What a value takes.
+impl<T> SeqnoLog<T> {
+    /// Bytes of a value.
     pub(super) const ENTRY_BYTES: usize = size_of::<OnceLock<T>>();
 
     pub(super) fn new() -> Self {
@@ -26,7 +28,7 @@ impl<T> Log<T> {
         }
     }
 
-    /// Sets a value. One that is set stays as it is.
+    /// Sets a value; no effect if the value is set.
     pub(super) fn set(&self, number: u32, value: T) {
         let (level, segment, nth) = position(number);
         let segments = self.levels[level].get_or_init(|| empty(1 << level));
@@ -40,7 +42,7 @@ impl<T> Log<T> {
     }
 }
 
-/// Level, segment of that level, and value of that segment.
+/// The level, the segment in the level, and the index in the segment.
 fn position(number: u32) -> (usize, usize, usize) {
     let segment = (number >> SEGMENT_BITS) + 1;
     let level = segment.ilog2();
@@ -61,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_has_a_place_of_its_own() {
+    fn every_number_has_its_own_position() {
         let mut expected = (0, 0, 0);
         for number in 0..SEGMENT * 70 {
             assert_eq!(position(number), expected);
@@ -75,12 +77,12 @@ mod tests {
             }
         }
         assert!(position(u32::MAX).0 < LEVELS);
-        assert!(Log::<u64>::new().get(u32::MAX).is_none());
+        assert!(SeqnoLog::<u64>::new().get(u32::MAX).is_none());
     }
 
     #[test]
     fn what_is_set_is_read_and_stays() {
-        let log = Log::new();
+        let log = SeqnoLog::new();
         for number in (0..SEGMENT * 5).rev().step_by(3) {
             log.set(number, number);
             log.set(number, 0);

@@ -1,78 +1,78 @@
-//! What is kept by a number, cut into shards with a lock each; and many things sorted by where
-//! they go.
+//! [`Shards`]: a map by number, cut into shards with a lock each.
+
+use std::hash::BuildHasher;
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
-
 use rayon::prelude::*;
 
-/// So many that a reader seldom meets the writer.
-const SHARDS: usize = 256;
+/// So many that a reader seldom meets the appender.
+pub(super) const SHARDS: usize = 256;
 
-/// A part of the keys in each shard.
+/// A fast hash, seeded at random, so that ids cannot be chosen to collide.
+pub(super) type KeyHasher = foldhash::fast::RandomState;
+
+/// Values by key, in shards.
 pub(super) struct Shards<T> {
     shards: Box<[RwLock<T>]>,
-    mixing: Mixing,
+    hasher: KeyHasher,
 }
 
 impl<T> Shards<T> {
-    pub(super) fn new(empty: impl Fn(Mixing) -> T) -> Self {
-        let mixing = Mixing(RandomState::new().hash_one(SHARDS));
-        let shards = (0..SHARDS).map(|_| RwLock::new(empty(mixing))).collect();
-        Self { shards, mixing }
+    pub(super) fn new(count: usize, empty: impl Fn(KeyHasher) -> T) -> Self {
+        let hasher = KeyHasher::default();
+        let shards = (0..count)
+            .map(|_| RwLock::new(empty(hasher.clone())))
+            .collect();
+        Self { shards, hasher }
     }
 
     pub(super) fn read(&self, key: u64) -> RwLockReadGuard<'_, T> {
-        let shard = &self.shards[self.shard_of(key)];
-        shard.read()
+        self.shards[self.shard_of(key)].read()
     }
 
     pub(super) fn write(&self, key: u64) -> RwLockWriteGuard<'_, T> {
-        let shard = &self.shards[self.shard_of(key)];
-        shard.write()
+        self.shards[self.shard_of(key)].write()
     }
 
     fn shard_of(&self, key: u64) -> usize {
-        // A hash table takes the lowest and the highest bits.
-        (self.mixing.hash_one(key) >> 40) as usize % SHARDS
+        // The middle bits: the hash table of the shard uses the lowest and the highest.
+        (self.hasher.hash_one(key) >> 40) as usize % self.shards.len()
     }
 }
 
 impl<T: Send + Sync> Shards<T> {
-    /// Hands each shard the numbers, in ascending order, of those keys that go to it: on all cores.
+    /// Calls `write` for each shard, on all cores, with the ascending indices of its keys.
     pub(super) fn write_groups<R: Send>(
         &self,
         keys: impl Iterator<Item = u64> + Clone,
         write: impl Fn(&mut T, &[u32]) -> R + Sync,
     ) -> Vec<R> {
-        let groups = Groups::of(keys.map(|key| self.shard_of(key)), SHARDS);
-        let shards = self.shards.par_iter().enumerate();
-        let written = shards.map(|(number, shard)| {
-            let mut shard = shard.write();
-            write(&mut shard, groups.group(number))
-        });
-        written.collect()
+        let groups = Grouped::new(keys.map(|key| self.shard_of(key)), self.shards.len());
+        self.shards
+            .par_iter()
+            .enumerate()
+            .map(|(number, shard)| write(&mut shard.write(), groups.group(number)))
+            .collect()
     }
 }
 
-/// The numbers 0, 1, 2 and so on of some things, sorted by which group each belongs to.
-pub(super) struct Groups {
+/// The indices of items, sorted by group: a counting sort.
+pub(super) struct Grouped {
     numbers: Vec<u32>,
-    /// Where the numbers of each group end.
+    /// The end of each group in `numbers`.
     ends: Vec<usize>,
 }
 
-impl Groups {
-    /// `group_of` has the group of each thing, one of `groups`.
-    pub(super) fn of(group_of: impl Iterator<Item = usize> + Clone, groups: usize) -> Self {
+impl Grouped {
+    /// `group_of` yields the group of each item, below `groups`.
+    pub(super) fn new(group_of: impl Iterator<Item = usize> + Clone, groups: usize) -> Self {
         let mut ends = vec![0; groups];
         for group in group_of.clone() {
             ends[group] += 1;
         }
         let mut count = 0;
         for end in &mut ends {
-            // Where the group begins; it moves to its end below.
+            // The begin of the group; the loop below moves it to the end.
             count += std::mem::replace(end, count);
         }
         let mut numbers = vec![0; count];
@@ -89,40 +89,6 @@ impl Groups {
     }
 }
 
-/// Hashes numbers fast, and differently in every tail, so that nobody can choose ids that collide.
-#[derive(Clone, Copy)]
-pub(super) struct Mixing(u64);
-
-pub(super) struct Mixer(u64);
-
-/// An odd number with no pattern in its bits.
-const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-
-impl BuildHasher for Mixing {
-    type Hasher = Mixer;
-
-    fn build_hasher(&self) -> Mixer {
-        Mixer(self.0)
-    }
-}
-
-impl Hasher for Mixer {
-    fn write_u64(&mut self, number: u64) {
-        let product = u128::from(self.0 ^ number) * u128::from(MULTIPLIER);
-        self.0 = product as u64 ^ (product >> 64) as u64;
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,7 +96,7 @@ mod tests {
     #[test]
     fn groups_hold_each_number_once_in_order() {
         let group_of = [3, 0, 3, 1, 0, 3];
-        let groups = Groups::of(group_of.into_iter(), 5);
+        let groups = Grouped::new(group_of.into_iter(), 5);
         assert_eq!(groups.group(0), [1, 4]);
         assert_eq!(groups.group(1), [3]);
         assert!(groups.group(2).is_empty());
@@ -141,7 +107,7 @@ mod tests {
     #[test]
     fn keys_with_a_pattern_are_spread_over_the_shards() {
         for step in [1_u64, 1 << 12, 1 << 32, 1 << 48] {
-            let shards = Shards::new(|_| 0_usize);
+            let shards = Shards::new(SHARDS, |_| 0_usize);
             (0..SHARDS as u64 * 64).for_each(|n| *shards.write(n.wrapping_mul(step)) += 1);
             let most = shards.shards.iter().map(|shard| *shard.read()).max();
             assert!(most < Some(64 * 4), "step {step}: {most:?}");

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-use super::postings::PIECE;
-use super::view::Current;
+use super::postings::PAGE;
+use super::view::LatestVersion;
 use super::*;
 use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::{Match, Timestamp};
@@ -44,7 +44,7 @@ fn view_of(tail: &Arc<Memtable>) -> MemtableView {
 /// Memtables that take each of the ways there are, with few edits.
 fn memtables() -> impl Iterator<Item = Arc<Memtable>> {
     [(FEW, GROUPED_FROM), (0, GROUPED_FROM), (0, 0), (2, 3)]
-        .map(|(few, grouped_from)| Arc::new(Memtable::with_limits(few, grouped_from)))
+        .map(|(few, grouped_from)| Arc::new(Memtable::with_limits(SHARDS, few, grouped_from)))
         .into_iter()
 }
 
@@ -104,7 +104,7 @@ fn assert_view_is(view: &MemtableView, model: &Model, ids: u64) {
     let touched: Vec<DocId> = model.touched.keys().copied().collect();
     assert_eq!(view.sorted_ids(), touched);
     for id in (0..ids).map(DocId) {
-        let expected = model.touched.get(&id).map(|text| Current {
+        let expected = model.touched.get(&id).map(|text| LatestVersion {
             state: model.stored.get(&id).copied(),
             text: text.clone(),
         });
@@ -271,7 +271,7 @@ fn every_spread_of_the_flips_is_found_at_its_distance_and_not_before() {
 
 #[test]
 fn copies_of_one_fingerprint_are_found_in_order_of_ids_beyond_a_piece() {
-    let count = 5 * PIECE as u64;
+    let count = 5 * PAGE as u64;
     for tail in memtables() {
         // From the largest id to the smallest, and the smaller half goes away again.
         let edits: Vec<_> = (0..count)
@@ -323,7 +323,7 @@ impl Drop for SetWhenDropped<'_> {
 fn readers_see_whole_batches_while_the_writer_goes_on() {
     const BATCHES: u64 = 6_000;
     const MOVED: u64 = 5;
-    /// The writer waits where the readers have looked less often than that.
+    /// The appender waits where the readers have looked less often than that.
     const BATCHES_A_LOOK: u64 = 20;
     const PATIENCE: Duration = Duration::from_secs(60);
     let bits = |batch: u64| batch.wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,71 +1,77 @@
-//! A tail, or a newer and an older one, as of one commit.
+//! [`MemtableView`]: the active and the sealed memtable as of one commit.
 
 use std::sync::Arc;
 
-use super::{Memtable, TextEdit, Version, found_by};
+use super::{Memtable, TextEdit, Version, indexed_fingerprint};
 use crate::document::{DocId, Match};
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::edit::{DocumentEdit, StoredDocument};
 
-/// What a reader sees of the memtables. What it says of a document replaces what the packed tables say.
+/// The visible edits of the memtables. The state of a document here replaces its state in the packed
+/// tables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemtableView {
-    /// Newest first: a document in one of them is hidden in those after it.
-    parts: Arc<[Part]>,
+    /// Newest first: a document in one memtable hides the same document in the later ones.
+    pub(super) parts: Vec<VisibleMemtable>,
+    /// `true` if the first memtable is an [overlay](Self::overlay).
+    pub(super) has_overlay: bool,
 }
 
-/// A tail, and how many of its slots the reader sees.
+/// A memtable and the number of its visible edits.
 #[derive(Clone, Debug)]
-struct Part {
-    tail: Arc<Memtable>,
-    visible: u32,
+pub(super) struct VisibleMemtable {
+    pub(super) memtable: Arc<Memtable>,
+    pub(super) visible: u32,
 }
 
-/// A document that the memtables touch.
+/// The latest state of a document that the memtables have edited.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Current {
-    /// Nothing if it was removed.
+pub(crate) struct LatestVersion {
+    /// `None` if the document was removed.
     pub(crate) state: Option<StoredDocument>,
-    /// What has become of its text since it was in the packed tables.
+    /// The change of the text against the packed tables.
     pub(crate) text: TextEdit,
 }
 
 impl MemtableView {
-    /// The memtables, newest first, each with how many of its edits are seen.
+    /// Takes the memtables, newest first, each with the number of its visible edits.
     pub(crate) fn new(memtables: impl IntoIterator<Item = (Arc<Memtable>, u32)>) -> Self {
-        let parts = memtables.into_iter().filter(|(_, visible)| *visible > 0);
         Self {
-            parts: parts
-                .map(|(tail, visible)| Part { tail, visible })
+            parts: memtables
+                .into_iter()
+                .filter(|(_, visible)| *visible > 0)
+                .map(|(memtable, visible)| VisibleMemtable { memtable, visible })
                 .collect(),
+            has_overlay: false,
         }
     }
 
-    /// Whether the packed tables say it all.
+    /// Returns `true` if no edit is visible.
     pub(crate) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// How many edits are seen.
+    /// The number of visible edits.
     pub(crate) fn len(&self) -> u64 {
         self.parts.iter().map(|part| u64::from(part.visible)).sum()
     }
 
-    /// What would have to be done to the packed tables, oldest first, each document once in each.
+    /// The net edits of each memtable against the state before it, oldest first.
     pub(crate) fn net_edits(&self) -> Vec<Vec<DocumentEdit>> {
-        let oldest_first = self.parts.iter().rev();
-        oldest_first
-            .map(|part| part.tail.net_edits(part.visible))
+        self.parts
+            .iter()
+            .rev()
+            .map(|part| part.memtable.net_edits(part.visible))
             .collect()
     }
 
-    /// Whether what the packed tables say of a document does not count.
+    /// Returns `true` if a document was edited: its state in the packed tables is then outdated.
     pub(crate) fn touches(&self, id: DocId) -> bool {
         self.parts.iter().any(|part| part.version(id).is_some())
     }
 
-    /// A document, if it is touched.
-    pub(crate) fn edit(&self, id: DocId) -> Option<Current> {
+    /// The latest state of a document, or `None` if the document was not edited.
+    pub(crate) fn edit(&self, id: DocId) -> Option<LatestVersion> {
         let mut versions = self.parts.iter().filter_map(|part| part.version(id));
         let last = versions.next()?;
         let text = match &last.text {
@@ -75,18 +81,18 @@ impl MemtableView {
                 .unwrap_or(&TextEdit::Keep),
             text => text,
         };
-        Some(Current {
+        Some(LatestVersion {
             state: last.after,
             text: text.clone(),
         })
     }
 
-    /// The documents that are touched, removed ones too, in ascending order: made anew, in about
-    /// 50 ns for each.
+    /// The ids of all edited documents, removed ones included, in ascending order. Computed on each
+    /// call, in about 50 ns a document.
     pub(crate) fn sorted_ids(&self) -> Vec<DocId> {
         let mut ids: Vec<DocId> = Vec::new();
-        for part in self.parts.iter() {
-            ids.extend(part.tail.documents(part.visible).map(|(id, _)| id));
+        for part in &self.parts {
+            ids.extend(part.memtable.documents(part.visible).map(|(id, _)| id));
         }
         ids.sort_unstable();
         ids.dedup();
@@ -99,9 +105,9 @@ impl MemtableView {
         self.within_limit(query, radius, usize::MAX, |_| true)
     }
 
-    /// Every reliable document of the memtables within the radius of which what is stored passes, nearest
-    /// first, then smallest id: the first `limit`. At most that many documents are taken of each
-    /// fingerprint, and of a distance only if those nearer were not enough.
+    /// The first `limit` reliable documents within the radius whose state passes, nearest first, then by
+    /// id. Reads at most `limit` documents of a fingerprint, and a distance only if the smaller
+    /// distances gave too few.
     pub(crate) fn within_limit(
         &self,
         query: Fingerprint,
@@ -137,12 +143,14 @@ impl MemtableView {
         matches
     }
 
-    /// The distinct fingerprints within the radius that some document has or had: for each, its
-    /// distance and in which of the memtables, in this order.
+    /// The distinct fingerprints within the radius that some document has or had, sorted: distance,
+    /// index of the memtable, fingerprint.
     fn near(&self, query: Fingerprint, radius: u32) -> Vec<(u32, usize, u64)> {
         let (mut near, mut found) = (Vec::new(), Vec::new());
         for (age, part) in self.parts.iter().enumerate() {
-            part.tail.distinct.push_near(query, radius, &mut found);
+            part.memtable
+                .fingerprints
+                .push_near(query, radius, &mut found);
             near.extend(found.drain(..).map(|bits| {
                 let distance = query.distance(Fingerprint::from_bits(bits));
                 (distance, age, bits)
@@ -152,8 +160,8 @@ impl MemtableView {
         near
     }
 
-    /// The first `most` documents, in order of their ids, that have this band key by a text that
-    /// the memtables put, and of which what is stored passes.
+    /// The first `most` documents, by id, whose text in the memtables has this band key and whose state
+    /// passes.
     pub(crate) fn in_band(
         &self,
         key: u64,
@@ -161,25 +169,24 @@ impl MemtableView {
         passes: impl Fn(StoredDocument) -> bool,
     ) -> Vec<DocId> {
         let has_key = |id: DocId| {
-            let current = self.edit(id);
-            current.is_some_and(|current| {
-                let has_key = matches!(&current.text, TextEdit::Put(banded) if banded.has_key(key));
-                has_key && current.state.is_some_and(&passes)
+            self.edit(id).is_some_and(|latest| {
+                let has_key = matches!(&latest.text, TextEdit::Put(banded) if banded.has_key(key));
+                has_key && latest.state.is_some_and(&passes)
             })
         };
         let mut found: Vec<DocId> = Vec::new();
-        for part in self.parts.iter() {
+        for part in &self.parts {
             found.extend(part.in_band(key).filter(|id| has_key(*id)).take(most));
         }
-        // What a newer tail has put as well, an older one has given too.
+        // Both memtables list a document that was edited in both.
         found.sort_unstable();
         found.dedup();
         found.truncate(most);
         found
     }
 
-    /// The first `most` documents, in order of their ids, that have a fingerprint by one of the
-    /// memtables, and of which what is stored passes.
+    /// Calls `visitor` with the first `most` documents, by id, that have the fingerprint in the memtable
+    /// with index `age` and whose state passes.
     fn for_each_document(
         &self,
         age: usize,
@@ -189,17 +196,21 @@ impl MemtableView {
         mut visitor: impl FnMut(DocId),
     ) {
         let (newer, part) = (&self.parts[..age], &self.parts[age]);
-        let (mut slots, mut after, mut left) = (Vec::new(), None, most);
+        let (mut seqnos, mut after, mut left) = (Vec::new(), None, most);
         loop {
             let bits = fingerprint.bits();
-            let goes_on = part.tail.postings.read(bits).read(bits, after, &mut slots);
-            for slot in &slots {
-                let Some(version) = part.tail.versions.get(*slot) else {
+            let goes_on = part
+                .memtable
+                .postings
+                .read(bits)
+                .read(bits, after, &mut seqnos);
+            for seqno in &seqnos {
+                let Some(version) = part.memtable.versions.get(*seqno) else {
                     continue;
                 };
                 let id = version.id;
                 after = Some(id);
-                let state = part.state_with(fingerprint, *slot, version);
+                let state = part.state_with(fingerprint, *seqno, version);
                 if state.is_some_and(passes)
                     && newer.iter().all(|newer| newer.version(id).is_none())
                 {
@@ -217,53 +228,52 @@ impl MemtableView {
     }
 }
 
-/// Matches of a distance that are gathered before those beyond the limit are dropped.
+/// Matches of one distance that are collected before those beyond the limit are dropped.
 const MOST_KEPT: usize = 1024;
 
-/// Sorts the matches from one on, and drops all of them but the first `limit`.
+/// Sorts the matches from index `from` on by id, and drops all behind the first `limit` of these.
 fn keep_first(matches: &mut Vec<Match>, from: usize, limit: usize) {
     matches[from..].sort_unstable_by_key(|found| found.id);
     matches.truncate(from.saturating_add(limit));
 }
 
-impl Part {
+impl VisibleMemtable {
     fn version(&self, id: DocId) -> Option<&Version> {
-        self.tail.version(id, self.visible)
+        self.memtable.version(id, self.visible)
     }
 
-    /// The documents that had a text with this band key at some time, in order of their ids.
+    /// The documents whose text had this band key at some time, in order of their ids.
     fn in_band(&self, key: u64) -> impl Iterator<Item = DocId> {
         let (mut after, mut goes_on) = (None, true);
         let pieces = std::iter::from_fn(move || {
             if !goes_on {
                 return None;
             }
-            let mut slots = Vec::new();
-            goes_on = self.tail.bands.read(key).read(key, after, &mut slots);
-            let ids = |slot: &u32| Some((*slot, self.tail.versions.get(*slot)?.id));
-            let posted: Vec<(u32, DocId)> = slots.iter().filter_map(ids).collect();
+            let mut seqnos = Vec::new();
+            goes_on = self.memtable.bands.read(key).read(key, after, &mut seqnos);
+            let ids = |seqno: &u32| Some((*seqno, self.memtable.versions.get(*seqno)?.id));
+            let posted: Vec<(u32, DocId)> = seqnos.iter().filter_map(ids).collect();
             after = posted.last().map(|(_, id)| *id).or(after);
             Some(posted)
         });
-        let seen = |(slot, id): (u32, DocId)| (slot < self.visible).then_some(id);
+        let seen = |(seqno, id): (u32, DocId)| (seqno < self.visible).then_some(id);
         pieces.flatten().filter_map(seen)
     }
 
-    /// What is stored of a document if it has the fingerprint, given the version by which it first
-    /// had it.
+    /// The state of a document if it still has the fingerprint; `first` is the version that first had it.
     fn state_with(
         &self,
         fingerprint: Fingerprint,
-        slot: u32,
+        seqno: u32,
         first: &Version,
     ) -> Option<StoredDocument> {
-        if slot >= self.visible {
+        if seqno >= self.visible {
             return None;
         }
         if first.is_last(self.visible) {
             return first.after;
         }
         let last = self.version(first.id)?.after;
-        last.filter(|_| found_by(last) == Some(fingerprint))
+        last.filter(|_| indexed_fingerprint(last) == Some(fingerprint))
     }
 }

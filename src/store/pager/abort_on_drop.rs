@@ -1,20 +1,20 @@
-//! A transaction of the storage engine that is not committed yet.
+//! [`AbortOnDrop`]: a write transaction of redb that is not committed yet.
 
 use std::ops::Deref;
 use std::thread;
 
 use redb::{CommitError, StorageError};
 
-/// A transaction of the storage engine, which gives it up when it is dropped.
+/// A write transaction of redb, aborted when dropped, also during a panic.
 ///
-/// While a panic is on its way the engine would not: it would leave behind the pages that the
-/// transaction has taken, and from then on no commit, nor the end of the session, would leave a file
-/// that can be opened without reading all of it. So the transaction is then given up on a thread that
-/// does not panic.
+/// redb does not abort a transaction that is dropped while its thread panics: the pages of the
+/// transaction stay allocated, and from then on neither a commit nor closing leaves a file that
+/// opens without being read in full. So the transaction is then dropped on a thread that does not
+/// panic.
 pub(crate) struct AbortOnDrop(Option<redb::WriteTransaction>);
 
 impl AbortOnDrop {
-    pub(crate) fn over(transaction: redb::WriteTransaction) -> Self {
+    pub(crate) fn new(transaction: redb::WriteTransaction) -> Self {
         Self(Some(transaction))
     }
 
@@ -33,7 +33,7 @@ impl Deref for AbortOnDrop {
     fn deref(&self) -> &Self::Target {
         match &self.0 {
             Some(transaction) => transaction,
-            None => unreachable!("it is taken by what ends it"),
+            None => unreachable!("the transaction is taken only by commit, abort and drop"),
         }
     }
 }
@@ -45,10 +45,9 @@ impl Drop for AbortOnDrop {
             return;
         }
         thread::scope(|scope| {
-            // Where there is no thread to be had, it is dropped here all the same.
-            let giving_up = thread::Builder::new().spawn_scoped(scope, || drop(transaction));
-            // What it leaves behind is not looked at again.
-            let _ = giving_up.map(thread::ScopedJoinHandle::join);
+            // If no thread can be started, the closure is dropped here, and the transaction with it.
+            let aborting = thread::Builder::new().spawn_scoped(scope, || drop(transaction));
+            let _ = aborting.map(thread::ScopedJoinHandle::join);
         });
     }
 }

@@ -1,94 +1,95 @@
-//! The checksums of pages: of each four bytes, the crc32 of its bytes and of its number.
+//! The checksums of pages: four bytes each, the crc32 of the page and of its number.
 //!
-//! The number is in it so that a page that turns up in the place of another is noticed. A sum of 0
-//! stands for a page that was never written, and is stored as 1 where it is one.
+//! The number is included so that a page written to the wrong offset is noticed. A checksum of 0
+//! means that the page was never written; a crc32 of 0 is stored as 1.
 
-use parking_lot::RwLock;
 use std::io;
 use std::sync::Arc;
 
+use parking_lot::RwLock;
+
 use crate::store::disk::DiskFile;
+use crate::store::disk::page::{PAGE_BYTES, checksum_on};
 use crate::store::pager::layout::{GROUP, PAGE, of_group};
-use crate::store::tables::packed::chunk::{PAGE_BYTES, checksum_on};
 
 /// Bytes of a checksum.
 const SUM_BYTES: usize = 4;
-/// What a disk writes at a time: checksums are written by as much.
+/// Checksums are written in whole disk sectors.
 const SECTOR_BYTES: usize = 512;
 
-/// The checksums of all pages, read from the file as they are asked for.
+/// The checksums of all pages, read from the file on demand.
 #[derive(Debug)]
 pub(super) struct Checksums {
     file: Arc<dyn DiskFile>,
-    /// By number; nothing where a group was not read yet.
+    /// By group number; `None` if the group was not read yet.
     groups: RwLock<Vec<Option<Box<Group>>>>,
 }
 
-/// The checksums of the pages of a group, as they are in the file but for `changed`.
+/// The checksum page of one group. All bytes outside `changed` are as in the file.
 #[derive(Debug)]
 struct Group {
     sums: [u8; PAGE_BYTES],
-    /// The bytes from the first that is not written to the last.
+    /// The byte range that is not written to the file yet.
     changed: Option<(usize, usize)>,
 }
 
 impl Checksums {
-    pub(super) fn of(file: Arc<dyn DiskFile>) -> Self {
+    pub(super) fn new(file: Arc<dyn DiskFile>) -> Self {
         Self {
             file,
             groups: RwLock::default(),
         }
     }
 
-    /// Whether a page is what was written last under this number.
+    /// Returns `true` if `page` is what was last written under this number.
     pub(super) fn fits(&self, number: u64, page: &[u8]) -> io::Result<bool> {
         let sum = sum_of(number, page);
-        let (group, db_path) = place_of(number);
+        let (group, index) = group_and_index(number);
         if let Some(Some(group)) = self.groups.read().get(group) {
-            return Ok(group.sum(db_path) == sum);
+            return Ok(group.sum(index) == sum);
         }
         let read = self.read_group(group)?;
-        let fits = read.sum(db_path) == sum;
+        let fits = read.sum(index) == sum;
         let mut groups = self.groups.write();
         let slot = slot(&mut groups, group);
-        // Somebody else may have read it meanwhile, and changed it.
+        // Another thread may have read the group meanwhile and changed it: keep that one.
         slot.get_or_insert(read);
         Ok(fits)
     }
 
-    /// Notes what is about to be written under this number.
+    /// Records the checksum of a page that is about to be written under this number.
     pub(super) fn note(&self, number: u64, page: &[u8]) -> io::Result<()> {
         let sum = sum_of(number, page);
-        let (group, db_path) = place_of(number);
+        let (group, index) = group_and_index(number);
         if let Some(Some(group)) = self.groups.write().get_mut(group) {
-            group.set(db_path, sum);
+            group.set(index, sum);
             return Ok(());
         }
-        // Nobody waits for this.
+        // Read without the lock: readers of other groups need not wait.
         let read = self.read_group(group)?;
         slot(&mut self.groups.write(), group)
             .get_or_insert(read)
-            .set(db_path, sum);
+            .set(index, sum);
         Ok(())
     }
 
-    /// Forgets pages from this number on, which were cut off.
+    /// Forgets the checksums of all pages from number `pages` on: the file was cut there.
     pub(super) fn cut(&self, pages: u64) -> io::Result<()> {
-        let (last, db_path) = place_of(pages);
+        let (last, index) = group_and_index(pages);
         let mut groups = self.groups.write();
-        // What is at most begun stays, without what is cut off.
-        groups.truncate(last + usize::from(db_path > 0));
-        if db_path > 0 {
+        // The group that the cut falls into stays, without the checksums behind the cut.
+        groups.truncate(last + usize::from(index > 0));
+        if index > 0 {
             let group = match slot(&mut groups, last) {
                 Some(group) => group,
                 nothing => nothing.insert(self.read_group(last)?),
             };
-            group.forget_from(db_path);
+            group.forget_from(index);
         }
         Ok(())
     }
 
-    /// Writes what has changed, as a commit is made durable.
+    /// Writes the changed checksums; the caller syncs the file.
     pub(super) fn write(&self) -> io::Result<()> {
         let count = self.groups.read().len();
         for number in 0..count {
@@ -102,8 +103,8 @@ impl Checksums {
             let Some((from, to, bytes)) = changed else {
                 continue;
             };
-            let db_path = of_group(number as u64) + from as u64;
-            if let Err(error) = self.file.write_at(db_path, &bytes) {
+            let offset = of_group(number as u64) + from as u64;
+            if let Err(error) = self.file.write_at(offset, &bytes) {
                 if let Some(Some(group)) = self.groups.write().get_mut(number) {
                     group.change(from, to);
                 }
@@ -118,33 +119,33 @@ impl Checksums {
             sums: [0; PAGE_BYTES],
             changed: None,
         });
-        let db_path = of_group(number as u64);
-        let left = self.file.info()?.len_bytes.saturating_sub(db_path);
+        let offset = of_group(number as u64);
+        let left = self.file.info()?.len_bytes.saturating_sub(offset);
         let count = left.min(PAGE) as usize;
-        self.file.read_at(db_path, &mut group.sums[..count])?;
+        self.file.read_at(offset, &mut group.sums[..count])?;
         Ok(group)
     }
 }
 
 impl Group {
-    fn sum(&self, db_path: usize) -> u32 {
+    fn sum(&self, index: usize) -> u32 {
         self.sums
             .as_chunks::<SUM_BYTES>()
             .0
-            .get(db_path)
+            .get(index)
             .map_or(0, |sum| u32::from_le_bytes(*sum))
     }
 
-    fn set(&mut self, db_path: usize, sum: u32) {
+    fn set(&mut self, index: usize, sum: u32) {
         let sums = self.sums.as_chunks_mut::<SUM_BYTES>().0;
-        if let Some(stored) = sums.get_mut(db_path) {
+        if let Some(stored) = sums.get_mut(index) {
             *stored = sum.to_le_bytes();
-            self.change(db_path * SUM_BYTES, (db_path + 1) * SUM_BYTES);
+            self.change(index * SUM_BYTES, (index + 1) * SUM_BYTES);
         }
     }
 
-    fn forget_from(&mut self, db_path: usize) {
-        let from = db_path * SUM_BYTES;
+    fn forget_from(&mut self, index: usize) {
+        let from = index * SUM_BYTES;
         let cut = self.sums.get_mut(from..).unwrap_or_default();
         let Some(last) = cut.iter().rposition(|byte| *byte != 0) else {
             return;
@@ -159,8 +160,8 @@ impl Group {
     }
 }
 
-/// The group of a page, and its place there.
-fn place_of(number: u64) -> (usize, usize) {
+/// The group of a page, and the index of the page in the group.
+fn group_and_index(number: u64) -> (usize, usize) {
     ((number / GROUP) as usize, (number % GROUP) as usize)
 }
 

@@ -1,9 +1,9 @@
-//! A file that is only read: what the storage engine writes stays in memory.
+//! A copy-on-write layer for read-only databases: what redb writes stays in memory.
 //!
-//! The engine notes in the header that it has a file open, and mends one that was not closed. So a
-//! file can be read that nobody may write, and one that a crash left as it stands.
+//! redb marks the header of a file that it opens, and repairs a file that was not closed. Without
+//! this layer a database without write permission could not be opened, and one that a crash left
+//! behind would be changed by reading it.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
@@ -11,79 +11,80 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use redb::{BackendError, StorageBackend};
 
 use super::PageFile;
+use crate::store::disk::page::PAGE_BYTES;
 use crate::store::pager::layout::PAGE;
-use crate::store::tables::packed::chunk::PAGE_BYTES;
 
-/// A file of pages with what was written over it. All clones are the same.
+/// A page file and the pages that redb wrote over it. All clones share both.
 #[derive(Clone, Debug)]
 pub(crate) struct CowFile {
     under: PageFile,
-    over: Arc<Mutex<Over>>,
+    written: Arc<Mutex<Written>>,
     is_closing: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
-struct Over {
+struct Written {
     len_bytes: u64,
-    /// Whole pages, by number.
+    /// The written pages, whole, by number.
     pages: BTreeMap<u64, Box<[u8; PAGE_BYTES]>>,
 }
 
 impl CowFile {
-    pub(in crate::store) fn over(under: PageFile) -> io::Result<Self> {
-        let over = Over {
+    pub(crate) fn new(under: PageFile) -> io::Result<Self> {
+        let written = Written {
             len_bytes: under.len()?,
             pages: BTreeMap::new(),
         };
         Ok(Self {
             under,
-            over: Arc::new(Mutex::new(over)),
+            written: Arc::new(Mutex::new(written)),
             is_closing: Arc::default(),
         })
     }
 
-    /// From now on nothing can be written: the engine need not tidy up what nobody will see.
-    pub(in crate::store) fn close_soon(&self) {
+    /// Makes later writes fail, so that redb does not spend time on cleaning up at close.
+    pub(crate) fn close_soon(&self) {
         self.is_closing.store(true, Ordering::Release);
     }
 }
 
-/// The parts of so many bytes from `offset` on: the page each is in, where it begins there, and
-/// how long it is.
+/// Splits `count` bytes from `offset` on at page boundaries: page number, start within the page,
+/// length.
 fn parts(offset: u64, count: usize) -> impl Iterator<Item = (u64, usize, usize)> {
     let end = offset + count as u64;
     let mut from = offset;
     std::iter::from_fn(move || {
         (from < end).then(|| {
-            let (page, db_path) = (from / PAGE, from % PAGE);
-            let count = (PAGE - db_path).min(end - from);
+            let (page, start) = (from / PAGE, from % PAGE);
+            let count = (PAGE - start).min(end - from);
             from += count;
-            (page, db_path as usize, count as usize)
+            (page, start as usize, count as usize)
         })
     })
 }
 
 impl StorageBackend for CowFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.over.lock().len_bytes)
+        Ok(self.written.lock().len_bytes)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let over = self.over.lock();
-        let is_over = |(page, _, _)| over.pages.contains_key(&page);
-        if !parts(offset, out.len()).any(is_over) {
-            drop(over);
+        let written = self.written.lock();
+        let is_written = |(page, _, _)| written.pages.contains_key(&page);
+        if !parts(offset, out.len()).any(is_written) {
+            drop(written);
             return self.under.read(offset, out);
         }
         let mut rest = out;
-        for (page, db_path, count) in parts(offset, rest.len()) {
+        for (page, start, count) in parts(offset, rest.len()) {
             let (part, others) = rest.split_at_mut(count);
-            match over.pages.get(&page) {
-                Some(bytes) => part.copy_from_slice(&bytes[db_path..db_path + count]),
-                None => self.under.read(page * PAGE + db_path as u64, part)?,
+            match written.pages.get(&page) {
+                Some(bytes) => part.copy_from_slice(&bytes[start..start + count]),
+                None => self.under.read(page * PAGE + start as u64, part)?,
             }
             rest = others;
         }
@@ -91,9 +92,9 @@ impl StorageBackend for CowFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let mut over = self.over.lock();
-        over.pages.split_off(&len.div_ceil(PAGE));
-        over.len_bytes = len;
+        let mut written = self.written.lock();
+        written.pages.split_off(&len.div_ceil(PAGE));
+        written.len_bytes = len;
         Ok(())
     }
 
@@ -105,12 +106,12 @@ impl StorageBackend for CowFile {
         if self.is_closing.load(Ordering::Acquire) {
             return Err(io::ErrorKind::ReadOnlyFilesystem.into());
         }
-        let mut over = self.over.lock();
+        let mut written = self.written.lock();
         let under_bytes = self.under.len()?;
         let mut rest = data;
-        for (page, db_path, count) in parts(offset, data.len()) {
+        for (page, start, count) in parts(offset, data.len()) {
             let (part, others) = rest.split_at(count);
-            let bytes = match over.pages.entry(page) {
+            let bytes = match written.pages.entry(page) {
                 Entry::Occupied(bytes) => bytes.into_mut(),
                 Entry::Vacant(none) => {
                     let mut bytes = Box::new([0; PAGE_BYTES]);
@@ -122,7 +123,7 @@ impl StorageBackend for CowFile {
                     none.insert(bytes)
                 }
             };
-            bytes[db_path..db_path + count].copy_from_slice(part);
+            bytes[start..start + count].copy_from_slice(part);
             rest = others;
         }
         Ok(())

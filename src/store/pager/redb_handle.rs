@@ -1,17 +1,17 @@
-//! The storage engine with a file open.
+//! [`RedbHandle`]: redb with a file open.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use redb::{ReadableDatabase, StorageError};
 
-/// The storage engine with a file open, which closes it when it is dropped.
+/// redb with a file open; closed when dropped.
 ///
-/// To close a file the engine commits once more, and where it meets a damaged page then, it
-/// panics. Nobody can be told, and nothing is lost by it: the file is as if it had not been closed.
+/// To close a file, redb commits once more, and panics if it then meets a damaged page. The panic is
+/// swallowed: nothing is lost, the file is as if it had not been closed.
 pub(crate) struct RedbHandle(Option<redb::Database>);
 
 impl RedbHandle {
-    pub(crate) fn over(database: redb::Database) -> Self {
+    pub(crate) fn new(database: redb::Database) -> Self {
         Self(Some(database))
     }
 
@@ -29,7 +29,7 @@ impl RedbHandle {
         }
     }
 
-    /// Proves all pages, and mends what can be mended.
+    /// Verifies all pages, and repairs the free lists.
     pub(crate) fn check_integrity(&mut self) -> Result<bool, redb::DatabaseError> {
         match &mut self.0 {
             Some(database) => database.check_integrity(),
@@ -41,7 +41,7 @@ impl RedbHandle {
 impl Drop for RedbHandle {
     fn drop(&mut self) {
         let database = self.0.take();
-        // What it leaves behind is not looked at again.
+        // Unwind safe: the database is not used again.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
     }
 }

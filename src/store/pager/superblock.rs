@@ -1,22 +1,22 @@
-//! The first page of a file, which is written once.
+//! The superblock: the first page of a file, written once.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
-//! | 0..12 | `simdb`, then bytes that show whether a program took the file for text |
+//! | 0..12 | `simdb`, then bytes that a transfer in text mode would change |
 //! | 12..16 | version of the file format |
-//! | 16..20 | crc32 of all that precedes |
+//! | 16..20 | crc32 of bytes 0..16 |
 //! | 20.. | zeros |
 //!
-//! A newer format may have anything behind the version.
+//! A newer format may have any content behind the version.
 
 use crate::error::{Error, Result};
+use crate::store::disk::page::{PAGE_BYTES, checksum_on};
 use crate::store::disk::path::DbPath;
-use crate::store::tables::packed::chunk::{PAGE_BYTES, checksum_on};
 
 /// The version of the file format that this library reads and writes.
 pub(crate) const FORMAT_VERSION: u32 = 4;
 
-/// As PNG has it: a byte that is no ASCII, both ways to end a line, and the end of a file in DOS.
+/// As in PNG: a byte outside ASCII, both line endings, and the end-of-file character of DOS.
 const MAGIC: &[u8; 12] = b"simdb\x89\r\n\x1a\n\0\0";
 const VERSION: std::ops::Range<usize> = 12..16;
 const CRC: std::ops::Range<usize> = 16..20;
@@ -29,8 +29,8 @@ pub(super) fn encode() -> Vec<u8> {
     page
 }
 
-/// Refuses a file that begins otherwise.
-pub(super) fn prove(page: &[u8], db_path: &DbPath) -> Result<()> {
+/// Returns an error unless `page` is the superblock of a database in this format.
+pub(super) fn verify(page: &[u8], db_path: &DbPath) -> Result<()> {
     let path = || db_path.path().to_path_buf();
     let word = |range| {
         let bytes = page.get::<std::ops::Range<usize>>(range)?;
@@ -38,15 +38,15 @@ pub(super) fn prove(page: &[u8], db_path: &DbPath) -> Result<()> {
     };
     let (Some(version), Some(crc), true) = (word(VERSION), word(CRC), page.starts_with(MAGIC))
     else {
-        let is_engine = page.starts_with(b"redb");
-        let why = "it is a plain file of redb: another program's, or of simdb before version 4";
+        let is_redb = page.starts_with(b"redb");
+        let why = "it is a plain redb file, of another program or of simdb before format 4";
         return Err(Error::NotADatabase {
             path: path(),
-            source: is_engine.then(|| why.into()),
+            source: is_redb.then(|| why.into()),
         });
     };
     if checksum_on(0, &page[..CRC.start]) != crc {
-        return Err(db_path.corrupt("its first page does not fit its checksum"));
+        return Err(db_path.corrupt("its first page does not match its checksum"));
     }
     if version != FORMAT_VERSION {
         return Err(Error::FormatVersion {
@@ -55,6 +55,6 @@ pub(super) fn prove(page: &[u8], db_path: &DbPath) -> Result<()> {
             supported: FORMAT_VERSION,
         });
     }
-    // The rest is not covered, and says nothing.
+    // The rest of the page has no checksum and no meaning.
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The bands of texts: how their keys are made, what changes with a text, and what the table that
-//! keeps them answers.
+//! MinHash bands of texts: their keys, the changes of table `bands` when a text changes, and the
+//! queries of the table.
 
 use std::iter::Peekable;
 use std::sync::{Arc, OnceLock};
@@ -14,18 +14,18 @@ use crate::minhash::Banding;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::chunk::{Entry, pair};
 
-/// Makes the band keys of texts. What that takes is made when it is first asked for, which takes
-/// some milliseconds, and once in a process: it is the same for all databases.
+/// Makes the band keys of texts. The parameters are computed on first use, which takes some
+/// milliseconds, once in a process: they are the same for all databases.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BandMaker;
 
 impl BandMaker {
-    /// A line that names every choice that decides a key.
+    /// One line that names every choice that determines a key.
     pub(crate) fn description(&self) -> String {
         Banding::description()
     }
 
-    /// The keys of a text, ascending, each once.
+    /// The keys of a text, ascending and distinct.
     pub(crate) fn keys(&self, text: &str) -> Vec<u64> {
         let mut keys = self.banding().keys(text);
         keys.sort_unstable();
@@ -39,14 +39,15 @@ impl BandMaker {
         BandedText::new(text, keys)
     }
 
-    /// What makes them.
+    /// The shared parameters.
     pub(crate) fn banding(&self) -> &'static Banding {
         static BANDING: OnceLock<Banding> = OnceLock::new();
         BANDING.get_or_init(Banding::new)
     }
 }
 
-/// What becomes of entries of `bands`: half the room of a change each.
+/// Changes of table `bands`. Kept as two sorted lists, which takes half the memory of a list of
+/// `(u128, Op)`.
 #[derive(Default)]
 pub(crate) struct BandChanges {
     puts: Vec<u128>,
@@ -54,12 +55,13 @@ pub(crate) struct BandChanges {
 }
 
 impl BandChanges {
-    /// The text of a document with these keys gives way to one with those, all ascending.
+    /// Replaces the text of a document: `old` and `new` are the ascending keys of both texts.
     pub(crate) fn replace(&mut self, id: DocId, old: &[u64], new: &[u64]) {
         let entries = |keys: &[u64], others: &[u64]| {
-            let keys = keys.iter().copied();
-            let own = keys.filter(|key| others.binary_search(key).is_err());
-            own.map(|key| pair(key, id.0)).collect::<Vec<u128>>()
+            keys.iter()
+                .filter(|key| others.binary_search(key).is_err())
+                .map(|key| pair(*key, id.0))
+                .collect::<Vec<u128>>()
         };
         self.puts.extend(entries(new, old));
         self.removals.extend(entries(old, new));
@@ -69,7 +71,7 @@ impl BandChanges {
         self.puts.len() + self.removals.len()
     }
 
-    /// The changes, sorted. No entry is among both kinds, since a document is changed once.
+    /// The changes in order. No entry is both put and removed, since a document is changed once.
     pub(crate) fn into_sorted(mut self) -> impl Iterator<Item = (u128, Op)> {
         self.puts.sort_unstable();
         self.removals.sort_unstable();
@@ -86,7 +88,7 @@ impl BandChanges {
     }
 }
 
-impl<P, S> Tables<P, S>
+impl<P, S, C> Tables<P, S, C>
 where
     P: ReadableTable<u128, &'static [u8]>,
 {

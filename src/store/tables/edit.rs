@@ -1,16 +1,16 @@
-//! What a change does to one document: what was stored of it, and what shall be.
+//! The stored state of a document, and the change of one document: before and after.
 
 use std::sync::Arc;
 
 use crate::document::{DocId, Timestamp};
 use crate::fingerprint::Fingerprint;
 
-/// What is stored of a document beside its text.
+/// The stored state of a document, without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredDocument {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) reliable: bool,
-    /// Nothing in a database that keeps no arrival times.
+    /// `None` in a database that keeps no arrival times.
     pub(crate) arrival: Option<Timestamp>,
 }
 
@@ -18,14 +18,14 @@ pub(crate) struct StoredDocument {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DocumentEdit {
     pub(crate) id: DocId,
-    /// What is stored, if the document is stored.
+    /// The stored state before the change, or `None` if the document was not stored.
     pub(crate) before: Option<StoredDocument>,
-    /// What shall be stored, if the document shall be stored.
+    /// The state after the change, or `None` if the document is removed.
     pub(crate) after: Option<StoredDocument>,
     pub(crate) text: TextEdit,
 }
 
-/// What is to become of the stored text of a document.
+/// The change of the stored text of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TextEdit {
     Keep,
@@ -33,16 +33,16 @@ pub(crate) enum TextEdit {
     Remove,
 }
 
-/// A text that is to be stored, and the band keys under which it is to be found.
+/// A text to be stored, with its band keys.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BandedText {
     pub(crate) text: Box<str>,
-    /// Ascending, each once; none in a database that keeps no bands.
+    /// Ascending and distinct; empty in a database that keeps no bands.
     keys: Box<[u64]>,
 }
 
 impl BandedText {
-    /// A text with its keys, in any order and perhaps repeated.
+    /// A text with its keys, which may be unsorted and repeated.
     pub(crate) fn new(text: impl Into<Box<str>>, mut keys: Vec<u64>) -> Arc<Self> {
         keys.sort_unstable();
         keys.dedup();
@@ -62,7 +62,7 @@ impl BandedText {
 }
 
 impl TextEdit {
-    /// Bytes of the text it brings.
+    /// Bytes of the new text; 0 if there is none.
     pub(crate) fn len_bytes(&self) -> usize {
         match self {
             Self::Put(banded) => banded.text.len(),
@@ -70,7 +70,7 @@ impl TextEdit {
         }
     }
 
-    /// The keys of the text it brings.
+    /// The band keys of the new text; empty if there is none.
     pub(crate) fn keys(&self) -> &[u64] {
         match self {
             Self::Put(banded) => banded.keys(),
@@ -80,7 +80,7 @@ impl TextEdit {
 }
 
 impl DocumentEdit {
-    /// Whether it changes anything.
+    /// Returns `true` if anything differs after the edit.
     pub(crate) fn changes_something(&self) -> bool {
         self.before != self.after || self.text != TextEdit::Keep
     }
@@ -94,12 +94,12 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What they are after these edits, the latest arrival among which is `latest`.
+    /// The totals after `edits`; `latest` is the latest arrival among them.
     pub(crate) fn after(mut self, edits: &[DocumentEdit], latest: Option<Timestamp>) -> Self {
         for edit in edits {
             let after = u64::from(edit.after.is_some());
             let before = u64::from(edit.before.is_some());
-            // What a damaged file says of itself may be any number.
+            // Saturating: the count of a damaged file may be any number.
             let documents = self.documents.saturating_add(after);
             self.documents = documents.saturating_sub(before);
         }

@@ -1,4 +1,8 @@
-//! The packed tables of one file as seen by one transaction, and what can be asked of them.
+//! The tables of one file as seen by one transaction.
+//!
+//! [`schema`] lists the tables and the settings, [`packed`] is the sorted set of `u64`s that most of
+//! them are, [`texts`], [`times`] and [`bands`] hold what the tables answer. This folder uses
+//! [`disk`](super::disk) and redb, not the pager.
 
 pub(crate) mod bands;
 pub(crate) mod edit;
@@ -13,7 +17,7 @@ use crate::error::Result;
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::pair;
-use crate::store::tables::packed::{Kind, Packed};
+use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{
     ARRIVALS, BANDS, BLOCK0, FINGERPRINTS, Keeps, ROTATED, TIMES, UNRELIABLE,
 };
@@ -26,9 +30,9 @@ pub(crate) struct Times<P> {
     pub(crate) times: Packed<P>,
 }
 
-/// The packed tables, read through a snapshot or within a write transaction: `P` and `S` are
-/// redb's tables of pairs and of singles for either.
-pub(crate) struct Tables<P, S> {
+/// The tables of a snapshot or of a write transaction; `P` and `S` are redb's types for a table of
+/// pairs and of singles, `C` is the context of a snapshot.
+pub(crate) struct Tables<P, S, C = ()> {
     pub(crate) fingerprints: Packed<P>,
     pub(crate) block0: Packed<P>,
     pub(crate) rotated: [Packed<S>; 3],
@@ -37,15 +41,16 @@ pub(crate) struct Tables<P, S> {
     pub(crate) times: Option<Times<P>>,
     /// Band key, document id: only in a file made for similar texts.
     pub(crate) bands: Option<Packed<P>>,
-    /// The texts, where they are kept and were asked for.
+    /// The stored texts, if kept and opened.
     pub(crate) texts: Option<S>,
     pub(crate) db_path: DbPath,
-    /// No merge has come half way, so every fingerprint has a document.
-    pub(crate) whole: bool,
+    /// `true` if no flush is partly done: every fingerprint of a block table then has a document.
+    pub(crate) is_flushed: bool,
+    pub(crate) context: C,
 }
 
-pub(crate) type ReadTables =
-    Tables<redb::ReadOnlyTable<u128, &'static [u8]>, redb::ReadOnlyTable<u64, &'static [u8]>>;
+pub(crate) type ReadTables<C = ()> =
+    Tables<redb::ReadOnlyTable<u128, &'static [u8]>, redb::ReadOnlyTable<u64, &'static [u8]>, C>;
 pub(crate) type WriteTables<'t> =
     Tables<redb::Table<'t, u128, &'static [u8]>, redb::Table<'t, u64, &'static [u8]>>;
 
@@ -76,26 +81,28 @@ pub(crate) const BANDS_TABLE: TableOf<u128> = |tables| match &mut tables.bands {
     None => unreachable!("the file keeps no bands"),
 };
 
-impl ReadTables {
-    /// The tables as of the transaction.
-    pub(crate) fn of(
+impl<C> ReadTables<C> {
+    /// Opens the tables of a read transaction.
+    pub(crate) fn from_transaction(
         transaction: &redb::ReadTransaction,
         db_path: &DbPath,
         keeps: Keeps,
+        context: C,
     ) -> Result<Self> {
         Self::assemble(
             db_path,
             keeps,
-            |kind| transaction.open_table(kind.definition::<u128>()),
-            |kind| transaction.open_table(kind.definition::<u64>()),
+            |id| transaction.open_table(id.definition::<u128>()),
+            |id| transaction.open_table(id.definition::<u64>()),
+            context,
         )
         .reading(db_path)
     }
 }
 
 impl<'t> WriteTables<'t> {
-    /// The tables, created where they are missing.
-    pub(crate) fn of(
+    /// Opens the tables of a write transaction; creates missing ones.
+    pub(crate) fn from_transaction(
         transaction: &'t redb::WriteTransaction,
         db_path: &DbPath,
         keeps: Keeps,
@@ -103,22 +110,24 @@ impl<'t> WriteTables<'t> {
         Self::assemble(
             db_path,
             keeps,
-            |kind| transaction.open_table(kind.definition::<u128>()),
-            |kind| transaction.open_table(kind.definition::<u64>()),
+            |id| transaction.open_table(id.definition::<u128>()),
+            |id| transaction.open_table(id.definition::<u64>()),
+            (),
         )
         .writing(db_path)
     }
 }
 
-impl<P, S> Tables<P, S> {
+impl<P, S, C> Tables<P, S, C> {
     fn assemble(
         db_path: &DbPath,
         keeps: Keeps,
-        pairs: impl Fn(Kind) -> Result<P, redb::TableError>,
-        singles: impl Fn(Kind) -> Result<S, redb::TableError>,
+        pairs: impl Fn(TableId) -> Result<P, redb::TableError>,
+        singles: impl Fn(TableId) -> Result<S, redb::TableError>,
+        context: C,
     ) -> Result<Self, redb::TableError> {
-        let pairs = |kind| pairs(kind).map(|table| Packed::new(table, kind, db_path.clone()));
-        let singles = |kind| singles(kind).map(|table| Packed::new(table, kind, db_path.clone()));
+        let pairs = |id| pairs(id).map(|table| Packed::new(table, id, db_path.clone()));
+        let singles = |id| singles(id).map(|table| Packed::new(table, id, db_path.clone()));
         let [one, two, three] = ROTATED;
         let times = if keeps.arrivals {
             Some(Times {
@@ -128,11 +137,7 @@ impl<P, S> Tables<P, S> {
         } else {
             None
         };
-        let bands = if keeps.bands {
-            Some(pairs(BANDS)?)
-        } else {
-            None
-        };
+        let bands = keeps.bands.then(|| pairs(BANDS)).transpose()?;
         Ok(Self {
             fingerprints: pairs(FINGERPRINTS)?,
             block0: pairs(BLOCK0)?,
@@ -142,17 +147,18 @@ impl<P, S> Tables<P, S> {
             bands,
             texts: None,
             db_path: db_path.clone(),
-            whole: true,
+            is_flushed: true,
+            context,
         })
     }
 }
 
-impl<P, S> Tables<P, S>
+impl<P, S, C> Tables<P, S, C>
 where
     P: ReadableTable<u128, &'static [u8]>,
     S: ReadableTable<u64, &'static [u8]>,
 {
-    /// Whether a reliable document has exactly this fingerprint.
+    /// Returns `true` if a reliable document has exactly this fingerprint.
     pub(crate) fn has_fingerprint(&self, fingerprint: u64) -> Result<bool> {
         let found = self
             .block0

@@ -1,11 +1,11 @@
-//! The tables of a file, and what is fixed when it is created.
+//! The tables of a file, and the settings that are fixed when the file is created.
 //!
 //! | table | kind | entry |
 //! |---|---|---|
 //! | `fingerprints` | packed pairs | document id, fingerprint: every document |
 //! | `block0` | packed pairs | fingerprint, document id: every reliable document |
 //! | `block1` `block2` `block3` | packed | each distinct reliable fingerprint, rotated so that the block is in front |
-//! | `unreliable` | packed | ids of the documents whose fingerprint says nothing |
+//! | `unreliable` | packed | ids of the documents whose fingerprint is unreliable |
 //! | `arrivals` | packed pairs | arrival time in ms, document id: every document, if times are kept |
 //! | `times` | packed pairs | document id, arrival time in ms: the same, if times are kept |
 //! | `bands` | packed pairs | band key, document id: each distinct key of each text in `texts`, if the file is made for similar texts |
@@ -18,49 +18,49 @@ use std::time::{Duration, SystemTime};
 use redb::{ReadableTable, TableDefinition};
 
 use super::edit::Counts;
-use super::packed::Kind;
+use super::packed::TableId;
 use crate::document::Timestamp;
 use crate::error::Result;
 use crate::retention::Retention;
+use crate::store::disk::page::{seal, unseal};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
-use crate::store::tables::packed::chunk::{seal, unseal};
 
-pub(crate) const FINGERPRINTS: Kind = Kind {
+pub(crate) const FINGERPRINTS: TableId = TableId {
     name: "fingerprints",
     number: 0,
 };
-pub(crate) const BLOCK0: Kind = Kind {
+pub(crate) const BLOCK0: TableId = TableId {
     name: "block0",
     number: 1,
 };
-pub(crate) const ROTATED: [Kind; 3] = [
-    Kind {
+pub(crate) const ROTATED: [TableId; 3] = [
+    TableId {
         name: "block1",
         number: 2,
     },
-    Kind {
+    TableId {
         name: "block2",
         number: 3,
     },
-    Kind {
+    TableId {
         name: "block3",
         number: 4,
     },
 ];
-pub(crate) const UNRELIABLE: Kind = Kind {
+pub(crate) const UNRELIABLE: TableId = TableId {
     name: "unreliable",
     number: 5,
 };
-pub(crate) const ARRIVALS: Kind = Kind {
+pub(crate) const ARRIVALS: TableId = TableId {
     name: "arrivals",
     number: 6,
 };
-pub(crate) const TIMES: Kind = Kind {
+pub(crate) const TIMES: TableId = TableId {
     name: "times",
     number: 7,
 };
-pub(crate) const BANDS: Kind = Kind {
+pub(crate) const BANDS: TableId = TableId {
     name: "bands",
     number: 8,
 };
@@ -88,21 +88,22 @@ const FLAGS: u8 = KEEP_TEXTS_FLAG
     | BY_CLOCK_FLAG
     | KEEP_BANDS_FLAG;
 
-/// What is fixed when a file is created.
+/// The settings that are fixed when a file is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// The canonical description of the recipe; its first word is the recipe's name.
     pub(crate) recipe: String,
     pub(crate) keep_texts: bool,
-    /// How band keys are made of texts, in a database that keeps them; it keeps texts too.
+    /// The description of the band keys, in a database that keeps bands; such a database keeps texts
+    /// too.
     pub(crate) bands: Option<String>,
     pub(crate) frozen: bool,
-    /// Nothing in a database that keeps no arrival times.
+    /// `None` in a database that keeps no arrival times.
     pub(crate) retention: Option<Retention>,
 }
 
 impl Header {
-    /// What is kept of a document.
+    /// The parts of a document that the database keeps.
     pub(crate) fn keeps(&self) -> Keeps {
         Keeps {
             texts: self.keep_texts,
@@ -112,7 +113,7 @@ impl Header {
     }
 }
 
-/// What a database keeps of a document beside its fingerprint.
+/// The parts of a document, beside its fingerprint, that a database keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Keeps {
     pub(crate) texts: bool,
@@ -120,31 +121,31 @@ pub(crate) struct Keeps {
     pub(crate) arrivals: bool,
 }
 
-/// What a file and its journal must agree upon.
+/// The state of the journal, as recorded in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JournalMark {
-    /// Whether there may be changes in a journal that the file does not hold.
+    /// `true` if a journal may hold changes that the tables do not.
     pub(crate) open: bool,
-    /// The last generation of the journal whose changes the file holds.
+    /// The last generation of the journal whose changes are in the tables.
     pub(crate) merged_generation: u64,
 }
 
-/// What is counted as documents come and go.
+/// Totals that every commit keeps up to date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
     pub(crate) documents: u64,
     pub(crate) distinct_fingerprints: u64,
     pub(crate) unreliable: u64,
     pub(crate) texts: u64,
-    /// Commits that changed anything: which state of the file this is.
+    /// Commits that changed anything: the version of the file's content.
     pub(crate) commits: u64,
-    /// The latest arrival time there ever was, in ms; 0 before the first. It stays when its
-    /// document goes.
+    /// The latest arrival time of all documents ever stored, in ms; 0 before the first. Removing the
+    /// document does not change it.
     pub(crate) latest_arrival: u64,
 }
 
 impl Counters {
-    /// What a journal counts as well.
+    /// The totals that a journal records too.
     pub(crate) fn counts(&self) -> Counts {
         Counts {
             documents: self.documents,
@@ -164,7 +165,7 @@ impl Counters {
 
 type Meta<'t> = redb::Table<'t, &'static str, &'static [u8]>;
 
-/// Writes what is fixed into a new file.
+/// Writes the settings into a new file.
 pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, db_path: &DbPath) -> Result<()> {
     let retention = header.retention.unwrap_or_default();
     let flags = u8::from(header.keep_texts) * KEEP_TEXTS_FLAG
@@ -182,16 +183,16 @@ pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, db_path: &DbPat
     put(meta, SETTINGS_KEY, &settings, db_path)
 }
 
-/// Reads what is fixed.
+/// Reads the settings.
 pub(crate) fn read_header(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
     db_path: &DbPath,
 ) -> Result<Header> {
-    header_of(|key| value(meta, key, db_path), db_path)
+    header_from(|key| value(meta, key, db_path), db_path)
 }
 
-/// What is fixed, out of values of table meta, which are got by their names.
-pub(crate) fn header_of(
+/// The settings from values of table meta; `value` returns the value of a name.
+pub(crate) fn header_from(
     value: impl Fn(&'static str) -> Result<Vec<u8>>,
     db_path: &DbPath,
 ) -> Result<Header> {
@@ -213,16 +214,16 @@ pub(crate) fn header_of(
         return Err(db_path.corrupt("the settings limit arrival times, which are not kept"));
     }
     let keep_texts = flags & KEEP_TEXTS_FLAG != 0;
-    let bands = match flags & KEEP_BANDS_FLAG != 0 {
-        true if !keep_texts => {
-            return Err(db_path.corrupt("the settings keep bands of texts, which are not kept"));
-        }
-        true => Some(
+    let keep_bands = flags & KEEP_BANDS_FLAG != 0;
+    if keep_bands && !keep_texts {
+        return Err(db_path.corrupt("the settings keep bands of texts, which are not kept"));
+    }
+    let bands = keep_bands
+        .then(|| {
             String::from_utf8(value(BANDS_KEY)?)
-                .map_err(|_| db_path.corrupt("the description of the bands is not UTF-8"))?,
-        ),
-        false => None,
-    };
+                .map_err(|_| db_path.corrupt("the description of the bands is not UTF-8"))
+        })
+        .transpose()?;
     Ok(Header {
         recipe,
         keep_texts,
@@ -261,11 +262,11 @@ pub(crate) fn read_counters(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
     db_path: &DbPath,
 ) -> Result<Counters> {
-    counters_of(|key| value(meta, key, db_path), db_path)
+    counters_from(|key| value(meta, key, db_path), db_path)
 }
 
-/// What is counted, out of values of table meta, which are got by their names.
-pub(crate) fn counters_of(
+/// The counters from values of table meta.
+pub(crate) fn counters_from(
     value: impl Fn(&'static str) -> Result<Vec<u8>>,
     db_path: &DbPath,
 ) -> Result<Counters> {
@@ -294,27 +295,27 @@ pub(crate) fn counters_of(
     })
 }
 
-/// A number for a new database, which most probably no other has.
+/// A random number that identifies a new database.
 pub(crate) fn new_identity() -> u64 {
     // The keys of a `RandomState` come from the system's source of randomness.
     RandomState::new().hash_one((SystemTime::now(), std::process::id()))
 }
 
-/// Writes which database this is.
+/// Writes the identity of the database.
 pub(crate) fn write_identity(meta: &mut Meta<'_>, identity: u64, db_path: &DbPath) -> Result<()> {
     put(meta, IDENTITY_KEY, &identity.to_le_bytes(), db_path)
 }
 
-/// Reads which database this is.
+/// Reads the identity of the database.
 pub(crate) fn read_identity(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
     db_path: &DbPath,
 ) -> Result<u64> {
-    identity_of(|key| value(meta, key, db_path), db_path)
+    identity_from(|key| value(meta, key, db_path), db_path)
 }
 
-/// Which database this is, out of values of table meta, which are got by their names.
-pub(crate) fn identity_of(
+/// The identity from values of table meta.
+pub(crate) fn identity_from(
     value: impl Fn(&'static str) -> Result<Vec<u8>>,
     db_path: &DbPath,
 ) -> Result<u64> {
@@ -349,7 +350,7 @@ pub(crate) fn read_journal_mark(
     }
 }
 
-/// A byte and the integer behind it, if there is nothing else.
+/// A byte followed by a little-endian integer, and nothing else.
 fn flag_and_word(bytes: &[u8]) -> Option<(u8, u64)> {
     let (&flag, word) = bytes.split_first()?;
     Some((flag, u64::from_le_bytes(word.try_into().ok()?)))

@@ -1,25 +1,27 @@
-//! Stored texts: document id → text, compressed where that saves room, with a checksum.
+//! Stored texts: document id → text, compressed if that makes it shorter, with a checksum.
 
 use redb::ReadableTable;
 
 use crate::document::DocId;
 use crate::error::{Error, Result};
+use crate::store::disk::page::{seal, unseal};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
-use crate::store::tables::packed::chunk::{seal, unseal};
-use crate::store::tables::packed::damaged_ranges::{Damaged, Part, after, end_of_gap, read_or_why};
+use crate::store::tables::packed::damaged_ranges::{
+    Damaged, Part, after, damage_apart, end_of_damage,
+};
 
-/// The longest text that is kept.
+/// The longest text that is stored, in bytes: 256 MiB.
 pub(crate) const TEXT_LIMIT_BYTES: usize = 256 << 20;
 
-/// The text is stored as it is.
+/// Format byte of an uncompressed text.
 const PLAIN: u8 = 0;
-/// The text is stored as one frame of Zstandard.
+/// Format byte of a text in one Zstandard frame.
 const ZSTANDARD: u8 = 1;
-/// A level that costs little beside making a fingerprint.
+/// Compression at this level takes little time beside making a fingerprint.
 const ZSTANDARD_LEVEL: i32 = 3;
 
-/// An error for a text that is too long to be kept.
+/// Returns [`Error::TextTooLong`] if the text is longer than [`TEXT_LIMIT_BYTES`].
 pub(crate) fn refuse_too_long(id: DocId, text: &str) -> Result<()> {
     if text.len() > TEXT_LIMIT_BYTES {
         return Err(Error::TextTooLong {
@@ -31,15 +33,15 @@ pub(crate) fn refuse_too_long(id: DocId, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes texts the bytes they are stored under. It holds the tables of the compression, which take
-/// longer to make than a short text takes to compress.
+/// Encodes texts for storage. Reused, because creating a compressor takes longer than compressing a
+/// short text.
 #[derive(Default)]
 pub(crate) struct Encoder {
     compressor: Option<zstd::bulk::Compressor<'static>>,
 }
 
 impl Encoder {
-    /// The bytes under which a text is stored.
+    /// The stored bytes of a text.
     pub(crate) fn encode(&mut self, id: DocId, text: &str) -> Result<Vec<u8>> {
         refuse_too_long(id, text)?;
         let mut payload = vec![ZSTANDARD];
@@ -53,7 +55,7 @@ impl Encoder {
         Ok(seal(&payload))
     }
 
-    /// Compression into memory does not fail; if it did, the plain text would do.
+    /// `None` if compression fails: the text is then stored uncompressed.
     fn compress(&mut self, text: &str) -> Option<Vec<u8>> {
         if self.compressor.is_none() {
             self.compressor = zstd::bulk::Compressor::new(ZSTANDARD_LEVEL).ok();
@@ -62,22 +64,22 @@ impl Encoder {
     }
 }
 
-/// The text stored under these bytes.
+/// The text that was encoded as `bytes`.
 pub(crate) fn decode(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<String> {
     let damaged = |what: &str| db_path.corrupt(format!("the text of document {id} {what}"));
-    let payload = unseal(bytes).ok_or_else(|| damaged("does not fit its checksum"))?;
+    let payload = unseal(bytes).ok_or_else(|| damaged("does not match its checksum"))?;
     let text = match payload.split_first() {
         Some((&PLAIN, text)) => text.to_vec(),
         Some((&ZSTANDARD, frame)) => {
             zstd::bulk::decompress(frame, TEXT_LIMIT_BYTES.min(frame_limit(frame)))
                 .map_err(|_| damaged("cannot be decompressed"))?
         }
-        _ => return Err(damaged("is stored in an unknown way")),
+        _ => return Err(damaged("has an unknown format byte")),
     };
     String::from_utf8(text).map_err(|_| damaged("is not UTF-8"))
 }
 
-/// The length a frame announces, so that no more than that is allocated.
+/// The length in the header of a frame: no more than that is allocated.
 fn frame_limit(frame: &[u8]) -> usize {
     match zstd::zstd_safe::get_frame_content_size(frame) {
         Ok(Some(length)) => usize::try_from(length).unwrap_or(TEXT_LIMIT_BYTES),
@@ -85,7 +87,7 @@ fn frame_limit(frame: &[u8]) -> usize {
     }
 }
 
-/// The text of a document, if one is stored.
+/// The text of a document, or `None` if no text is stored.
 pub(crate) fn get(
     table: &impl ReadableTable<u64, &'static [u8]>,
     id: DocId,
@@ -98,30 +100,22 @@ pub(crate) fn get(
         .transpose()
 }
 
-/// A text as it is stored.
-pub(crate) type Row = (
+/// The id and the stored bytes of a text.
+pub(crate) type TextRow = (
     redb::AccessGuard<'static, u64>,
     redb::AccessGuard<'static, &'static [u8]>,
 );
 
-/// Every stored text in order, as it is stored, and the gaps between. Ends; never fails but for
-/// other reasons than damage.
+/// All stored texts in order, in stored form, and the damaged ranges between them. Damage does not
+/// end the iteration; other errors do.
 pub(crate) fn parts(
     table: &redb::ReadOnlyTable<u64, &'static [u8]>,
     db_path: &DbPath,
 ) -> impl Iterator<Item = Result<Part<u64, (DocId, Vec<u8>)>>> {
-    let rows_from = move |from: u64| {
-        db_path.reading_only(|| {
-            let rows = table.range(from..);
-            rows.reading(db_path)
-        })
-    };
+    let rows_from = move |from: u64| db_path.reading_only(|| table.range(from..).reading(db_path));
     let can_read = move |from: u64| {
         db_path
-            .reading_only(|| {
-                let first = rows_from(from)?.next().transpose();
-                first.reading(db_path)
-            })
+            .reading_only(|| rows_from(from)?.next().transpose().reading(db_path))
             .is_ok()
     };
     let mut from = Some(0);
@@ -135,10 +129,9 @@ pub(crate) fn parts(
                 Some(rows) => rows,
                 none => none.insert(rows_from(first)?),
             };
-            let row = rows.next().transpose();
-            row.reading(db_path)
+            rows.next().transpose().reading(db_path)
         });
-        match read_or_why(read)? {
+        match damage_apart(read)? {
             Ok(None) => {
                 from = None;
                 Ok(None)
@@ -152,7 +145,7 @@ pub(crate) fn parts(
             }
             Err(why) => {
                 rows = None;
-                from = end_of_gap(first, can_read);
+                from = end_of_damage(first, can_read);
                 Ok(Some(Part::Damaged(Damaged {
                     from: first,
                     to: from,
@@ -164,27 +157,21 @@ pub(crate) fn parts(
     std::iter::from_fn(move || next().transpose())
 }
 
-/// All stored texts in the order of their documents. The iterator ends after an error.
+/// All stored texts in order of their documents. The iterator ends after an error.
 pub(crate) fn rows(
     table: &redb::ReadOnlyTable<u64, &'static [u8]>,
     db_path: &DbPath,
-) -> Result<impl Iterator<Item = Result<Row>>> {
-    let begin = || {
-        let all = table.range::<u64>(..);
-        all.reading(db_path)
-    };
-    let mut rows = db_path.reading_only(begin)?;
+) -> Result<impl Iterator<Item = Result<TextRow>>> {
+    let mut rows = db_path.reading_only(|| table.range::<u64>(..).reading(db_path))?;
     let db_path = db_path.clone();
     let mut failed = false;
     Ok(std::iter::from_fn(move || {
         if failed {
             return None;
         }
-        let next = || {
-            let row = rows.next().transpose();
-            row.reading(&db_path)
-        };
-        let row = db_path.reading_only(next).transpose();
+        let row = db_path
+            .reading_only(|| rows.next().transpose().reading(&db_path))
+            .transpose();
         failed = row.as_ref().is_some_and(Result::is_err);
         row
     }))

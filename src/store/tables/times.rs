@@ -1,4 +1,4 @@
-//! Arrival times: what the two tables that keep them answer.
+//! Queries of the two tables of arrival times.
 
 use redb::ReadableTable;
 
@@ -7,11 +7,11 @@ use crate::error::Result;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::chunk::{Entry, pair};
 
-impl<P, S> Tables<P, S>
+impl<P, S, C> Tables<P, S, C>
 where
     P: ReadableTable<u128, &'static [u8]>,
 {
-    /// See [`FingerprintSource::arrival`](crate::store::FingerprintSource::arrival).
+    /// The arrival time of a stored document; `None` if the database keeps no arrival times.
     pub(crate) fn arrival_of(&self, id: DocId) -> Result<Option<Timestamp>> {
         let Some(kept) = &self.times else {
             return Ok(None);
@@ -24,7 +24,8 @@ where
         }
     }
 
-    /// See [`FingerprintSource::arrivals_before`](crate::store::FingerprintSource::arrivals_before).
+    /// The documents that arrived before `cutoff`, in order of their arrival times, then of their
+    /// ids: at most `most` from `from` on. None if the database keeps no arrival times.
     pub(crate) fn find_arrivals(
         &self,
         cutoff: Timestamp,
@@ -45,7 +46,7 @@ where
         Ok(found)
     }
 
-    /// See [`FingerprintSource::oldest_arrival`](crate::store::FingerprintSource::oldest_arrival).
+    /// The first arrival time; `None` without documents, or if the database keeps no arrival times.
     pub(crate) fn first_arrival(&self) -> Result<Option<Timestamp>> {
         let Some(kept) = &self.times else {
             return Ok(None);

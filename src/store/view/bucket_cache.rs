@@ -1,8 +1,8 @@
-//! Runs, the distinct fingerprints of one block key, and a cache of those read before.
+//! Buckets, the distinct fingerprints of one block key, and a cache of buckets.
 //!
-//! A query reads a run for each key it probes. Read from the file, a run is some pages to be
-//! found and checked; kept here, it is one piece of memory that holds what the Hamming kernel
-//! wants and nothing else, in less room than its pages.
+//! A query reads one bucket for each key that it probes. In the file, a bucket is a range of chunks
+//! to be found and verified; in the cache, it is one slice for the Hamming kernel, in less memory
+//! than the pages of the range.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,174 +13,171 @@ use quick_cache::{OptionsBuilder, Weighter};
 use crate::block::{self, BLOCK_BITS, BLOCKS};
 use crate::store::tables::packed::Op;
 
-/// The most fingerprints a run is read whole with: 128 KiB. With more it is long. (In unit tests
-/// few are, so that both kinds occur in small databases.)
-pub(crate) const BUCKET_LIMIT: usize = if cfg!(test) { 1 << 10 } else { 16 << 10 };
-
-/// How many keys a block has.
+/// The number of keys of a block.
 pub(crate) const KEYS: usize = 1 << BLOCK_BITS;
 
-/// The distinct reliable fingerprints that have a key in front of their rotation by a block.
+/// The distinct reliable fingerprints whose rotation by a block begins with one key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Bucket<'r> {
+pub(crate) enum Bucket<'b> {
     /// All of them, rotated, in order.
-    Whole(&'r [u64]),
-    /// More than [`BUCKET_LIMIT`]: to be read in parts, where that can be avoided never whole.
-    Long,
+    Whole(&'b [u64]),
+    /// More than [`Limits::max_bucket_len`](crate::store::limits::Limits::max_bucket_len): readers
+    /// read the parts of the range that they need.
+    TooLarge,
 }
 
-/// A run that is kept.
+/// A bucket as of one commit.
 #[derive(Clone)]
 pub(crate) struct CachedBucket {
-    /// The commit as of which it was read.
     commit: u64,
-    /// Nothing if it is long.
+    /// `None` if the bucket is too large.
     fingerprints: Option<Arc<[u64]>>,
 }
 
 impl CachedBucket {
-    pub(crate) fn run(&self) -> Bucket<'_> {
+    pub(crate) fn bucket(&self) -> Bucket<'_> {
         match &self.fingerprints {
             Some(fingerprints) => Bucket::Whole(fingerprints),
-            None => Bucket::Long,
+            None => Bucket::TooLarge,
         }
     }
 }
 
-impl std::fmt::Debug for BucketCache {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BucketCache")
-            .field("runs", &self.kept.len())
-            .field("bytes", &self.kept.weight())
-            .finish()
-    }
-}
-
-/// What a run that is kept costs beside its fingerprints: its place in the cache, its counts.
+/// The memory of a cached bucket besides its fingerprints: its entry in the cache and the reference
+/// counts.
 const OVERHEAD_BYTES: u64 = 96;
 
-/// The least a part of the cache with a lock of its own has room for: some of the largest runs.
-const LEAST_SHARD_BYTES: u64 = 16 * (8 * BUCKET_LIMIT as u64 + OVERHEAD_BYTES);
-const MOST_SHARDS: u64 = 64;
+/// A shard of the cache, which has a lock of its own, has room for so many of the largest buckets.
+const MIN_BUCKETS_PER_SHARD: u64 = 16;
+const MAX_SHARDS: u64 = 64;
 
 #[derive(Clone)]
-struct Bytes;
+struct WeightInBytes;
 
-impl Weighter<u32, CachedBucket> for Bytes {
-    fn weight(&self, _: &u32, kept: &CachedBucket) -> u64 {
-        let fingerprints = kept.fingerprints.as_ref().map_or(0, |run| run.len());
-        OVERHEAD_BYTES + 8 * fingerprints as u64
+impl Weighter<u32, CachedBucket> for WeightInBytes {
+    fn weight(&self, _: &u32, cached: &CachedBucket) -> u64 {
+        let len = cached.fingerprints.as_ref().map_or(0, |all| all.len());
+        OVERHEAD_BYTES + 8 * len as u64
     }
 }
 
-/// Runs read from one file, for all who look at it as of whatever commit: a run is given only to
-/// those for whom it has not changed.
+/// Buckets of one file, shared by its snapshots. A snapshot gets a cached bucket only if no commit
+/// between the two has changed the bucket.
 pub(crate) struct BucketCache {
-    kept: Cache<u32, CachedBucket, Bytes>,
-    changes: Changes,
+    cache: Cache<u32, CachedBucket, WeightInBytes>,
+    last_changes: LastChanges,
+    max_bucket_len: usize,
 }
 
 impl BucketCache {
-    /// A cache of up to so many bytes.
-    pub(crate) fn new(bytes: u64) -> Self {
-        let most_runs = (BLOCKS * KEYS).min((bytes / OVERHEAD_BYTES) as usize);
-        let shards = (bytes / LEAST_SHARD_BYTES).clamp(1, MOST_SHARDS);
+    /// A cache of at most `bytes` of buckets of at most `max_bucket_len` fingerprints.
+    pub(crate) fn new(bytes: u64, max_bucket_len: usize) -> Self {
+        let capacity = (BLOCKS * KEYS).min((bytes / OVERHEAD_BYTES) as usize);
+        let max_bucket_bytes = 8 * max_bucket_len as u64 + OVERHEAD_BYTES;
+        let shards = (bytes / (MIN_BUCKETS_PER_SHARD * max_bucket_bytes)).clamp(1, MAX_SHARDS);
         let options = OptionsBuilder::new()
             .shards(1 << shards.ilog2())
-            .estimated_items_capacity(most_runs)
+            .estimated_items_capacity(capacity)
             .weight_capacity(bytes)
             .build();
-        let kept = match options {
-            Ok(options) => {
-                Cache::with_options(options, Bytes, Default::default(), Default::default())
-            }
-            Err(_) => Cache::with_weighter(most_runs, bytes, Bytes),
+        let cache = match options {
+            Ok(options) => Cache::with_options(
+                options,
+                WeightInBytes,
+                Default::default(),
+                Default::default(),
+            ),
+            Err(_) => Cache::with_weighter(capacity, bytes, WeightInBytes),
         };
         Self {
-            kept,
-            changes: Changes::default(),
+            cache,
+            last_changes: LastChanges::default(),
+            max_bucket_len,
         }
     }
 
-    /// The run as of this commit, if it is kept.
+    /// The bucket as of a commit, if it is cached.
     pub(crate) fn get(&self, block: usize, key: u16, commit: u64) -> Option<CachedBucket> {
         let index = index(block, key);
-        let kept = self.kept.get(&index)?;
-        // Looked at after the run: a change of what was just given was told of before.
-        let last_change = self.changes.last(index);
-        if kept.commit < last_change {
-            // Nobody will be given this one again.
-            self.kept
+        let cached = self.cache.get(&index)?;
+        // After the look into the cache: `apply_changes` notes a change before it replaces the
+        // bucket, so a bucket that is newer than this snapshot is never taken for an older one.
+        let last_change = self.last_changes.of_bucket(index);
+        if cached.commit < last_change {
+            // No later snapshot can use it, and an older snapshot reads the file.
+            self.cache
                 .remove_if(&index, |stored| stored.commit < last_change);
         }
-        (last_change <= kept.commit.min(commit)).then_some(kept)
+        (last_change <= cached.commit.min(commit)).then_some(cached)
     }
 
-    /// Keeps a run as of this commit, unless it has changed since.
-    pub(crate) fn keep(&self, block: usize, key: u16, commit: u64, run: Bucket<'_>) {
+    /// Caches a bucket that was read as of a commit, unless a later commit has changed the bucket.
+    pub(crate) fn insert(&self, block: usize, key: u16, commit: u64, bucket: Bucket<'_>) {
         let index = index(block, key);
-        if self.changes.last(index) <= commit {
-            let fingerprints = match run {
+        if self.last_changes.of_bucket(index) <= commit {
+            let fingerprints = match bucket {
                 Bucket::Whole(fingerprints) => Some(fingerprints.into()),
-                Bucket::Long => None,
+                Bucket::TooLarge => None,
             };
-            let kept = CachedBucket {
+            let cached = CachedBucket {
                 commit,
                 fingerprints,
             };
-            self.kept.insert(index, kept);
+            self.cache.insert(index, cached);
         }
     }
 
-    /// Forgets all runs.
+    /// Removes all buckets.
     pub(crate) fn clear(&self) {
-        self.kept.clear();
+        self.cache.clear();
     }
 
-    /// Whether there is room for a run without another one giving way to it.
+    /// Returns `true` if the largest bucket fits without another one being evicted.
     pub(crate) fn has_room(&self) -> bool {
-        self.kept.weight() + 8 * (BUCKET_LIMIT as u64) < self.kept.capacity()
+        self.cache.weight() + 8 * (self.max_bucket_len as u64) < self.cache.capacity()
     }
 
-    /// These fingerprints, rotated by `block` and in order, come or go with this commit. To be
-    /// said before others can see the commit. Runs that are kept are brought up to it, for those
-    /// who look later; those who look now read theirs from the file.
-    pub(crate) fn change(&self, block: usize, changes: &[(u64, Op)], commit: u64) {
-        let last_changes = self.changes.keys();
+    /// Applies the changes of a commit to one block: fingerprints, rotated by `block` and in order.
+    /// To be called before a snapshot can see the commit. Cached buckets are updated for later
+    /// snapshots; older snapshots read theirs from the file.
+    pub(crate) fn apply_changes(&self, block: usize, changes: &[(u64, Op)], commit: u64) {
+        let last_changes = self.last_changes.of_all_buckets();
         let key_of = |change: &(u64, Op)| block::front_key(change.0);
-        for of_one in changes.chunk_by(|a, b| key_of(a) == key_of(b)) {
-            let index = index(block, key_of(&of_one[0]));
+        for changes in changes.chunk_by(|a, b| key_of(a) == key_of(b)) {
+            let index = index(block, key_of(&changes[0]));
             let last_change = last_changes[index as usize].fetch_max(commit, Ordering::AcqRel);
-            let last_change = last_change.max(self.changes.all.load(Ordering::Acquire));
-            let Some(kept) = self.kept.get(&index) else {
+            let last_change = last_change.max(self.last_changes.all.load(Ordering::Acquire));
+            let Some(cached) = self.cache.get(&index) else {
                 continue;
             };
-            if kept.commit >= last_change {
-                let fingerprints = kept
+            // An older bucket lacks the changes in between; `get` removes it.
+            if cached.commit >= last_change {
+                let fingerprints = cached
                     .fingerprints
-                    .map(|run| changed(&run, of_one))
-                    .filter(|run| run.len() <= BUCKET_LIMIT)
+                    .map(|fingerprints| with_changes(&fingerprints, changes))
+                    .filter(|fingerprints| fingerprints.len() <= self.max_bucket_len)
                     .map(Arc::from);
-                let kept = CachedBucket {
+                let cached = CachedBucket {
                     commit,
                     fingerprints,
                 };
-                self.kept.insert(index, kept);
+                self.cache.insert(index, cached);
             }
         }
     }
 
-    /// Any run may change with this commit. To be said before others can see the commit.
-    pub(crate) fn change_all(&self, commit: u64) {
-        self.changes.all.fetch_max(commit, Ordering::Release);
-        self.kept.clear();
+    /// Makes all buckets invalid from this commit on. To be called before a snapshot can see the
+    /// commit.
+    pub(crate) fn invalidate_all(&self, commit: u64) {
+        self.last_changes.all.fetch_max(commit, Ordering::Release);
+        self.cache.clear();
     }
 }
 
-/// A run with these changes made.
-fn changed(run: &[u64], changes: &[(u64, Op)]) -> Vec<u64> {
-    let mut changed = Vec::with_capacity(run.len() + changes.len());
-    let mut rest = run;
+/// Applies changes to the fingerprints of a bucket; both are in order.
+fn with_changes(fingerprints: &[u64], changes: &[(u64, Op)]) -> Vec<u64> {
+    let mut changed = Vec::with_capacity(fingerprints.len() + changes.len());
+    let mut rest = fingerprints;
     for (fingerprint, op) in changes {
         let (before, from) = rest.split_at(rest.partition_point(|each| each < fingerprint));
         changed.extend_from_slice(before);
@@ -193,29 +190,30 @@ fn changed(run: &[u64], changes: &[(u64, Op)]) -> Vec<u64> {
     changed
 }
 
-/// The number of a key among those of all blocks.
+/// The number of a bucket among those of all blocks.
 fn index(block: usize, key: u16) -> u32 {
     (block * KEYS) as u32 + u32::from(key)
 }
 
-/// The commits that changed runs last.
+/// The last commit that changed each bucket.
 #[derive(Default)]
-struct Changes {
+struct LastChanges {
+    /// The last commit that may have changed any bucket.
     all: AtomicU64,
-    /// For each key of each block; nothing while nothing was changed.
-    keys: OnceLock<Box<[AtomicU64]>>,
+    /// By [`index`]: 2 MiB, allocated by the first change.
+    buckets: OnceLock<Box<[AtomicU64]>>,
 }
 
-impl Changes {
-    fn keys(&self) -> &[AtomicU64] {
+impl LastChanges {
+    fn of_all_buckets(&self) -> &[AtomicU64] {
         let unchanged = || (0..BLOCKS * KEYS).map(|_| AtomicU64::new(0)).collect();
-        self.keys.get_or_init(unchanged)
+        self.buckets.get_or_init(unchanged)
     }
 
-    fn last(&self, index: u32) -> u64 {
-        let keys = self.keys.get();
-        let key = keys.map_or(0, |keys| keys[index as usize].load(Ordering::Acquire));
-        key.max(self.all.load(Ordering::Acquire))
+    fn of_bucket(&self, index: u32) -> u64 {
+        let buckets = self.buckets.get();
+        let last = buckets.map_or(0, |all| all[index as usize].load(Ordering::Acquire));
+        last.max(self.all.load(Ordering::Acquire))
     }
 }
 
@@ -224,11 +222,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_given_only_to_those_for_whom_it_has_not_changed() {
-        let cache = BucketCache::new(1 << 20);
-        let run = [0x2233_0000_0000_0001_u64, 0x2233_0000_0000_0005];
-        cache.keep(1, 0x2233, 5, Bucket::Whole(&run));
-        cache.keep(0, 0x9999, 5, Bucket::Long);
+    fn changed_bucket_is_not_returned_to_older_snapshot() {
+        let cache = BucketCache::new(1 << 20, 1 << 10);
+        let bucket = [0x2233_0000_0000_0001_u64, 0x2233_0000_0000_0005];
+        cache.insert(1, 0x2233, 5, Bucket::Whole(&bucket));
+        cache.insert(0, 0x9999, 5, Bucket::TooLarge);
         assert!(cache.get(1, 0x2233, 5).is_some());
         assert!(cache.get(1, 0x2233, 4).is_some());
         assert!(cache.get(1, 0x2233, 9).is_some());
@@ -241,42 +239,42 @@ mod tests {
             (0x2233_0000_0000_0009, Op::Remove),
             (0x2234_0000_0000_0000, Op::Put),
         ];
-        cache.change(1, &changes, 6);
-        // Who looks at what was before the change reads it from the file, and it is not kept.
+        cache.apply_changes(1, &changes, 6);
+        // An older snapshot reads its bucket from the file, and cannot put it back into the cache.
         assert!(cache.get(1, 0x2233, 5).is_none());
-        cache.keep(1, 0x2233, 5, Bucket::Whole(&run));
+        cache.insert(1, 0x2233, 5, Bucket::Whole(&bucket));
         assert!(cache.get(1, 0x2233, 5).is_none());
-        // Who looks later is given what it came to, where it was kept.
+        // A later snapshot gets the updated bucket, if the bucket was cached.
         for commit in [6, 7] {
-            let kept = cache.get(1, 0x2233, commit).unwrap();
-            let Bucket::Whole(run) = kept.run() else {
-                panic!("a short run is whole");
+            let cached = cache.get(1, 0x2233, commit).unwrap();
+            let Bucket::Whole(fingerprints) = cached.bucket() else {
+                panic!("the bucket is small");
             };
-            assert_eq!(run, [0x2233_0000_0000_0003, 0x2233_0000_0000_0005]);
+            assert_eq!(fingerprints, [0x2233_0000_0000_0003, 0x2233_0000_0000_0005]);
         }
         assert!(cache.get(1, 0x2234, 6).is_none());
         let other = cache.get(0, 0x9999, 7).unwrap();
-        assert!(matches!(other.run(), Bucket::Long));
+        assert!(matches!(other.bucket(), Bucket::TooLarge));
 
-        cache.change_all(8);
+        cache.invalidate_all(8);
         assert!(cache.get(0, 0x9999, 8).is_none());
         assert!(cache.get(1, 0x2233, 7).is_none());
-        // What was read before everything changed is no base for changes.
-        cache.keep(0, 0x9999, 8, Bucket::Long);
-        cache.change(0, &[(0x9999_0000_0000_0000, Op::Put)], 9);
+        // A bucket that was read after everything changed can be updated again.
+        cache.insert(0, 0x9999, 8, Bucket::TooLarge);
+        cache.apply_changes(0, &[(0x9999_0000_0000_0000, Op::Put)], 9);
         assert!(cache.get(0, 0x9999, 9).is_some());
     }
 
     #[test]
-    fn a_cache_keeps_to_its_bytes() {
+    fn cache_stays_within_its_bytes() {
         for bytes in [0, 1, 100, 1 << 20] {
-            let cache = BucketCache::new(bytes);
-            let run = vec![7; 800];
+            let cache = BucketCache::new(bytes, 1 << 10);
+            let bucket = vec![7; 800];
             for key in 0..2_000 {
-                cache.keep(2, key, 0, Bucket::Whole(&run));
+                cache.insert(2, key, 0, Bucket::Whole(&bucket));
             }
-            assert!(cache.kept.weight() <= bytes, "{bytes}");
-            assert_eq!(bytes >= 1 << 20, cache.kept.len() > 50, "{bytes}");
+            assert!(cache.cache.weight() <= bytes, "{bytes}");
+            assert_eq!(bytes >= 1 << 20, cache.cache.len() > 50, "{bytes}");
             assert!(bytes >= 1 << 20 || !cache.has_room());
         }
     }

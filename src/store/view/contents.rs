@@ -1,4 +1,4 @@
-//! What a snapshot holds, as a whole.
+//! The content of a snapshot as a whole: its documents, counts and unflushed changes.
 
 use std::path::Path;
 
@@ -7,15 +7,16 @@ use crate::document::{DocId, Document, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
+use crate::store::view::pages::{Page, paged};
 use crate::store::view::source::FingerprintSource;
 
 impl View {
-    /// How many documents are stored.
+    /// The number of stored documents.
     pub(crate) fn len(&self) -> u64 {
         self.counts.documents
     }
 
-    /// What is counted of all that is stored.
+    /// The counts of all that is stored.
     pub(in crate::store) fn counts(&self) -> Counts {
         self.counts
     }
@@ -24,25 +25,20 @@ impl View {
         self.tables.db_path.path()
     }
 
-    /// Whether texts are kept.
+    /// Returns `true` if the database keeps texts.
     pub(crate) fn keeps_texts(&self) -> bool {
-        self.tables.tables.texts.is_some()
+        self.tables.texts.is_some()
     }
 
-    /// Whether arrival times are kept.
+    /// Returns `true` if the database keeps arrival times.
     pub(crate) fn keeps_arrivals(&self) -> bool {
-        self.tables.tables.times.is_some()
+        self.tables.times.is_some()
     }
 
-    /// The same, unless it is expired.
-    fn document(&self, id: DocId) -> Result<Option<StoredDocument>> {
-        let stored = self.stored(id)?;
-        Ok(stored.filter(|state| !self.expiry.has_passed(state.arrival)))
-    }
-
-    /// A document, with its text where one is kept.
-    pub(crate) fn whole_document(&self, id: DocId) -> Result<Option<Document>> {
-        let Some(state) = self.document(id)? else {
+    /// A document with its text; `None` if it is not stored, or expired.
+    pub(crate) fn document(&self, id: DocId) -> Result<Option<Document>> {
+        let state = self.stored(id)?;
+        let Some(state) = state.filter(|state| !self.expiry.has_passed(state.arrival)) else {
             return Ok(None);
         };
         Ok(Some(Document {
@@ -51,103 +47,107 @@ impl View {
         }))
     }
 
-    /// The documents with an id of at least `from`, in order and without their texts: some of
-    /// them, none at the end.
-    pub(crate) fn documents_from(&self, from: DocId) -> Result<Vec<Document>> {
-        let mut from = Some(from);
-        while let Some(first) = from {
-            let mut documents = self.tables.documents_from(first)?;
-            let is_end = documents.is_empty();
-            // The tail speaks for all ids up to the last of these.
+    /// All documents in order of their ids, without their texts.
+    pub(crate) fn documents(&self) -> impl Iterator<Item = Result<Document>> {
+        paged(DocId(0), |from| self.documents_page(from))
+    }
+
+    /// The documents with an id of at least `from`, in order and without their texts: some of them,
+    /// at least one unless there is none.
+    pub(crate) fn documents_page(&self, from: DocId) -> Result<Page<Document>> {
+        let mut from = from;
+        loop {
+            let mut page = self.tables.stored_documents_page(from)?;
+            let documents = &mut page.items;
+            // The memtables' documents up to the last one of the page belong to this page, and
+            // after the last page all that are left.
             let last = documents.last().map_or(DocId(u64::MAX), |last| last.id);
             documents.retain(|document| !self.expiry.has_passed(document.arrival));
-            if !self.tail.is_empty() {
-                documents.retain(|document| !self.tail.touches(document.id));
-                documents.extend(self.documents_in_tail(first, last));
+            if !self.memtables.is_empty() {
+                documents.retain(|document| self.is_in_tables(document.id));
+                documents.extend(self.documents_in_memtables(from, last));
                 documents.sort_unstable_by_key(|document| document.id);
             }
-            if !documents.is_empty() || is_end {
-                return Ok(documents);
+            match page.next {
+                Some(next) if page.items.is_empty() => from = next,
+                _ => return Ok(page),
             }
-            from = last.0.checked_add(1).map(DocId);
         }
-        Ok(Vec::new())
     }
 
-    /// The documents of which the tail speaks, removed ones too, in order.
-    pub(crate) fn touched(&self) -> &[DocId] {
-        self.touched.get_or_init(|| self.tail.sorted_ids())
+    /// The ids in the memtables, in order, those of removed documents among them.
+    pub(crate) fn ids_in_memtables(&self) -> &[DocId] {
+        self.ids_in_memtables
+            .get_or_init(|| self.memtables.sorted_ids())
     }
 
-    /// Whether a text of the document is kept.
+    /// Returns `true` if a text of the document is stored.
     pub(crate) fn has_text(&self, id: DocId) -> Result<bool> {
-        match self.tail.edit(id).map(|current| current.text) {
+        match self.memtables.edit(id).map(|current| current.text) {
             Some(TextEdit::Put(_)) => Ok(true),
             Some(TextEdit::Remove) => Ok(false),
             Some(TextEdit::Keep) | None => self.tables.has_text(id),
         }
     }
 
-    /// Whether a reliable document has exactly this fingerprint.
+    /// Returns `true` if a reliable document has exactly this fingerprint, even if it is expired.
     pub(crate) fn has_fingerprint(&self, fingerprint: Fingerprint) -> Result<bool> {
-        let in_tail = self.tail.within_limit(fingerprint, 0, 1, |_| true);
-        if !in_tail.is_empty() {
+        let in_memtables = self.memtables.within_limit(fingerprint, 0, 1, |_| true);
+        if !in_memtables.is_empty() {
             return Ok(true);
         }
-        let mut from = Some(DocId(0));
-        while let Some(first) = from {
-            let (documents, may_be_more) = self.tables.documents_with(fingerprint.bits(), first)?;
-            if documents.iter().any(|id| self.is_in_tables(*id)) {
+        for id in self.tables.documents_with(fingerprint.bits()) {
+            if self.is_in_tables(id?) {
                 return Ok(true);
             }
-            let next = documents.last().and_then(|last| last.0.checked_add(1));
-            from = next.filter(|_| may_be_more).map(DocId);
         }
         Ok(false)
     }
 
-    fn documents_in_tail(&self, first: DocId, last: DocId) -> impl Iterator<Item = Document> {
-        let touched = self.touched();
-        let from = touched.partition_point(|id| *id < first);
-        let ids = touched[from..].iter().take_while(move |id| **id <= last);
-        ids.filter_map(|id| {
-            let state = self.tail.edit(*id)?.state?;
-            let is_expired = self.expiry.has_passed(state.arrival);
-            (!is_expired).then(|| without_text(*id, state))
-        })
+    fn documents_in_memtables(&self, first: DocId, last: DocId) -> impl Iterator<Item = Document> {
+        let ids = self.ids_in_memtables();
+        ids[ids.partition_point(|id| *id < first)..]
+            .iter()
+            .take_while(move |id| **id <= last)
+            .filter_map(|id| {
+                let state = self.memtables.edit(*id)?.state?;
+                let is_expired = self.expiry.has_passed(state.arrival);
+                (!is_expired).then(|| without_text(*id, state))
+            })
     }
 
-    /// Each reliable document of which the tail speaks, in order of their ids, and its fingerprint.
-    pub(crate) fn reliable_in_tail(&self) -> impl Iterator<Item = (DocId, Fingerprint)> {
-        let documents = self.documents_in_tail(DocId(0), DocId(u64::MAX));
-        let reliable = documents.filter(|document| document.reliable);
-        reliable.map(|document| (document.id, document.fingerprint))
+    /// Each reliable document in the memtables, in order of their ids, and its fingerprint.
+    pub(crate) fn reliable_in_memtables(&self) -> impl Iterator<Item = (DocId, Fingerprint)> {
+        self.documents_in_memtables(DocId(0), DocId(u64::MAX))
+            .filter(|document| document.reliable)
+            .map(|document| (document.id, document.fingerprint))
     }
 
-    /// The documents that arrived before `cutoff`, of those of which the tail speaks.
-    pub(crate) fn arrived_before_in_tail(&self, cutoff: Timestamp) -> Vec<DocId> {
+    /// The documents in the memtables that arrived before `cutoff`.
+    pub(crate) fn arrived_before_in_memtables(&self, cutoff: Timestamp) -> Vec<DocId> {
         let is_older = |id: &&DocId| {
-            let state = self.tail.edit(**id).and_then(|current| current.state);
+            let state = self.memtables.edit(**id).and_then(|current| current.state);
             let arrival = state.and_then(|state| state.arrival);
             arrival.is_some_and(|arrival| arrival < cutoff)
         };
-        self.touched().iter().filter(is_older).copied().collect()
+        let ids = self.ids_in_memtables();
+        ids.iter().filter(is_older).copied().collect()
     }
 
-    /// What is to be done to the tables so that they hold everything, in batches in which each
-    /// document is edited once.
-    pub(crate) fn edits_in_tail(&self) -> Vec<Vec<DocumentEdit>> {
-        self.tail.net_edits()
+    /// The edits that the tables lack, one batch for each memtable, oldest first; each batch edits a
+    /// document at most once.
+    pub(crate) fn unflushed_edits(&self) -> Vec<Vec<DocumentEdit>> {
+        self.memtables.net_edits()
     }
 
-    /// Whether the tables hold everything.
-    pub(in crate::store) fn is_merged(&self) -> bool {
-        self.tail.is_empty()
+    /// Returns `true` if the tables hold everything.
+    pub(in crate::store) fn is_flushed(&self) -> bool {
+        self.memtables.is_empty()
     }
 
-    /// Changes that the tables do not hold yet.
-    pub(crate) fn changes_in_tail(&self) -> u64 {
-        self.tail.len()
+    /// The number of changes that the tables lack.
+    pub(crate) fn unflushed_changes(&self) -> u64 {
+        self.memtables.len()
     }
 }
 

@@ -1,13 +1,23 @@
-//! The database as of one commit: its tables, overlaid by the tail.
+//! The database as of one commit: the tables, overlaid by the memtables.
+//!
+//! [`View`] answers for the whole database; its documents are those of the memtables and, for ids
+//! that no memtable has, those of the tables. [`FingerprintSource`] is what a query reads of the
+//! tables, [`SnapshotTables`] are the tables of a snapshot, read through the
+//! [bucket cache](bucket_cache) and on all cores, and [`TableStore`](table_store::TableStore) is the
+//! open file that all snapshots share. This folder uses the tables, the pager and the memtables, and
+//! writes nothing.
 
 mod bands;
 pub(crate) mod bucket_cache;
 mod contents;
+mod overlay;
+pub(crate) mod pages;
 pub(crate) mod pool;
-pub(crate) mod postings;
-pub(crate) mod read_view;
-pub(crate) mod scan;
+mod postings;
+mod scan;
+pub(crate) mod snapshot_tables;
 pub(crate) mod source;
+pub(crate) mod table_store;
 
 use std::sync::OnceLock;
 use std::time::SystemTime;
@@ -18,28 +28,28 @@ use crate::fingerprint::Fingerprint;
 use crate::retention::{Expiry, Retention};
 use crate::store::memtable::MemtableView;
 use crate::store::tables::edit::{Counts, StoredDocument, TextEdit};
-use crate::store::view::read_view::ReadView;
+use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::source::FingerprintSource;
 
-/// The database as of one commit.
-///
-/// What the tables say of a document that the tail has touched does not count.
-pub(crate) struct View<T = ReadView> {
+/// The database as of one commit. For an id that a memtable has, only the memtables count: the
+/// tables may hold an older state of the document, or the part of a newer one that an unfinished
+/// flush has written.
+pub(crate) struct View<T = SnapshotTables> {
     pub(crate) tables: T,
-    tail: MemtableView,
+    memtables: MemtableView,
     counts: Counts,
     expiry: Expiry,
     is_sliding: bool,
-    /// Whether the tables hold anything that is expired, once that was asked.
+    /// `true` if the tables hold an expired document; computed on first use.
     has_expired: OnceLock<bool>,
-    /// The documents that the tail has touched, in order, once they were asked for.
-    touched: OnceLock<Vec<DocId>>,
+    /// The ids in the memtables, in order; computed on first use.
+    ids_in_memtables: OnceLock<Vec<DocId>>,
 }
 
 impl<T: FingerprintSource> View<T> {
     pub(super) fn new(
         tables: T,
-        tail: MemtableView,
+        memtables: MemtableView,
         counts: Counts,
         retention: Option<Retention>,
     ) -> Self {
@@ -51,56 +61,59 @@ impl<T: FingerprintSource> View<T> {
             is_sliding: retention.is_some_and(|retention| retention.sliding),
             has_expired: OnceLock::new(),
             tables,
-            tail,
-            touched: OnceLock::new(),
+            memtables,
+            ids_in_memtables: OnceLock::new(),
         }
     }
 
-    /// What is expired.
+    /// The expiry of documents as of this view.
     pub(crate) fn expiry(&self) -> Expiry {
         self.expiry
     }
 
-    /// Whether the arrival of a duplicate refreshes the document that it duplicates.
+    /// Returns `true` if the arrival of a duplicate refreshes the document that it duplicates.
     pub(crate) fn is_sliding(&self) -> bool {
         self.is_sliding
     }
 
-    /// What is stored of a document beside its text, be it expired or not.
+    /// A document without its text, even if it is expired.
     pub(crate) fn stored(&self, id: DocId) -> Result<Option<StoredDocument>> {
-        match self.tail.edit(id) {
+        match self.memtables.edit(id) {
             Some(current) => Ok(current.state),
             None => self.tables.document(id),
         }
     }
 
-    /// The text of a document, where one is kept.
+    /// The text of a document; `None` if none is stored.
     pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
-        match self.tail.edit(id).map(|current| current.text) {
+        match self.memtables.edit(id).map(|current| current.text) {
             Some(TextEdit::Put(banded)) => Ok(Some(banded.text.as_ref().to_owned())),
             Some(TextEdit::Remove) => Ok(None),
             Some(TextEdit::Keep) | None => self.tables.text(id),
         }
     }
 
-    /// Whether bands are kept.
+    /// Returns `true` if the database keeps bands.
     pub(crate) fn keeps_bands(&self) -> bool {
-        self.tables.keeps_bands()
+        self.tables.tables().bands.is_some()
     }
 
-    /// Whether what the tables say of a document is what is stored of it.
+    /// Returns `true` if the tables decide what is stored of a document: no memtable has its id.
     pub(crate) fn is_in_tables(&self, id: DocId) -> bool {
-        !self.tail.touches(id)
+        !self.memtables.touches(id)
     }
 
-    /// Whether a document that the tables hold answers queries.
+    /// Returns `true` if a document of the tables answers queries: no memtable has its id, and the
+    /// document is not expired.
     pub(crate) fn answers_from_tables(&self, id: DocId) -> Result<bool> {
         if !self.is_in_tables(id) {
             return Ok(false);
         }
-        Ok(!self.has_expired()? || !self.expiry.has_passed(self.tables.arrival(id)?))
+        Ok(!self.has_expired()? || !self.expiry.has_passed(self.tables.tables().arrival_of(id)?))
     }
 
+    /// Returns `true` if the tables hold an expired document: only then a query has to read the
+    /// arrival time of each match.
     fn has_expired(&self) -> Result<bool> {
         if self.expiry.cutoff().is_none() {
             return Ok(false);
@@ -108,38 +121,42 @@ impl<T: FingerprintSource> View<T> {
         if let Some(has_expired) = self.has_expired.get() {
             return Ok(*has_expired);
         }
-        let has_expired = self.expiry.has_passed(self.tables.oldest_arrival()?);
+        let has_expired = self
+            .expiry
+            .has_passed(self.tables.tables().first_arrival()?);
         Ok(*self.has_expired.get_or_init(|| has_expired))
     }
 
-    /// What the tail holds within the radius: the first `limit`, nearest first, then smallest id.
-    pub(crate) fn in_tail(&self, query: Fingerprint, radius: u32, limit: usize) -> Vec<Match> {
-        if self.tail.is_empty() {
+    /// The documents of the memtables within the radius: the first `limit`, nearest first, then
+    /// smallest id.
+    pub(crate) fn in_memtables(&self, query: Fingerprint, radius: u32, limit: usize) -> Vec<Match> {
+        if self.memtables.is_empty() {
             return Vec::new();
         }
         let answers = |state: StoredDocument| !self.expiry.has_passed(state.arrival);
-        self.tail.within_limit(query, radius, limit, answers)
+        self.memtables.within_limit(query, radius, limit, answers)
     }
 
-    /// Documents that arrived before `cutoff`, as far as the tables tell: of the `most` entries
-    /// there from `from` on those that count, where to go on, and whether there may be more.
+    /// The documents of the tables that arrived before `cutoff`. Reads up to `most` arrivals from
+    /// `from` on, and returns the ids that no memtable has, the position of the next arrival, and
+    /// `true` if there may be more.
     pub(crate) fn arrived_before(
         &self,
         cutoff: Timestamp,
         from: (u64, DocId),
         most: usize,
     ) -> Result<(Vec<DocId>, (u64, DocId), bool)> {
-        let entries = self.tables.arrivals_before(cutoff, from, most)?;
-        let next = match entries.last() {
+        let arrivals = self.tables.tables().find_arrivals(cutoff, from, most)?;
+        let next = match arrivals.last() {
             None => from,
             Some((time, id)) => match id.0.checked_add(1) {
                 Some(id) => (time.0, DocId(id)),
                 None => (time.0.saturating_add(1), DocId(0)),
             },
         };
-        let may_be_more = entries.len() == most;
-        let ids = entries.into_iter().map(|(_, id)| id);
+        let may_have_more = arrivals.len() == most;
+        let ids = arrivals.into_iter().map(|(_, id)| id);
         let ids = ids.filter(|id| self.is_in_tables(*id)).collect();
-        Ok((ids, next, may_be_more))
+        Ok((ids, next, may_have_more))
     }
 }

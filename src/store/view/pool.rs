@@ -1,8 +1,9 @@
-//! Threads of a database's own for what is looked up on all cores.
+//! [`Pool`]: the threads of a database, for work on all cores.
 //!
-//! A thread of a pool that waits for work runs other tasks of its pool meanwhile. If the caller is
-//! such a thread, these tasks are the caller's, and might wait for a lock that the caller holds. So
-//! the work is never done in the caller's pool, and no thread of that waits for it in rayon's way.
+//! A rayon thread that waits for work of its own pool runs other tasks of that pool in the meantime.
+//! If the caller of the library is such a thread and holds a lock, one of those tasks may wait for
+//! the same lock: a deadlock. So the library never uses the pool of its caller, and a rayon thread
+//! of another pool waits for the work without running tasks.
 
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
@@ -13,12 +14,12 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 /// A pool with a thread for each core, started when it is first needed.
 #[derive(Default)]
 pub(crate) struct Pool {
-    /// Nothing if the system gives no more threads.
+    /// `None` if the system gives no more threads.
     pool: OnceLock<Option<ThreadPool>>,
 }
 
 impl Pool {
-    /// Does the work in the pool, or, where there is none, as the caller would.
+    /// Runs work in the pool, or without a pool on the calling thread.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         let pool = self.pool.get_or_init(|| {
             ThreadPoolBuilder::new()
@@ -29,15 +30,16 @@ impl Pool {
         let Some(pool) = pool else {
             return work();
         };
-        let is_in_a_pool_of_others =
+        let is_in_other_pool =
             rayon::current_thread_index().is_some() && pool.current_thread_index().is_none();
-        if !is_in_a_pool_of_others {
+        if !is_in_other_pool {
             return pool.install(work);
         }
+        // `install` would run tasks of the other pool while it waits; a plain thread blocks.
         let mut work = Some(work);
         let done = std::thread::scope(|scope| {
             let task = || work.take().map(|work| pool.install(work));
-            // Where the system gives no more threads, the work is still there.
+            // If the system gives no thread, `task` is dropped without having taken the work.
             let waiting = Builder::new().spawn_scoped(scope, task).ok()?;
             waiting.join().unwrap_or_else(|panic| resume_unwind(panic))
         });
@@ -49,12 +51,6 @@ impl Pool {
     }
 }
 
-impl std::fmt::Debug for Pool {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pool").finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -63,9 +59,9 @@ mod tests {
 
     use super::*;
 
-    /// Tasks of a pool that hold a lock while they wait for work would run each other meanwhile.
+    /// With `install`, tasks that wait for work while they hold a lock would run each other.
     #[test]
-    fn a_task_of_another_pool_that_holds_a_lock_can_wait_for_work() {
+    fn task_of_other_pool_may_hold_lock_during_work() {
         let pool = Pool::default();
         let lock = Mutex::new(0_u64);
         let sum = || (0..1_000_u64).into_par_iter().map(|n| n % 7).sum::<u64>();

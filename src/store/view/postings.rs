@@ -1,4 +1,4 @@
-//! From fingerprints to the documents that have them, by `block0`.
+//! Documents by fingerprint, out of table `block0`.
 
 use redb::ReadableTable;
 
@@ -7,19 +7,20 @@ use crate::error::Result;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::Step;
 use crate::store::tables::packed::chunk::{Chunk, Entry, pair};
+use crate::store::view::pages::Page;
 use crate::store::view::source::DocumentsOf;
 
-/// Chunks on the way to the next fingerprint that are read rather than leapt over: to leap is to
-/// descend from the root again.
-const CHUNKS_READ_ON: u64 = 4;
+/// The next fingerprint is reached by reading on if it is at most so many chunks ahead. A seek
+/// descends from the root again.
+const MAX_CHUNKS_READ_ON: u64 = 4;
 
-impl<P, S> Tables<P, S>
+impl<P, S, C> Tables<P, S, C>
 where
     P: ReadableTable<u128, &'static [u8]>,
     S: ReadableTable<u64, &'static [u8]>,
 {
     /// See [`FingerprintSource::documents_of`](crate::store::FingerprintSource::documents_of).
-    pub(crate) fn find_documents(&self, fingerprints: &[u64]) -> Result<DocumentsOf> {
+    pub(super) fn find_documents(&self, fingerprints: &[u64]) -> Result<DocumentsOf> {
         let mut found = DocumentsOf::default();
         let (Some(first), Some(last)) = (fingerprints.first(), fingerprints.last()) else {
             return Ok(found);
@@ -34,7 +35,7 @@ where
                 && *fingerprint <= end
             {
                 if *fingerprint == end {
-                    // The next chunk may have more of them.
+                    // Documents of the last fingerprint may continue in the next chunk.
                     found.others.push(*fingerprint);
                 } else {
                     let before = found.documents.len();
@@ -57,19 +58,20 @@ where
         Ok(found)
     }
 
-    /// See [`FingerprintSource::documents_with`](crate::store::FingerprintSource::documents_with).
-    pub(crate) fn documents_from(
+    /// The documents with a fingerprint and an id of at least `from`, out of the first chunk that
+    /// has one.
+    pub(in crate::store) fn documents_page(
         &self,
         fingerprint: u64,
         from: DocId,
-    ) -> Result<(Vec<DocId>, bool)> {
+    ) -> Result<Page<DocId>> {
         let (from, to) = (pair(fingerprint, from.0), pair(fingerprint, u64::MAX));
         let mut documents = Vec::new();
-        let mut may_be_more = true;
+        let mut may_have_more = true;
         self.block0.visit(from, to, |_, chunk| {
             for entry in chunk.entries_from(from) {
                 if entry > to {
-                    may_be_more = false;
+                    may_have_more = false;
                     break;
                 }
                 documents.push(DocId(entry.second()));
@@ -80,11 +82,14 @@ where
                 Step::Stop
             })
         })?;
-        Ok((documents, may_be_more))
+        let last = documents.last().copied();
+        Ok(Page::new(documents, last, may_have_more))
     }
 
+    /// Reports a fingerprint that a block table has and `block0` has not. While a flush is partly
+    /// done that is no damage: block tables are changed in different commits.
     fn refuse_without_document(&self, fingerprint: u64) -> Result<()> {
-        if !self.whole {
+        if !self.is_flushed {
             return Ok(());
         }
         Err(self.db_path.corrupt(format!(
@@ -93,6 +98,7 @@ where
     }
 }
 
+/// The documents of a chunk that have a fingerprint.
 fn documents_in(chunk: &Chunk<'_, u128>, fingerprint: u64) -> impl Iterator<Item = (u64, DocId)> {
     chunk
         .entries_from(pair(fingerprint, 0))
@@ -100,13 +106,13 @@ fn documents_in(chunk: &Chunk<'_, u128>, fingerprint: u64) -> impl Iterator<Item
         .map(|entry| (entry.first(), DocId(entry.second())))
 }
 
-/// Whether a fingerprint behind a chunk is probably in one of the next few, if fingerprints are
-/// spread there as they are in this one.
+/// Returns `true` if a fingerprint beyond a chunk is probably in one of the next few chunks, given
+/// that they hold as many fingerprints per range as this one.
 fn is_near(chunk: &Chunk<'_, u128>, fingerprint: u64) -> bool {
     let mut entries = chunk.entries();
     let (Some(first), Some(last)) = (entries.next(), entries.next_back()) else {
         return true;
     };
     let span = last.first() - first.first();
-    fingerprint - last.first() <= span.saturating_mul(CHUNKS_READ_ON)
+    fingerprint - last.first() <= span.saturating_mul(MAX_CHUNKS_READ_ON)
 }

@@ -1,4 +1,4 @@
-//! Walks through the fingerprints of one block, by pieces and by runs.
+//! Reads of a range of one block: the chunks of its table, or the buckets of its keys.
 
 use redb::ReadableTable;
 
@@ -8,43 +8,44 @@ use crate::error::Result;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::Step;
 use crate::store::tables::packed::chunk::{Chunk, Entry, pair};
-use crate::store::view::bucket_cache::{BUCKET_LIMIT, Bucket};
+use crate::store::view::bucket_cache::Bucket;
 
-impl<P, S> Tables<P, S>
+impl<P, S, C> Tables<P, S, C>
 where
     P: ReadableTable<u128, &'static [u8]>,
     S: ReadableTable<u64, &'static [u8]>,
 {
-    /// See [`FingerprintSource::walk`](crate::store::FingerprintSource::walk).
-    pub(crate) fn walk_block(
+    /// See [`FingerprintSource::visit_range`](crate::store::FingerprintSource::visit_range).
+    pub(super) fn visit_block_range(
         &self,
         block: usize,
         from: u64,
         to: u64,
         visitor: &mut dyn FnMut(&[u64]) -> Result<Step<u64>>,
     ) -> Result<()> {
-        let mut piece = Piece::new(from, to);
+        let mut cursor = RangeCursor::new(from, to);
         if let Some(position) = block.checked_sub(1) {
             return self.rotated[position].visit(from, to, |_, chunk| {
-                piece.take(chunk.firsts());
-                piece.show(visitor)
+                cursor.load(chunk.firsts());
+                cursor.visit(visitor)
             });
         }
+        // Table `block0` has an entry for each document, so its fingerprints repeat.
         let (from, to) = (pair(from, 0), pair(to, u64::MAX));
         self.block0.visit(from, to, |_, chunk| {
-            piece.take(chunk.firsts());
-            piece.fingerprints.dedup();
-            Ok(match piece.show(visitor)? {
+            cursor.load(chunk.firsts());
+            cursor.fingerprints.dedup();
+            Ok(match cursor.visit(visitor)? {
                 Step::SeekTo(fingerprint) => Step::SeekTo(pair(fingerprint, 0)),
                 Step::Stop => Step::Stop,
-                Step::Next => past_one_fingerprint(&chunk, to),
+                Step::Next => next_fingerprint(&chunk, to),
             })
         })
     }
 
-    /// Visits each reliable document whose fingerprint is in `from..=to`, with its fingerprint and in
-    /// order of these, then of ids, until the visitor says `false`.
-    pub(crate) fn walk_documents(
+    /// Visits each reliable document whose fingerprint is in `from..=to`, in order of fingerprints,
+    /// then of ids, until the visitor returns `false`.
+    pub(crate) fn visit_documents(
         &self,
         from: u64,
         to: u64,
@@ -61,73 +62,77 @@ where
         })
     }
 
-    /// Calls `visitor` with each key from `first` to `last` and its run, in one walk.
-    pub(crate) fn walk_runs(
+    /// Visits each key of `first..=last` with its bucket, empty ones too, in one pass over the
+    /// table. A bucket of more than `max_len` fingerprints is skipped as soon as that is known.
+    pub(super) fn visit_buckets(
         &self,
         block: usize,
         first: u16,
         last: u16,
+        max_len: usize,
         mut visitor: impl FnMut(u16, Bucket<'_>) -> Result<()>,
     ) -> Result<()> {
         let (from, to) = (block::front_range(first).0, block::front_range(last).1);
-        // The key whose run is being gathered; nothing behind the last.
-        let mut gathered = Some(first);
-        let mut run = Vec::new();
-        let mut finish = |run: &mut Vec<u64>, key: u16| {
-            if run.len() > BUCKET_LIMIT {
-                visitor(key, Bucket::Long)?;
+        // The key whose bucket is being collected; `None` after the last key.
+        let mut current = Some(first);
+        let mut bucket = Vec::new();
+        // Hands over the collected bucket and returns the next key.
+        let mut finish = |bucket: &mut Vec<u64>, key: u16| {
+            if bucket.len() > max_len {
+                visitor(key, Bucket::TooLarge)?;
             } else {
-                visitor(key, Bucket::Whole(run))?;
+                visitor(key, Bucket::Whole(bucket))?;
             }
-            run.clear();
+            bucket.clear();
             Ok((key < last).then(|| key + 1))
         };
-        self.walk_block(block, from, to, &mut |piece| {
-            for part in piece.chunk_by(|a, b| block::front_key(*a) == block::front_key(*b)) {
-                let key = block::front_key(part[0]);
-                while let Some(before) = gathered.filter(|gathered| *gathered < key) {
-                    gathered = finish(&mut run, before)?;
+        self.visit_block_range(block, from, to, &mut |fingerprints| {
+            let same_key = |a: &u64, b: &u64| block::front_key(*a) == block::front_key(*b);
+            for fingerprints in fingerprints.chunk_by(same_key) {
+                // The keys in between have empty buckets.
+                let key = block::front_key(fingerprints[0]);
+                while let Some(before) = current.filter(|current| *current < key) {
+                    current = finish(&mut bucket, before)?;
                 }
-                run.extend_from_slice(part);
+                bucket.extend_from_slice(fingerprints);
             }
-            if run.len() <= BUCKET_LIMIT {
+            if bucket.len() <= max_len {
                 return Ok(Step::Next);
             }
-            if let Some(key) = gathered {
-                gathered = finish(&mut run, key)?;
+            if let Some(key) = current {
+                current = finish(&mut bucket, key)?;
             }
-            Ok(gathered.map_or(Step::Stop, |key| Step::SeekTo(block::front_range(key).0)))
+            Ok(current.map_or(Step::Stop, |key| Step::SeekTo(block::front_range(key).0)))
         })?;
-        while let Some(key) = gathered {
-            gathered = finish(&mut run, key)?;
+        while let Some(key) = current {
+            current = finish(&mut bucket, key)?;
         }
         Ok(())
     }
 }
 
-/// A fingerprint that fills a whole chunk may fill thousands: go past all of them.
-fn past_one_fingerprint(chunk: &Chunk<'_, u128>, to: u128) -> Step<u128> {
+/// Seeks past the only fingerprint of a chunk: one that fills a chunk may fill thousands.
+fn next_fingerprint(chunk: &Chunk<'_, u128>, to: u128) -> Step<u128> {
     let mut entries = chunk.entries();
     match (entries.next(), entries.next_back()) {
         (Some(first), Some(last)) if first.first() == last.first() => {
-            let beyond = pair(last.first(), u64::MAX).checked_add(1);
-            beyond
-                .filter(|beyond| *beyond <= to)
+            let next = pair(last.first(), u64::MAX).checked_add(1);
+            next.filter(|next| *next <= to)
                 .map_or(Step::Stop, Step::SeekTo)
         }
         _ => Step::Next,
     }
 }
 
-/// The fingerprints of a chunk, of which a walk shows those of its range that it did not show
-/// before.
-struct Piece {
+/// The position in a range of fingerprints, and the fingerprints of the current chunk.
+struct RangeCursor {
+    /// The smallest fingerprint that was not visited yet.
     from: u64,
     to: u64,
     fingerprints: Vec<u64>,
 }
 
-impl Piece {
+impl RangeCursor {
     fn new(from: u64, to: u64) -> Self {
         Self {
             from,
@@ -136,27 +141,29 @@ impl Piece {
         }
     }
 
-    fn take(&mut self, firsts: &[u8]) {
+    /// Loads the first words of the entries of a chunk.
+    fn load(&mut self, firsts: &[u8]) {
         let (firsts, _) = firsts.as_chunks::<8>();
         self.fingerprints.clear();
         self.fingerprints
             .extend(firsts.iter().map(|bytes| u64::from_le_bytes(*bytes)));
     }
 
-    fn show(&mut self, visitor: &mut dyn FnMut(&[u64]) -> Result<Step<u64>>) -> Result<Step<u64>> {
+    /// Visits those fingerprints of the chunk that are in the rest of the range, and advances.
+    fn visit(&mut self, visitor: &mut dyn FnMut(&[u64]) -> Result<Step<u64>>) -> Result<Step<u64>> {
         let start = self.fingerprints.partition_point(|each| *each < self.from);
         let end = self.fingerprints.partition_point(|each| *each <= self.to);
-        let shown = &self.fingerprints[start.min(end)..end];
-        let Some(last) = shown.last() else {
+        let visited = &self.fingerprints[start.min(end)..end];
+        let Some(last) = visited.last() else {
             return Ok(Step::Next);
         };
-        let Some(beyond) = last.checked_add(1) else {
-            return visitor(shown).map(|_| Step::Stop);
+        let Some(next) = last.checked_add(1) else {
+            return visitor(visited).map(|_| Step::Stop);
         };
-        let step = visitor(shown)?;
+        let step = visitor(visited)?;
         self.from = match step {
             Step::SeekTo(fingerprint) => fingerprint,
-            _ => beyond,
+            _ => next,
         };
         Ok(step)
     }

@@ -3,8 +3,7 @@
 
 use std::sync::OnceLock;
 
-use simdb::measure::Normaliser;
-use simdb::{Likeness, Resemblance, TextFingerprint, TextQuery};
+use simdb::{Likeness, Normaliser, Resemblance, TextFingerprint, TextQuery};
 
 use super::settings::Settings;
 use crate::common::SplitMix;
@@ -58,7 +57,7 @@ impl Pool {
         }
         let (normaliser, likeness) = (Normaliser::new(), Likeness::default());
         let is_like = |a: &Text, b: &Text| {
-            Resemblance::of(&normaliser, &a.text, &b.text).is_enough(&likeness)
+            Resemblance::new(&normaliser, &a.text, &b.text).is_enough(&likeness)
         };
         let alike = texts
             .iter()

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use anyhow::{Result, bail};
 use fastrand::Rng;
-use simdb::measure::{Normaliser, sentences, tokens};
-use simdb::{Fingerprinter, Likeness, Recipe, Resemblance};
+use simdb::similarity::tokens;
+use simdb::{Fingerprinter, Likeness, Normaliser, Recipe, Resemblance};
 
 use super::corpus::{Corpus, Doc, Key, Pair, key};
+use crate::measures::sentences;
 
 /// How a text is edited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +163,7 @@ impl Planted {
     fn unrelated(&mut self, normaliser: &Normaliser, pair: Key) {
         let documents = &self.corpus.documents;
         let [a, b] = [pair.0, pair.1].map(|place| documents[place as usize].text.as_str());
-        if Resemblance::of(normaliser, a, b).is_enough(&RESEMBLES) {
+        if Resemblance::new(normaliser, a, b).is_enough(&RESEMBLES) {
             self.left_out += 1;
             return;
         }
@@ -285,7 +286,7 @@ mod tests {
             for strength in 0..3 {
                 let mut rng = Rng::with_seed(7);
                 let edited = edit.apply(&mut rng, TEXT, DONOR, strength);
-                let found = Resemblance::of(&normaliser, TEXT, &edited);
+                let found = Resemblance::new(&normaliser, TEXT, &edited);
                 assert!(found.score() > 0.4, "{edit:?} {strength}: {edited}");
                 let again = edit.apply(&mut Rng::with_seed(7), TEXT, DONOR, strength);
                 assert_eq!(edited, again);

@@ -1,4 +1,4 @@
-//! How near-duplicates are put together: the part of a command line that says so.
+//! [`ClusterOptions`]: the options that say which documents are near-duplicates.
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -7,7 +7,7 @@ use simdb::{Clustering, Database, DocId, Keep, Likeness, Shape};
 use crate::console::grouped;
 use crate::options::LikenessOptions;
 
-/// What belongs together.
+/// The options of clusters.
 #[derive(Debug, Args)]
 pub struct ClusterOptions {
     /// The most bits in which the fingerprints of near-duplicates differ
@@ -19,7 +19,7 @@ pub struct ClusterOptions {
     )]
     radius: u32,
 
-    /// What belongs together
+    /// The shape of clusters
     #[arg(long, value_enum, default_value_t, help_heading = "Duplicates")]
     shape: ShapeRule,
 
@@ -39,7 +39,7 @@ pub struct ClusterOptions {
     likeness: LikenessOptions,
 }
 
-/// What belongs together.
+/// The shape of clusters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum ShapeRule {
     /// A keeper and what is within the radius of it.
@@ -49,7 +49,7 @@ enum ShapeRule {
     Connected,
 }
 
-/// Which document of a cluster is kept.
+/// The document of a cluster that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum KeepRule {
     /// The one with the smallest id.
@@ -61,11 +61,11 @@ pub enum KeepRule {
     Longest,
 }
 
-/// How many documents may be connected, unless something else is said.
-const USUAL_CAP: u64 = 1000;
+/// The most documents that may be connected, without `--cap`.
+const DEFAULT_CAP: u64 = 1000;
 
 impl ClusterOptions {
-    /// Refuses combinations that cannot be meant.
+    /// Refuses options that contradict one another.
     pub fn check(&self) -> Result<()> {
         if self.cap.is_some() && self.shape == ShapeRule::Star {
             bail!("--cap is of no use without --shape connected: stars do not run away");
@@ -76,7 +76,7 @@ impl ClusterOptions {
         Ok(())
     }
 
-    /// Refuses a database that does not keep what the rules need.
+    /// Refuses a database that does not keep the texts or times that the options need.
     pub fn refuse_unkept(&self, keep: KeepRule, database: &Database) -> Result<()> {
         let path = database.path().display();
         let settings = database.settings();
@@ -99,24 +99,24 @@ impl ClusterOptions {
         self.radius
     }
 
-    /// From where on texts are alike, if they are compared.
+    /// The measure by which texts are alike; `None` if they are not compared.
     pub fn likeness(&self) -> Option<Likeness> {
         self.verify.then(|| self.likeness.likeness())
     }
 
-    /// Whether texts are compared.
+    /// Returns `true` if texts are compared.
     pub fn verifies(&self) -> bool {
         self.verify
     }
 
-    /// The rules.
+    /// The clustering that the options ask for.
     pub fn clustering(&self, keep: KeepRule) -> Clustering {
         Clustering {
             radius: self.radius,
             shape: match self.shape {
                 ShapeRule::Star => Shape::Star,
                 ShapeRule::Connected => Shape::Connected {
-                    most_documents: self.cap.unwrap_or(USUAL_CAP),
+                    most_documents: self.cap.unwrap_or(DEFAULT_CAP),
                 },
             },
             keep: match keep {
@@ -128,13 +128,13 @@ impl ClusterOptions {
         }
     }
 
-    /// What is said of a component that was split.
-    pub fn split(&self, id: DocId, documents: u64) -> String {
+    /// The warning about a component that was split.
+    pub fn split_warning(&self, id: DocId, documents: u64) -> String {
         format!(
             "warning: {} documents are connected with document {id}, more than --cap {}; they are \
              split into stars",
             grouped(documents),
-            self.cap.unwrap_or(USUAL_CAP)
+            self.cap.unwrap_or(DEFAULT_CAP)
         )
     }
 }

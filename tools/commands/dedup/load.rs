@@ -15,18 +15,18 @@ use crate::corpus::ledger::{Input, Ledger, Rejected};
 use crate::corpus::pipeline::{Pipeline, Plan};
 use crate::corpus::{bulk, half_of};
 
-/// A corpus as a database.
-pub struct Loaded {
+/// A corpus in a database of its own.
+pub struct LoadedCorpus {
     pub database: Database,
-    /// How many records were read, bad ones among them.
+    /// The number of records, bad ones included.
     pub records: u64,
     /// The bad records.
     pub rejected: Rejected,
-    /// Whether there are records with the same id and fingerprint as an earlier one.
+    /// `true` if there are records with the id and the fingerprint of an earlier one.
     pub has_repeats: bool,
 }
 
-/// The inputs, with copies of those that can be read only once.
+/// Returns the inputs, with copies of those that can be read only once in their place.
 pub fn copies_of_streams(
     inputs: Vec<Input>,
     folder: &Path,
@@ -37,7 +37,7 @@ pub fn copies_of_streams(
             return Ok(input);
         }
         let name = input.source.path().and_then(Path::file_name);
-        // The end of the name says how it is compressed.
+        // The end of the name says how the copy is compressed.
         let name = name.unwrap_or_default().to_string_lossy();
         let path = folder.join(format!("{number}-{name}"));
         let cannot = || format!("cannot copy {} to {}", input.source.name(), path.display());
@@ -47,11 +47,11 @@ pub fn copies_of_streams(
         };
         let mut copy = File::create_new(&path).with_context(cannot)?;
         let (done, copied) = std::sync::mpsc::channel();
-        // A pipe may be silent for ever, which must not keep an interrupted tool from ending.
+        // Reading a silent pipe would block this thread, which has to see an interrupt.
         std::thread::spawn(move || done.send(io::copy(&mut stream, &mut copy).map(drop)));
         loop {
             interrupt.check()?;
-            match copied.recv_timeout(PATIENCE) {
+            match copied.recv_timeout(INTERRUPT_CHECK) {
                 Ok(outcome) => break outcome.with_context(cannot)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -65,21 +65,19 @@ pub fn copies_of_streams(
     copied.collect()
 }
 
-/// How often a waiting tool looks whether it was interrupted.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// The time between two checks for an interrupt.
+const INTERRUPT_CHECK: Duration = Duration::from_millis(100);
 
-/// Loads all documents into a new database in a folder.
+/// Loads all documents into a new database in `folder`.
 pub fn load(
     options: &Dedup,
     settings: &Settings,
     folder: &Path,
     ledger: &mut Ledger,
     interrupt: &Interrupt,
-) -> Result<Loaded> {
+) -> Result<LoadedCorpus> {
     let path = folder.join("corpus.simdb");
-    let sizes = ledger.inputs.iter().map(|input| input.source.size_bytes());
-    let bar = options.progress.bytes(sizes.sum());
-    bar.set_prefix("reading");
+    let bar = options.input_bar(&ledger.inputs, "reading");
     let mut pipeline = Pipeline::start(
         Plan {
             inputs: ledger.inputs.clone(),
@@ -103,9 +101,9 @@ pub fn load(
     bar.set_prefix("loading");
     let report = pushed.write(ledger, &bar, interrupt)?;
     bar.finish_and_clear();
-    // They are counted again when they are copied.
+    // The second reading counts them again.
     let records = std::mem::take(&mut ledger.counts.read);
-    Ok(Loaded {
+    Ok(LoadedCorpus {
         database: builder.open(&path)?,
         records,
         rejected: ledger.rejected.take().unwrap_or_default(),

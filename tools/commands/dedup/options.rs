@@ -1,19 +1,16 @@
-//! The command line of `simdb-cli dedup`, and what cannot be meant by it.
+//! The command line of `simdb-cli dedup`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use indicatif::ProgressBar;
 
-use super::mark::{Marks, check_names};
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};
-use crate::console::content::Content;
-use crate::console::files::Identity;
-use crate::console::output_file::is_stdout;
 use crate::console::parse_memory;
 use crate::console::progress::Progress;
-use crate::corpus::clashes;
 use crate::corpus::ledger::Input;
+use crate::formats::copy::MarkNames;
 use crate::formats::counter::Counter;
 use crate::formats::{Fields, Format, Wanted, parse_id};
 use crate::options::{FieldNames, OnError, RecipeOptions};
@@ -42,7 +39,7 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 /// With --clusters, clusters that were found elsewhere decide: of the whole corpus in a database, or by
 /// Spark. Their documents that are not in the inputs are counted on standard error.
 ///
-/// What was done is counted on standard output; --json makes that a line. --report writes a line
+/// The counts are printed on standard output; --json makes that a line. --report writes a line
 /// {"id":7,"keeper":1,"distance":2,"cluster":1,"against":false,"file":"a.jsonl","line":7} for each
 /// document that was left out or marked, of Parquet with a "row" beside an empty "line"; "cluster" is
 /// the smallest id of its group, and null where the keeper is in the database of --against. A distance
@@ -73,7 +70,7 @@ pub struct Dedup {
     #[arg(long, short, value_name = "OUTPUT")]
     pub(super) output: PathBuf,
 
-    /// How the inputs are written: jsonl, csv, tsv, lines or parquet [default: by the extension of each;
+    /// The format of the inputs: jsonl, csv, tsv, lines or parquet [default: by the extension of each;
     /// standard input: jsonl]
     #[arg(long, value_enum, help_heading = "Input")]
     pub(super) format: Option<Format>,
@@ -102,7 +99,7 @@ pub struct Dedup {
     #[command(flatten)]
     pub(super) clustering: ClusterOptions,
 
-    /// Which of several near-duplicates is kept; of equals the one with the smallest id
+    /// The one of several near-duplicates that is kept; of equals the one with the smallest id
     ///
     /// `oldest` goes by the field of --time.
     #[arg(long, value_enum, default_value_t, help_heading = "Duplicates")]
@@ -155,7 +152,7 @@ pub struct Dedup {
     #[arg(long, help_heading = "Output")]
     pub(super) mark: bool,
 
-    /// How --mark calls the id of the document that is kept
+    /// The name that --mark gives to the id of the document that is kept
     #[arg(
         long,
         value_name = "FIELD",
@@ -164,7 +161,7 @@ pub struct Dedup {
     )]
     pub(super) keeper_field: String,
 
-    /// How --mark calls the distance
+    /// The name that --mark gives to the distance
     #[arg(
         long,
         value_name = "FIELD",
@@ -177,7 +174,7 @@ pub struct Dedup {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) report: Option<PathBuf>,
 
-    /// What to do about a bad record, or an id that is taken by another fingerprint
+    /// Stop at a bad record, or at an id that is taken by another fingerprint, or leave it out
     #[arg(long, value_enum, default_value_t = OnError::Abort, help_heading = "Errors")]
     pub(super) on_error: OnError,
 
@@ -185,7 +182,7 @@ pub struct Dedup {
     #[arg(long, value_name = "FILE", help_heading = "Errors")]
     pub(super) rejects: Option<PathBuf>,
 
-    /// How much memory to use for loading, at least 64MiB
+    /// The memory to use for loading, at least 64MiB
     #[arg(
         long,
         value_name = "SIZE",
@@ -195,7 +192,7 @@ pub struct Dedup {
     )]
     pub(super) memory: u64,
 
-    /// How many threads make fingerprints [default: all cores]
+    /// The number of threads that make fingerprints [default: all cores]
     #[arg(
         long,
         value_name = "N",
@@ -208,90 +205,23 @@ pub struct Dedup {
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
 
-    /// Whether to show progress on standard error
+    /// Show progress on standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(super) progress: Progress,
 }
 
 impl Dedup {
-    /// Refuses combinations that cannot be meant.
-    pub(super) fn check(&self) -> Result<()> {
-        self.clustering.check()?;
-        self.fields()?;
-        if is_stdout(&self.output) {
-            bail!(
-                "-o names a new file, which appears when it is whole; standard output cannot be one"
-            );
-        }
-        for (report, option) in [(&self.report, "--report"), (&self.rejects, "--rejects")] {
-            if report.as_deref().is_some_and(is_stdout) {
-                bail!("{option} needs a file: the summary goes to standard output");
-            }
-        }
-        if self.keeper_field == self.distance_field {
-            bail!("--keeper-field and --distance-field must name different fields");
-        }
-        let reads_texts = self.fields.fingerprint.is_none() || self.fields.text.is_some();
-        if self.clustering.verifies() && !reads_texts {
-            bail!("--verify compares texts; name their field with --text");
-        }
-        if self.keep == KeepRule::Longest && !reads_texts {
-            bail!("--keep longest measures texts; name their field with --text");
-        }
-        if self.keep == KeepRule::Oldest && self.fields.time.is_none() {
-            bail!("--keep oldest needs --time, the field that holds the time of arrival");
-        }
-        Ok(())
-    }
-
-    /// The one format of all inputs, which is that of the output.
-    pub(super) fn format_of(&self, inputs: &[Input]) -> Result<Format> {
-        let Some(Input { format, .. }) = inputs.first() else {
-            bail!("there is nothing to read");
-        };
-        if let Some(other) = inputs.iter().find(|input| input.format != *format) {
-            bail!(
-                "all inputs must be of one format, which OUTPUT will have; {} is of another than {}",
-                other.source.name(),
-                inputs[0].source.name()
-            );
-        }
-        match format {
-            Format::Raw | Format::Npy => {
-                bail!("fingerprints alone are no texts; load them, and use simdb-cli clusters")
-            }
-            #[cfg(feature = "parquet")]
-            Format::Parquet => self.refuse_for_parquet(inputs, &self.fields()?)?,
-            Format::Lines if self.score.is_some() => {
-                bail!("plain lines have no field for --score; use jsonl, csv or tsv")
-            }
-            Format::Lines if self.mark => {
-                bail!("plain lines have no fields for --mark; use jsonl, csv or tsv")
-            }
-            _ => {}
-        }
-        if Format::of(&self.output).is_ok_and(|named| named != *format) {
-            bail!(
-                "{} is to have the format of its inputs, another than its name says; choose \
-                 another name",
-                self.output.display()
-            );
-        }
-        check_names(&self.marks(), *format)?;
-        Ok(*format)
-    }
-
-    /// What is read of the inputs.
+    /// The parts of records that are read.
     pub(super) fn wanted(&self) -> Result<Wanted> {
         Ok(Wanted {
-            fields: self.fields()?,
+            fields: self.document_fields()?,
             counted: Some(Counter::new(self.first_id)),
             ids: None,
         })
     }
 
-    /// Where the parts of a document are found.
-    fn fields(&self) -> Result<Fields> {
+    /// The names of the fields or columns of documents.
+    pub(super) fn document_fields(&self) -> Result<Fields> {
         let fields = Fields {
             are_counted: self.no_id,
             ..self.fields.fields()?
@@ -311,38 +241,25 @@ impl Dedup {
         })
     }
 
-    /// How duplicates are marked, if they are.
-    pub(super) fn marks(&self) -> Option<Marks> {
-        self.mark.then(|| Marks {
-            keeper: self.keeper_field.clone(),
-            distance: self.distance_field.clone(),
-        })
+    /// The names of the fields of marks; `None` if duplicates are left out.
+    pub(super) fn marks(&self) -> Option<MarkNames<'_>> {
+        self.mark
+            .then_some([&self.keeper_field, &self.distance_field])
     }
 
-    /// Refuses names that would replace what is read or made.
-    pub(super) fn refuse_clashes(&self, inputs: &[Input]) -> Result<()> {
-        let reports = [
-            (self.rejects.as_deref(), "--rejects", Content::Rejects),
-            (self.report.as_deref(), "--report", Content::Removed),
-        ];
-        let mut others: Vec<(&Path, _)> = vec![(&self.output, "the output")];
-        if let Some(clusters) = &self.clusters {
-            others.push((clusters, "the file of --clusters"));
-        }
-        if let Some(database) = &self.against {
-            if Identity::of(database).is(&Identity::of(&self.output)) {
-                bail!("{} is the database of --against", self.output.display());
-            }
-            others.push((database, "the database"));
-        }
-        clashes::check(&reports, inputs, &others)
-    }
-
-    /// How many threads make fingerprints.
+    /// The number of threads that make fingerprints.
     pub(super) fn threads(&self) -> usize {
         match self.threads {
             Some(threads) => usize::from(threads),
             None => std::thread::available_parallelism().map_or(1, usize::from),
         }
+    }
+
+    /// A progress bar over the bytes of the inputs.
+    pub(super) fn input_bar(&self, inputs: &[Input], prefix: &'static str) -> ProgressBar {
+        let sizes = inputs.iter().map(|input| input.source.size_bytes());
+        let bar = self.progress.bytes(sizes.sum());
+        bar.set_prefix(prefix);
+        bar
     }
 }

@@ -1,37 +1,143 @@
-//! A new corpus, compressed or not by its name, that appears when it is whole.
+//! [`CorpusOutput`]: the new corpus, which gets its name when it is whole.
 
-use std::io::{self, Write};
+use std::ffi::OsStr;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use flate2::write::GzEncoder;
+use zstd::stream::write::Encoder as ZstdEncoder;
 
+use super::options::Dedup;
+use super::text_copy::TextCopy;
 use crate::console::new_file::{NewFile, WholeFile};
+use crate::console::new_folder::NewFolder;
+use crate::corpus::ledger::Input;
+use crate::formats::Format;
+use crate::formats::copy::{MarkNames, NextDecision};
 use crate::formats::input::Compression;
+use crate::formats::parquet::ParquetFile;
+use crate::formats::parquet::copy::ParquetCopy;
 
-/// A corpus in the making, under a temporary name beside its own.
-pub enum NewCorpus {
-    Plain(NewFile),
-    Gzip(GzEncoder<NewFile>),
-    Zstd(Box<zstd::stream::write::Encoder<'static, NewFile>>),
+/// A new corpus, under a temporary name.
+pub enum CorpusOutput<'o> {
+    /// Lines of text.
+    Text(TextCopy<'o>),
+    /// One Parquet file.
+    Parquet(Box<ParquetCopy<NewFile>>),
+    /// A folder with a Parquet file for each input.
+    Folder(NewFolder, Option<MarkNames<'o>>),
 }
 
-impl NewCorpus {
-    /// Starts a corpus. A file that is there already is refused.
-    pub fn create(path: &Path) -> Result<Self> {
+/// A corpus that is whole and durable, but still without its name.
+pub enum FinishedOutput {
+    File(WholeFile),
+    Folder(NewFolder),
+}
+
+/// Returns `true` if an output of this name is a folder of Parquet files.
+pub fn is_folder(path: &Path, format: Format) -> bool {
+    let has_extension = path.extension().is_some() || path.ends_with(".parquet");
+    format == Format::Parquet && !has_extension
+}
+
+/// The name of an input in its folder, and of its copy.
+pub fn file_name(input: &Input) -> Result<&OsStr> {
+    let name = input.source.path().and_then(Path::file_name);
+    name.with_context(|| format!("{} has no name of a file", input.source.name()))
+}
+
+fn open(input: &Input) -> Result<Arc<ParquetFile>> {
+    ParquetFile::open(&input.source, &Arc::default()).map(Arc::new)
+}
+
+impl<'o> CorpusOutput<'o> {
+    /// Starts a corpus of these inputs. An error if there is a file or folder of its name.
+    pub fn create(options: &'o Dedup, format: Format, inputs: &[Input]) -> Result<Self> {
+        let (path, marks) = (&options.output, options.marks());
+        if is_folder(path, format) {
+            return Ok(Self::Folder(NewFolder::create(path)?, marks));
+        }
         let file = NewFile::create(path)?;
-        Ok(match Compression::of(path) {
+        if format != Format::Parquet {
+            let file = CompressedFile::new(file, Compression::of(path))?;
+            return Ok(Self::Text(TextCopy::new(file, format, marks)));
+        }
+        let first = open(inputs.first().context("there is nothing to read")?)?;
+        // A file without rows does not say how they are compressed.
+        let mut packed_like = Arc::clone(&first);
+        for input in inputs {
+            if packed_like.metadata().num_row_groups() > 0 {
+                break;
+            }
+            packed_like = open(input)?;
+        }
+        let copy = ParquetCopy::new(&first, &packed_like, marks, file)?;
+        Ok(Self::Parquet(Box::new(copy)))
+    }
+
+    /// Copies records of the next input.
+    pub fn copy(&mut self, input: &Input, next: &mut NextDecision<'_>) -> Result<()> {
+        match self {
+            Self::Text(copy) => copy.copy(input, next),
+            Self::Parquet(copy) => copy.copy(&*open(input)?, next),
+            Self::Folder(folder, marks) => {
+                let name = file_name(input)?;
+                let cannot = || {
+                    let folder = folder.target().display();
+                    format!("cannot write {} in {folder}", name.display())
+                };
+                let file = open(input)?;
+                let output = BufWriter::new(folder.file(name).with_context(cannot)?);
+                let mut copy = ParquetCopy::new(&file, &file, *marks, output)?;
+                copy.copy(&file, next)?;
+                let output = copy.finish()?.into_inner().with_context(cannot)?;
+                output.sync_all().with_context(cannot)
+            }
+        }
+    }
+
+    /// Writes the rest, and makes it durable.
+    pub fn finish(self) -> Result<FinishedOutput> {
+        match self {
+            Self::Text(copy) => Ok(FinishedOutput::File(copy.finish().finish()?)),
+            Self::Parquet(copy) => Ok(FinishedOutput::File(copy.finish()?.finish()?)),
+            Self::Folder(folder, _) => Ok(FinishedOutput::Folder(folder)),
+        }
+    }
+}
+
+impl FinishedOutput {
+    /// Gives the corpus its name.
+    pub fn persist(self) -> Result<()> {
+        match self {
+            Self::File(file) => file.persist(),
+            Self::Folder(folder) => folder.finish(),
+        }
+    }
+}
+
+/// A new file, compressed or not.
+pub enum CompressedFile {
+    Plain(NewFile),
+    Gzip(GzEncoder<NewFile>),
+    Zstd(Box<ZstdEncoder<'static, NewFile>>),
+}
+
+impl CompressedFile {
+    fn new(file: NewFile, compression: Compression) -> Result<Self> {
+        Ok(match compression {
             Compression::None => Self::Plain(file),
             Compression::Gzip => Self::Gzip(GzEncoder::new(file, Default::default())),
             Compression::Zstd => {
                 let level = zstd::DEFAULT_COMPRESSION_LEVEL;
-                Self::Zstd(Box::new(zstd::stream::write::Encoder::new(file, level)?))
+                Self::Zstd(Box::new(ZstdEncoder::new(file, level)?))
             }
         })
     }
 
-    /// Writes what is still buffered and makes the file durable.
-    pub fn finish(self) -> Result<WholeFile> {
+    fn finish(self) -> Result<WholeFile> {
         match self {
             Self::Plain(file) => file,
             Self::Gzip(encoder) => encoder.finish()?,
@@ -41,7 +147,7 @@ impl NewCorpus {
     }
 }
 
-impl Write for NewCorpus {
+impl Write for CompressedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(file) => file.write(bytes),

@@ -1,4 +1,4 @@
-//! The numbers by which documents are kept, of those that have a near-duplicate.
+//! The numbers that decide which of several near-duplicates is kept.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,20 +13,18 @@ use crate::corpus::ledger::Input;
 use crate::formats::score::ranks;
 use crate::formats::{Item, reader};
 
-/// Reads the inputs for the ranks of the scores of documents that are near another. To find out
-/// first which these are takes a while, but all scores of a large corpus would take more memory
-/// than anything else.
-pub fn of(
+/// Reads the inputs for the scores of documents that are near another, and returns the rank of each.
+/// Finding these documents first takes time, but the scores of all documents would take more memory
+/// than everything else.
+pub fn score_ranks(
     corpus: &Database,
     options: &Dedup,
     inputs: &[Input],
     interrupt: &Interrupt,
 ) -> Result<HashMap<u64, f64>> {
-    let near = near_another(corpus, options.clustering.radius(), interrupt)?;
+    let near = near_others(corpus, options.clustering.radius(), interrupt)?;
     let mut wanted = options.wanted()?;
-    let sizes = inputs.iter().map(|input| input.source.size_bytes());
-    let bar = options.progress.bytes(sizes.sum());
-    bar.set_prefix("scores");
+    let bar = options.input_bar(inputs, "scores");
     let bytes_read = Arc::<AtomicU64>::default();
     let mut scores = HashMap::with_capacity(near.len());
     for input in inputs {
@@ -34,11 +32,9 @@ pub fn of(
         while let Some(item) = records.next()? {
             interrupt.check()?;
             bar.set_position(bytes_read.load(Ordering::Relaxed));
-            let Item::Record(record) = item else {
-                continue;
-            };
             // Of several records with one id the first counts.
-            if let Some(score) = record.content.score
+            if let Item::Record(record) = item
+                && let Some(score) = record.content.score
                 && near.contains(&record.id.0)
             {
                 scores.entry(record.id.0).or_insert(score);
@@ -51,7 +47,7 @@ pub fn of(
 }
 
 /// The documents that are within the radius of another.
-fn near_another(corpus: &Database, radius: u32, interrupt: &Interrupt) -> Result<HashSet<u64>> {
+fn near_others(corpus: &Database, radius: u32, interrupt: &Interrupt) -> Result<HashSet<u64>> {
     let connected = Clustering {
         radius,
         shape: Shape::Connected { most_documents: 0 },

@@ -1,66 +1,95 @@
-//! What was done to a corpus: line by line, and in the end.
+//! [`DedupSummary`]: the counts of `simdb-cli dedup`; [`RemovalLine`]: the line of its report.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use serde::Serialize;
 
-use super::fates::Fates;
-use super::mark::Removed;
+use super::decisions::{Decisions, Removal};
 use crate::console::table::{Align, Table};
 use crate::console::{Output, grouped};
 use crate::corpus::ledger::{Counts, Input};
 
-/// What was counted.
-#[derive(Default)]
-pub struct Tally {
+/// The counts, as the line of JSON has them. `read` = `kept` + `removed` + `rejected`.
+#[derive(Default, Serialize)]
+pub struct DedupSummary {
+    read: u64,
     pub kept: u64,
     pub removed: u64,
-    /// Of those removed, with the very text of what is kept for them, as far as that is known.
+    /// Removed documents with the text of their keeper, as far as it is known, or with its id again.
     pub identical: u64,
-    /// Of those removed, with the id of an earlier one.
-    pub repeated: u64,
-    /// Of those removed, for a document of another database.
-    pub against: u64,
-    pub clusters: u64,
-    pub largest: u64,
-    pub split: u64,
-    /// New in the other database.
-    pub added: u64,
-}
-
-impl Tally {
-    pub fn new(fates: &Fates) -> Self {
-        Self {
-            clusters: fates.clusters,
-            largest: fates.largest,
-            split: fates.split,
-            ..Self::default()
-        }
-    }
-}
-
-/// The line of JSON. `read` = `kept` + `removed` + `rejected`.
-#[derive(Serialize)]
-struct Summary {
-    read: u64,
-    kept: u64,
-    removed: u64,
-    identical: u64,
+    /// The other removed documents.
     near: u64,
-    against: u64,
+    /// Removed documents whose keeper is in another database.
+    pub against: u64,
     rejected: u64,
     unreliable: u64,
     clusters: u64,
     largest: u64,
     split: u64,
-    added: u64,
+    /// Documents that were new in the other database.
+    pub added: u64,
     seconds: f64,
+}
+
+impl DedupSummary {
+    /// Completes the counts.
+    pub fn finish(&mut self, decisions: &Decisions, counts: &Counts, elapsed: Duration) {
+        self.read = counts.read;
+        self.near = self.removed.saturating_sub(self.identical);
+        self.rejected = counts.rejected;
+        self.unreliable = counts.unreliable;
+        self.clusters = decisions.clusters;
+        self.largest = decisions.largest;
+        self.split = decisions.split;
+        self.seconds = elapsed.as_secs_f64();
+    }
+
+    /// Prints the counts.
+    pub fn print(&self, json: bool, output: &mut Output) -> Result<()> {
+        if json {
+            return output.json(self);
+        }
+        let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
+        for (name, number, remark) in [
+            ("read", self.read, ""),
+            ("kept", self.kept, ""),
+            ("removed", self.removed, ""),
+            (
+                "  identical",
+                self.identical,
+                "the text of what is kept, or its id again",
+            ),
+            ("  near", self.near, ""),
+            ("  against", self.against, "near a document of the database"),
+            (
+                "rejected",
+                self.rejected,
+                "left out: see above, or --rejects FILE",
+            ),
+            (
+                "unreliable",
+                self.unreliable,
+                "say too little, so they are kept",
+            ),
+            ("added", self.added, "to the database"),
+            ("clusters", self.clusters, ""),
+            ("largest", self.largest, "documents in one cluster"),
+        ] {
+            // These are of interest only in some runs.
+            let is_optional = ["  against", "rejected", "unreliable", "added"].contains(&name);
+            if number > 0 || !is_optional {
+                table.row([name.to_owned(), grouped(number), remark.to_owned()]);
+            }
+        }
+        table.row(["time".to_owned(), format!("{:.2} s", self.seconds)]);
+        table.lines().try_for_each(|line| output.line(line))
+    }
 }
 
 /// A line of the report; [`Content`](crate::console::content::Content) knows it by its first fields.
 #[derive(Serialize)]
-pub struct ReportLine<'r> {
+pub struct RemovalLine<'r> {
     id: u64,
     keeper: u64,
     distance: Option<u32>,
@@ -72,95 +101,18 @@ pub struct ReportLine<'r> {
     row: Option<u64>,
 }
 
-/// What is reported of a document that is left out.
-pub fn report_line<'r>(
-    id: u64,
-    removed: &Removed,
-    input: &'r Input,
-    number: u64,
-) -> ReportLine<'r> {
-    ReportLine {
-        id,
-        keeper: removed.keeper,
-        distance: removed.distance,
-        cluster: removed.cluster,
-        against: removed.cluster.is_none(),
-        file: input.source.name(),
-        line: input.line(number),
-        row: input.row(number),
-    }
-}
-
-/// Prints what was done.
-pub fn print(
-    tally: &Tally,
-    counts: &Counts,
-    elapsed: Duration,
-    json: bool,
-    output: &mut Output,
-) -> Result<()> {
-    // A repeated record is the same document, whatever is written in it otherwise.
-    let identical = tally.identical + tally.repeated;
-    let summary = Summary {
-        read: counts.read,
-        kept: tally.kept,
-        removed: tally.removed,
-        identical,
-        near: tally.removed.saturating_sub(identical),
-        against: tally.against,
-        rejected: counts.rejected,
-        unreliable: counts.unreliable,
-        clusters: tally.clusters,
-        largest: tally.largest,
-        split: tally.split,
-        added: tally.added,
-        seconds: elapsed.as_secs_f64(),
-    };
-    if json {
-        return output.json(&summary);
-    }
-    let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
-    let mut count = |name: &str, number: u64, remark: &str| {
-        table.row([name.to_owned(), grouped(number), remark.to_owned()]);
-    };
-    count("read", summary.read, "");
-    count("kept", summary.kept, "");
-    count("removed", summary.removed, "");
-    count(
-        "  identical",
-        summary.identical,
-        "the text of what is kept, or its id again",
-    );
-    count("  near", summary.near, "");
-    if summary.against > 0 {
-        count(
-            "  against",
-            summary.against,
-            "near a document of the database",
-        );
-    }
-    for (name, number, remark) in [
-        (
-            "rejected",
-            summary.rejected,
-            "left out: see above, or --rejects FILE",
-        ),
-        (
-            "unreliable",
-            summary.unreliable,
-            "say too little, so they are kept",
-        ),
-        ("added", summary.added, "to the database"),
-    ] {
-        if number > 0 {
-            count(name, number, remark);
+impl<'r> RemovalLine<'r> {
+    /// The line of a removed document, which is at this line or row of an input.
+    pub fn new(id: u64, removal: &Removal, input: &'r Input, number: u64) -> Self {
+        Self {
+            id,
+            keeper: removal.keeper,
+            distance: removal.distance,
+            cluster: removal.cluster,
+            against: removal.cluster.is_none(),
+            file: input.source.name(),
+            line: input.line(number),
+            row: input.row(number),
         }
     }
-    count("clusters", summary.clusters, "");
-    count("largest", summary.largest, "documents in one cluster");
-    table.row(["time".to_owned(), format!("{:.2} s", summary.seconds)]);
-    for line in table.lines() {
-        output.line(line)?;
-    }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! What `simdb-cli explain` says, in the shape of its JSON.
 
 use serde::Serialize;
-use simdb::{DocId, Doubt, Fingerprint, Likeness, Resemblance};
+use simdb::{DocId, Fingerprint, Likeness, Resemblance, UnreliableReason};
 
 use super::features::{BITS, Comparison, Shared};
 use crate::commands::STRICT_RADIUS;
@@ -31,7 +31,7 @@ pub(super) struct Side {
     /// Whether that means anything.
     pub reliable: bool,
     /// Why it does not, as far as that can be told.
-    pub doubt: Option<Doubt>,
+    pub doubt: Option<UnreliableReason>,
     /// Whether the features of the text make the fingerprint: one may have been stored with
     /// another.
     pub is_made_of_text: bool,
@@ -178,11 +178,11 @@ impl ExplainLine {
 
 fn side_line(side: &Side) -> SideLine {
     let name = |doubt| match doubt {
-        Doubt::TooFewFeatures { .. } => "too-few-features",
-        Doubt::Repetitive { .. } => "repetitive",
-        Doubt::NoLetter => "no-letter",
-        Doubt::SingleWord => "single-word",
-        Doubt::OneOutweighs => "one-outweighs",
+        UnreliableReason::TooFewFeatures { .. } => "too-few-features",
+        UnreliableReason::Repetitive { .. } => "repetitive",
+        UnreliableReason::NoLetter => "no-letter",
+        UnreliableReason::SingleWord => "single-word",
+        UnreliableReason::OneOutweighs => "one-outweighs",
         _ => "other",
     };
     SideLine {

@@ -9,45 +9,45 @@ use simdb::Document;
 
 use crate::console::new_folder::NewFolder;
 
-/// The two arrays, in a folder.
-pub struct Arrays {
-    ids: Array,
-    fingerprints: Array,
+/// The files `ids.npy` and `fingerprints.npy` of a folder.
+pub struct NpyFolder {
+    ids: NpyFile,
+    fingerprints: NpyFile,
 }
 
-impl Arrays {
-    /// Starts `ids.npy` and `fingerprints.npy`.
+impl NpyFolder {
+    /// Starts both files.
     pub fn new(folder: &NewFolder) -> Result<Self> {
         Ok(Self {
-            ids: Array::new(folder, "ids.npy")?,
-            fingerprints: Array::new(folder, "fingerprints.npy")?,
+            ids: NpyFile::new(folder, "ids.npy")?,
+            fingerprints: NpyFile::new(folder, "fingerprints.npy")?,
         })
     }
 
-    /// Takes a document.
+    /// Adds a document.
     pub fn push(&mut self, document: &Document) -> Result<()> {
         self.ids.push(document.id.0)?;
         self.fingerprints.push(document.fingerprint.bits())
     }
 
-    /// Writes how long they are, and makes them durable.
+    /// Writes the lengths into the headers, and makes both files durable.
     pub fn finish(self) -> Result<()> {
         self.ids.finish()?;
         self.fingerprints.finish()
     }
 }
 
-/// The numbers of both, as NumPy names them.
+/// The NumPy name of the type of both arrays.
 const LITTLE_ENDIAN_U64: &str = "<u8";
 
-struct Array {
+struct NpyFile {
     name: &'static str,
-    /// The same file once more, to sync it.
+    /// A second handle of the file that `writer` writes to, to sync it.
     file: File,
     writer: NpyWriter<u64, BufWriter<File>>,
 }
 
-impl Array {
+impl NpyFile {
     fn new(folder: &NewFolder, name: &'static str) -> Result<Self> {
         let kind: TypeStr = LITTLE_ENDIAN_U64.parse()?;
         let start = || {

@@ -332,6 +332,7 @@ fn compare_hashes_and_sums(cases: &[Case], report: &mut Report) -> Result<()> {
         }
         if case.has("cut") {
             let (expected, found) = (case.texts("cut")?, cppjieba.words(case.text("text")?));
+            let found = found.iter().map(String::as_str).collect();
             // White space that the original keeps is of no use to anyone.
             let shown = |words: Vec<&str>| {
                 let words = words

@@ -1,36 +1,36 @@
-//! [`Copying`]: some of the rows of files into another, as they are or with two more columns.
+//! [`ParquetCopy`]: some of the rows of files into another file, as they are or with two more columns.
 //!
-//! What is copied is levels and values, column by column, so nested columns come along as they are,
-//! as do names, types, annotations, what is said beside the schema, and how each column is packed.
-//! Pages and dictionaries are made anew; bloom filters and checksums are not.
-
-mod alike;
-mod columns;
+//! Levels and values are copied column by column, so nested columns, names, types, annotations, the
+//! keys beside the schema and the compression of each column stay as they are. Pages and dictionaries
+//! are made anew; bloom filters and checksums are not.
 
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use parquet::basic::{Encoding, Repetition, Type};
-use parquet::data_type::{Int32Type, Int64Type};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{DataType, Int32Type, Int64Type};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{
+    SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
+};
 use parquet::schema::types::{Type as SchemaType, TypePtr};
 
-use self::columns::{copy_columns, write_optional};
-use super::file::ParquetFile;
-use super::metadata::DOCUMENTS_KEY;
-use crate::formats::edge::at_edge;
+use super::ParquetFile;
+use super::metadata::{DOCUMENTS_KEY, pair};
+use super::rows::BATCH_ROWS;
+use super::same_columns::check_same_columns;
+use super::write::CREATED_BY;
+use crate::formats::catch_panics::catch_panics;
+use crate::formats::copy::{CopyDecision, KeeperMark, MarkNames, NextDecision};
 
-/// The most rows of a row group: what becomes of each is held.
-const MOST_GROUP_ROWS: u64 = 1 << 27;
-
-/// The most row groups of a file: they are counted in 16 bits with a sign.
+/// The most row groups of a file: Parquet numbers them with 16 bits and a sign.
 pub const MOST_GROUPS: usize = i16::MAX as usize;
 
-/// Where Arrow, Spark and Avro keep their own forms of the schema, which would not have the new
-/// columns: they read only those that it names.
+/// The keys of the schemas of Arrow, Spark and Avro. They would lack the columns of marks, and those
+/// readers read only the columns in them.
 const OTHER_SCHEMA_KEYS: [&str; 4] = [
     "ARROW:schema",
     "org.apache.spark.sql.parquet.row.metadata",
@@ -38,110 +38,86 @@ const OTHER_SCHEMA_KEYS: [&str; 4] = [
     "avro.schema",
 ];
 
-/// What a row is marked with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// The id of the document that is kept in its place.
-    pub keeper: u64,
-    /// In how many bits their fingerprints differ, if that is known.
-    pub distance: Option<u32>,
-}
-
-/// What becomes of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It is left out.
-    Drop,
-    /// It is copied, with its mark if it has one and rows are marked.
-    Keep(Option<Mark>),
-}
-
-/// A file in the making, of rows of others that all have the same columns.
-pub struct Copying<W: Write + Send> {
+/// A new file of rows of other files, which all have the same columns.
+pub struct ParquetCopy<W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    /// The first of the others, and its columns.
-    like: (String, TypePtr),
+    /// The first of the other files.
+    first: Arc<ParquetFile>,
     is_marked: bool,
-    /// Whether it says beside its schema how many rows it has.
-    is_counted: bool,
     rows: u64,
 }
 
-impl<W: Write + Send> Copying<W> {
-    /// Starts a file with the columns of `first` and what that says beside them, packed as the first
-    /// row group of `packed`, which may be the same file.
+impl<W: Write + Send> ParquetCopy<W> {
+    /// Starts a file with the columns and keys of `first`, compressed and encoded as the first row
+    /// group of `packed_like`, which may be the same file.
     ///
-    /// With `marks`, each row has its mark in two more columns of these names: the document that is
-    /// kept in its place, INT64 with the bits of an id, and the distance, INT32; null where it has
-    /// none, or that is not known. An error if there are columns of these names. The forms of the schema
-    /// that Arrow, Spark and Avro keep for themselves are left out then.
-    pub fn start(
-        first: &ParquetFile,
-        packed: &ParquetFile,
-        marks: Option<[&str; 2]>,
+    /// With `marks`, each row has its mark in two more columns of these names: the id of the keeper,
+    /// INT64 with the bits of the id, and the distance, INT32; both null where there is none. An
+    /// error if there are columns of these names.
+    pub fn new(
+        first: &Arc<ParquetFile>,
+        packed_like: &ParquetFile,
+        marks: Option<MarkNames<'_>>,
         output: W,
     ) -> Result<Self> {
-        let about = first.metadata().file_metadata();
-        let columns = about.schema_descr().root_schema_ptr();
+        let metadata = first.metadata().file_metadata();
         let schema = match marks {
             Some(names) => with_marks(first, names)?,
-            None => Arc::clone(&columns),
+            None => metadata.schema_descr().root_schema_ptr(),
         };
         let is_copied = |pair: &&KeyValue| match pair.key.as_str() {
-            // It is another number now.
+            // The copy may have fewer documents.
             DOCUMENTS_KEY => false,
             key => marks.is_none() || !OTHER_SCHEMA_KEYS.contains(&key),
         };
-        let pairs = about.key_value_metadata();
-        let pairs = pairs.map(|pairs| pairs.iter().filter(is_copied).cloned().collect());
+        let keys = metadata.key_value_metadata();
+        let keys = keys.map(|pairs| pairs.iter().filter(is_copied).cloned().collect());
         let properties = WriterProperties::builder()
-            .set_created_by(concat!("simdb version ", env!("CARGO_PKG_VERSION")).to_owned())
-            .set_key_value_metadata(pairs);
-        let properties = Arc::new(packed_like(packed, properties).build());
-        let writer = at_edge(|| Ok(SerializedFileWriter::new(output, schema, properties)?))
-            .with_context(|| format!("cannot copy {}", first.name()))?;
+            .set_created_by(CREATED_BY.to_owned())
+            .set_key_value_metadata(keys);
+        let properties = pack_like(packed_like, properties).build();
+        let writer = catch_panics(|| {
+            Ok(SerializedFileWriter::new(
+                output,
+                schema,
+                properties.into(),
+            )?)
+        })
+        .with_context(|| format!("cannot copy {}", first.name()))?;
         Ok(Self {
             writer,
-            like: (first.name().to_owned(), columns),
+            first: Arc::clone(first),
             is_marked: marks.is_some(),
-            is_counted: first.value(DOCUMENTS_KEY).is_some(),
             rows: 0,
         })
     }
 
-    /// Writes the rows of a file that are to be kept, which are counted from 0 and asked for in
-    /// order. Row groups of which nothing is kept are left out.
+    /// Copies rows of a file. `next` returns the decision about each row in order, counted from 0. Row
+    /// groups of which no row is kept are left out.
     ///
-    /// Memory: a byte for each row of a row group, with marks 24 more, two pages, and the pages of a
-    /// column on their way.
-    pub fn copy(
-        &mut self,
-        file: &ParquetFile,
-        fate: &mut dyn FnMut(u64) -> Result<Fate>,
-    ) -> Result<()> {
-        let (name, columns) = &self.like;
-        alike::check(
-            (name.as_str(), columns.as_ref()),
-            (file.name(), columns_of(file)),
-        )?;
+    /// Memory: a byte for each row of a row group, with marks 24 more, and a column of the new row
+    /// group.
+    pub fn copy(&mut self, file: &ParquetFile, next: &mut NextDecision<'_>) -> Result<()> {
+        check_same_columns(&self.first, file)?;
         let mut start = 0;
-        for group in 0..file.metadata().num_row_groups() {
-            let end = start + rows_of(file, group)?;
+        for (index, group) in file.metadata().row_groups().iter().enumerate() {
+            let end = start + u64::try_from(group.num_rows())?;
             let (mut kept, mut marks) = (Vec::new(), Vec::new());
-            let mut count = 0;
             for row in start..end {
-                let fate = fate(row)?;
-                kept.push(fate != Fate::Drop);
-                if let Fate::Keep(mark) = fate {
-                    count += 1;
-                    marks.extend(self.is_marked.then_some(mark));
+                let Some((_, decision)) = next()?.filter(|(number, _)| *number == row) else {
+                    bail!("{}: row {row} is not where it was", file.name());
+                };
+                kept.push(decision != CopyDecision::Drop);
+                if let (CopyDecision::Keep(mark), true) = (decision, self.is_marked) {
+                    marks.push(mark);
                 }
             }
-            if count > 0 {
-                at_edge(|| self.copy_group((file, group), &kept, &marks))
+            let rows = kept.iter().filter(|is_kept| **is_kept).count();
+            if rows > 0 {
+                catch_panics(|| self.copy_group((file, index), &kept, &marks))
                     .with_context(|| format!("cannot copy {} beyond row {start}", file.name()))?;
             }
-            self.rows += count;
+            self.rows += rows as u64;
             start = end;
         }
         Ok(())
@@ -149,12 +125,20 @@ impl<W: Write + Send> Copying<W> {
 
     fn copy_group(
         &mut self,
-        (file, group): (&ParquetFile, usize),
+        (file, index): (&ParquetFile, usize),
         kept: &[bool],
-        marks: &[Option<Mark>],
+        marks: &[Option<KeeperMark>],
     ) -> Result<()> {
+        let input = file.row_group(index)?;
         let mut output = self.writer.next_row_group()?;
-        copy_columns(file, group, kept, &mut output)?;
+        for leaf in 0..input.num_columns() {
+            let reader = input.get_column_reader(leaf)?;
+            let mut column = output.next_column()?.context("there is no such column")?;
+            copy_column(reader, &mut column, kept).with_context(|| {
+                format!("column {}", input.metadata().column(leaf).column_path())
+            })?;
+            column.close()?;
+        }
         if self.is_marked {
             let marks = || marks.iter().map(Option::as_ref);
             let keepers = marks().map(|mark| Some(mark?.keeper as i64));
@@ -166,31 +150,22 @@ impl<W: Write + Send> Copying<W> {
         Ok(())
     }
 
-    /// Writes the end of the file, and hands back what it was written to.
+    /// Writes the end of the file, and returns the output.
     pub fn finish(mut self) -> Result<W> {
-        if self.is_counted {
-            let rows = KeyValue::new(DOCUMENTS_KEY.to_owned(), self.rows.to_string());
-            self.writer.append_key_value_metadata(rows);
+        if self.first.value(DOCUMENTS_KEY).is_some() {
+            let count = pair(DOCUMENTS_KEY, self.rows.to_string());
+            self.writer.append_key_value_metadata(count);
         }
-        let finished = at_edge(|| Ok(self.writer.into_inner()?));
-        finished.with_context(|| format!("cannot finish the copy of {}", self.like.0))
+        catch_panics(|| Ok(self.writer.into_inner()?))
+            .with_context(|| format!("cannot finish the copy of {}", self.first.name()))
     }
 }
 
-/// Refuses files whose columns are not the same: names, types, and what is said of them.
-pub fn check_alike(first: &ParquetFile, other: &ParquetFile) -> Result<()> {
-    let [first, other] = [first, other].map(|file| (file.name(), columns_of(file)));
-    alike::check(first, other)
-}
-
-/// Refuses a file that has columns of these names, which marks could not get.
-pub fn check_marks(file: &ParquetFile, names: [&str; 2]) -> Result<()> {
+/// Refuses a file that has columns of these names, which the columns of marks are to have.
+pub fn check_marks(file: &ParquetFile, names: MarkNames<'_>) -> Result<()> {
     for name in names {
         ensure!(
-            columns_of(file)
-                .get_fields()
-                .iter()
-                .all(|field| field.name() != name),
+            !file.has_column(name),
             "cannot mark the rows of {}: it has a column {name:?} already; choose other names with \
              --keeper-field and --distance-field",
             file.name()
@@ -199,68 +174,115 @@ pub fn check_marks(file: &ParquetFile, names: [&str; 2]) -> Result<()> {
     Ok(())
 }
 
-fn columns_of(file: &ParquetFile) -> &SchemaType {
-    file.metadata().file_metadata().schema_descr().root_schema()
+fn copy_column(
+    reader: ColumnReader,
+    writer: &mut SerializedColumnWriter<'_>,
+    kept: &[bool],
+) -> Result<()> {
+    match reader {
+        ColumnReader::BoolColumnReader(reader) => copy_values(reader, writer, kept),
+        ColumnReader::Int32ColumnReader(reader) => copy_values(reader, writer, kept),
+        ColumnReader::Int64ColumnReader(reader) => copy_values(reader, writer, kept),
+        ColumnReader::Int96ColumnReader(reader) => copy_values(reader, writer, kept),
+        ColumnReader::FloatColumnReader(reader) => copy_values(reader, writer, kept),
+        ColumnReader::DoubleColumnReader(reader) => copy_values(reader, writer, kept),
+        ColumnReader::ByteArrayColumnReader(reader) => copy_values(reader, writer, kept),
+        ColumnReader::FixedLenByteArrayColumnReader(reader) => copy_values(reader, writer, kept),
+    }
 }
 
-fn rows_of(file: &ParquetFile, group: usize) -> Result<u64> {
-    let rows = u64::try_from(file.metadata().row_group(group).num_rows());
-    let rows = rows.ok().filter(|rows| *rows <= MOST_GROUP_ROWS);
-    rows.with_context(|| {
-        format!(
-            "cannot copy {}: a row group has more than {MOST_GROUP_ROWS} rows; write it with \
-             smaller ones",
-            file.name()
-        )
-    })
+fn copy_values<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    writer: &mut SerializedColumnWriter<'_>,
+    kept: &[bool],
+) -> Result<()> {
+    const UNEQUAL: &str = "it is damaged: it has not as many rows as its row group";
+    for run in kept.chunk_by(|a, b| a == b) {
+        if !run[0] {
+            ensure!(reader.skip_records(run.len())? == run.len(), UNEQUAL);
+            continue;
+        }
+        let mut left = run.len();
+        while left > 0 {
+            let (mut definitions, mut repetitions, mut values) =
+                (Vec::new(), Vec::new(), Vec::new());
+            let (records, _, _) = reader.read_records(
+                left.min(BATCH_ROWS),
+                Some(&mut definitions),
+                Some(&mut repetitions),
+                &mut values,
+            )?;
+            ensure!(records > 0, UNEQUAL);
+            left -= records;
+            // Columns without nulls or lists have no levels.
+            let [definitions, repetitions] = [&definitions, &repetitions]
+                .map(|levels| (!levels.is_empty()).then_some(&levels[..]));
+            let writer = writer.typed::<T>();
+            writer.write_batch(&values, definitions, repetitions)?;
+        }
+    }
+    ensure!(reader.skip_records(1)? == 0, UNEQUAL);
+    Ok(())
 }
 
-/// Has columns packed as those of a file are.
-fn packed_like(
+/// Writes an optional column that is not part of another.
+fn write_optional<T: DataType, W: Write + Send>(
+    cells: impl Iterator<Item = Option<T::T>>,
+    output: &mut SerializedRowGroupWriter<'_, W>,
+) -> Result<()> {
+    let (mut definitions, mut values) = (Vec::new(), Vec::new());
+    for cell in cells {
+        definitions.push(i16::from(cell.is_some()));
+        values.extend(cell);
+    }
+    let mut column = output.next_column()?.context("there is no such column")?;
+    let writer = column.typed::<T>();
+    writer.write_batch(&values, Some(&definitions), None)?;
+    column.close()?;
+    Ok(())
+}
+
+/// Sets the compression and the encoding of each column to those of the first row group of a file.
+fn pack_like(
     file: &ParquetFile,
     mut properties: WriterPropertiesBuilder,
 ) -> WriterPropertiesBuilder {
-    let columns = file.metadata().row_groups().first();
-    for column in columns.map(|group| group.columns()).unwrap_or_default() {
-        let path = column.column_path().clone();
-        let is_dictionary = |encoding: &Encoding| {
-            matches!(
-                encoding,
-                Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY
-            )
-        };
-        let encodings: Vec<_> = column.encodings().collect();
+    let groups = file.metadata().row_groups().iter().take(1);
+    for column in groups.flat_map(|group| group.columns()) {
+        let path = column.column_path();
         properties = properties
             .set_column_compression(path.clone(), column.compression())
-            .set_column_dictionary_enabled(path.clone(), encodings.iter().any(is_dictionary));
-        let own = encodings.into_iter().find(|encoding| {
-            matches!(
-                encoding,
+            .set_column_dictionary_enabled(path.clone(), false);
+        for encoding in column.encodings() {
+            properties = match encoding {
+                Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => {
+                    properties.set_column_dictionary_enabled(path.clone(), true)
+                }
                 Encoding::DELTA_BINARY_PACKED
-                    | Encoding::DELTA_LENGTH_BYTE_ARRAY
-                    | Encoding::DELTA_BYTE_ARRAY
-                    | Encoding::BYTE_STREAM_SPLIT
-            )
-        });
-        if let Some(encoding) = own {
-            properties = properties.set_column_encoding(path, encoding);
+                | Encoding::DELTA_LENGTH_BYTE_ARRAY
+                | Encoding::DELTA_BYTE_ARRAY
+                | Encoding::BYTE_STREAM_SPLIT => {
+                    properties.set_column_encoding(path.clone(), encoding)
+                }
+                _ => properties,
+            };
         }
     }
     properties
 }
 
-/// The schema of a file with the columns for marks.
-fn with_marks(file: &ParquetFile, names: [&str; 2]) -> Result<TypePtr> {
+/// The columns of a file and those of marks.
+fn with_marks(file: &ParquetFile, names: MarkNames<'_>) -> Result<TypePtr> {
     check_marks(file, names)?;
-    let root = columns_of(file);
-    let mut fields = root.get_fields().to_vec();
+    let mut fields = file.schema().root_schema().get_fields().to_vec();
     for (name, kind) in names.into_iter().zip([Type::INT64, Type::INT32]) {
         let field = SchemaType::primitive_type_builder(name, kind)
             .with_repetition(Repetition::OPTIONAL)
             .build()?;
         fields.push(Arc::new(field));
     }
-    let root = SchemaType::group_type_builder(root.name()).with_fields(fields);
+    let root =
+        SchemaType::group_type_builder(file.schema().root_schema().name()).with_fields(fields);
     Ok(Arc::new(root.build()?))
 }
 
@@ -269,10 +291,14 @@ mod tests {
     use super::*;
     use anyhow::bail;
     use parquet::basic::Compression;
+    use parquet::data_type::{ByteArray, ByteArrayType, Int96, Int96Type};
     use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::schema::parser::parse_message_type;
+    use std::fs::File;
     use std::path::{Path, PathBuf};
 
-    use crate::formats::parquet::write::{NewColumn, ParquetWriter, Values};
+    use crate::formats::input::Source;
+    use crate::formats::parquet::write::{NewColumn, ParquetWriter};
 
     const FIXTURES: [&str; 5] = ["snappy", "zstd_v2", "gzip", "brotli", "lz4"];
 
@@ -282,14 +308,16 @@ mod tests {
     }
 
     fn parquet(path: &Path) -> ParquetFile {
-        ParquetFile::open(path, &Default::default()).unwrap()
+        ParquetFile::open(&Source::new(path).unwrap(), &Default::default()).unwrap()
     }
 
-    fn open(bytes: Vec<u8>) -> SerializedFileReader<bytes::Bytes> {
-        SerializedFileReader::new(bytes.into()).unwrap()
+    fn open(bytes: Vec<u8>) -> SerializedFileReader<File> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        SerializedFileReader::new(file).unwrap()
     }
 
-    fn rows(reader: &SerializedFileReader<bytes::Bytes>) -> Vec<String> {
+    fn rows(reader: &SerializedFileReader<File>) -> Vec<String> {
         let rows = reader.get_row_iter(None).unwrap();
         rows.map(|row| row.unwrap().to_string()).collect()
     }
@@ -298,14 +326,18 @@ mod tests {
     fn copy(
         paths: &[PathBuf],
         marks: Option<[&str; 2]>,
-        fate: &mut dyn FnMut(u64) -> Result<Fate>,
+        decide: &mut dyn FnMut(u64) -> Result<CopyDecision>,
     ) -> Result<Vec<u8>> {
-        let first = parquet(&paths[0]);
-        let mut copying = Copying::start(&first, &first, marks, Vec::new())?;
+        let first = Arc::new(parquet(&paths[0]));
+        let mut copier = ParquetCopy::new(&first, &first, marks, Vec::new())?;
         for path in paths {
-            copying.copy(&parquet(path), fate)?;
+            let mut rows = 0..;
+            copier.copy(&parquet(path), &mut || {
+                let row = rows.next().unwrap();
+                Ok(Some((row, decide(row)?)))
+            })?;
         }
-        copying.finish()
+        copier.finish()
     }
 
     #[test]
@@ -322,9 +354,10 @@ mod tests {
                 let mut asked = Vec::new();
                 let bytes = copy(&[fixture(name)], None, &mut |row| {
                     asked.push(row);
-                    Ok(match is_kept(row) {
-                        true => Fate::Keep(None),
-                        false => Fate::Drop,
+                    Ok(if is_kept(row) {
+                        CopyDecision::Keep(None)
+                    } else {
+                        CopyDecision::Drop
                     })
                 });
                 let kept = (0..).zip(&before).filter(|(row, _)| is_kept(*row));
@@ -342,8 +375,8 @@ mod tests {
         let files = ["gzip", "snappy", "zstd_v2"].map(fixture);
         let bytes = copy(&files, None, &mut |row| {
             Ok(match row {
-                0..6 => Fate::Drop,
-                _ => Fate::Keep(None),
+                0..6 => CopyDecision::Drop,
+                _ => CopyDecision::Keep(None),
             })
         });
         let there = open(std::fs::read(fixture("gzip")).unwrap());
@@ -352,10 +385,7 @@ mod tests {
         assert_like(&there, &copied);
     }
 
-    fn assert_like(
-        there: &SerializedFileReader<bytes::Bytes>,
-        copy: &SerializedFileReader<bytes::Bytes>,
-    ) {
+    fn assert_like(there: &SerializedFileReader<File>, copy: &SerializedFileReader<File>) {
         let [before, after] = [there, copy].map(|file| file.metadata().file_metadata());
         assert_eq!(before.schema(), after.schema());
         assert_eq!(before.key_value_metadata(), after.key_value_metadata());
@@ -375,14 +405,49 @@ mod tests {
         );
     }
 
+    /// Types that Arrow, which is not used here, reads but cannot write.
+    #[test]
+    fn a_column_keeps_its_physical_type() {
+        let schema = "message m { required int96 time; optional binary price (DECIMAL(5, 2)); }";
+        let schema = parse_message_type(schema).unwrap();
+        let mut bytes = Vec::new();
+        let mut file =
+            SerializedFileWriter::new(&mut bytes, schema.into(), Default::default()).unwrap();
+        let mut group = file.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let times = [3, 1, 2].map(|day| Int96::from(vec![7, 8, 2_440_588 + day]));
+        let writer = column.typed::<Int96Type>();
+        writer.write_batch(&times, None, None).unwrap();
+        column.close().unwrap();
+        let price = ByteArray::from(vec![1, 2]);
+        write_optional::<ByteArrayType, _>([None, Some(price), None].into_iter(), &mut group)
+            .unwrap();
+        group.close().unwrap();
+        file.close().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parquet");
+        std::fs::write(&path, &bytes).unwrap();
+        let copied = copy(&[path], None, &mut |row| {
+            Ok(match row {
+                0 => CopyDecision::Drop,
+                _ => CopyDecision::Keep(None),
+            })
+        });
+        let (before, after) = (open(bytes), open(copied.unwrap()));
+        let [schema, copied] =
+            [&before, &after].map(|file| file.metadata().file_metadata().schema());
+        assert_eq!(schema, copied);
+        assert_eq!(rows(&before)[1..], rows(&after));
+    }
+
     const NAMES: [&str; 2] = ["keeper", "distance"];
 
     #[test]
     fn marks_stand_in_two_more_columns_without_what_is_left_out() {
         let bytes = copy(&[fixture("snappy")], Some(NAMES), &mut |row| {
             Ok(match row {
-                0..3 => Fate::Drop,
-                _ => Fate::Keep(None),
+                0..3 => CopyDecision::Drop,
+                _ => CopyDecision::Keep(None),
             })
         });
         let before = rows(&open(std::fs::read(fixture("snappy")).unwrap()));
@@ -402,8 +467,8 @@ mod tests {
             _ => None,
         };
         let bytes = copy(&[fixture("snappy")], Some(NAMES), &mut |row| {
-            let mark = marked(row).map(|(keeper, distance)| Mark { keeper, distance });
-            Ok(Fate::Keep(mark))
+            let mark = marked(row).map(|(keeper, distance)| KeeperMark { keeper, distance });
+            Ok(CopyDecision::Keep(mark))
         });
         let bytes = bytes.unwrap();
         let before = rows(&open(std::fs::read(fixture("snappy")).unwrap()));
@@ -423,7 +488,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("marked.parquet");
         std::fs::write(&path, bytes).unwrap();
-        let again = copy(&[path], Some(NAMES), &mut |_| Ok(Fate::Keep(None)));
+        let again = copy(&[path], Some(NAMES), &mut |_| Ok(CopyDecision::Keep(None)));
         let error = again.unwrap_err();
         assert!(error.to_string().contains("\"keeper\" already"), "{error}");
     }
@@ -432,7 +497,7 @@ mod tests {
     fn who_is_asked_can_stop_it_and_its_own_panic_is_no_damage_of_the_file() {
         let mut stop = |row| match row {
             3 => bail!("enough"),
-            _ => Ok(Fate::Keep(None)),
+            _ => Ok(CopyDecision::Keep(None)),
         };
         let stopped = copy(&[fixture("gzip")], None, &mut stop);
         assert_eq!(stopped.unwrap_err().to_string(), "enough");
@@ -446,16 +511,22 @@ mod tests {
     fn a_file_that_says_how_many_rows_it_has_says_so_of_those_that_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
-        let columns = [NewColumn::ascending("doc_id")];
-        let mut file = ParquetWriter::new(&columns, Vec::new()).unwrap();
-        file.note(DOCUMENTS_KEY, "3".to_owned());
-        let mut bytes = file.group(&[Values::Int64(&[1, 2, 3])]).unwrap();
-        bytes.extend(file.finish().unwrap());
+        let keys = vec![pair(DOCUMENTS_KEY, "3")];
+        let mut file = ParquetWriter::new(&[NewColumn::Ascending("doc_id")], keys).unwrap();
+        let mut bytes = Vec::new();
+        let mut sink = |more: &[u8]| {
+            bytes.extend_from_slice(more);
+            Ok(())
+        };
+        for id in [1, 2, 3] {
+            file.push(&[id], &mut sink).unwrap();
+        }
+        file.finish(&mut sink).unwrap();
         std::fs::write(&path, bytes).unwrap();
         let copied = copy(&[path.clone(), path], None, &mut |row| {
             Ok(match row {
-                0 => Fate::Drop,
-                _ => Fate::Keep(None),
+                0 => CopyDecision::Drop,
+                _ => CopyDecision::Keep(None),
             })
         });
         let copied = open(copied.unwrap());

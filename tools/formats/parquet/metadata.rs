@@ -1,23 +1,23 @@
-//! What simdb's own Parquet files say of themselves, beside their schema.
+//! The keys beside the schema of Parquet files that simdb has written.
 
 use anyhow::{Result, bail};
 use parquet::file::metadata::KeyValue;
 use simdb::Recipe;
 
-use super::file::ParquetFile;
+use super::ParquetFile;
 
 /// The version of the layout of files of fingerprints.
 pub const FORMAT_KEY: &str = "simdb.format";
-/// Name and version of the recipe.
+/// The name and the version of the recipe.
 const RECIPE_KEY: &str = "simdb.recipe";
-/// All that decides a bit of a fingerprint, as a database keeps it.
+/// The description of the recipe: all that decides a bit of a fingerprint, as a database keeps it.
 const DESCRIPTION_KEY: &str = "simdb.recipe.description";
-/// How many documents are in the file.
+/// The number of documents in the file.
 pub const DOCUMENTS_KEY: &str = "simdb.documents";
-/// What became of documents whose fingerprints say nothing.
+/// `marked` or `left out`: the treatment of documents whose fingerprints are not reliable.
 pub const UNRELIABLE_KEY: &str = "simdb.unreliable";
 
-/// The version that is written, and the only one that is read.
+/// The version of the layout that is written, and the only one that is read.
 pub const FORMAT: &str = "1";
 
 /// The column of ids in files of fingerprints: 64 bits, whatever their sign.
@@ -25,16 +25,21 @@ pub const ID_COLUMN: &str = "doc_id";
 /// The column of fingerprints.
 pub const FINGERPRINT_COLUMN: &str = "fingerprint";
 
-/// What is said of the recipe.
+/// A key with its value.
+pub fn pair(key: &str, value: impl Into<String>) -> KeyValue {
+    KeyValue::new(key.to_owned(), value.into())
+}
+
+/// The keys that describe a recipe.
 pub fn recipe_pairs(recipe: &Recipe) -> Vec<KeyValue> {
     vec![
-        KeyValue::new(RECIPE_KEY.to_owned(), recipe.to_string()),
-        KeyValue::new(DESCRIPTION_KEY.to_owned(), recipe.description()),
+        pair(RECIPE_KEY, recipe.to_string()),
+        pair(DESCRIPTION_KEY, recipe.description()),
     ]
 }
 
-/// The description of the recipe that a file's fingerprints were made by, if it is one of simdb's
-/// own. An error if it is, and this version cannot read it.
+/// The description of the recipe of a file of fingerprints; `None` if simdb has not written the file.
+/// An error if simdb has, and this version cannot read the file.
 pub fn recipe_of(file: &ParquetFile) -> Result<Option<String>> {
     let name = file.name();
     match file.value(FORMAT_KEY) {

@@ -195,6 +195,29 @@ fn write_beside(
 
 const COLUMNS: &str = "required int64 id; required binary text (UTF8); required double score;";
 
+#[test]
+fn a_string_that_is_not_utf8_is_one_bad_row() {
+    let folder = Folder::new();
+    let texts = [
+        (1, FOX, 0.0),
+        (2, "A string that ends in QQ", 0.0),
+        (3, OTHER, 0.0),
+    ];
+    write(&folder, "a.parquet", COLUMNS, &texts);
+    let mut bytes = std::fs::read(folder.file("a.parquet")).expect("a file");
+    for index in 1..bytes.len() {
+        if bytes[index - 1..=index] == *b"QQ" {
+            bytes[index - 1..=index].fill(0xff);
+        }
+    }
+    folder.write("a.parquet", bytes);
+    dedup(&folder, &["a.parquet", "-o", "out.parquet"])
+        .fails(&["a.parquet: row 1: column \"text\": invalid UTF-8 after 22 bytes"]);
+    let skip = ["a.parquet", "-o", "out.parquet", "--on-error", "skip"];
+    dedup(&folder, &skip).ends(0);
+    assert_eq!(rows(&folder, "out.parquet"), ["1 0.0", "3 0.0"]);
+}
+
 /// The rows of a file as text, without their texts.
 fn rows(folder: &Folder, name: &str) -> Vec<String> {
     let file = std::fs::File::open(folder.file(name)).expect("a file");

@@ -72,10 +72,6 @@ fn clusters_given_back_leave_out_what_dedup_alone_leaves_out() {
     let folder = folder();
     folder.write("texts.jsonl", TEXTS);
     folder.load(&["texts.simdb", "texts.jsonl"]).ends(0);
-    let formats: &[&str] = match cfg!(feature = "parquet") {
-        true => &["jsonl", "csv", "parquet"],
-        false => &["jsonl", "csv"],
-    };
     let report = ["--report", "r.jsonl", "--mark", "--json"];
     for (name, more) in [("a", &["--fingerprint", "fp"][..]), ("texts", &[])] {
         let (input, database) = (format!("{name}.jsonl"), format!("{name}.simdb"));
@@ -87,7 +83,7 @@ fn clusters_given_back_leave_out_what_dedup_alone_leaves_out() {
         };
         let alone = run(&format!("{name}-alone.jsonl"), &[]);
         assert!(alone.2["removed"].as_u64() > Some(0), "{alone:?}");
-        for format in formats {
+        for format in ["jsonl", "csv", "parquet"] {
             let clusters = format!("{name}.clusters.{format}");
             folder
                 .cli(&["clusters", &database, "--format", format, "-o", &clusters])
@@ -366,7 +362,6 @@ fn what_clusters_leave_out_is_removed_from_a_database_and_keepers_stay() {
     folder.cli(&["check", "a.simdb"]).ends(0);
 }
 
-#[cfg(feature = "parquet")]
 mod spark {
     use super::*;
     use parquet::data_type::{Int32Type, Int64Type};

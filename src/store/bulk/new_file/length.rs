@@ -1,27 +1,29 @@
-//! How a new file keeps no free pages at its end.
+//! The length of a new file, which must have no free pages at its end.
 //!
-//! redb doubles a full file, and takes small free blocks before it divides a large one. When the
+//! redb doubles a full file, and takes small free blocks before it divides a large one. If the
 //! number of pages is a power of two, the new half is one block, and pages are taken from it in
-//! their order, so that closing the file can cut off all that is free. With any other number
-//! there are small blocks at the end; pages in these keep a file up to twice as long as what is
-//! in it. So the number is made a power of two at first, and no commit may cut the file after.
+//! their order, so that closing the file can cut off everything that is free. With any other
+//! number of pages small blocks lie at the end, and pages in them keep a file up to twice as long
+//! as its content. So the number of pages is made a power of two at first, by means of scratch
+//! values, and no commit may cut the file before the end.
 
-use crate::store::tables::packed::chunk::PAGE_BYTES;
+use crate::store::disk::page::PAGE_BYTES;
 
 /// redb divides a file, behind its first page, into regions of at most this size.
 const REGION_BYTES: u64 = 4 << 30;
 
-/// What is put into an empty file. redb begins with 257 free pages. The first value, and all else
-/// that is small, takes the last and some of the first 128; the second takes all of the second
-/// 128. A compaction then moves what is in the last page and cuts that off, and what is scratch
-/// can be removed.
+/// The scratch values of an empty file, which redb begins with 257 free pages. The first value,
+/// and all else that is small, takes the last and some of the first 128 pages; the second value
+/// takes all of the second 128. A compaction then moves the content of the last page and cuts
+/// that off, and the scratch values can be removed.
 pub(super) const SCRATCH: redb::TableDefinition<'static, u64, &[u8]> =
     redb::TableDefinition::new("scratch");
-/// The lengths of the values.
+/// The lengths of the scratch values.
 pub(super) const SCRATCH_BYTES: [usize; 2] = [0, 125 * PAGE_BYTES];
 
-/// Whether a durable commit might cut a file of this length, which redb does when the second half
-/// of the last region is free. Pages are in use up to `end` and perhaps `unknown` bytes further.
+/// Returns `true` if a durable commit might cut a file of this length, as redb does when the second
+/// half of the last region is free. Pages are in use up to `end` and perhaps `unknown` bytes
+/// further.
 pub(super) fn may_shrink(length: u64, end: u64, unknown: u64) -> bool {
     let regions_bytes = length.saturating_sub(PAGE_BYTES as u64);
     let last_region_bytes = regions_bytes.saturating_sub(1) % REGION_BYTES + 1;
@@ -35,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_may_cut_what_is_half_free_or_about_to_grow() {
+    fn commit_may_cut_file_that_is_half_free_or_about_to_grow() {
         const PAGE: u64 = PAGE_BYTES as u64;
         let gib = |count: u64| count << 30;
         let unknown = 96 << 20;
@@ -44,7 +46,7 @@ mod tests {
             (gib(2) + PAGE, gib(1), true),
             (gib(2) + PAGE, gib(1) + 2 * unknown, false),
             (gib(2) + PAGE, gib(2) - unknown / 2, true),
-            // Of two regions the second is looked at.
+            // The second of two regions decides.
             (gib(8) + PAGE, gib(5), true),
             (gib(8) + PAGE, gib(7), false),
             (gib(4) + PAGE, gib(3), false),

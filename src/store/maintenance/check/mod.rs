@@ -1,158 +1,148 @@
-//! The walk that proves a file sound.
+//! The check that proves a file sound.
 //!
-//! Every chunk and every text is read and its checksum compared; chunks must be in order and
-//! within their fences. That the tables hold the same documents is shown by comparing counts and
-//! 128-bit sums of scrambled entries, which do not depend on order; only where they differ is
-//! each entry looked up, to say which ones. That `bands` holds the bands of the stored texts and no
-//! others is shown in the same way: they are made of each text again.
+//! Every chunk and every text is read and its checksum compared; chunks must be in order and within
+//! their fences. That the tables hold the same documents is shown by comparing counts and 128-bit
+//! sums of scrambled entries, which do not depend on order; only where they differ is each entry
+//! looked up, to name the ones that differ. That `bands` holds the bands of the stored texts and
+//! no others is shown in the same way: the bands are made of each text again.
 
-mod bands;
-mod tail;
+mod memtable;
+mod texts;
 mod times;
 
 use std::fmt::LowerHex;
 use std::path::Path;
-use std::sync::Arc;
 
 use redb::ReadableTable;
 
-use crate::block;
+use crate::block::{self, BLOCKS};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
+use crate::store::Store;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::schema::Counters;
-use crate::store::view::read_view::ReadView;
-use crate::store::{Backend, Store};
-use times::TimesFound;
+use crate::store::view::snapshot_tables::SnapshotTables;
+use times::TimeSums;
 
-/// How many entries that one table lacks are named one by one.
+/// Entries of each kind of damage that are named one by one.
 const NAMED: usize = 10;
 
 /// All damage found, a sentence each.
 pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec<String>> {
-    let is_alone = Arc::get_mut(&mut store.handle).is_some();
-    if !is_alone && !store.is_read_only() {
-        let path = store.db_path.path().to_path_buf();
-        return Err(Error::SnapshotHeld { path });
+    if !store.is_read_only() {
+        store.tables_mut()?;
     }
-    // What was read before is perhaps not what the file will hold.
-    store.runs.clear();
+    // Buckets that were read before may differ from those in the file.
+    store.tables().buckets.clear();
     let mut damage = Vec::new();
-    let is_merged = store.db_path.guarded(|| Ok(store.read()?.is_merged()));
-    let Some(is_merged) = noted(is_merged, &mut damage)? else {
+    let is_flushed = store.db_path().guarded(|| Ok(store.read()?.is_flushed()));
+    let Some(is_flushed) = unless_corrupt(is_flushed, &mut damage)? else {
         return Ok(damage);
     };
-    if !is_merged {
-        // To merge is to write, and damage ends that. What can be read, is read before.
-        let damage = walk(store, progress, store.path())?;
+    if !is_flushed {
+        // A flush writes, and fails at the first damage, so everything is read before.
+        let damage = check_tables(store, progress, store.path())?;
         if !damage.is_empty() || store.is_read_only() {
             return Ok(damage);
         }
     }
-    if noted(store.close(), &mut damage)?.is_none() {
+    if unless_corrupt(store.close(), &mut damage)?.is_none() {
         return Ok(damage);
     }
-    damage.extend(walk(store, progress, store.path())?);
+    damage.extend(check_tables(store, progress, store.path())?);
     if damage.is_empty() {
-        engine_check(store, &mut damage)?;
+        check_redb(store, &mut damage)?;
     }
     Ok(damage)
 }
 
-/// Walks all tables. An interruption is reported for the file at `path`. Where not everything is merged into them,
-/// nothing is said of whether they hold the same, but whether what is to be merged fits them.
-pub(crate) fn walk(store: &Store, progress: &ProgressHandler, path: &Path) -> Result<Vec<String>> {
+/// Checks all tables; an interruption is reported for the file at `path`. While the memtables are
+/// not flushed, the tables are not compared with each other, but with the edits to be flushed.
+pub(crate) fn check_tables(
+    store: &Store,
+    progress: &ProgressHandler,
+    path: &Path,
+) -> Result<Vec<String>> {
     let mut damage = Vec::new();
-    let view = store.db_path.guarded(|| store.read());
-    let Some(view) = noted(view, &mut damage)? else {
+    let view = store.db_path().guarded(|| store.read());
+    let Some(view) = unless_corrupt(view, &mut damage)? else {
         return Ok(damage);
     };
-    let total = noted(steps(&view.tables), &mut damage)?.unwrap_or(0);
-    let mut walk = Walk {
+    let steps = unless_corrupt(steps(&view.tables), &mut damage)?.unwrap_or(0);
+    let mut check = TableCheck {
         damage,
-        progress: ProgressReporter::new(progress, Stage::Check, Some(total), path),
-        is_merged: view.is_merged(),
+        progress: ProgressReporter::new(progress, Stage::Check, Some(steps), path),
+        is_flushed: view.is_flushed(),
     };
-    walk.progress.report()?;
-    walk.tables(&view.tables)?;
-    walk.tail(&view)?;
-    let view = view.tables;
-    let maker = store.bands();
-    let from_texts = walk.texts(&view, maker)?;
-    if let (Some(maker), Some(bands)) = (maker, &view.tables.bands) {
-        walk.bands(&view, bands, maker, from_texts)?;
-    }
-    walk.progress.finish()?;
-    Ok(walk.damage)
+    check.progress.report()?;
+    check.packed_tables(&view.tables)?;
+    check.memtables(&view)?;
+    check.texts(&view.tables, store.tables().bands())?;
+    check.progress.finish()?;
+    Ok(check.damage)
 }
 
-/// About how many steps a walk of everything has.
-pub(crate) fn steps(view: &ReadView) -> Result<u64> {
+/// The estimated number of entries and texts of a file.
+pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
     let Counters {
         documents,
         distinct_fingerprints,
         unreliable,
         texts,
         ..
-    } = view.counters;
-    let times = match view.tables.times {
-        Some(_) => documents.saturating_mul(2),
+    } = tables.counters();
+    let tables_by_document = if tables.times.is_some() { 4 } else { 2 };
+    let bands = match &tables.bands {
+        Some(bands) => bands.chunks()?.saturating_mul(u128::CAPACITY as u64),
         None => 0,
     };
-    Ok((documents.saturating_mul(2))
+    Ok(documents
+        .saturating_mul(tables_by_document)
         .saturating_add(distinct_fingerprints.saturating_mul(3))
         .saturating_add(texts)
-        .saturating_add(times)
-        .saturating_add(bands::expected(view)?)
+        .saturating_add(bands)
         .saturating_sub(unreliable))
 }
 
-/// Has the storage engine prove its pages, and which of them are free.
-fn engine_check(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
-    let path = store.db_path.path().to_path_buf();
-    let Some(handle) = Arc::get_mut(&mut store.handle) else {
-        return Err(Error::SnapshotHeld { path });
-    };
-    let Backend::Writable(engine) = handle else {
-        // It would mend what it finds.
+/// Has redb verify its pages, and which of them are free.
+fn check_redb(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
+    let db_path = store.db_path().clone();
+    let tables = store.tables_mut()?;
+    if !tables.backend.is_writable() {
+        // redb would repair the damage that it finds.
         return Ok(());
-    };
-    let db_path = &store.db_path;
-    let integrity = db_path.guarded(|| match engine.check_integrity() {
-        Err(redb::DatabaseError::Storage(cause)) => Err(db_path.reading(cause)),
-        other => other.map_err(|cause| db_path.opening(cause)),
-    });
-    if noted(integrity, damage)? == Some(false) {
+    }
+    let is_sound = db_path.guarded(|| tables.backend.check_integrity());
+    if unless_corrupt(is_sound, damage)? == Some(false) {
         damage.push("the storage engine found damage in its pages and mended it".to_owned());
     }
     Ok(())
 }
 
-/// Turns damage into a sentence, and leaves other errors as they are.
-fn noted<V>(result: Result<V>, damage: &mut Vec<String>) -> Result<Option<V>> {
+/// `None` for damage, which is noted; other errors are returned.
+fn unless_corrupt<V>(result: Result<V>, damage: &mut Vec<String>) -> Result<Option<V>> {
     match result {
-        Ok(value) => Ok(Some(value)),
         Err(Error::Corrupt { what, .. }) => {
             damage.push(what);
             Ok(None)
         }
-        Err(error) => Err(error),
+        result => result.map(Some),
     }
 }
 
-/// A set of entries, as far as its comparison with another goes.
+/// The count and the sum of a set of entries, by which two sets are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sum {
+struct EntrySum {
     count: u64,
     sum: u128,
 }
 
-impl Sum {
-    /// Both together.
-    fn and(self, other: Self) -> Self {
+impl EntrySum {
+    /// The sum of both sets.
+    fn union(self, other: Self) -> Self {
         Self {
             count: self.count + other.count,
             sum: self.sum.wrapping_add(other.sum),
@@ -160,8 +150,8 @@ impl Sum {
     }
 
     fn add(&mut self, entry: u128) {
-        // Two rounds of the finaliser of splitmix64, crossed, so that sums of different sets meet
-        // by chance only.
+        // Two rounds of the finaliser of splitmix64, crossed, so that the sums of different sets
+        // are equal by chance only.
         let scramble = |mut word: u64| {
             word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -174,153 +164,150 @@ impl Sum {
     }
 }
 
-/// What the tables of documents hold.
+/// The content of `fingerprints` and `unreliable`.
 #[derive(Default)]
-struct Documents {
-    /// The reliable ones, each as `block0` should hold it.
-    reliable: Sum,
-    /// The ids of all, where arrival times are kept.
-    ids: Sum,
-    /// How many are unreliable.
+struct DocumentSums {
+    /// The reliable documents, as `block0` should hold them.
+    reliable: EntrySum,
+    /// The ids of all documents, where arrival times are kept.
+    ids: EntrySum,
     unreliable: u64,
-    /// The first few ids in `unreliable` that are no documents.
-    strays: Vec<u64>,
-    /// The first few ids that are there more than once.
+    /// The first ids in `unreliable` that are not in `fingerprints`.
+    orphans: Vec<u64>,
+    /// The first ids that `fingerprints` holds more than once.
     repeated: Vec<u64>,
 }
 
-impl Documents {
-    fn stray(&mut self, id: u64) {
-        if self.strays.len() < NAMED {
-            self.strays.push(id);
-        }
-    }
-
-    fn repeat(&mut self, id: u64) {
-        if self.repeated.len() < NAMED && self.repeated.last() != Some(&id) {
-            self.repeated.push(id);
-        }
-    }
-}
-
-struct Walk {
+/// A check of all tables under way.
+struct TableCheck {
     damage: Vec<String>,
     progress: ProgressReporter,
-    /// The tables hold everything, so they must hold the same.
-    is_merged: bool,
+    /// The tables hold every edit, so they must hold the same documents.
+    is_flushed: bool,
 }
 
-impl Walk {
-    /// Walks all packed tables, then compares what they hold.
-    fn tables(&mut self, view: &ReadView) -> Result<()> {
-        let tables = &view.tables;
-        let mut documents = Documents::default();
-        let mut from_block0 = Sum::default();
-        let mut distinct = [Sum::default(); block::BLOCKS];
-
-        let mut whole = self.documents(view, &mut documents)?;
+impl TableCheck {
+    /// Reads all packed tables but `bands`, then compares their content.
+    fn packed_tables(&mut self, tables: &SnapshotTables) -> Result<()> {
+        let mut documents = DocumentSums::default();
+        let mut is_whole = self.documents(tables, &mut documents)?;
+        let mut from_block0 = EntrySum::default();
+        let mut distinct = [EntrySum::default(); BLOCKS];
         let mut last = None;
-        whole &= self.walk(&tables.block0, |entry: u128| {
+        is_whole &= self.read(&tables.block0, |entry: u128| {
             from_block0.add(entry);
             if last.replace(entry.first()) != Some(entry.first()) {
                 distinct[0].add(u128::from(entry.first()));
             }
             Ok(())
         })?;
-        for (position, table) in tables.rotated.iter().enumerate() {
-            whole &= self.walk(table, |rotated: u64| {
-                let fingerprint = block::unrotate(rotated, position + 1);
-                distinct[position + 1].add(u128::from(fingerprint.bits()));
+        for (table, block) in tables.rotated.iter().zip(1..) {
+            is_whole &= self.read(table, |rotated: u64| {
+                let fingerprint = block::unrotate(rotated, block);
+                distinct[block].add(u128::from(fingerprint.bits()));
                 Ok(())
             })?;
         }
-        let mut times = TimesFound::default();
-        whole &= self.times(view, &mut times)?;
-        if !whole || !self.is_merged {
-            // What a table lacks says nothing while parts of it cannot be read.
+        let mut times = TimeSums::default();
+        is_whole &= self.times(tables, &mut times)?;
+        // That a table lacks an entry means nothing while a part of it cannot be read.
+        if !is_whole || !self.is_flushed {
             return Ok(());
         }
-        self.compare_times(view, &times, documents.ids)?;
-        for id in documents.repeated {
+        self.compare_times(tables, &times, documents.ids)?;
+        for id in &documents.repeated {
             self.damage.push(format!(
                 "table fingerprints holds document {id} more than once"
             ));
         }
-        for id in documents.strays {
+        for id in &documents.orphans {
             self.damage.push(format!(
                 "table unreliable holds document {id}, table fingerprints does not"
             ));
         }
         if documents.reliable != from_block0 {
-            self.name_missing_documents(view)?;
+            self.name_differing_documents(tables)?;
         }
-        for position in 1..block::BLOCKS {
-            if distinct[position] != distinct[0] {
-                self.name_missing_fingerprints(view, position)?;
+        for block in 1..BLOCKS {
+            if distinct[block] != distinct[0] {
+                self.name_differing_fingerprints(tables, block)?;
             }
         }
-        let counted = (
-            documents.reliable.count + documents.unreliable,
-            distinct[0].count,
-            documents.unreliable,
-        );
-        let Counters {
-            documents,
-            distinct_fingerprints,
-            unreliable,
-            ..
-        } = view.counters;
-        if counted != (documents, distinct_fingerprints, unreliable) {
-            self.damage.push(format!(
-                "the counters say {documents} documents, {distinct_fingerprints} distinct \
-                 fingerprints and {unreliable} unreliable ones; the tables hold {}, {} and {}",
-                counted.0, counted.1, counted.2
-            ));
-        }
+        self.compare_counters(&tables.counters(), &documents, distinct[0].count);
         Ok(())
     }
 
-    /// Walks the documents and, in step, the ids of those that are unreliable; whether all of it
-    /// could be read.
-    fn documents(&mut self, view: &ReadView, found: &mut Documents) -> Result<bool> {
-        let keeps_times = view.tables.times.is_some();
-        if !self.walk(&view.tables.unreliable, |_: u64| Ok(()))? {
-            self.walk(&view.tables.fingerprints, |_: u128| Ok(()))?;
+    fn compare_counters(&mut self, counters: &Counters, documents: &DocumentSums, distinct: u64) {
+        let counted = [
+            counters.documents,
+            counters.distinct_fingerprints,
+            counters.unreliable,
+        ];
+        let found = [
+            documents.reliable.count + documents.unreliable,
+            distinct,
+            documents.unreliable,
+        ];
+        if counted != found {
+            self.damage.push(format!(
+                "the counters say {} documents, {} distinct fingerprints and {} unreliable ones; \
+                 the tables hold {}, {} and {}",
+                counted[0], counted[1], counted[2], found[0], found[1], found[2]
+            ));
+        }
+    }
+
+    /// Reads `fingerprints` and, in step, `unreliable`. Returns `true` if all of both can be read.
+    fn documents(&mut self, tables: &SnapshotTables, sums: &mut DocumentSums) -> Result<bool> {
+        if !self.read(&tables.unreliable, |_: u64| Ok(()))? {
+            self.read(&tables.fingerprints, |_: u128| Ok(()))?;
             return Ok(false);
         }
-        let mut unreliable = view.tables.unreliable.entries()?.peekable();
+        let mut unreliable = tables.unreliable.entries()?.peekable();
+        let mut orphans = Vec::new();
         let mut last = None;
-        let whole = self.walk(&view.tables.fingerprints, |entry: u128| {
+        let is_whole = self.read(&tables.fingerprints, |entry: u128| {
             let (id, fingerprint) = (entry.first(), entry.second());
-            if last.replace(id) == Some(id) {
-                found.repeat(id);
+            if last.replace(id) == Some(id)
+                && sums.repeated.len() < NAMED
+                && sums.repeated.last() != Some(&id)
+            {
+                sums.repeated.push(id);
             }
-            if keeps_times {
-                found.ids.add(pair(id, 0));
+            if tables.times.is_some() {
+                sums.ids.add(pair(id, 0));
             }
-            let reached = |other: &Result<u64>| other.as_ref().is_ok_and(|other| *other >= id);
-            while let Some(stray) = unreliable.next_if(|other| !reached(other)) {
-                found.stray(stray?);
+            let mut is_reliable = true;
+            let is_behind = |other: &Result<u64>| other.as_ref().is_ok_and(|other| *other > id);
+            while let Some(other) = unreliable.next_if(|other| !is_behind(other)) {
+                let other: u64 = other?;
+                if other == id {
+                    is_reliable = false;
+                } else if orphans.len() < NAMED {
+                    orphans.push(other);
+                }
             }
-            match unreliable.next_if(|other| other.as_ref().is_ok_and(|other| *other == id)) {
-                Some(_) => found.unreliable += 1,
-                None => found.reliable.add(pair(fingerprint, id)),
+            if is_reliable {
+                sums.reliable.add(pair(fingerprint, id));
+            } else {
+                sums.unreliable += 1;
             }
             Ok(())
         })?;
-        for stray in unreliable {
-            found.stray(stray?);
+        for other in unreliable.take(NAMED - orphans.len()) {
+            orphans.push(other?);
         }
-        Ok(whole)
+        sums.orphans = orphans;
+        Ok(is_whole)
     }
 
-    /// Calls `each` with every entry of a table; whether all of it could be read.
-    fn walk<E: Entry + KeyInt, T: ReadableTable<E, &'static [u8]>>(
+    /// Calls `each` with every entry of a table. Returns `true` if all of the table can be read.
+    fn read<E: Entry + KeyInt, T: ReadableTable<E, &'static [u8]>>(
         &mut self,
         table: &Packed<T>,
         mut each: impl FnMut(E) -> Result<()>,
     ) -> Result<bool> {
-        let mut whole = true;
+        let mut is_whole = true;
         for part in table.parts() {
             match part? {
                 Part::Read(entries) => {
@@ -329,95 +316,81 @@ impl Walk {
                         self.progress.step()?;
                     }
                 }
-                Part::Damaged(gap) => {
-                    whole = false;
-                    self.gap(table.kind().name, gap)?;
+                Part::Damaged(range) => {
+                    is_whole = false;
+                    self.name_range(table.id().name, range)?;
                 }
             }
         }
-        Ok(whole)
+        Ok(is_whole)
     }
 
-    /// Says what of a table is damaged. That the disk does not read is no damage to the file.
-    fn gap<K: LowerHex>(&mut self, table: &str, gap: Damaged<K>) -> Result<()> {
-        let Damaged { from, to, why } = gap;
+    /// Names a range of a table that is damaged. That the disk does not read is an error, not
+    /// damage to the file.
+    fn name_range<K: LowerHex>(&mut self, table: &str, range: Damaged<K>) -> Result<()> {
+        let Damaged { from, to, why } = range;
         let Error::Corrupt { what, .. } = why else {
             return Err(why);
         };
-        let to = match to {
-            Some(to) => format!("{to:#x}"),
-            None => "its end".to_owned(),
-        };
+        let to = to.map_or("its end".to_owned(), |to| format!("{to:#x}"));
         self.damage.push(format!(
             "table {table} cannot be read from {from:#x} to {to}: {what}"
         ));
         Ok(())
     }
 
-    fn name_missing_documents(&mut self, view: &ReadView) -> Result<()> {
-        let tables = &view.tables;
-        let before = self.damage.len();
-        for entry in tables.fingerprints.entries()? {
-            let entry: u128 = entry?;
-            let (id, fingerprint) = (entry.first(), entry.second());
-            let wanted = pair(fingerprint, id);
-            let reliable = tables.unreliable.first_in(id, id)?.is_none();
-            if reliable && tables.block0.first_in(wanted, wanted)?.is_none() {
-                self.damage.push(format!(
-                    "table block0 lacks document {id} with {fingerprint:016x}"
-                ));
-            }
-            if self.damage.len() - before == NAMED {
-                return Ok(());
-            }
-        }
-        for entry in tables.block0.entries()? {
-            let entry: u128 = entry?;
-            let (fingerprint, id) = (entry.first(), entry.second());
-            let wanted = pair(id, fingerprint);
-            if tables.fingerprints.first_in(wanted, wanted)?.is_none()
-                || tables.unreliable.first_in(id, id)?.is_some()
-            {
-                self.damage.push(format!(
-                    "table block0 holds document {id} with {fingerprint:016x}, table fingerprints does not"
-                ));
-            }
-            if self.damage.len() - before == NAMED {
-                return Ok(());
-            }
+    /// Adds the first sentences.
+    fn name(&mut self, sentences: impl Iterator<Item = Result<Option<String>>>) -> Result<()> {
+        for sentence in sentences.filter_map(Result::transpose).take(NAMED) {
+            self.damage.push(sentence?);
         }
         Ok(())
     }
 
-    fn name_missing_fingerprints(&mut self, view: &ReadView, position: usize) -> Result<()> {
-        let tables = &view.tables;
-        let table = &tables.rotated[position - 1];
-        let name = table.kind().name;
-        let before = self.damage.len();
-        for entry in tables.block0.entries()? {
-            let entry: u128 = entry?;
-            let rotated = block::rotate(Fingerprint::from_bits(entry.first()), position);
-            if table.first_in(rotated, rotated)?.is_none() {
-                self.damage.push(format!(
-                    "table {name} lacks fingerprint {:016x}",
-                    entry.first()
-                ));
-            }
-            if self.damage.len() - before == NAMED {
-                return Ok(());
-            }
-        }
-        for rotated in table.entries()? {
-            let fingerprint = block::unrotate(rotated?, position);
-            if !tables.has_fingerprint(fingerprint.bits())? {
-                self.damage.push(format!(
-                    "table {name} holds {fingerprint}, table block0 does not"
-                ));
-            }
-            if self.damage.len() - before == NAMED {
-                return Ok(());
-            }
-        }
-        Ok(())
+    fn name_differing_documents(&mut self, tables: &SnapshotTables) -> Result<()> {
+        let is_reliable = |id| Ok::<_, Error>(tables.unreliable.first_in(id, id)?.is_none());
+        let missing = tables.fingerprints.entries()?.map(|entry| {
+            let (id, fingerprint) = both(entry?);
+            let wanted = pair(fingerprint, id);
+            let is_missing = is_reliable(id)? && tables.block0.first_in(wanted, wanted)?.is_none();
+            Ok(is_missing
+                .then(|| format!("table block0 lacks document {id} with {fingerprint:016x}")))
+        });
+        let orphans = tables.block0.entries()?.map(|entry| {
+            let (fingerprint, id) = both(entry?);
+            let wanted = pair(id, fingerprint);
+            let is_orphan =
+                tables.fingerprints.first_in(wanted, wanted)?.is_none() || !is_reliable(id)?;
+            Ok(is_orphan.then(|| {
+                format!(
+                    "table block0 holds document {id} with {fingerprint:016x}, table fingerprints \
+                     does not"
+                )
+            }))
+        });
+        self.name(missing.chain(orphans))
     }
+
+    fn name_differing_fingerprints(&mut self, tables: &SnapshotTables, block: usize) -> Result<()> {
+        let table = &tables.rotated[block - 1];
+        let name = table.id().name;
+        let missing = tables.block0.entries()?.map(|entry| {
+            let (bits, _) = both(entry?);
+            let rotated = block::rotate(Fingerprint::from_bits(bits), block);
+            let is_missing = table.first_in(rotated, rotated)?.is_none();
+            Ok(is_missing.then(|| format!("table {name} lacks fingerprint {bits:016x}")))
+        });
+        let orphans = table.entries()?.map(|rotated| {
+            let fingerprint = block::unrotate(rotated?, block);
+            let is_orphan = !tables.has_fingerprint(fingerprint.bits())?;
+            Ok(is_orphan
+                .then(|| format!("table {name} holds {fingerprint}, table block0 does not")))
+        });
+        self.name(missing.chain(orphans))
+    }
+}
+
+/// Both halves of an entry.
+fn both(entry: u128) -> (u64, u64) {
+    (entry.first(), entry.second())
 }

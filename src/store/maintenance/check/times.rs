@@ -1,63 +1,57 @@
-//! The tables of arrival times: that they hold the same, and of every document.
+//! The tables of arrival times: that they hold the same times, one of every document.
 
-use super::{NAMED, Sum, Walk};
+use super::{EntrySum, TableCheck, both};
 use crate::document::Timestamp;
 use crate::error::Result;
-use crate::store::tables::Times;
-use crate::store::tables::packed::chunk::{Entry, pair, swapped};
-use crate::store::tables::schema::TIMES;
-use crate::store::view::read_view::ReadView;
+use crate::store::tables::packed::chunk::{pair, swapped};
+use crate::store::view::snapshot_tables::SnapshotTables;
 
-/// What the tables of arrival times hold.
+/// The content of `times` and `arrivals`.
 #[derive(Default)]
-pub(super) struct TimesFound {
+pub(super) struct TimeSums {
     /// The entries of `arrivals`, as `times` should hold them.
-    from_arrivals: Sum,
-    from_times: Sum,
+    from_arrivals: EntrySum,
+    from_times: EntrySum,
     /// The ids in `times`, each as often as it is there.
-    ids: Sum,
+    ids: EntrySum,
     latest: Option<u64>,
 }
 
-type Table = redb::ReadOnlyTable<u128, &'static [u8]>;
-
-impl Walk {
-    /// Walks both tables; whether all of them could be read.
-    pub(super) fn times(&mut self, view: &ReadView, found: &mut TimesFound) -> Result<bool> {
-        let Some(kept) = &view.tables.times else {
+impl TableCheck {
+    /// Reads both tables. Returns `true` if all of both can be read.
+    pub(super) fn times(&mut self, tables: &SnapshotTables, sums: &mut TimeSums) -> Result<bool> {
+        let Some(times) = &tables.times else {
             return Ok(true);
         };
-        let mut whole = self.walk(&kept.arrivals, |entry: u128| {
-            found.from_arrivals.add(swapped(entry));
-            found.latest = Some(entry.first());
+        let is_whole = self.read(&times.arrivals, |entry: u128| {
+            let (time, _) = both(entry);
+            sums.from_arrivals.add(swapped(entry));
+            sums.latest = Some(time);
             Ok(())
         })?;
-        whole &= self.walk(&kept.times, |entry: u128| {
-            found.from_times.add(entry);
-            found.ids.add(pair(entry.first(), 0));
+        Ok(self.read(&times.times, |entry: u128| {
+            let (id, _) = both(entry);
+            sums.from_times.add(entry);
+            sums.ids.add(pair(id, 0));
             Ok(())
-        })?;
-        Ok(whole)
+        })? && is_whole)
     }
 
-    /// Compares what was found with the ids of all documents.
+    /// Compares the content of both tables with the ids of all documents.
     pub(super) fn compare_times(
         &mut self,
-        view: &ReadView,
-        found: &TimesFound,
-        ids: Sum,
+        tables: &SnapshotTables,
+        sums: &TimeSums,
+        ids: EntrySum,
     ) -> Result<()> {
-        let Some(kept) = &view.tables.times else {
-            return Ok(());
-        };
-        if found.from_arrivals != found.from_times {
-            self.name_times_that_differ(kept)?;
+        if sums.from_arrivals != sums.from_times {
+            self.name_differing_times(tables)?;
         }
-        if found.ids != ids {
-            self.name_documents_without_one_time(view, kept)?;
+        if sums.ids != ids {
+            self.name_documents_without_one_time(tables)?;
         }
-        let counted = view.counters.latest_arrival;
-        if let Some(latest) = found.latest.filter(|latest| *latest > counted) {
+        let counted = tables.counters().latest_arrival;
+        if let Some(latest) = sums.latest.filter(|latest| *latest > counted) {
             self.damage.push(format!(
                 "the counters say that the latest arrival was at {}; table arrivals holds one at {}",
                 Timestamp(counted),
@@ -67,69 +61,55 @@ impl Walk {
         Ok(())
     }
 
-    fn name_times_that_differ(&mut self, kept: &Times<Table>) -> Result<()> {
-        let before = self.damage.len();
-        let tables = [(&kept.arrivals, &kept.times), (&kept.times, &kept.arrivals)];
-        for (table, other) in tables {
-            for entry in table.entries()? {
-                let entry = swapped(entry?);
-                if other.first_in(entry, entry)?.is_none() {
-                    let (id, time) = if other.kind() == TIMES {
-                        (entry.first(), entry.second())
-                    } else {
-                        (entry.second(), entry.first())
-                    };
-                    self.damage.push(format!(
-                        "table {} holds document {id} at {}, table {} does not",
-                        table.kind().name,
-                        Timestamp(time),
-                        other.kind().name
-                    ));
-                }
-                if self.damage.len() - before == NAMED {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
+    fn name_differing_times(&mut self, tables: &SnapshotTables) -> Result<()> {
+        let Some(times) = &tables.times else {
+            return Ok(());
+        };
+        let only_in_arrivals = times.arrivals.entries()?.map(|entry| {
+            let (time, id) = both(entry?);
+            let wanted = pair(id, time);
+            let is_missing = times.times.first_in(wanted, wanted)?.is_none();
+            Ok(is_missing.then(|| one_sided(id, time, ["arrivals", "times"])))
+        });
+        let only_in_times = times.times.entries()?.map(|entry| {
+            let (id, time) = both(entry?);
+            let wanted = pair(time, id);
+            let is_missing = times.arrivals.first_in(wanted, wanted)?.is_none();
+            Ok(is_missing.then(|| one_sided(id, time, ["times", "arrivals"])))
+        });
+        self.name(only_in_arrivals.chain(only_in_times))
     }
 
-    fn name_documents_without_one_time(
-        &mut self,
-        view: &ReadView,
-        kept: &Times<Table>,
-    ) -> Result<()> {
-        let of = |id: u64| (pair(id, 0), pair(id, u64::MAX));
-        let fingerprints = &view.tables.fingerprints;
-        let before = self.damage.len();
-        for entry in fingerprints.entries()? {
-            let entry: u128 = entry?;
-            let id = entry.first();
-            let (from, to) = of(id);
-            if kept.times.first_in(from, to)?.is_none() {
-                self.damage.push(format!("table times lacks document {id}"));
-            }
-            if self.damage.len() - before == NAMED {
-                return Ok(());
-            }
-        }
+    fn name_documents_without_one_time(&mut self, tables: &SnapshotTables) -> Result<()> {
+        let Some(times) = &tables.times else {
+            return Ok(());
+        };
+        let fingerprints = &tables.fingerprints;
+        let without_time = fingerprints.entries()?.map(|entry| {
+            let (id, _) = both(entry?);
+            let time = times.times.first_in(pair(id, 0), pair(id, u64::MAX))?;
+            Ok(time
+                .is_none()
+                .then(|| format!("table times lacks document {id}")))
+        });
         let mut last = None;
-        for entry in kept.times.entries()? {
-            let entry: u128 = entry?;
-            let id = entry.first();
-            let (from, to) = of(id);
+        let with_several = times.times.entries()?.map(|entry| {
+            let (id, _) = both(entry?);
             if last.replace(id) == Some(id) {
-                self.damage
-                    .push(format!("table times holds document {id} more than once"));
-            } else if fingerprints.first_in(from, to)?.is_none() {
-                self.damage.push(format!(
-                    "table times holds document {id}, table fingerprints does not"
-                ));
+                return Ok(Some(format!(
+                    "table times holds document {id} more than once"
+                )));
             }
-            if self.damage.len() - before == NAMED {
-                return Ok(());
-            }
-        }
-        Ok(())
+            let document = fingerprints.first_in(pair(id, 0), pair(id, u64::MAX))?;
+            Ok(document
+                .is_none()
+                .then(|| format!("table times holds document {id}, table fingerprints does not")))
+        });
+        self.name(without_time.chain(with_several))
     }
+}
+
+fn one_sided(id: u64, time: u64, [holds, lacks]: [&str; 2]) -> String {
+    let time = Timestamp(time);
+    format!("table {holds} holds document {id} at {time}, table {lacks} does not")
 }

@@ -2,7 +2,8 @@
 
 use super::{BlockDiagnosis, Diagnosis};
 use crate::block::{self, Probes};
-use crate::store::view::bucket_cache::{BUCKET_LIMIT, KEYS};
+use crate::store::limits::MAX_BUCKET_LEN;
+use crate::store::view::bucket_cache::KEYS;
 
 /// The radius that is usual.
 const RADIUS: u32 = 3;
@@ -63,7 +64,7 @@ impl Diagnosis {
                 let share = count.documents as f64 / self.documents as f64;
                 let fingerprints = grown((count.distinct_fingerprints - 1) as f64);
                 load.candidates += share * fingerprints;
-                if fingerprints > BUCKET_LIMIT as f64 {
+                if fingerprints > MAX_BUCKET_LEN as f64 {
                     in_long_runs += count.documents;
                 }
             }

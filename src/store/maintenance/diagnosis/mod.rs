@@ -118,7 +118,7 @@ impl Diagnosis {
 
 pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
     let mut walk = Walk::new();
-    let block0 = &view.tables.tables.block0;
+    let block0 = &view.tables.block0;
     block0.visit(u128::MIN, u128::MAX, |_, chunk| {
         let (fingerprints, _) = chunk.firsts().as_chunks::<8>();
         for fingerprint in fingerprints {
@@ -146,8 +146,8 @@ pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
     Ok(Diagnosis {
         documents,
         distinct_fingerprints,
-        unreliable: view.tables.counters.unreliable,
-        unmerged_changes: view.changes_in_tail(),
+        unreliable: view.tables.counters().unreliable,
+        unmerged_changes: view.unflushed_changes(),
         blocks,
         duplicates,
     })
@@ -257,12 +257,12 @@ fn samples_of(view: &View, block: usize, key: u16) -> Result<Vec<DocId>> {
     let mut rotated = BTreeSet::new();
     for nth in 0..SAMPLES as u64 {
         let start = from + (to - from) / SAMPLES as u64 * nth;
-        view.tables.walk(block, start, to, &mut |piece| {
+        view.tables.visit_range(block, start, to, &mut |piece| {
             rotated.extend(piece.first());
             Ok(Step::Stop)
         })?;
     }
-    view.tables.walk(block, from, to, &mut |piece| {
+    view.tables.visit_range(block, from, to, &mut |piece| {
         let missing = piece.iter().copied().filter(|each| !rotated.contains(each));
         let missing: Vec<u64> = missing.take(SAMPLES - rotated.len()).collect();
         rotated.extend(missing);
@@ -281,9 +281,9 @@ fn samples_of(view: &View, block: usize, key: u16) -> Result<Vec<DocId>> {
 
 /// The first documents that have a fingerprint, of those that are at hand and answer queries.
 fn documents_with(view: &View, fingerprint: Fingerprint) -> Result<Vec<DocId>> {
-    let (documents, _) = view.tables.documents_with(fingerprint.bits(), DocId(0))?;
+    let page = view.tables.documents_page(fingerprint.bits(), DocId(0))?;
     let mut samples = Vec::new();
-    for id in documents {
+    for id in page.items {
         if samples.len() == SAMPLES {
             break;
         }

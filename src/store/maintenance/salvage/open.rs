@@ -12,7 +12,7 @@ use crate::store::disk::path::{DbPath, said};
 use crate::store::pager::redb_handle::RedbHandle;
 use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::packed::chunk::Entry;
-use crate::store::tables::packed::{Kind, Packed};
+use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{self, Header, JournalMark};
 
 /// The engine's cache while a damaged file is read.
@@ -85,7 +85,7 @@ impl Damaged {
             Err(error @ Error::FormatVersion { .. }) => return Err(error),
             Err(error) => {
                 damage.push(format!("the file cannot be opened: {}", said(&error)));
-                let pages = PageFile::over_damaged(file);
+                let pages = PageFile::open_damaged(file);
                 let progress = ProgressReporter::new(progress, Stage::Salvage, None, target.path());
                 Content::Pages(Box::new(pages::collect(
                     pages,
@@ -151,11 +151,11 @@ impl Damaged {
                     })
                 };
                 (
-                    schema::header_of(value, &db_path),
-                    schema::identity_of(value, &db_path),
+                    schema::header_from(value, &db_path),
+                    schema::identity_from(value, &db_path),
                     // Which of several is the last, nobody knows.
                     Ok(None),
-                    schema::counters_of(value, &db_path),
+                    schema::counters_from(value, &db_path),
                 )
             }
         };
@@ -177,13 +177,13 @@ impl Damaged {
 
 impl Opened {
     fn of(file: PageFile, db_path: &DbPath) -> Result<Self> {
-        let file = CowFile::over(file).map_err(db_path.io("open"))?;
+        let file = CowFile::new(file).map_err(db_path.io("open"))?;
         let database = redb::Database::builder()
             .set_cache_size(CACHE_BYTES)
             .create_with_backend(file.clone())
             .map_err(|cause| db_path.opening(cause))?;
         file.close_soon();
-        let engine = RedbHandle::over(database);
+        let engine = RedbHandle::new(database);
         let transaction = engine.begin_read();
         Ok(Self {
             transaction: transaction.reading(db_path)?,
@@ -194,7 +194,7 @@ impl Opened {
     /// A packed table, if it is there and can be opened.
     pub(super) fn packed<E: Entry>(
         &self,
-        kind: Kind,
+        kind: TableId,
         db_path: &DbPath,
     ) -> Result<Packed<Table<E>>> {
         let table = self.table(kind.definition::<E>(), db_path)?;

@@ -19,9 +19,10 @@ use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::disk::folder::folder_of;
+use crate::store::disk::page::{PAGE_BYTES, unseal};
 use crate::store::disk::path::DbPath;
 use crate::store::pager::PageFile;
-use crate::store::tables::packed::chunk::{Chunk, Entry, PAGE_BYTES, pair, swapped, unseal};
+use crate::store::tables::packed::chunk::{Chunk, Entry, pair, swapped};
 use crate::store::tables::packed::damaged_ranges::Part;
 use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, TIMES, UNRELIABLE};
 
@@ -176,13 +177,10 @@ impl Scavenged {
             Some(Ok(Part::Read((id, sealed))))
         });
         Ok(SourceJoin {
-            fingerprints: JoinCursor::over(
-                FINGERPRINTS.name,
-                first_of_each(fingerprints.into_iter()),
-            ),
+            fingerprints: JoinCursor::over(FINGERPRINTS.name, first_of_each(fingerprints)),
             other_fingerprints: JoinCursor::nothing(),
             unreliable: JoinCursor::over(UNRELIABLE.name, Box::new(unreliable)),
-            times: JoinCursor::over(TIMES.name, first_of_each(times.into_iter())),
+            times: JoinCursor::over(TIMES.name, first_of_each(times)),
             other_times: JoinCursor::nothing(),
             texts: JoinCursor::over("texts", Box::new(texts)),
             is_in_block0: Box::new(|_| None),

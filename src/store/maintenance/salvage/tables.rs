@@ -13,7 +13,7 @@ use crate::store::disk::folder::folder_of;
 use crate::store::disk::path::{DbPath, said};
 use crate::store::tables::packed::chunk::{Entry, swapped};
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
-use crate::store::tables::packed::{Kind, Packed};
+use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{
     ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TEXTS, TIMES, UNRELIABLE,
 };
@@ -42,7 +42,7 @@ impl SalvageTables {
             let why = said(&error);
             damage.push(format!("table {name} cannot be opened: {why}"));
         };
-        let mut pairs = |kind: Kind, is_kept: bool| {
+        let mut pairs = |kind: TableId, is_kept: bool| {
             let table = is_kept.then(|| opened.packed::<u128>(kind, db_path))?;
             table.map_err(|error| noted(kind.name, error)).ok()
         };
@@ -86,21 +86,18 @@ impl SalvageTables {
         let times = if self.keeps.arrivals {
             twin(self.times.as_ref(), self.arrivals.as_ref())?
         } else {
-            Sorted::Memory(Vec::new())
+            Sorted::Memory(Vec::new().into_iter())
         };
         Ok(SourceJoin {
             fingerprints: pairs(FINGERPRINTS, self.fingerprints.as_ref(), &self.db_path),
-            other_fingerprints: JoinCursor::over(
-                BLOCK0.name,
-                first_of_each(fingerprints.into_iter()),
-            ),
+            other_fingerprints: JoinCursor::over(BLOCK0.name, first_of_each(fingerprints)),
             unreliable: self.unreliable(),
             times: if self.keeps.arrivals {
                 pairs(TIMES, self.times.as_ref(), &self.db_path)
             } else {
                 JoinCursor::nothing()
             },
-            other_times: JoinCursor::over(ARRIVALS.name, first_of_each(times.into_iter())),
+            other_times: JoinCursor::over(ARRIVALS.name, first_of_each(times)),
             texts: self.texts(),
             is_in_block0: Box::new(|entry| {
                 let found = self.block0.as_ref()?.first_in(entry, entry);
@@ -168,7 +165,7 @@ impl SalvageTables {
 
 /// A table of pairs that begin with an id.
 fn pairs<'s>(
-    kind: Kind,
+    kind: TableId,
     table: Option<&'s Packed<Table<u128>>>,
     db_path: &DbPath,
 ) -> JoinCursor<'s, Said> {

@@ -1,12 +1,12 @@
-//! The write path of a packed table: sorted changes, each chunk touched once; and what a bulk
-//! load writes.
+//! The write path of a packed table: [`Packed::apply`] merges sorted changes and touches each chunk
+//! once; [`chunks_of`] makes the chunks of a bulk load.
 
 use std::iter::Peekable;
 use std::ops::Bound;
 
 use redb::ReadableTable;
 
-use super::{Kind, Packed};
+use super::{Packed, TableId};
 use crate::error::Result;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::{ChunkWriter, Entry};
@@ -17,30 +17,30 @@ const MERGE_BELOW_PERCENT: usize = 60;
 /// next insert does not split them again.
 const MERGED_AT_MOST_PERCENT: usize = 90;
 /// Room left in chunks that are written in bulk is drawn between these, chunk by chunk. A uniform
-/// fill would make all chunks split at the same time ("Waves of Misery After FingerprintSource Creation",
+/// fill would make all chunks split at the same time ("Waves of Misery After Index Creation",
 /// Glombiewski, Seeger, Graefe, BTW 2019).
 const BULK_FILL_PERCENT: std::ops::RangeInclusive<u64> = 60..=95;
 
-/// What is to become of an entry.
+/// A change of one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// It shall be there; nothing happens if it is.
+    /// Add the entry; no effect if present.
     Put,
-    /// It shall not be there; nothing happens if it is not.
+    /// Remove the entry; no effect if absent.
     Remove,
 }
 
-/// How many entries [`Packed::apply`] added and removed.
+/// The numbers of entries that [`Packed::apply`] added and removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct ApplyCounts {
     pub(crate) added: u64,
     pub(crate) removed: u64,
 }
 
-/// How full chunks are written in bulk.
+/// The fill of chunks that are written in bulk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// To the brim: no more inserts will come.
+    /// Full chunks: no more inserts will come.
     Full,
     /// With room for inserts to come.
     Room,
@@ -64,7 +64,7 @@ impl Fill {
 }
 
 /// A chunk taken out of its table to be changed.
-struct Open<E> {
+struct OpenChunk<E> {
     fence: E,
     entries: Vec<E>,
     /// The fence of the next chunk, if there is one.
@@ -78,29 +78,29 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
     pub(crate) fn apply(
         &mut self,
         changes: impl IntoIterator<Item = Result<(E, Op)>>,
-    ) -> Result<Tally> {
+    ) -> Result<ApplyCounts> {
         let mut changes = changes.into_iter().peekable();
-        let mut tally = Tally::default();
+        let mut counts = ApplyCounts::default();
         let mut writer = ChunkWriter::default();
         while let Some((first, _)) = peek(&mut changes)? {
             let mut open = self.open_chunk(first)?;
-            let before = tally;
+            let before = counts;
             loop {
-                self.merge_into(&mut open, &mut changes, &mut tally, &mut writer)?;
-                let shrunk = tally.removed > before.removed;
+                self.merge_into(&mut open, &mut changes, &mut counts, &mut writer)?;
+                let shrunk = counts.removed > before.removed;
                 if !(shrunk && self.absorb_next(&mut open)?) {
                     break;
                 }
             }
-            if tally != before {
-                self.put_back(open, tally.removed > before.removed, &mut writer)?;
+            if counts != before {
+                self.put_back(open, counts.removed > before.removed, &mut writer)?;
             }
         }
-        Ok(tally)
+        Ok(counts)
     }
 
     /// The chunk that may hold `entry`; an empty table is one empty chunk.
-    fn open_chunk(&self, entry: E) -> Result<Open<E>> {
+    fn open_chunk(&self, entry: E) -> Result<OpenChunk<E>> {
         let mut cursor = self
             .table
             .upper_bound(Bound::Included(entry))
@@ -113,14 +113,14 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
             Some((fence, bytes)) => {
                 let fence = fence.value();
                 let entries = self.decode(fence, bytes.value())?.entries().collect();
-                Ok(Open {
+                Ok(OpenChunk {
                     fence,
                     entries,
                     upper,
                 })
             }
             None => match upper {
-                None => Ok(Open {
+                None => Ok(OpenChunk {
                     fence: E::MIN,
                     entries: Vec::new(),
                     upper,
@@ -134,13 +134,13 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
     /// written and the rest stays open.
     fn merge_into(
         &mut self,
-        open: &mut Open<E>,
+        open: &mut OpenChunk<E>,
         changes: &mut Peekable<impl Iterator<Item = Result<(E, Op)>>>,
-        tally: &mut Tally,
+        counts: &mut ApplyCounts,
         writer: &mut ChunkWriter,
     ) -> Result<()> {
         let old = std::mem::take(&mut open.entries);
-        // What arrives behind the end, as ascending ids do, leaves full chunks behind it.
+        // Appending, as ascending ids do, leaves full chunks.
         let behind_the_end = match (open.upper, old.last(), peek(changes)?) {
             (None, Some(last), Some((first, _))) => first > *last,
             _ => false,
@@ -164,9 +164,9 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
             match op {
                 Op::Put => {
                     open.entries.push(entry);
-                    tally.added += u64::from(!present);
+                    counts.added += u64::from(!present);
                 }
-                Op::Remove => tally.removed += u64::from(present),
+                Op::Remove => counts.removed += u64::from(present),
             }
             if open.entries.len() >= 4 * E::CAPACITY {
                 written += 1;
@@ -183,7 +183,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
     /// Writes the first `size` entries as a chunk of their own and leaves the rest open.
     fn split_off(
         &mut self,
-        open: &mut Open<E>,
+        open: &mut OpenChunk<E>,
         size: usize,
         writer: &mut ChunkWriter,
     ) -> Result<()> {
@@ -196,8 +196,9 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         Ok(())
     }
 
-    /// Whether the next chunk could be merged into the open one, which has become small.
-    fn absorb_next(&mut self, open: &mut Open<E>) -> Result<bool> {
+    /// Merges the next chunk into the open one if the open one has become small and both fit; returns
+    /// `true` if so.
+    fn absorb_next(&mut self, open: &mut OpenChunk<E>) -> Result<bool> {
         let Some(upper) = open.upper else {
             return Ok(false);
         };
@@ -218,7 +219,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
     /// where it has become small, or not at all where it has become empty.
     fn put_back(
         &mut self,
-        mut open: Open<E>,
+        mut open: OpenChunk<E>,
         shrunk: bool,
         writer: &mut ChunkWriter,
     ) -> Result<()> {
@@ -247,7 +248,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         self.write(open.fence, &open.entries, writer)
     }
 
-    fn chunk_before(&self, fence: E) -> Result<Open<E>> {
+    fn chunk_before(&self, fence: E) -> Result<OpenChunk<E>> {
         let mut cursor = self
             .table
             .lower_bound(Bound::Included(fence))
@@ -256,7 +257,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
             Some((previous, bytes)) => {
                 let previous = previous.value();
                 let entries = self.decode(previous, bytes.value())?.entries().collect();
-                Ok(Open {
+                Ok(OpenChunk {
                     fence: previous,
                     entries,
                     upper: Some(fence),
@@ -267,7 +268,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
     }
 
     fn write(&mut self, fence: E, entries: &[E], writer: &mut ChunkWriter) -> Result<()> {
-        let bytes = writer.encode(self.kind.number, fence, entries);
+        let bytes = writer.encode(self.id.number, fence, entries);
         self.table.insert(fence, bytes).writing(&self.db_path)?;
         Ok(())
     }
@@ -294,7 +295,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
 
 /// Fence and bytes of each chunk of a whole table, from all its entries in ascending order.
 pub(crate) fn chunks_of<E: Entry>(
-    kind: Kind,
+    id: TableId,
     fill: Fill,
     mut entries: impl Iterator<Item = Result<E>>,
 ) -> impl Iterator<Item = Result<(E, Vec<u8>)>> {
@@ -312,7 +313,7 @@ pub(crate) fn chunks_of<E: Entry>(
         let first = *part.first()?;
         let fence = if number == 0 { E::MIN } else { first };
         number += 1;
-        let bytes = writer.encode(kind.number, fence, &part);
+        let bytes = writer.encode(id.number, fence, &part);
         Some(Ok((fence, bytes.to_vec())))
     })
 }
@@ -339,9 +340,9 @@ mod tests {
 
     use super::*;
     use crate::store::disk::path::DbPath;
-    use crate::store::tables::packed::Kind;
+    use crate::store::tables::packed::TableId;
 
-    const KIND: Kind = Kind {
+    const KIND: TableId = TableId {
         name: "packed",
         number: 9,
     };
@@ -371,18 +372,18 @@ mod tests {
             let transaction = self.database.begin_write().unwrap();
             let db_path = DbPath::of_system(Path::new("memory"));
             let table = transaction.open_table(KIND.definition::<E>()).unwrap();
-            let tally = Packed::new(table, KIND, db_path)
+            let counts = Packed::new(table, KIND, db_path)
                 .apply(changes.iter().copied().map(Ok))
                 .unwrap();
             transaction.commit().unwrap();
-            let mut expected = Tally::default();
+            let mut expected = ApplyCounts::default();
             for (entry, op) in changes {
                 match op {
                     Op::Put => expected.added += u64::from(self.plain.insert(entry)),
                     Op::Remove => expected.removed += u64::from(self.plain.remove(&entry)),
                 }
             }
-            assert_eq!(tally, expected);
+            assert_eq!(counts, expected);
         }
 
         /// The fill of the table, after comparing what it holds.

@@ -16,6 +16,8 @@ use std::marker::PhantomData;
 
 use bytemuck::cast_slice;
 
+use crate::store::disk::page::PAGE_BYTES;
+
 /// Bytes of the header.
 const HEADER_BYTES: usize = 8;
 /// Version of the layout.
@@ -24,8 +26,6 @@ const VERSION: u8 = 1;
 /// What redb adds to a leaf that holds one fixed-width key and one value: a 4-byte leaf header
 /// and a 4-byte end offset of the value.
 const LEAF_OVERHEAD_BYTES: usize = 8;
-/// The page a chunk must fill and not exceed: a larger value takes a page of twice the size.
-pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// An entry of a packed table: one `u64`, or two as a pair ordered by the first.
 ///
@@ -214,27 +214,6 @@ fn lanes(bytes: &[u8]) -> &[[u8; 8]] {
     bytes.as_chunks::<8>().0
 }
 
-/// The crc32 of bytes, after others whose crc32 is `before`. That of none is 0.
-pub(crate) fn checksum_on(before: u32, bytes: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new_with_initial(before);
-    hasher.update(bytes);
-    hasher.finalize()
-}
-
-/// Bytes outside the packed tables, such as a stored text or a setting, with a checksum in front.
-pub(crate) fn seal(payload: &[u8]) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(4 + payload.len());
-    sealed.extend_from_slice(&crc32fast::hash(payload).to_le_bytes());
-    sealed.extend_from_slice(payload);
-    sealed
-}
-
-/// What [`seal`] was given, or `None` if the bytes are damaged.
-pub(crate) fn unseal(sealed: &[u8]) -> Option<&[u8]> {
-    let (crc, payload) = sealed.split_first_chunk::<4>()?;
-    (crc32fast::hash(payload) == u32::from_le_bytes(*crc)).then_some(payload)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,17 +261,5 @@ mod tests {
         assert!(Chunk::<u64>::decode(3, 100, &bytes).is_ok());
         assert!(Chunk::<u64>::decode(3, 101, &bytes).is_err());
         assert!(Chunk::<u64>::decode(4, 100, &bytes).is_err());
-    }
-
-    #[test]
-    fn sealed_bytes_come_back_or_not_at_all() {
-        let sealed = seal("名言".as_bytes());
-        assert_eq!(unseal(&sealed), Some("名言".as_bytes()));
-        for bit in 0..sealed.len() * 8 {
-            let mut damaged = sealed.clone();
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(unseal(&damaged), None);
-        }
-        assert_eq!(unseal(&[1, 2]), None);
     }
 }

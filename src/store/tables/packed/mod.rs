@@ -18,87 +18,83 @@ use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::{Chunk, Entry};
 
-pub(crate) use apply::{Fill, Op, Tally, chunks_of};
+pub(crate) use apply::{ApplyCounts, Fill, Op, chunks_of};
 
-/// What distinguishes a packed table from the others.
+/// The name and number of a packed table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
-    /// Its name in the file and in messages.
+pub(crate) struct TableId {
+    /// The name in the file and in messages.
     pub(crate) name: &'static str,
     /// The number in the header of its chunks.
     pub(crate) number: u8,
 }
 
-impl Kind {
-    /// The table as redb knows it.
+impl TableId {
+    /// The definition of the table for redb.
     pub(crate) fn definition<E: Entry>(self) -> redb::TableDefinition<'static, E, &'static [u8]> {
         redb::TableDefinition::new(self.name)
     }
 }
 
-/// Where a visit goes on.
+/// The next step of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step<E> {
-    /// With the next chunk.
+    /// Go on with the next chunk.
     Next,
-    /// With the chunk that may hold this entry, or with the next one where that is the chunk just
-    /// visited. The entry must lie beyond all that was visited.
+    /// Go on with the chunk that may hold this entry, or with the next chunk if the entry would be in
+    /// the chunk just visited. The entry must lie behind all visited entries.
     SeekTo(E),
-    /// Nowhere.
+    /// End the visit.
     Stop,
 }
 
 /// A packed table, opened for reading (`T` a read-only table) or for writing.
 pub(crate) struct Packed<T> {
     table: T,
-    kind: Kind,
+    id: TableId,
     db_path: DbPath,
 }
 
 impl<T> Packed<T> {
-    pub(crate) fn new(table: T, kind: Kind, db_path: DbPath) -> Self {
-        Self {
-            table,
-            kind,
-            db_path,
-        }
+    pub(crate) fn new(table: T, id: TableId, db_path: DbPath) -> Self {
+        Self { table, id, db_path }
     }
 
-    /// Which table this is.
-    pub(crate) fn kind(&self) -> Kind {
-        self.kind
+    pub(crate) fn id(&self) -> TableId {
+        self.id
     }
 
     fn decode<'b, E: Entry>(&self, fence: E, bytes: &'b [u8]) -> Result<Chunk<'b, E>> {
-        Chunk::decode(self.kind.number, fence, bytes).map_err(|what| self.damaged(fence, what))
+        Chunk::decode(self.id.number, fence, bytes).map_err(|what| self.damaged(fence, what))
     }
 
     fn damaged<E: Entry>(&self, fence: E, what: &str) -> Error {
         self.db_path.corrupt(format!(
             "the chunk of table {} at {fence:#x} cannot be read: {what}",
-            self.kind.name
+            self.id.name
         ))
     }
 }
 
 impl<T: ReadableTableMetadata> Packed<T> {
-    /// How many chunks there are.
+    /// The number of chunks.
     pub(crate) fn chunks(&self) -> Result<u64> {
-        let len = || self.table.len().reading(&self.db_path);
-        self.db_path.reading_only(len)
+        self.db_path
+            .reading_only(|| self.table.len().reading(&self.db_path))
     }
 
     /// Bytes of all pages of the table.
     pub(crate) fn bytes(&self) -> Result<u64> {
-        let stats = || self.table.stats().reading(&self.db_path);
-        let stats = self.db_path.reading_only(stats)?;
+        let stats = self
+            .db_path
+            .reading_only(|| self.table.stats().reading(&self.db_path))?;
         Ok(stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes())
     }
 }
 
 impl<T> Packed<T> {
-    /// Visits, in order, every chunk that may hold an entry of `from..=to`. A chunk may hold
-    /// others besides.
+    /// Visits, in order, every chunk that may hold an entry of `from..=to`. The chunks at both ends may
+    /// hold entries outside the range.
     pub(crate) fn visit<E: Entry>(
         &self,
         from: E,
@@ -108,8 +104,8 @@ impl<T> Packed<T> {
     where
         T: ReadableTable<E, &'static [u8]>,
     {
-        let visit = || self.visit_chunks(from, to, visitor);
-        self.db_path.reading_only(visit)
+        self.db_path
+            .reading_only(|| self.visit_chunks(from, to, visitor))
     }
 
     fn visit_chunks<E: Entry>(
@@ -153,8 +149,8 @@ impl<T> Packed<T> {
                     from = entry;
                     continue 'seek;
                 }
-                // What is sought lies in the next chunk, or would lie in the one just visited:
-                // to seek it would come back here for ever.
+                // The entry is in the next chunk, or would be in the chunk just visited. Seeking would
+                // then return to the chunk just visited, in an endless loop.
             }
             return Ok(());
         }
@@ -181,8 +177,8 @@ impl<T> Packed<T> {
         })
     }
 
-    /// Every entry in order, each chunk proved to be in order and within its bounds: what is
-    /// copied, and what [`check`](crate::store::maintenance::check) looks at. The iterator ends after an error.
+    /// Every entry in order; each chunk is verified to be in order and between its fences. The iterator
+    /// ends after an error.
     pub(crate) fn entries<E: Entry>(&self) -> Result<impl Iterator<Item = Result<E>> + '_>
     where
         T: ReadableTable<E, &'static [u8]>,
@@ -200,7 +196,7 @@ impl<T> Packed<T> {
                 .and_then(|next| next.as_ref().ok())
                 .map(|(fence, _)| fence.value());
             let (fence, bytes) = chunk.reading(&self.db_path)?;
-            self.proved(fence.value(), bytes.value(), upper, &mut last)
+            self.verified(fence.value(), bytes.value(), upper, &mut last)
                 .map(Some)
         };
         let pages = std::iter::from_fn(move || {
@@ -218,7 +214,7 @@ impl<T> Packed<T> {
     }
 
     /// The entries of a chunk, if they are in order, not below the fence and below the next one.
-    fn proved<E: Entry>(
+    fn verified<E: Entry>(
         &self,
         fence: E,
         bytes: &[u8],
@@ -246,7 +242,7 @@ impl<T> Packed<T> {
         Err(self.damaged(fence, what))
     }
 
-    /// The smallest entry of `from..=to`, if there is one.
+    /// The smallest entry of `from..=to`, or `None`.
     pub(crate) fn first_in<E: Entry>(&self, from: E, to: E) -> Result<Option<E>>
     where
         T: ReadableTable<E, &'static [u8]>,

@@ -1,28 +1,27 @@
-//! A packed table that may be damaged, chunk by chunk: for what proves a file, and what saves what
-//! is left of it.
+//! Reading a damaged packed table chunk by chunk, for `check` and `salvage`.
 
-use crate::store::disk::path::RedbResult;
 use redb::ReadableTable;
 
 use super::Packed;
 use crate::error::{Error, Result};
+use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::packed::damaged_ranges::{
-    Damaged, KeyInt, Part, after, end_of_gap, read_or_why,
+    Damaged, KeyInt, Part, after, damage_apart, end_of_damage,
 };
 
-type Row<E> = (E, Vec<u8>);
+type ChunkRow<E> = (E, Vec<u8>);
 
 impl<T> Packed<T> {
-    /// Every chunk in order, its entries proved to be in order and within their bounds, and the gaps
-    /// between. Ends; never fails but for other reasons than damage.
+    /// The entries of every chunk in order, verified to be in order and between the fences, and the
+    /// damaged ranges between them. Damage does not end the iteration; other errors do.
     pub(crate) fn parts<E: Entry + KeyInt>(
         &self,
     ) -> impl Iterator<Item = Result<Part<E, Vec<E>>>> + '_
     where
         T: ReadableTable<E, &'static [u8]>,
     {
-        let mut rest = Rest {
+        let mut rest = PartsReader {
             packed: self,
             from: Some(E::MIN),
             last: None,
@@ -36,20 +35,18 @@ impl<T> Packed<T> {
     where
         T: ReadableTable<E, &'static [u8]>,
     {
-        let rows = self.table.range::<E>(from..);
-        rows.reading(&self.db_path)
+        self.table.range::<E>(from..).reading(&self.db_path)
     }
 
     fn next_of<E: Entry>(
         &self,
         rows: &mut redb::Range<'_, E, &'static [u8]>,
-    ) -> Result<Option<Row<E>>> {
-        let row = rows.next().transpose();
-        let row = row.reading(&self.db_path)?;
+    ) -> Result<Option<ChunkRow<E>>> {
+        let row = rows.next().transpose().reading(&self.db_path)?;
         Ok(row.map(|(fence, bytes)| (fence.value(), bytes.value().to_vec())))
     }
 
-    /// Whether the first chunk can be read that has a fence of at least `from`.
+    /// Returns `true` if the first chunk with a fence of at least `from` can be read.
     fn can_read<E: Entry>(&self, from: E) -> bool
     where
         T: ReadableTable<E, &'static [u8]>,
@@ -59,19 +56,19 @@ impl<T> Packed<T> {
     }
 }
 
-/// What is still to be read of a table.
-struct Rest<'p, T, E: Entry> {
+/// The part of a table that is still to be read.
+struct PartsReader<'p, T, E: Entry> {
     packed: &'p Packed<T>,
-    /// The least fence that the next chunk may have; nothing at the end.
+    /// The least fence that the next chunk may have; `None` at the end.
     from: Option<E>,
     /// The last entry that was read.
     last: Option<E>,
     rows: Option<redb::Range<'p, E, &'static [u8]>>,
-    /// What comes next, where it was looked at already.
-    ahead: Option<Result<Option<Row<E>>>>,
+    /// The next chunk, if it was read ahead for its fence.
+    ahead: Option<Result<Option<ChunkRow<E>>>>,
 }
 
-impl<T, E> Rest<'_, T, E>
+impl<T, E> PartsReader<'_, T, E>
 where
     T: ReadableTable<E, &'static [u8]>,
     E: Entry + KeyInt,
@@ -84,36 +81,36 @@ where
             Some(row) => row,
             None => self.read(from),
         };
-        let (fence, bytes) = match read_or_why(row)? {
+        let (fence, bytes) = match damage_apart(row)? {
             Ok(Some(row)) => row,
             Ok(None) => {
                 self.from = None;
                 return Ok(None);
             }
-            Err(why) => return self.gap(from, why).map(Some),
+            Err(why) => return self.damaged_range(from, why).map(Some),
         };
         self.from = after(fence);
         self.ahead = self.from.map(|from| self.read(from));
-        // What it is cannot be told from the next chunk if that cannot be read.
+        // The upper bound of this chunk is the next fence, unknown if the next chunk is damaged.
         let (upper, is_known) = match &self.ahead {
             Some(Ok(Some((fence, _)))) => (Some(*fence), true),
             Some(Err(_)) => (None, false),
             Some(Ok(None)) | None => (None, true),
         };
-        let proved = self.packed.proved(fence, &bytes, upper, &mut self.last);
-        Ok(Some(match read_or_why(proved)? {
+        let verified = self.packed.verified(fence, &bytes, upper, &mut self.last);
+        Ok(Some(match damage_apart(verified)? {
             Ok(entries) => Part::Read(entries),
             Err(why) => Part::Damaged(Damaged {
                 from: fence,
-                // Another gap follows.
+                // Without a known bound another damaged range follows.
                 to: if is_known { upper } else { self.from },
                 why,
             }),
         }))
     }
 
-    /// The next chunk, the fence of which is `from` at least.
-    fn read(&mut self, from: E) -> Result<Option<Row<E>>> {
+    /// The next chunk with a fence of at least `from`.
+    fn read(&mut self, from: E) -> Result<Option<ChunkRow<E>>> {
         let (packed, rows) = (self.packed, &mut self.rows);
         let read = packed.db_path.reading_only(|| {
             let rows = match rows {
@@ -128,20 +125,20 @@ where
         read
     }
 
-    /// What begins at `from` and cannot be read.
-    fn gap(&mut self, from: E, why: Error) -> Result<Part<E, Vec<E>>> {
-        let end = end_of_gap(from, |key| self.packed.can_read(key));
+    /// The damaged range that begins at `from`.
+    fn damaged_range(&mut self, from: E, why: Error) -> Result<Part<E, Vec<E>>> {
+        let end = end_of_damage(from, |key| self.packed.can_read(key));
         let next = match end {
             Some(end) => self.read(end),
             None => Ok(None),
         };
         let to = match &next {
             Ok(next) => next.as_ref().map(|(fence, _)| *fence),
-            // A disk that reads now and then.
+            // The disk failed at a key that it could read a moment ago.
             Err(_) => end,
         };
         (self.from, self.ahead) = (to, Some(next));
-        // What the last chunk holds lies in front of the gap.
+        // The entries of the last readable chunk lie in front of the damage.
         let from = self
             .last
             .and_then(after)

@@ -1,0 +1,58 @@
+//! Recipes that imitate other software: the same fingerprints, bit for bit.
+//!
+//! | recipe | what it imitates | exact |
+//! |---|---|---|
+//! | `python-simhash` | the Python package simhash 2.1.2, `Simhash(text)` and `Simhash(features)`, with numpy 2.4 on Python 3.11 | everything, for characters that Python's Unicode tables know |
+//! | `cppjieba` | <https://github.com/yanyiwu/simhash> at commit 30c243be with cppjieba b3602bef, and gosimhash | hashes, weights, choice of keywords and sums; words nearly always, since dictionary and model are those of jieba-rs 0.11.0 |
+//! | `java-string-hash` | the class `SimHash` of Chinese articles about SimHash, on OpenJDK 17, with 64 and 128 bits | everything |
+//!
+//! Fingerprints made by this software are in `tests/data/vectors`. Everything that only these recipes
+//! use is in this folder, with its notices: nothing else depends on it but the list of the recipes.
+
+mod character_class;
+pub(super) mod cppjieba;
+mod exact_idf;
+mod hmm;
+pub(super) mod java_string_hash;
+mod lookup3;
+mod lower;
+mod mix_segmenter;
+mod numpy;
+pub(super) mod python_simhash;
+mod top_k;
+
+use std::ops::Range;
+
+use super::Constants;
+use super::weighted_features::WeightedFeatures;
+use crate::feature::{TokenCounts, UnreliableReason, Weights};
+
+pub(super) use character_class::CharacterClass;
+pub(super) use numpy::numpy_sums;
+
+/// Features whose weights are the numbers of their occurrences. `repetitive` are the bounds below
+/// which they are too repetitive for a reliable fingerprint.
+fn weigh_by_counts(
+    normalised: String,
+    counts: TokenCounts<Range<usize>>,
+    constants: &Constants,
+    repetitive: &[(usize, u64)],
+) -> WeightedFeatures {
+    let TokenCounts {
+        counts,
+        positions,
+        total,
+        ..
+    } = counts;
+    let weights = Weights::new(counts.iter().map(|&count| count as i64));
+    let (distinct, least) = (positions.len(), constants.least_features);
+    let hash = |range: &Range<usize>| (constants.hash)(&normalised[range.clone()]);
+    WeightedFeatures {
+        hashes: positions.iter().map(hash).collect(),
+        unreliable: UnreliableReason::from_counts(distinct, total, least, repetitive)
+            .or_else(|| UnreliableReason::from_weights(&weights)),
+        weights,
+        positions,
+        normalised,
+    }
+}

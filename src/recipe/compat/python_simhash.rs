@@ -1,0 +1,101 @@
+//! The recipe `python-simhash`: the features that the Python package simhash makes of a text.
+
+use md5::{Digest, Md5};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::character_class::CharacterClass;
+use super::lower::{LOWER, Lower, is_word_character};
+use super::weigh_by_counts;
+use crate::feature::TokenCounter;
+use crate::recipe::Constants;
+use crate::recipe::feature_list::Merging;
+use crate::recipe::weighted_features::WeightedFeatures;
+use crate::text::shingles_of_run;
+
+/// Characters per window.
+const WINDOW: usize = 4;
+
+/// With fewer distinct windows than the first number, which occur on average at least as often as the
+/// second, a fingerprint is not reliable.
+const REPETITIVE: [(usize, u64); 2] = [(32, 2), (300, 4)];
+
+pub(in crate::recipe) const CONSTANTS: Constants = Constants {
+    name: "python-simhash",
+    least_features: 5,
+    merging: Merging::Numpy,
+    hash: |token| md5(token) as u64,
+    hash128: Some(md5),
+    ..Constants::OWN
+};
+
+/// The part of the description after the name.
+pub(in crate::recipe) fn description(characters: Option<&CharacterClass>) -> String {
+    let characters = match characters {
+        None => "letters and numbers (categories unicode-properties 0.1.5) and _".to_owned(),
+        Some(class) => format!("characters {}", class.pattern()),
+    };
+    let [(few, twice), (some, often)] = REPETITIVE;
+    format!(
+        "as simhash 2.1.2 of Python; lower case {:016x}, sigma by its place{CHARACTERS_START}{characters}{CHARACTERS_END} \
+         in windows of {WINDOW}, a short text whole; weight 1 each time; the last 8 bytes of MD5 of \
+         UTF-8 (128 bits: all 16), most significant first; a bit is 1 if more than half of the \
+         weight says so; unreliable below {} distinct, if one outweighs the rest, \
+         below {few} distinct occurring {twice} times each, or below {some} distinct occurring {often} times each",
+        xxh3_64(LOWER.as_bytes()),
+        CONSTANTS.least_features,
+    )
+}
+
+/// The parts of a description before and after the characters that count.
+const CHARACTERS_START: &str = "; of it ";
+const CHARACTERS_END: &str = " joined,";
+
+/// The class of characters that a description names.
+pub(in crate::recipe) fn described_characters(description: &str) -> Option<CharacterClass> {
+    let (_, rest) = description.split_once(CHARACTERS_START)?;
+    let (characters, _) = rest.rsplit_once(CHARACTERS_END)?;
+    CharacterClass::parse(characters.strip_prefix("characters ")?).ok()
+}
+
+/// The 128 bits that a token votes with; their lower half is its vote of 64 bits.
+fn md5(token: &str) -> u128 {
+    u128::from_be_bytes(Md5::digest(token.as_bytes()).into())
+}
+
+/// The tables of the recipe.
+pub(in crate::recipe) struct PythonSimhash {
+    lower: Lower,
+    characters: Option<CharacterClass>,
+}
+
+impl PythonSimhash {
+    pub(in crate::recipe) fn new(characters: Option<CharacterClass>) -> Self {
+        Self {
+            lower: Lower::new(),
+            characters,
+        }
+    }
+
+    /// The text that windows are cut from.
+    pub(in crate::recipe) fn normalise(&self, text: &str) -> String {
+        let mut lower = self.lower.lower(text);
+        match &self.characters {
+            None => lower.retain(is_word_character),
+            Some(class) => lower.retain(|c| class.contains(c)),
+        }
+        lower
+    }
+
+    /// The features of a text: windows of characters. A text that is too short for a window is a
+    /// window itself, even if it is empty.
+    pub(in crate::recipe) fn weigh(&self, text: &str) -> WeightedFeatures {
+        let normalised = self.normalise(text);
+        // MD5 takes some hundred nanoseconds, so each window is hashed by it only once.
+        let mut counter = TokenCounter::new(normalised.len());
+        shingles_of_run(&normalised, 0..normalised.len(), WINDOW, &mut |range| {
+            counter.add((xxh3_64(normalised[range.clone()].as_bytes()), range));
+        });
+        let counts = counter.finish();
+        weigh_by_counts(normalised, counts, &CONSTANTS, &REPETITIVE)
+    }
+}

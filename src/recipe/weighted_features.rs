@@ -1,0 +1,32 @@
+//! [`WeightedFeatures`]: the features of a text, ready to be merged.
+
+use std::ops::Range;
+
+use crate::feature::{UnreliableReason, Weights};
+
+/// The features of a text, with exact weights.
+pub(super) struct WeightedFeatures<P = Range<usize>> {
+    pub(super) normalised: String,
+    pub(super) hashes: Vec<u64>,
+    pub(super) weights: Weights,
+    /// The first occurrence of each feature in the normalised text, `()` if not needed.
+    pub(super) positions: Vec<P>,
+    /// The reason why the fingerprint is not reliable; `None` if it is.
+    pub(super) unreliable: Option<UnreliableReason>,
+}
+
+impl WeightedFeatures {
+    /// The features with positions of another type.
+    pub(super) fn map_positions<P>(
+        self,
+        position_of: impl Fn(Range<usize>) -> P,
+    ) -> WeightedFeatures<P> {
+        WeightedFeatures {
+            normalised: self.normalised,
+            hashes: self.hashes,
+            weights: self.weights,
+            positions: self.positions.into_iter().map(position_of).collect(),
+            unreliable: self.unreliable,
+        }
+    }
+}

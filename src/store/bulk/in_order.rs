@@ -1,0 +1,80 @@
+//! [`InOrderWriter`]: documents whose ids ascend, written as they are pushed.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use crate::error::{Error, Result};
+use crate::store::bulk::new_file::NewFile;
+use crate::store::bulk::worker::Worker;
+use crate::store::tables::packed::chunk::pair;
+
+/// Entries that are handed at once to the thread that writes them.
+const ENTRIES_PER_BATCH: usize = 16 << 10;
+/// Batches that may wait for that thread: with those at either end 1.5 MiB.
+const WAITING_BATCHES: usize = 4;
+
+/// A new file whose table `fingerprints` is written by a thread while documents are pushed, as
+/// long as their ids ascend. So nothing is sorted by id, and the disk is at work from the start.
+pub(super) struct InOrderWriter {
+    batch: Vec<u128>,
+    /// Dropped before `worker`, whose thread ends with it.
+    sender: SyncSender<Vec<u128>>,
+    worker: Worker<Result<NewFile>>,
+    last_id: Option<u64>,
+    path: PathBuf,
+}
+
+impl InOrderWriter {
+    pub(super) fn new(file: NewFile) -> Result<Self> {
+        let path = file.db_path().path().to_path_buf();
+        let io = file.db_path().io("start a thread to create");
+        let (sender, batches) = sync_channel::<Vec<u128>>(WAITING_BATCHES);
+        let worker = Worker::spawn("simdb-load", move || {
+            let entries = batches.into_iter().flatten().map(Ok);
+            file.append(|tables| &mut tables.fingerprints, entries)?;
+            Ok(file)
+        });
+        Ok(Self {
+            batch: Vec::with_capacity(ENTRIES_PER_BATCH),
+            sender,
+            worker: worker.map_err(io)?,
+            last_id: None,
+            path,
+        })
+    }
+
+    /// Returns `true` if the id lies beyond those pushed so far.
+    pub(super) fn accepts(&self, id: u64) -> bool {
+        self.last_id.is_none_or(|last| last < id)
+    }
+
+    /// Writes a document, whose id must be accepted.
+    pub(super) fn push(&mut self, id: u64, fingerprint: u64) -> Result<()> {
+        self.last_id = Some(id);
+        self.batch.push(pair(id, fingerprint));
+        if self.batch.len() < ENTRIES_PER_BATCH {
+            return Ok(());
+        }
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(ENTRIES_PER_BATCH));
+        match self.sender.send(batch) {
+            Ok(()) => Ok(()),
+            // The thread ends early only with an error.
+            Err(_) => self.worker.join().map_or(Ok(()), |ended| ended.map(drop)),
+        }
+    }
+
+    /// The file, once every document pushed is written.
+    pub(super) fn finish(self) -> Result<NewFile> {
+        let Self {
+            batch,
+            sender,
+            mut worker,
+            path,
+            ..
+        } = self;
+        // If the thread has ended already, `join` returns its error.
+        drop(sender.send(batch));
+        drop(sender);
+        (worker.join()).unwrap_or(Err(Error::TransactionFailed { path }))
+    }
+}

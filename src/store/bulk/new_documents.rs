@@ -1,0 +1,239 @@
+//! [`NewDocuments`]: which of the pushed documents are new, and the sorters that take their parts
+//! to the tables.
+
+use bytemuck::{Pod, Zeroable};
+use rdst::RadixKey;
+
+use crate::document::DocId;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::store::bulk::BulkReport;
+use crate::store::bulk::reporter::{Conflict, LoadReporter};
+use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
+use crate::store::tables::packed::chunk::pair;
+
+/// A document as it was pushed, its text apart.
+#[derive(Clone, Copy)]
+pub(super) struct PushedDocument {
+    /// Documents are counted from 0 as they are pushed.
+    pub(super) position: u64,
+    pub(super) id: DocId,
+    pub(super) fingerprint: Fingerprint,
+    pub(super) is_reliable: bool,
+    pub(super) has_text: bool,
+    /// The arrival time in ms, where those are kept.
+    pub(super) arrival: Option<u64>,
+}
+
+/// The fingerprint or the arrival time of a pushed document, ordered by id, then by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+struct PushedRecord {
+    id: u64,
+    position_and_flags: u64,
+    value: u64,
+}
+
+/// The number of combinations of flags.
+const FLAGS: u64 = 4;
+const UNRELIABLE: u64 = 1;
+const WITH_TEXT: u64 = 2;
+
+impl RadixKey for PushedRecord {
+    const LEVELS: usize = 16;
+
+    fn get_level(&self, level: usize) -> u8 {
+        let word = if level < 8 {
+            self.position_and_flags
+        } else {
+            self.id
+        };
+        (word >> (level % 8 * 8)) as u8
+    }
+}
+
+/// Sorts pushed documents by id, then by position.
+pub(super) struct PushedSorter {
+    fingerprints: Sorter<PushedRecord>,
+    /// Apart from the fingerprints, because most loads have no arrival times.
+    arrivals: Option<Sorter<PushedRecord>>,
+}
+
+impl PushedSorter {
+    /// A sorter that uses up to `memory_bytes`, twice if it takes arrival times.
+    pub(super) fn new(memory_bytes: usize, with_arrivals: bool, context: &SortContext) -> Self {
+        Self {
+            fingerprints: Sorter::new(memory_bytes, context),
+            arrivals: with_arrivals.then(|| Sorter::new(memory_bytes, context)),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.fingerprints.len() == 0
+    }
+
+    pub(super) fn push(&mut self, document: PushedDocument) -> Result<()> {
+        let flags = u64::from(!document.is_reliable) * UNRELIABLE
+            + u64::from(document.has_text) * WITH_TEXT;
+        let record = |value| PushedRecord {
+            id: document.id.0,
+            position_and_flags: document.position * FLAGS + flags,
+            value,
+        };
+        if let (Some(arrivals), Some(arrival)) = (&mut self.arrivals, document.arrival) {
+            arrivals.push(record(arrival))?;
+        }
+        self.fingerprints.push(record(document.fingerprint.bits()))
+    }
+
+    pub(super) fn sorted(self) -> Result<SortedPushed> {
+        Ok(SortedPushed {
+            fingerprints: self.fingerprints.sorted()?,
+            arrivals: self.arrivals.map(Sorter::sorted).transpose()?,
+        })
+    }
+}
+
+/// Pushed documents in order.
+pub(super) struct SortedPushed {
+    fingerprints: Sorted<PushedRecord>,
+    /// As many as `fingerprints`, in the same order.
+    arrivals: Option<Sorted<PushedRecord>>,
+}
+
+impl SortedPushed {
+    fn next(&mut self) -> Result<Option<PushedDocument>> {
+        let Some(record) = self.fingerprints.next().transpose()? else {
+            return Ok(None);
+        };
+        let arrival = self.arrivals.as_mut().and_then(Sorted::next).transpose()?;
+        Ok(Some(PushedDocument {
+            position: record.position_and_flags / FLAGS,
+            id: DocId(record.id),
+            fingerprint: Fingerprint::from_bits(record.value),
+            is_reliable: record.position_and_flags & UNRELIABLE == 0,
+            has_text: record.position_and_flags & WITH_TEXT != 0,
+            arrival: arrival.map(|arrival| arrival.value),
+        }))
+    }
+}
+
+/// The documents of a load that are new, taken apart for the tables behind `fingerprints`.
+pub(super) struct NewDocuments {
+    /// Fingerprint and id of each reliable document.
+    pub(super) by_fingerprint: Sorter<u128>,
+    /// Ids of the other documents.
+    pub(super) unreliable: Sorter<u64>,
+    /// Id and arrival time of each document, where arrival times are kept.
+    pub(super) times: Option<Sorter<u128>>,
+    pub(super) latest_arrival: u64,
+    /// Ids whose first push had no text and whose later push had one, which is stored and must go.
+    pub(super) orphaned_texts: Sorter<u64>,
+    pub(super) report: BulkReport,
+}
+
+/// The first document that has an id, stored before or pushed.
+#[derive(Clone, Copy)]
+struct IdHolder {
+    id: DocId,
+    fingerprint: Fingerprint,
+    /// `false` if a text pushed under this id later is orphaned. A stored document counts as
+    /// having a text: texts pushed under its id are never stored.
+    has_text: bool,
+}
+
+impl NewDocuments {
+    /// Gives the memory to the fingerprints, as much again to arrival times, and some more to the
+    /// sorters that are mostly empty.
+    pub(super) fn new(memory_bytes: usize, with_arrivals: bool, context: &SortContext) -> Self {
+        let few_bytes = memory_bytes / 64;
+        Self {
+            by_fingerprint: Sorter::new(memory_bytes, context),
+            unreliable: Sorter::new(few_bytes, context),
+            times: with_arrivals.then(|| Sorter::new(memory_bytes, context)),
+            latest_arrival: 0,
+            orphaned_texts: Sorter::new(few_bytes, context),
+            report: BulkReport::default(),
+        }
+    }
+
+    /// Takes a document that is new.
+    pub(super) fn insert(&mut self, document: PushedDocument) -> Result<()> {
+        let id = document.id.0;
+        self.report.inserted += 1;
+        if let (Some(times), Some(arrival)) = (&mut self.times, document.arrival) {
+            times.push(pair(id, arrival))?;
+            self.latest_arrival = self.latest_arrival.max(arrival);
+        }
+        if document.is_reliable {
+            self.by_fingerprint
+                .push(pair(document.fingerprint.bits(), id))
+        } else {
+            self.unreliable.push(id)
+        }
+    }
+
+    /// Takes those of the pushed documents that are new, and gives their entries of
+    /// `fingerprints` in order. `stored` returns the fingerprint that is stored for an id; it is
+    /// called with ascending ids.
+    pub(super) fn new_only(
+        &mut self,
+        mut pushed: SortedPushed,
+        reporter: &mut LoadReporter<'_>,
+        mut stored: impl FnMut(u64) -> Result<Option<u64>>,
+    ) -> impl Iterator<Item = Result<u128>> {
+        let mut last = None;
+        std::iter::from_fn(move || {
+            self.next_new(&mut pushed, reporter, &mut last, &mut stored)
+                .transpose()
+        })
+    }
+
+    fn next_new(
+        &mut self,
+        pushed: &mut SortedPushed,
+        reporter: &mut LoadReporter<'_>,
+        last: &mut Option<IdHolder>,
+        mut stored: impl FnMut(u64) -> Result<Option<u64>>,
+    ) -> Result<Option<u128>> {
+        while let Some(document) = pushed.next()? {
+            let PushedDocument {
+                id, fingerprint, ..
+            } = document;
+            reporter.step()?;
+            let holder = match *last {
+                Some(last) if last.id == id => Some(last),
+                _ => stored(id.0)?.map(|stored| IdHolder {
+                    id,
+                    fingerprint: Fingerprint::from_bits(stored),
+                    has_text: true,
+                }),
+            };
+            let Some(mut holder) = holder else {
+                *last = Some(IdHolder {
+                    id,
+                    fingerprint,
+                    has_text: document.has_text,
+                });
+                self.insert(document)?;
+                return Ok(Some(pair(id.0, fingerprint.bits())));
+            };
+            if !holder.has_text && document.has_text {
+                holder.has_text = true;
+                self.orphaned_texts.push(id.0)?;
+            }
+            *last = Some(holder);
+            if holder.fingerprint == fingerprint {
+                self.report.present += 1;
+            } else {
+                self.report.conflicts += 1;
+                reporter.conflict(Conflict {
+                    position: document.position,
+                    id,
+                    stored: holder.fingerprint,
+                })?;
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,300 @@
+//! [`TableWriter`]: the last part of a bulk load, which writes one table after another.
+//!
+//! Each table is written once, in order. The entries of one table, as they are written, feed the
+//! sorter for the next, so that at most two sorts are in memory: by id for `fingerprints`, which
+//! tells the documents that are new; by fingerprint for `block0`; each distinct fingerprint rotated
+//! once, twice and three times for `block1`, `block2` and `block3`. Arrival times, where they are kept, are sorted beside the
+//! fingerprints: by id for `times`, then by time for `arrivals`.
+
+use redb::ReadableTable;
+
+use crate::block::BLOCK_BITS;
+use crate::error::Result;
+use crate::store::bulk::BulkReport;
+use crate::store::bulk::new_documents::{NewDocuments, PushedSorter};
+use crate::store::bulk::new_file::NewFile;
+use crate::store::bulk::reporter::LoadReporter;
+use crate::store::bulk::sort::{Record, SortContext, Sorted, Sorter};
+use crate::store::bulk::text_writer::TextWriter;
+use crate::store::commit::write_transaction::WriteTransaction;
+use crate::store::tables::packed::chunk::{Entry, pair, swapped};
+use crate::store::tables::packed::{Op, Packed, Step};
+use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
+
+/// The file that a bulk load writes.
+pub(super) enum Target {
+    /// A new file. Its many transactions are not seen before it has its name.
+    New(Box<NewFile>),
+    /// A database that is open, in one transaction.
+    Existing(Box<WriteTransaction>),
+}
+
+impl Target {
+    /// Writes entries in ascending order into one table, and returns how many of them are new.
+    fn write<E: Entry>(
+        &mut self,
+        table: TableOf<E>,
+        entries: impl Iterator<Item = Result<E>>,
+    ) -> Result<u64> {
+        match self {
+            Self::New(file) => file.append(table, entries),
+            Self::Existing(transaction) => {
+                let puts = entries.map(|entry| Ok((entry?, Op::Put)));
+                let mut tables = transaction.tables_mut()?;
+                Ok(table(&mut tables).apply(puts)?.added)
+            }
+        }
+    }
+
+    /// Runs `work` in the transaction of the load; in a new file, in one of its own.
+    pub(super) fn in_transaction<R>(
+        &mut self,
+        work: impl FnOnce(&mut WriteTransaction) -> Result<R>,
+    ) -> Result<R> {
+        match self {
+            Self::New(file) => {
+                let mut transaction = file.write()?;
+                let result = work(&mut transaction)?;
+                transaction.commit()?;
+                Ok(result)
+            }
+            Self::Existing(transaction) => work(transaction),
+        }
+    }
+
+    /// Makes everything durable and visible.
+    fn commit(self) -> Result<()> {
+        match self {
+            Self::New(file) => file.publish(),
+            Self::Existing(transaction) => transaction.commit(),
+        }
+    }
+}
+
+/// Sorts the parts of the documents and writes the tables.
+pub(super) struct TableWriter<'o> {
+    pub(super) target: Target,
+    pub(super) reporter: LoadReporter<'o>,
+    pub(super) context: SortContext,
+    /// The memory of one sort.
+    pub(super) sorter_bytes: usize,
+    /// The documents pushed: the steps that a table counts for, except `bands`.
+    pub(super) documents: u64,
+}
+
+impl TableWriter<'_> {
+    /// Writes everything. `new_documents` has taken the documents that are in `fingerprints`
+    /// already; `pushed` holds those pushed after them.
+    pub(super) fn run(
+        mut self,
+        mut new_documents: NewDocuments,
+        pushed: PushedSorter,
+        texts: TextWriter,
+    ) -> Result<BulkReport> {
+        if !pushed.is_empty() {
+            self.write_fingerprints(&mut new_documents, pushed)?;
+        }
+        self.reporter.finish_table(self.documents)?;
+        self.write_bands(texts, new_documents.orphaned_texts.sorted()?)?;
+        let unreliable = self.target.write(
+            |tables| &mut tables.unreliable,
+            new_documents.unreliable.sorted()?,
+        )?;
+        if let Some(times) = new_documents.times {
+            let by_time = self.write_and_sort(TIMES_TABLE, times, swapped)?;
+            self.write(ARRIVALS_TABLE, by_time.sorted()?)?;
+        }
+        let distinct_fingerprints = self.write_blocks(new_documents.by_fingerprint)?;
+
+        let report = new_documents.report;
+        self.target.in_transaction(|transaction| {
+            let counters = transaction.counters_mut();
+            counters.add(report.inserted, distinct_fingerprints, unreliable);
+            counters.latest_arrival = counters.latest_arrival.max(new_documents.latest_arrival);
+            Ok(())
+        })?;
+        self.target.commit()?;
+        Ok(report)
+    }
+
+    /// Writes the entries of the pushed documents that are new.
+    fn write_fingerprints(
+        &mut self,
+        new_documents: &mut NewDocuments,
+        pushed: PushedSorter,
+    ) -> Result<()> {
+        let pushed = pushed.sorted()?;
+        let reporter = &mut self.reporter;
+        match &mut self.target {
+            Target::New(file) if new_documents.report.inserted == 0 => {
+                let entries = new_documents.new_only(pushed, reporter, |_| Ok(None));
+                file.append(|tables| &mut tables.fingerprints, entries)?;
+            }
+            Target::New(file) => {
+                // A table can only be appended to, so the documents that were written in order
+                // are written once more, between those that came after them.
+                let written = file.read()?.fingerprints;
+                file.clear(|tables| &mut tables.fingerprints)?;
+                let entries = new_documents.new_only(pushed, reporter, stored_of(&written));
+                let entries = merged(written.entries()?, entries);
+                file.append(|tables| &mut tables.fingerprints, entries)?;
+            }
+            Target::Existing(transaction) => {
+                // The table cannot be asked while it is written: first ask, then write.
+                let mut entries = Sorter::new(self.sorter_bytes / 4, &self.context);
+                let tables = transaction.tables()?;
+                let stored = stored_of(&tables.fingerprints);
+                for entry in new_documents.new_only(pushed, reporter, stored) {
+                    entries.push(entry?)?;
+                }
+                drop(tables);
+                self.target
+                    .write(|tables| &mut tables.fingerprints, entries.sorted()?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the orphaned texts, and writes the bands of the other texts.
+    fn write_bands(&mut self, texts: TextWriter, orphaned: Sorted<u64>) -> Result<()> {
+        let steps = texts.band_entries();
+        let bands = (self.target)
+            .in_transaction(|transaction| texts.remove_orphaned(transaction, orphaned))?;
+        let Some(bands) = bands else {
+            return Ok(());
+        };
+        self.write_steps(steps, BANDS_TABLE, singles(bands.sorted()?))
+            .map(drop)
+    }
+
+    /// Writes `block0` to `block3`, and returns how many distinct fingerprints are new.
+    fn write_blocks(&mut self, by_fingerprint: Sorter<u128>) -> Result<u64> {
+        let rotate = |word: u64| word.rotate_left(BLOCK_BITS);
+        let mut rotated = self.sorter();
+        let mut last = None;
+        let entries = feeding(by_fingerprint.sorted()?, |entry| {
+            let fingerprint = entry.first();
+            if last.replace(fingerprint) == Some(fingerprint) {
+                return Ok(());
+            }
+            rotated.push(rotate(fingerprint))
+        });
+        self.write(|tables| &mut tables.block0, entries)?;
+        let [block1, block2, block3] = ROTATED_TABLES;
+        let rotated = self.write_and_sort(block1, rotated, rotate)?;
+        let rotated = self.write_and_sort(block2, rotated, rotate)?;
+        self.write(block3, rotated.sorted()?)
+    }
+
+    /// Writes a table, and hands its entries to a sorter as `map` makes them.
+    fn write_and_sort<E: Entry + Record>(
+        &mut self,
+        table: TableOf<E>,
+        entries: Sorter<E>,
+        map: impl Fn(E) -> E,
+    ) -> Result<Sorter<E>> {
+        match entries.sorted()? {
+            // Mapped where they are: a second sorter in memory costs some 2 % of a load.
+            Sorted::Memory(mut entries) => {
+                self.write(table, entries.as_slice().iter().copied().map(Ok))?;
+                for entry in entries.as_mut_slice() {
+                    *entry = map(*entry);
+                }
+                Ok(Sorter::from_vec(entries.collect(), &self.context))
+            }
+            Sorted::Merge(entries) => {
+                let mut mapped = self.sorter();
+                self.write(table, feeding(entries, |entry| mapped.push(map(entry))))?;
+                Ok(mapped)
+            }
+        }
+    }
+
+    fn sorter<R: Record>(&self) -> Sorter<R> {
+        Sorter::new(self.sorter_bytes, &self.context)
+    }
+
+    /// Writes a table that counts for as many steps as there are documents.
+    fn write<E: Entry>(
+        &mut self,
+        table: TableOf<E>,
+        entries: impl Iterator<Item = Result<E>>,
+    ) -> Result<u64> {
+        self.write_steps(self.documents, table, entries)
+    }
+
+    fn write_steps<E: Entry>(
+        &mut self,
+        steps: u64,
+        table: TableOf<E>,
+        entries: impl Iterator<Item = Result<E>>,
+    ) -> Result<u64> {
+        let entries = feeding(entries, |_| self.reporter.step());
+        let added = self.target.write(table, entries)?;
+        self.reporter.finish_table(steps)?;
+        Ok(added)
+    }
+}
+
+/// The entries, each handed to `each` as it passes.
+fn feeding<E: Copy>(
+    entries: impl Iterator<Item = Result<E>>,
+    mut each: impl FnMut(E) -> Result<()>,
+) -> impl Iterator<Item = Result<E>> {
+    entries.map(move |entry| {
+        let entry = entry?;
+        each(entry)?;
+        Ok(entry)
+    })
+}
+
+/// Looks up the fingerprints of ids, which must ascend, and reads each chunk once.
+fn stored_of<T: ReadableTable<u128, &'static [u8]>>(
+    table: &Packed<T>,
+) -> impl FnMut(u64) -> Result<Option<u64>> {
+    // The rest of the chunk in which an id was looked up last.
+    let mut rest: Vec<u128> = Vec::new();
+    let mut is_at_end = false;
+    move |id| {
+        let is_beyond = rest.last().is_none_or(|last| last.first() < id);
+        if is_beyond && !is_at_end {
+            rest.clear();
+            table.visit(pair(id, 0), u128::MAX, |_, chunk| {
+                rest.extend(chunk.entries_from(pair(id, 0)));
+                let is_found = !rest.is_empty();
+                Ok(if is_found { Step::Stop } else { Step::Next })
+            })?;
+            is_at_end = rest.is_empty();
+        }
+        let index = rest.partition_point(|entry| entry.first() < id);
+        let entry = rest.get(index).filter(|entry| entry.first() == id);
+        Ok(entry.map(|entry| entry.second()))
+    }
+}
+
+/// An ascending sequence without the entries that occur twice.
+fn singles(entries: Sorted<u128>) -> impl Iterator<Item = Result<u128>> {
+    let mut entries = entries.peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let entry = entries.next()?;
+            let is_twin = |next: &Result<u128>| matches!((&entry, next), (Ok(a), Ok(b)) if a == b);
+            if entries.next_if(is_twin).is_none() {
+                return Some(entry);
+            }
+        }
+    })
+}
+
+/// Two ascending sequences as one.
+fn merged(
+    left: impl Iterator<Item = Result<u128>>,
+    right: impl Iterator<Item = Result<u128>>,
+) -> impl Iterator<Item = Result<u128>> {
+    let (mut left, mut right) = (left.peekable(), right.peekable());
+    std::iter::from_fn(move || match (left.peek(), right.peek()) {
+        (Some(Ok(first)), Some(Ok(second))) if second < first => right.next(),
+        (None, _) | (_, Some(Err(_))) => right.next(),
+        _ => left.next(),
+    })
+}

@@ -1,0 +1,145 @@
+//! [`TextWriter`]: the texts of a bulk load, stored as they are pushed, and the bands that they
+//! make, to be sorted.
+
+use rayon::prelude::*;
+
+use crate::document::DocId;
+use crate::error::Result;
+use crate::store::bulk::sort::{SortContext, Sorter};
+use crate::store::commit::write_transaction::WriteTransaction;
+use crate::store::tables::bands::BandMaker;
+use crate::store::tables::packed::chunk::pair;
+use crate::store::tables::texts::Encoder;
+use crate::store::view::source::FingerprintSource;
+
+/// Texts that are encoded in memory before they are stored.
+const TEXTS_ENCODED_AT_ONCE: usize = 4096;
+/// Texts that one core encodes at a time: enough to pay for the tables of a compressor.
+const TEXTS_PER_TASK: usize = 128;
+
+/// Gathers texts and writes them in batches.
+pub(super) struct TextWriter {
+    pending: Vec<(DocId, String)>,
+    pending_bytes: usize,
+    batch_bytes: usize,
+    bands: Option<BandSorter>,
+    context: SortContext,
+}
+
+/// The entries that `bands` gains, on their way to be sorted. Those of an orphaned text come twice.
+pub(super) struct BandSorter {
+    maker: BandMaker,
+    entries: Sorter<u128>,
+}
+
+impl BandSorter {
+    pub(super) fn new(maker: BandMaker, memory_bytes: usize, context: &SortContext) -> Self {
+        Self {
+            maker,
+            entries: Sorter::new(memory_bytes, context),
+        }
+    }
+}
+
+/// A text as it is stored, and the band keys of the text.
+struct EncodedText {
+    id: DocId,
+    bytes: Vec<u8>,
+    keys: Vec<u64>,
+}
+
+impl TextWriter {
+    pub(super) fn new(
+        batch_bytes: usize,
+        bands: Option<BandSorter>,
+        context: &SortContext,
+    ) -> Self {
+        Self {
+            pending: Vec::new(),
+            pending_bytes: 0,
+            batch_bytes,
+            bands,
+            context: context.clone(),
+        }
+    }
+
+    /// Gathers a text.
+    pub(super) fn push(&mut self, id: DocId, text: String) {
+        self.pending_bytes += text.capacity() + size_of::<(DocId, String)>();
+        self.pending.push((id, text));
+    }
+
+    /// Returns `true` if so much is gathered that it is time to write.
+    pub(super) fn is_full(&self) -> bool {
+        self.pending_bytes > self.batch_bytes
+    }
+
+    /// Stores the gathered texts. Of several texts with one id the first stays, as the first of
+    /// their fingerprints does; a document that was stored before the load keeps what it has.
+    pub(super) fn write(&mut self, transaction: &mut WriteTransaction) -> Result<()> {
+        self.pending_bytes = 0;
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.sort_by_key(|(id, _)| *id);
+        pending.dedup_by_key(|(id, _)| *id);
+        let without_text = transaction.without_text(pending)?;
+        let mut new_only = Vec::with_capacity(without_text.len());
+        let tables = transaction.tables()?;
+        for (id, text) in without_text {
+            if tables.document(id)?.is_none() {
+                new_only.push((id, text));
+            }
+        }
+        drop(tables);
+        for texts in new_only.chunks(TEXTS_ENCODED_AT_ONCE) {
+            let encoded = self.encode(texts)?;
+            transaction.add_texts(encoded.iter().map(|text| (text.id, text.bytes.as_slice())))?;
+            if let Some(bands) = &mut self.bands {
+                for EncodedText { id, keys, .. } in &encoded {
+                    for key in keys {
+                        bands.entries.push(pair(*key, id.0))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compresses texts and makes their band keys, on all cores.
+    fn encode(&self, texts: &[(DocId, String)]) -> Result<Vec<EncodedText>> {
+        let maker = self.bands.as_ref().map(|bands| &bands.maker);
+        let encode = |encoder: &mut Encoder, (id, text): &(DocId, String)| {
+            Ok(EncodedText {
+                id: *id,
+                bytes: encoder.encode(*id, text)?,
+                keys: maker.map_or(Vec::new(), |maker| maker.keys(text)),
+            })
+        };
+        self.context.run(|| {
+            texts
+                .par_iter()
+                .with_min_len(TEXTS_PER_TASK)
+                .map_init(Encoder::default, encode)
+                .collect()
+        })
+    }
+
+    /// Removes the texts of these documents, and returns the entries for `bands`, those of the
+    /// removed texts twice.
+    pub(super) fn remove_orphaned(
+        self,
+        transaction: &mut WriteTransaction,
+        ids: impl Iterator<Item = Result<u64>>,
+    ) -> Result<Option<Sorter<u128>>> {
+        let mut entries = self.bands.map(|bands| bands.entries);
+        transaction.remove_texts(ids, |entry| match &mut entries {
+            Some(entries) => entries.push(entry),
+            None => Ok(()),
+        })?;
+        Ok(entries)
+    }
+
+    /// The number of entries that `bands` gains, if no text is orphaned; 0 if no bands are kept.
+    pub(super) fn band_entries(&self) -> u64 {
+        self.bands.as_ref().map_or(0, |bands| bands.entries.len())
+    }
+}

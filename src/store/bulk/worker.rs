@@ -1,0 +1,33 @@
+//! [`Worker`]: a thread that never outlives its handle.
+
+use std::io;
+use std::panic::resume_unwind;
+use std::thread::{Builder, JoinHandle};
+
+/// A thread that is joined at the latest when the handle is dropped. The temporary files that the
+/// thread holds open are closed then, and their space on the disk is free.
+#[derive(Debug)]
+pub(super) struct Worker<T>(Option<JoinHandle<T>>);
+
+impl<T: Send + 'static> Worker<T> {
+    pub(super) fn spawn(name: &str, work: impl FnOnce() -> T + Send + 'static) -> io::Result<Self> {
+        let thread = Builder::new().name(name.into()).spawn(work)?;
+        Ok(Self(Some(thread)))
+    }
+
+    /// What the thread returned; `None` if it was joined before. A panic of the thread goes on in
+    /// the caller.
+    pub(super) fn join(&mut self) -> Option<T> {
+        let ended = self.0.take()?.join();
+        Some(ended.unwrap_or_else(|panic| resume_unwind(panic)))
+    }
+}
+
+impl<T> Drop for Worker<T> {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            // A panic of the thread is no reason for another one here.
+            drop(thread.join());
+        }
+    }
+}

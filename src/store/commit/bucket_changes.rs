@@ -1,0 +1,48 @@
+//! [`BucketChanges`]: the changes of a transaction, for the bucket cache.
+
+use crate::store::tables::packed::Op;
+use crate::store::view::bucket_cache::BucketCache;
+
+/// At most so many changes are kept one by one: 16 MiB. A transaction with more invalidates the
+/// whole cache.
+const MAX_CHANGES: usize = 1 << 20;
+
+/// The fingerprints that a transaction adds to buckets and removes from them.
+#[derive(Default)]
+pub(super) struct BucketChanges {
+    /// Block, and changes of its buckets: rotated and in order.
+    by_block: Vec<(usize, Vec<(u64, Op)>)>,
+    len: usize,
+    /// Any bucket may have changed; `by_block` is empty.
+    is_unknown: bool,
+}
+
+impl BucketChanges {
+    pub(super) fn add(&mut self, block: usize, changes: &[(u64, Op)]) {
+        if self.is_unknown {
+            return;
+        }
+        self.len += changes.len();
+        if self.len > MAX_CHANGES {
+            self.add_unknown();
+        } else {
+            self.by_block.push((block, changes.to_vec()));
+        }
+    }
+
+    /// Notes changes that are not known one by one.
+    pub(super) fn add_unknown(&mut self) {
+        self.is_unknown = true;
+        self.by_block = Vec::new();
+    }
+
+    /// Brings the cache to the state of a commit that is about to be made.
+    pub(super) fn apply(&self, buckets: &BucketCache, commit: u64) {
+        if self.is_unknown {
+            buckets.invalidate_all(commit);
+        }
+        for (block, changes) in &self.by_block {
+            buckets.apply_changes(*block, changes, commit);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The sorted changes of one table by the edits of documents.
+
+use crate::block;
+use crate::document::DocId;
+use crate::fingerprint::Fingerprint;
+use crate::store::tables::edit::{DocumentEdit, StoredDocument};
+use crate::store::tables::packed::Op;
+use crate::store::tables::packed::chunk::pair;
+
+/// The changes of `block0` by edits, sorted.
+pub(super) fn block0_changes(edits: &[DocumentEdit]) -> Vec<(u128, Op)> {
+    table_changes(edits, |id, state| {
+        let entry = pair(state.fingerprint.bits(), id.0);
+        state.reliable.then_some(entry)
+    })
+}
+
+/// The changes of the table of another block than 0, given those of distinct fingerprints, sorted.
+pub(super) fn rotated_changes(block: usize, fingerprints: &[(u64, Op)]) -> Vec<(u64, Op)> {
+    let mut changes: Vec<(u64, Op)> = fingerprints
+        .iter()
+        .map(|(bits, op)| (block::rotate(Fingerprint::from_bits(*bits), block), *op))
+        .collect();
+    changes.sort_unstable_by_key(|(rotated, _)| *rotated);
+    changes
+}
+
+/// The changes of one table by edits, sorted. `entry` is the entry of a document in the table.
+pub(super) fn table_changes<E: Ord + Copy>(
+    edits: &[DocumentEdit],
+    entry: impl Fn(DocId, StoredDocument) -> Option<E>,
+) -> Vec<(E, Op)> {
+    let mut changes = Vec::with_capacity(edits.len());
+    for edit in edits {
+        let before = edit.before.and_then(|state| entry(edit.id, state));
+        let after = edit.after.and_then(|state| entry(edit.id, state));
+        if before != after {
+            changes.extend(before.map(|entry| (entry, Op::Remove)));
+            changes.extend(after.map(|entry| (entry, Op::Put)));
+        }
+    }
+    changes.sort_unstable_by_key(|(entry, _)| *entry);
+    changes
+}

@@ -1,0 +1,195 @@
+//! Commits and flushes that fail or are cut short.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+
+use super::PoisonOnPanic;
+use super::flush::flush_edits;
+use crate::document::DocId;
+use crate::error::Error;
+use crate::fingerprint::Fingerprint;
+use crate::store::limits::Limits;
+use crate::store::maintenance::check;
+use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit};
+
+type Stored = BTreeMap<u64, u64>;
+
+fn state(bits: u64) -> StoredDocument {
+    StoredDocument {
+        fingerprint: Fingerprint::from_bits(bits),
+        reliable: true,
+        arrival: None,
+    }
+}
+
+/// Commits what makes each document have this fingerprint, or none.
+fn commit(store: &Store, stored: &mut Stored, changes: impl Iterator<Item = (u64, Option<u64>)>) {
+    let edits = changes.map(|(id, bits)| {
+        let before = match bits {
+            Some(bits) => stored.insert(id, bits),
+            None => stored.remove(&id),
+        };
+        DocumentEdit {
+            id: DocId(id),
+            before: before.map(state),
+            after: bits.map(state),
+            text: TextEdit::Keep,
+        }
+    });
+    let edits = edits.collect();
+    store
+        .commit(&mut store.lock_writes().unwrap(), edits, None)
+        .unwrap();
+}
+
+fn assert_holds(store: &Store, stored: &Stored) {
+    let view = store.read().unwrap();
+    assert_eq!(view.len(), stored.len() as u64);
+    let documents = view.documents().map(Result::unwrap);
+    let found: Stored = documents
+        .map(|document| (document.id.0, document.fingerprint.bits()))
+        .collect();
+    assert_eq!(found, *stored);
+}
+
+fn create(path: &Path) -> Store {
+    let header = Header {
+        recipe: String::new(),
+        keep_texts: false,
+        bands: None,
+        frozen: false,
+        retention: None,
+    };
+    Store::create(&DbPath::of_system(path), header, 16 << 20, Limits::small()).unwrap()
+}
+
+#[test]
+fn without_room_for_a_second_journal_memtable_is_bounded_and_commit_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = create(&path);
+    let mut stored = Stored::new();
+    commit(&store, &mut stored, [(0, Some(0))].into_iter());
+    // The name of the second journal is taken by a folder that cannot be removed.
+    let taken = folder.path().join("store.journal-2");
+    std::fs::create_dir(&taken).unwrap();
+    std::fs::write(taken.join("file"), "").unwrap();
+    let insert = |id: u64| DocumentEdit {
+        id: DocId(id),
+        before: None,
+        after: Some(state(id << 32)),
+        text: TextEdit::Keep,
+    };
+    let mut failed = None;
+    for round in 1..100_u64 {
+        let ids = round * 1000..round * 1000 + 100;
+        let edits: Vec<DocumentEdit> = ids.clone().map(insert).collect();
+        match store.commit(&mut store.lock_writes().unwrap(), edits, None) {
+            Ok(()) => stored.extend(ids.map(|id| (id, id << 32))),
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
+        }
+        assert!(store.read().unwrap().unflushed_changes() < 1000);
+    }
+    assert!(matches!(failed, Some(Error::Io { .. })), "{failed:?}");
+    assert_holds(&store, &stored);
+    std::fs::remove_dir_all(&taken).unwrap();
+    commit(&store, &mut stored, [(1, Some(1))].into_iter());
+    assert_holds(&store, &stored);
+    store.close().unwrap();
+    assert_holds(&store, &stored);
+}
+
+#[test]
+fn panic_within_commit_poisons_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = create(&path);
+    let mut stored = Stored::new();
+    commit(&store, &mut stored, [(0, Some(0))].into_iter());
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _write_guard = store.lock_writes().unwrap();
+        let _guard = PoisonOnPanic::new(&store.committer);
+        // Unlike `panic!`, prints nothing.
+        resume_unwind(Box::new("on purpose"));
+    }));
+    panicked.unwrap_err();
+    let next = DocumentEdit {
+        id: DocId(1),
+        before: None,
+        after: Some(state(1)),
+        text: TextEdit::Keep,
+    };
+    let refused = store.commit(&mut store.lock_writes().unwrap(), vec![next], None);
+    assert!(
+        matches!(refused, Err(Error::WritesFailed { .. })),
+        "{refused:?}"
+    );
+    assert_holds(&store, &stored);
+}
+
+/// A flush that is cut after any of its transactions, a restart, and then changes of documents that
+/// the flush had changed in some tables only.
+#[test]
+fn documents_of_partly_done_flush_can_be_changed_again() {
+    let fingerprint = |id: u64| id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for commits in 0_u32.. {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let store = create(&path);
+        let mut stored = Stored::new();
+        commit(
+            &store,
+            &mut stored,
+            (0..150).map(|id| (id, Some(fingerprint(id)))),
+        );
+        store.flush_all(&mut store.lock_writes().unwrap()).unwrap();
+        let others = (100..200).map(|id| (id, Some(fingerprint(id) ^ 1)));
+        commit(
+            &store,
+            &mut stored,
+            others.chain((0..50).map(|id| (id, None))),
+        );
+
+        let edits = store.read().unwrap().unflushed_edits().concat();
+        let left = Cell::new(commits);
+        let begin = || match left.replace(left.get().wrapping_sub(1)) {
+            0 => Err(Error::Interrupted { path: path.clone() }),
+            _ => store.committer.begin_write(),
+        };
+        let flushed = flush_edits(&edits, store.committer.flush_options, begin, |_| {
+            let path = path.clone();
+            Err(Error::Interrupted { path })
+        });
+        assert!(flushed.is_err());
+        let is_last = left.get() != u32::MAX;
+        drop(store);
+
+        let mut store = Store::open(&DbPath::of_system(&path), 16 << 20, Limits::small()).unwrap();
+        assert_holds(&store, &stored);
+        let removed = (100..130).chain(50..60).map(|id| (id, None));
+        let back = (130..160).map(|id| (id, Some(fingerprint(id))));
+        let again = (0..20).map(|id| (id, Some(fingerprint(id))));
+        let anew = (160..220).map(|id| (id, Some(fingerprint(id) ^ 2)));
+        commit(
+            &store,
+            &mut stored,
+            removed.chain(back).chain(again).chain(anew),
+        );
+        assert_holds(&store, &stored);
+        store.close().unwrap();
+        assert_holds(&store, &stored);
+        assert_eq!(
+            check::check(&mut store, &crate::progress::ProgressHandler::default()).unwrap(),
+            [""; 0]
+        );
+        if is_last {
+            assert!(commits > 5, "only {commits} commits");
+            return;
+        }
+    }
+}

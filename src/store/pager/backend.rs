@@ -1,0 +1,98 @@
+//! [`Backend`]: redb with a locked database file.
+
+use std::io::ErrorKind;
+
+use super::redb_handle::RedbHandle;
+use super::{CowFile, PageFile};
+use crate::error::{Error, Result};
+use crate::store::disk::path::{DbPath, RedbResult};
+
+/// redb with a locked database file.
+pub(crate) struct Backend {
+    redb: RedbHandle,
+    /// The layer that redb writes to if the file is open for reading only.
+    read_only: Option<CowFile>,
+    db_path: DbPath,
+}
+
+impl Backend {
+    /// Locks and opens a database file: exclusively if `writable`, else shared with other readers.
+    /// After a crash, redb repairs the file, in about a millisecond, because every commit leaves
+    /// behind the data for a quick repair.
+    pub(crate) fn open(db_path: &DbPath, cache_bytes: usize, writable: bool) -> Result<Self> {
+        let pages = lock_and_open(db_path, writable)?;
+        let mut builder = redb::Database::builder();
+        builder.set_cache_size(cache_bytes);
+        let (database, read_only) = if writable {
+            (builder.create_with_backend(pages), None)
+        } else {
+            let layer = CowFile::new(pages).map_err(db_path.io("open"))?;
+            (builder.create_with_backend(layer.clone()), Some(layer))
+        };
+        Ok(Self {
+            redb: RedbHandle::new(database.map_err(|cause| db_path.opening(cause))?),
+            read_only,
+            db_path: db_path.clone(),
+        })
+    }
+
+    pub(crate) fn is_writable(&self) -> bool {
+        self.read_only.is_none()
+    }
+
+    pub(crate) fn begin_read(&self) -> Result<redb::ReadTransaction> {
+        self.redb.begin_read().reading(&self.db_path)
+    }
+
+    /// Begins a write transaction, whose changes are lost if the file is open for reading only.
+    pub(crate) fn begin_write(&self) -> Result<redb::WriteTransaction> {
+        self.redb.begin_write().writing(&self.db_path)
+    }
+
+    /// Verifies all pages and repairs the lists of free pages; returns `false` if there was damage.
+    pub(crate) fn check_integrity(&mut self) -> Result<bool> {
+        match self.redb.check_integrity() {
+            Err(redb::DatabaseError::Storage(cause)) => Err(self.db_path.reading(cause)),
+            checked => checked.map_err(|cause| self.db_path.opening(cause)),
+        }
+    }
+}
+
+impl Drop for Backend {
+    fn drop(&mut self) {
+        if let Some(layer) = &self.read_only {
+            layer.close_soon();
+        }
+    }
+}
+
+/// Opens the file that has the name, with a lock.
+fn lock_and_open(db_path: &DbPath, writable: bool) -> Result<PageFile> {
+    loop {
+        let named = file_identity(db_path)?;
+        let file = db_path.disk().open(db_path.path(), writable);
+        let file = file.map_err(db_path.io("open"))?;
+        // The lock comes before the first read: another process may be writing.
+        if !file.try_lock(writable).map_err(db_path.io("lock"))? {
+            let path = db_path.path().to_path_buf();
+            return Err(Error::Locked { path });
+        }
+        // A vacuum holds the lock of the old file while it gives the name to the new one. If it did
+        // so between the first line of the loop and the lock, this file is the old one.
+        if file_identity(db_path)? == named {
+            return PageFile::open(file, db_path);
+        }
+    }
+}
+
+/// The identity of the file that has the name now. Refuses an empty file, and a folder, which would
+/// be reported as a failed read.
+fn file_identity(db_path: &DbPath) -> Result<(u64, u64)> {
+    let path = db_path.path().to_path_buf();
+    match db_path.disk().info(&path) {
+        Ok(info) if info.is_file && info.len_bytes > 0 => Ok(info.identity),
+        Ok(_) => Err(Error::NotADatabase { path, source: None }),
+        Err(source) if source.kind() == ErrorKind::NotFound => Err(Error::NotFound { path }),
+        Err(source) => Err(db_path.io("open")(source)),
+    }
+}

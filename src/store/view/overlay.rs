@@ -1,0 +1,47 @@
+//! A view with edits of a batch laid over it.
+
+use std::sync::OnceLock;
+
+use super::View;
+use crate::document::{DocId, Match};
+use crate::fingerprint::Fingerprint;
+use crate::retention::Expiry;
+use crate::store::tables::edit::{DocumentEdit, StoredDocument};
+use crate::store::view::source::FingerprintSource;
+
+impl<T: FingerprintSource> View<T> {
+    /// Lays edits over the view: queries then answer as after a commit of these edits. The number
+    /// of documents stays that of the commit.
+    pub(crate) fn overlay(&mut self, edits: &[DocumentEdit]) {
+        self.memtables.overlay(edits);
+        self.ids_in_memtables = OnceLock::new();
+    }
+
+    /// Replaces the expiry, so that queries answer as of another time.
+    pub(crate) fn set_expiry(&mut self, expiry: Expiry) {
+        if expiry.cutoff() != self.expiry.cutoff() {
+            self.has_expired = OnceLock::new();
+        }
+        self.expiry = expiry;
+    }
+
+    /// The documents of the overlay within the radius: the first `limit`, nearest first, then
+    /// smallest id.
+    pub(crate) fn in_overlay(&self, query: Fingerprint, radius: u32, limit: usize) -> Vec<Match> {
+        let overlay = self.memtables.overlay_only();
+        overlay.within_limit(query, radius, limit, |state| self.answers(state))
+    }
+
+    /// The documents to which the overlay gives a text with one of these band keys, once for each
+    /// key: the first `limit` of each key in order of their ids.
+    pub(crate) fn in_overlay_bands(&self, keys: &[u64], limit: usize) -> Vec<DocId> {
+        let overlay = self.memtables.overlay_only();
+        keys.iter()
+            .flat_map(|key| overlay.in_band(*key, limit, |state| self.answers(state)))
+            .collect()
+    }
+
+    fn answers(&self, state: StoredDocument) -> bool {
+        !self.expiry.has_passed(state.arrival)
+    }
+}

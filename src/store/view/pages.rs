@@ -1,0 +1,44 @@
+//! Iteration over items that are read one page at a time.
+
+use crate::document::DocId;
+use crate::error::Result;
+
+/// The items of one read, in order.
+#[derive(Debug)]
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<T>,
+    /// The least id of an item on a later page; `None` after the last page.
+    pub(crate) next: Option<DocId>,
+}
+
+impl<T> Page<T> {
+    /// A page whose last item has the id `last`. `may_have_more` says that another page may follow.
+    pub(crate) fn new(items: Vec<T>, last: Option<DocId>, may_have_more: bool) -> Self {
+        let next = last.and_then(|last| last.0.checked_add(1)).map(DocId);
+        Self {
+            items,
+            next: next.filter(|_| may_have_more),
+        }
+    }
+}
+
+/// Iterates over the items of all pages from `from` on. Calls `read` when the first item of a page
+/// is needed. After an error the iterator ends.
+pub(crate) fn paged<T>(
+    from: DocId,
+    mut read: impl FnMut(DocId) -> Result<Page<T>>,
+) -> impl Iterator<Item = Result<T>> {
+    let mut next = Some(from);
+    let mut items = Vec::new().into_iter();
+    std::iter::from_fn(move || {
+        loop {
+            if let Some(item) = items.next() {
+                return Some(Ok(item));
+            }
+            match read(next.take()?) {
+                Ok(page) => (items, next) = (page.items.into_iter(), page.next),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    })
+}

@@ -1,0 +1,105 @@
+//! [`TableStore`]: an open database file, below the journals and memtables.
+
+use redb::TableError;
+
+use crate::error::{Error, Result};
+use crate::store::disk::path::DbPath;
+use crate::store::limits::Limits;
+use crate::store::pager::backend::Backend;
+use crate::store::tables::bands::BandMaker;
+use crate::store::tables::schema::{self, Header};
+use crate::store::view::bucket_cache::BucketCache;
+use crate::store::view::pool::Pool;
+
+/// One half of the cache holds buckets, the other half is redb's, for pages.
+const BUCKET_CACHE_SHARE: usize = 2;
+
+/// Table `meta`, open for reading.
+type MetaTable = redb::ReadOnlyTable<&'static str, &'static [u8]>;
+
+/// An open database file with its settings, its bucket cache and its threads. The tables alone are
+/// not the database: the newest commits are in the journals and memtables.
+///
+/// Snapshots and write transactions share it, and keep the file open.
+pub(crate) struct TableStore {
+    pub(crate) backend: Backend,
+    pub(crate) buckets: BucketCache,
+    pub(crate) pool: Pool,
+    pub(crate) db_path: DbPath,
+    pub(crate) header: Header,
+    pub(crate) limits: Limits,
+}
+
+impl TableStore {
+    pub(crate) fn open(
+        db_path: &DbPath,
+        cache_bytes: usize,
+        limits: Limits,
+        writable: bool,
+    ) -> Result<Self> {
+        let bucket_bytes = cache_bytes / BUCKET_CACHE_SHARE;
+        let backend = Backend::open(db_path, cache_bytes - bucket_bytes, writable)?;
+        let header = schema::read_header(&open_meta(&backend, db_path)?, db_path)?;
+        refuse_other_bands(&header, db_path)?;
+        Ok(Self {
+            backend,
+            buckets: BucketCache::new(bucket_bytes as u64, limits.max_bucket_len),
+            pool: Pool::default(),
+            db_path: db_path.clone(),
+            header,
+            limits,
+        })
+    }
+
+    /// An error if the database is frozen or open for reading only.
+    pub(crate) fn refuse_changes(&self) -> Result<()> {
+        let path = || self.db_path.path().to_path_buf();
+        if self.header.frozen {
+            return Err(Error::Frozen { path: path() });
+        }
+        if !self.backend.is_writable() {
+            return Err(Error::ReadOnly { path: path() });
+        }
+        Ok(())
+    }
+
+    /// The maker of bands; `None` if the database keeps no bands.
+    pub(crate) fn bands(&self) -> Option<&BandMaker> {
+        self.header.bands.is_some().then_some(&BandMaker)
+    }
+
+    /// Table `meta` as of the last commit to the tables.
+    pub(crate) fn meta(&self) -> Result<MetaTable> {
+        open_meta(&self.backend, &self.db_path)
+    }
+}
+
+fn open_meta(backend: &Backend, db_path: &DbPath) -> Result<MetaTable> {
+    backend
+        .begin_read()?
+        .open_table(schema::META)
+        .map_err(|cause| match cause {
+            // A redb file of another program.
+            TableError::TableDoesNotExist(_) | TableError::TableTypeMismatch { .. } => {
+                Error::NotADatabase {
+                    path: db_path.path().to_path_buf(),
+                    source: Some(Box::new(cause)),
+                }
+            }
+            cause => db_path.reading(cause),
+        })
+}
+
+/// Refuses a file whose bands were made in another way than this version makes them: they would
+/// not be found.
+fn refuse_other_bands(header: &Header, db_path: &DbPath) -> Result<()> {
+    let known = BandMaker.description();
+    match &header.bands {
+        Some(stored) if *stored != known => Err(Error::BandsMismatch {
+            path: db_path.path().to_path_buf(),
+            stored: stored.clone(),
+            known,
+        }),
+        _ => Ok(()),
+    }
+}

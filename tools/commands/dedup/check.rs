@@ -1,0 +1,177 @@
+//! The checks of `simdb-cli dedup` before anything is read: options that contradict one another, inputs
+//! that cannot be copied, outputs that would replace an input.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Result, bail, ensure};
+
+use super::mark::check_names;
+use super::options::Dedup;
+use super::output::{file_name, is_folder};
+use crate::commands::clusters::options::KeepRule;
+use crate::console::content::Content;
+use crate::console::files::Identity;
+use crate::console::output_file::is_stdout;
+use crate::corpus::clashes;
+use crate::corpus::ledger::Input;
+use crate::formats::input::Compression;
+use crate::formats::parquet::ParquetFile;
+use crate::formats::parquet::columns::{document_columns, has_default_names};
+use crate::formats::parquet::copy::{MOST_GROUPS, check_marks};
+use crate::formats::parquet::metadata::recipe_of;
+use crate::formats::parquet::same_columns::check_same_columns;
+use crate::formats::{Fields, Format};
+
+impl Dedup {
+    /// Refuses options that contradict one another.
+    pub(super) fn check(&self) -> Result<()> {
+        self.clustering.check()?;
+        self.document_fields()?;
+        if is_stdout(&self.output) {
+            bail!(
+                "-o names a new file, which appears when it is whole; standard output cannot be one"
+            );
+        }
+        for (report, option) in [(&self.report, "--report"), (&self.rejects, "--rejects")] {
+            if report.as_deref().is_some_and(is_stdout) {
+                bail!("{option} needs a file: the summary goes to standard output");
+            }
+        }
+        if self.keeper_field == self.distance_field {
+            bail!("--keeper-field and --distance-field must name different fields");
+        }
+        let reads_texts = self.fields.fingerprint.is_none() || self.fields.text.is_some();
+        if self.clustering.verifies() && !reads_texts {
+            bail!("--verify compares texts; name their field with --text");
+        }
+        if self.keep == KeepRule::Longest && !reads_texts {
+            bail!("--keep longest measures texts; name their field with --text");
+        }
+        if self.keep == KeepRule::Oldest && self.fields.time.is_none() {
+            bail!("--keep oldest needs --time, the field that holds the time of arrival");
+        }
+        Ok(())
+    }
+
+    /// Returns the format of all inputs, which the output will have too. An error if they cannot be
+    /// copied as the options say.
+    pub(super) fn check_inputs(&self, inputs: &[Input]) -> Result<Format> {
+        let Some(Input { source, format }) = inputs.first() else {
+            bail!("there is nothing to read");
+        };
+        if let Some(other) = inputs.iter().find(|input| input.format != *format) {
+            bail!(
+                "all inputs must be of one format, which OUTPUT will have; {} is of another than {}",
+                other.source.name(),
+                source.name()
+            );
+        }
+        match format {
+            Format::Raw | Format::Npy => {
+                bail!("fingerprints alone are no texts; load them, and use simdb-cli clusters")
+            }
+            Format::Parquet => self.check_parquet(inputs)?,
+            Format::Lines if self.score.is_some() => {
+                bail!("plain lines have no field for --score; use jsonl, csv or tsv")
+            }
+            Format::Lines if self.mark => {
+                bail!("plain lines have no fields for --mark; use jsonl, csv or tsv")
+            }
+            _ => {}
+        }
+        if Format::of(&self.output).is_ok_and(|named| named != *format) {
+            bail!(
+                "{} is to have the format of its inputs, another than its name says; choose \
+                 another name",
+                self.output.display()
+            );
+        }
+        check_names(self.marks(), *format)?;
+        Ok(*format)
+    }
+
+    /// Refuses Parquet files that cannot be copied as the options say. The footer of each is read.
+    fn check_parquet(&self, inputs: &[Input]) -> Result<()> {
+        if self.no_id {
+            bail!("--no-id goes with jsonl, csv and tsv, not with parquet");
+        }
+        let output = self.output.display();
+        if Compression::of(&self.output) != Compression::None {
+            bail!("Parquet is packed by its pages; give OUTPUT a name without .gz or .zst");
+        }
+        let is_folder = is_folder(&self.output, Format::Parquet);
+        if !is_folder && !Format::of(&self.output).is_ok_and(|named| named == Format::Parquet) {
+            bail!(
+                "{output} is neither: a name that ends in .parquet is one file, a name without an \
+                 extension a folder with a file for each input"
+            );
+        }
+        let fields = self.document_fields()?;
+        let mut first = None;
+        let (mut names, mut groups) = (HashMap::new(), 0);
+        for input in inputs {
+            let file = self.open_checked(input, &fields)?;
+            if is_folder {
+                if let Some(other) = names.insert(file_name(input)?, input) {
+                    bail!(
+                        "{} and {} would be one file in {output}; rename one of them, or give \
+                         OUTPUT a name that ends in .parquet",
+                        other.source.name(),
+                        input.source.name()
+                    );
+                }
+                continue;
+            }
+            groups += file.metadata().num_row_groups();
+            match &first {
+                None => first = Some(file),
+                Some(first) => check_same_columns(first, &file)?,
+            }
+        }
+        ensure!(
+            groups <= MOST_GROUPS,
+            "the inputs have {groups} row groups, and a file of Parquet has {MOST_GROUPS} at most; \
+             give OUTPUT a name without an extension, and it is a folder with a file for each input"
+        );
+        Ok(())
+    }
+
+    /// Opens an input. An error if it lacks columns that are read, or has those of marks.
+    fn open_checked(&self, input: &Input, fields: &Fields) -> Result<ParquetFile> {
+        let file = ParquetFile::open(&input.source, &Default::default())?;
+        // The copy would have the metadata of the first file, whatever the recipes of the others.
+        let reads_fingerprints = has_default_names(fields) || fields.fingerprint.is_some();
+        if reads_fingerprints && recipe_of(&file)?.is_some() {
+            bail!(
+                "{} holds fingerprints that simdb exported, and no texts; load it, and use \
+                 simdb-cli clusters",
+                input.source.name()
+            );
+        }
+        if let Some(names) = self.marks() {
+            check_marks(&file, names)?;
+        }
+        document_columns(&file, fields)?;
+        Ok(file)
+    }
+
+    /// Refuses outputs that would replace an input or one another.
+    pub(super) fn check_outputs(&self, inputs: &[Input]) -> Result<()> {
+        let reports = [
+            (self.rejects.as_deref(), "--rejects", Content::Rejects),
+            (self.report.as_deref(), "--report", Content::Removed),
+        ];
+        let mut others: Vec<(&Path, _)> = vec![(&self.output, "the output")];
+        if let Some(clusters) = &self.clusters {
+            others.push((clusters, "the file of --clusters"));
+        }
+        if let Some(database) = &self.against {
+            if Identity::of(database).is(&Identity::of(&self.output)) {
+                bail!("{} is the database of --against", self.output.display());
+            }
+            others.push((database, "the database"));
+        }
+        clashes::check(&reports, inputs, &others)
+    }
+}

@@ -1,0 +1,114 @@
+//! [`DistanceCheck`]: whether clusters are those of the documents here, by the distances they say.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use simdb::{Document, Fingerprint};
+
+use super::ClusterRow;
+use crate::console::{counted, note};
+
+/// The comparison of documents with their keepers.
+pub struct DistanceCheck<'p> {
+    path: &'p Path,
+    compared: u64,
+    uncompared: u64,
+    /// For each keeper that is not stored, one of its members, and its distance from the keeper.
+    siblings: HashMap<u64, (u64, Fingerprint, u32)>,
+}
+
+impl<'p> DistanceCheck<'p> {
+    /// Starts to check the clusters in this file or folder.
+    pub fn new(path: &'p Path) -> Self {
+        Self {
+            path,
+            compared: 0,
+            uncompared: 0,
+            siblings: HashMap::new(),
+        }
+    }
+
+    /// Refuses a document whose fingerprint is not reliable: clusters have none.
+    pub fn refuse_unreliable(&self, document: &Document) -> Result<()> {
+        ensure!(
+            document.reliable,
+            "{}: document {} says too little to be in one; nothing was changed",
+            self.mismatch(),
+            document.id
+        );
+        Ok(())
+    }
+
+    /// Compares a document with its keeper, or, if that is not stored, with another member of its
+    /// cluster. Returns the distance of document and keeper, if it can be measured.
+    pub fn compare(
+        &mut self,
+        row: &ClusterRow,
+        fingerprint: Fingerprint,
+        keeper: Option<Fingerprint>,
+    ) -> Result<Option<u32>> {
+        let measured = keeper.map(|keeper| keeper.distance(fingerprint));
+        match (measured, row.distance) {
+            (Some(measured), Some(expected)) => {
+                self.compared += 1;
+                ensure!(
+                    measured == expected,
+                    "{}: documents {} and {} differ in {measured} bits, and in {expected} by the \
+                     clusters; nothing was changed",
+                    self.mismatch(),
+                    row.id,
+                    row.keeper
+                );
+            }
+            (Some(_), None) => self.uncompared += 1,
+            (None, Some(expected)) => self.compare_siblings(row, fingerprint, expected)?,
+            (None, None) => {}
+        }
+        Ok(measured)
+    }
+
+    /// Compares two members of a cluster without its keeper. Their distances from the keeper bound
+    /// their distance from each other, and say if it is even.
+    fn compare_siblings(
+        &mut self,
+        row: &ClusterRow,
+        fingerprint: Fingerprint,
+        expected: u32,
+    ) -> Result<()> {
+        let this = (row.id, fingerprint, expected);
+        let (id, sibling, other) = *self.siblings.entry(row.keeper).or_insert(this);
+        let apart = sibling.distance(fingerprint);
+        let sum = expected + other;
+        ensure!(
+            expected.abs_diff(other) <= apart && apart <= sum && apart % 2 == sum % 2,
+            "{}: documents {id} and {} differ in {apart} bits, and cannot be {other} and {expected} \
+             bits from one document; nothing was changed",
+            self.mismatch(),
+            row.id
+        );
+        Ok(())
+    }
+
+    /// Notes how many documents were not compared. An error if none was, and some could have been.
+    pub fn finish(self) -> Result<()> {
+        ensure!(
+            self.compared > 0 || self.uncompared == 0,
+            "the clusters in {} say no distances, so nothing shows that they are of these documents; \
+             nothing was changed",
+            self.path.display()
+        );
+        if self.uncompared > 0 {
+            note(format_args!(
+                "without a distance in the clusters, so not compared with their keepers: {}",
+                counted(self.uncompared, "document")
+            ));
+        }
+        Ok(())
+    }
+
+    fn mismatch(&self) -> String {
+        let path = self.path.display();
+        format!("the clusters in {path} are of other documents, or of another recipe")
+    }
+}

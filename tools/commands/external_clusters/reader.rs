@@ -1,0 +1,249 @@
+//! [`ClusterReader`]: clusters in JSON Lines, CSV or Parquet, document by document.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Result, anyhow, ensure};
+use indicatif::ProgressBar;
+use serde::Deserialize;
+
+use crate::console::interrupt::Interrupt;
+use crate::console::progress::Progress;
+use crate::corpus::inputs::files_of;
+use crate::formats::input::{Line, LineReader, Source};
+use crate::formats::jsonl::what_is_wrong;
+use crate::formats::parquet::ParquetFile;
+use crate::formats::parquet::columns::{ColumnRole, required};
+use crate::formats::parquet::metadata::ID_COLUMN;
+use crate::formats::parquet::rows::{ParquetCell, ParquetRows};
+use crate::formats::table::{Column, RecordLimit, Table};
+use crate::formats::{Format, MAX_LINE_BYTES, excerpt, id_of_digits, line_too_long, utf8};
+
+/// A document in a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClusterRow {
+    pub id: u64,
+    /// The document of the cluster that is kept.
+    pub keeper: u64,
+    pub cluster: u64,
+    /// The number of bits in which the fingerprint differs from that of the keeper, if it is known.
+    pub distance: Option<u32>,
+}
+
+impl ClusterRow {
+    fn new(id: u64, keeper: u64, cluster: u64, distance: Option<u64>) -> Result<Self, String> {
+        if let Some(distance) = distance {
+            if distance > u64::BITS.into() {
+                return Err(format!(
+                    "the distance {distance} is more than fingerprints have bits"
+                ));
+            }
+            if id == keeper && distance > 0 {
+                return Err(format!(
+                    "document {id} is its own keeper, at a distance that is not 0"
+                ));
+            }
+        }
+        Ok(Self {
+            id,
+            keeper,
+            cluster,
+            distance: distance.map(|distance| distance as u32),
+        })
+    }
+
+    /// Returns `true` if the document is kept.
+    pub fn is_keeper(&self) -> bool {
+        self.id == self.keeper
+    }
+}
+
+/// The files that `simdb_spark.py` puts into a folder at its begin and when the folder is whole.
+const SPARK_MANIFEST: &str = "_simdb_manifest.json";
+const SPARK_SUCCESS: &str = "_SUCCESS";
+
+/// The longest record of CSV: it has four numbers.
+const RECORD_LIMIT: RecordLimit = RecordLimit {
+    bytes: 1 << 16,
+    advice: "",
+};
+
+/// A line of JSON.
+#[derive(Deserialize)]
+struct ExternalCluster {
+    cluster: u64,
+    keeper: u64,
+    members: Vec<ExternalMember>,
+}
+
+#[derive(Deserialize)]
+struct ExternalMember {
+    id: u64,
+    /// It may be null, but it must be there.
+    #[serde(deserialize_with = "Option::deserialize")]
+    distance: Option<u64>,
+}
+
+/// Reads the files of clusters.
+pub struct ClusterReader<'r> {
+    rows: Vec<ClusterRow>,
+    bytes_read: Arc<AtomicU64>,
+    bar: ProgressBar,
+    interrupt: &'r Interrupt,
+}
+
+impl<'r> ClusterReader<'r> {
+    /// Reads a file that `simdb-cli clusters` has written, or a folder of Parquet files.
+    pub fn read(
+        path: &Path,
+        progress: Progress,
+        interrupt: &'r Interrupt,
+    ) -> Result<Vec<ClusterRow>> {
+        ensure!(
+            !path.is_dir()
+                || !path.join(SPARK_MANIFEST).exists()
+                || path.join(SPARK_SUCCESS).exists(),
+            "{} is not whole: {SPARK_SUCCESS} is not in it; repeat the command that has begun it",
+            path.display()
+        );
+        let files = files_of(path, None)?;
+        let sources = files.iter().map(|file| Source::new(file));
+        let sources: Vec<Source> = sources.collect::<Result<_>>()?;
+        let bar = progress.bytes(sources.iter().map(Source::size_bytes).sum());
+        bar.set_prefix("clusters");
+        let mut reader = Self {
+            rows: Vec::new(),
+            bytes_read: Arc::default(),
+            bar,
+            interrupt,
+        };
+        for (file, source) in files.iter().zip(&sources) {
+            match Format::of(file) {
+                Ok(Format::Jsonl) => reader.read_lines(source)?,
+                Ok(Format::Csv) => reader.read_table(source)?,
+                Ok(Format::Parquet) => reader.read_parquet(source)?,
+                _ => {
+                    return Err(anyhow!(
+                        "cannot tell from its name how the clusters in {} are written: .jsonl, .csv \
+                         and .parquet are read, and folders of Parquet files",
+                        path.display()
+                    ));
+                }
+            }
+        }
+        reader.bar.finish_and_clear();
+        Ok(reader.rows)
+    }
+
+    /// Takes a document that stands at `place`.
+    fn push(&mut self, place: impl Display, row: Result<ClusterRow, String>) -> Result<()> {
+        self.interrupt.check()?;
+        self.bar
+            .set_position(self.bytes_read.load(Ordering::Relaxed));
+        self.rows
+            .push(row.map_err(|reason| anyhow!("{place}: {reason}"))?);
+        Ok(())
+    }
+
+    fn read_lines(&mut self, source: &Source) -> Result<()> {
+        let mut lines = LineReader::new(source.open(&self.bytes_read)?, MAX_LINE_BYTES)?;
+        while let Some((number, line)) = lines.next()? {
+            let place = format!("{}:{number}", source.name());
+            let at = |reason: String| anyhow!("{place}: {reason}");
+            let line = match line {
+                Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
+                Line::Whole(bytes) => utf8(bytes).map_err(at)?,
+                Line::TooLong => {
+                    let reason = line_too_long(MAX_LINE_BYTES);
+                    return Err(at(format!(
+                        "{reason}; csv and parquet have a line or a row for each document"
+                    )));
+                }
+            };
+            let cluster: ExternalCluster = serde_json::from_str(line).map_err(|error| {
+                at(format!(
+                    "{}; a line of simdb-cli clusters is expected",
+                    what_is_wrong(&error)
+                ))
+            })?;
+            for ExternalMember { id, distance } in cluster.members {
+                let row = ClusterRow::new(id, cluster.keeper, cluster.cluster, distance);
+                self.push(&place, row)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_table(&mut self, source: &Source) -> Result<()> {
+        let mut table = Table::csv(source.open(&self.bytes_read)?, RECORD_LIMIT)?;
+        let columns = ["id", "keeper", "cluster", "distance"].map(|name| table.required(name));
+        let columns: Vec<Column> = columns.into_iter().collect::<Result<_>>()?;
+        while let Some((line, record)) = table.next()? {
+            let row = record.and_then(|record| {
+                let mut numbers = [None; 4];
+                for (index, column) in columns.iter().enumerate() {
+                    let digits = column.value(record)?;
+                    // A distance may not be known.
+                    if digits.is_empty() && index == 3 {
+                        continue;
+                    }
+                    let number = id_of_digits(digits).map_err(|_| {
+                        format!(
+                            "column {:?}: {} is no number without a sign",
+                            column.name,
+                            excerpt(&format!("{digits:?}"))
+                        )
+                    })?;
+                    numbers[index] = Some(number.0);
+                }
+                cluster_row(numbers)
+            });
+            self.push(format_args!("{}:{line}", source.name()), row)?;
+        }
+        Ok(())
+    }
+
+    fn read_parquet(&mut self, source: &Source) -> Result<()> {
+        let file = ParquetFile::open(source, &self.bytes_read)?;
+        // The column of ids has another name in the files of Spark.
+        let id = if file.has_column(ID_COLUMN) {
+            ID_COLUMN
+        } else {
+            "id"
+        };
+        let columns = [
+            (id, ColumnRole::IdBits),
+            ("keeper", ColumnRole::IdBits),
+            ("cluster", ColumnRole::IdBits),
+            ("distance", ColumnRole::Distance),
+        ];
+        let columns = columns.map(|(name, role)| required(&file, name, role));
+        let columns = columns.into_iter().collect::<Result<_>>()?;
+        let mut rows = ParquetRows::new(file, columns);
+        while let Some(row) = rows.next_row()? {
+            let mut numbers = [None; 4];
+            for (number, cell) in numbers.iter_mut().zip(row.cells) {
+                *number = match cell {
+                    ParquetCell::Unsigned(bits) => Some(*bits),
+                    ParquetCell::Signed(bits) => Some(*bits as u64),
+                    _ => None,
+                };
+            }
+            let place = format_args!("{}: row {}", source.name(), row.number);
+            self.push(place, cluster_row(numbers))?;
+        }
+        Ok(())
+    }
+}
+
+/// The row of an id, a keeper, a cluster and a distance, of which only the last may be missing.
+fn cluster_row(numbers: [Option<u64>; 4]) -> Result<ClusterRow, String> {
+    match numbers {
+        [Some(id), Some(keeper), Some(cluster), distance] => {
+            ClusterRow::new(id, keeper, cluster, distance)
+        }
+        _ => Err("there is no id, no keeper or no cluster".to_owned()),
+    }
+}
