@@ -37,7 +37,7 @@ impl Snapshot {
     /// and the comparisons are many more: with five million documents, radius 4 takes two to three
     /// times as long as radius 3, 7 seven times, 8 fifteen times. On all cores.
     ///
-    /// Memory: up to about 200 MiB beside the cache, more with more than four cores; 8 bytes for each
+    /// Memory: up to about 200 MiB beside the cache, more with more than four cores; 24 bytes for each
     /// document of the largest group; and 60 for each change that is in the journal only.
     ///
     /// # Source

@@ -13,7 +13,7 @@ pub(crate) struct QueryLimits {
     pub(crate) documents_held: usize,
     /// Ranges of fingerprints into which the search for copies is split at first.
     pub(crate) copy_ranges: u64,
-    /// Documents after which the search for copies in a range pauses, 1 MiB, so that the documents of
+    /// Documents after which the search for copies in a range pauses, 512 KiB, so that the documents of
     /// two fingerprints with half a million copies each are not in memory together.
     pub(crate) documents_per_turn: usize,
     /// Pairs of fingerprints whose documents are looked up together, 4 MiB: the more, the fewer chunks
@@ -34,7 +34,7 @@ pub(crate) struct QueryLimits {
     pub(crate) texts_per_report: usize,
     /// Documents whose neighbours are looked at between two reports of progress.
     pub(crate) documents_per_report: u64,
-    /// Compare up to so many different fingerprints of a cluster all with all for its diameter.
+    /// The most different fingerprints of a cluster that are compared all with all for its diameter.
     pub(crate) fingerprints_compared: usize,
 }
 
@@ -44,7 +44,7 @@ impl Default for QueryLimits {
             matches_per_lookup: 1 << 19,
             documents_held: 2 << 20,
             copy_ranges: 1 << 10,
-            documents_per_turn: 1 << 16,
+            documents_per_turn: 1 << 15,
             pairs_per_lookup: 1 << 18,
             expected_range_length: 1 << 18,
             range_length: 1 << 19,

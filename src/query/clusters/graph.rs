@@ -11,7 +11,7 @@ use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
 use crate::query::pairs::Pair;
 
-/// The number of no node and no document. No graph has so many.
+/// The number of no node and no document: a graph has fewer.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Documents and pairs that are to become a graph: 16 bytes for a document, 8 for a pair of

@@ -14,8 +14,9 @@ use crate::error::Result;
 use crate::progress::ProgressReporter;
 use crate::query::limits::QueryLimits;
 
-/// A document that so many comparisons of texts found unlike joins no cluster any more: of very many
-/// documents with one fingerprint and all kinds of texts, each would be compared with all others.
+/// A document that was found unlike in this many comparisons of texts joins no cluster any more. Without
+/// this limit each of very many documents with one fingerprint and all kinds of texts would be compared
+/// with all others.
 const MAX_REFUSALS: u16 = 1024;
 
 /// Documents and their keepers.

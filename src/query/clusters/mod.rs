@@ -122,6 +122,8 @@ pub(crate) fn clusters(
     grouping.run(&order, clustering.shape, &mut progress)?;
     let mut members = grouping.members();
 
+    // A component that is too large becomes stars of its own documents. All others keep their keepers,
+    // so no star takes them.
     let max_documents = match clustering.shape {
         Shape::Connected { most_documents } if most_documents > 0 => most_documents,
         _ => u64::MAX,
@@ -143,6 +145,7 @@ pub(crate) fn clusters(
     }
     progress.finish()?;
 
+    // All work is done, so a visitor that takes long holds up nothing but itself.
     for (id, documents) in too_large {
         if visitor(ClustersEvent::Split { id, documents }).is_break() {
             return Ok(());

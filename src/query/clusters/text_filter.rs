@@ -8,8 +8,8 @@ use crate::similarity::{Likeness, Wording};
 use crate::store::{FingerprintSource, View};
 use crate::text::Normaliser;
 
-/// Compare so many candidates or more on all cores.
-const COMPARED_IN_PARALLEL: usize = 8;
+/// Compare candidates on all cores if they are at least this many.
+const MIN_COMPARED_IN_PARALLEL: usize = 8;
 
 /// The comparison of texts that a database keeps.
 pub(super) struct TextFilter<'v> {
@@ -49,7 +49,7 @@ impl<'v> TextFilter<'v> {
                 text.and_then(|text| wording.compare(&self.normaliser, &text, &self.likeness));
             Ok(resemblance.is_some())
         };
-        if candidates.len() < COMPARED_IN_PARALLEL {
+        if candidates.len() < MIN_COMPARED_IN_PARALLEL {
             candidates.iter().map(is_alike).collect()
         } else {
             let tables = &self.view.tables;

@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 use super::postings::PostingLists;
-use super::run_next;
+use super::run_concurrently;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -18,25 +18,8 @@ pub(super) struct CopyScan<'p> {
     open: Vec<RangeInclusive<u64>>,
 }
 
-/// Fingerprints that several documents have, in order.
-#[derive(Default)]
-pub(super) struct CopyGroups {
-    /// The documents of the first fingerprint, then those of the second, and so on.
-    documents: Vec<DocId>,
-    /// Each fingerprint, and the index behind its last document.
-    ends: Vec<(u64, usize)>,
-}
-
-impl CopyGroups {
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Fingerprint, &[DocId])> {
-        let mut start = 0;
-        self.ends.iter().map(move |(bits, end)| {
-            let documents = &self.documents[start..*end];
-            start = *end;
-            (Fingerprint::from_bits(*bits), documents)
-        })
-    }
-}
+/// A fingerprint that several documents have, and these documents in order of their ids.
+pub(super) type CopyGroup = (Fingerprint, Vec<DocId>);
 
 impl<'p> CopyScan<'p> {
     pub(super) fn new(postings: &'p PostingLists<'p>, limits: &'p QueryLimits) -> Self {
@@ -64,24 +47,24 @@ impl<'p> CopyScan<'p> {
     }
 
     /// Walks through the next ranges on all cores.
-    pub(super) fn run_next(&mut self) -> Result<Vec<CopyGroups>> {
+    pub(super) fn run_next(&mut self) -> Result<Vec<CopyGroup>> {
         let (postings, max_documents) = (self.postings, self.limits.documents_per_turn);
-        let walked = run_next(&postings.view.tables, &mut self.open, |range| {
+        let walked = run_concurrently(&postings.view.tables, &mut self.open, |range| {
             walk(postings, range, max_documents)
         })?;
         let (groups, rest): (Vec<_>, Vec<_>) = walked.into_iter().unzip();
         self.open.extend(rest.into_iter().flatten());
-        Ok(groups)
+        Ok(groups.into_iter().flatten().collect())
     }
 }
 
-/// Returns the copies of a range, and the rest of the range if it has more than `max_documents`, all
-/// of one fingerprint excepted.
+/// Returns the copies of a range, and the rest of the range if it has more than `max_documents` and
+/// not all of them have one fingerprint.
 fn walk(
     postings: &PostingLists<'_>,
     range: RangeInclusive<u64>,
     max_documents: usize,
-) -> Result<(CopyGroups, Option<RangeInclusive<u64>>)> {
+) -> Result<(Vec<CopyGroup>, Option<RangeInclusive<u64>>)> {
     let (from, mut to) = range.into_inner();
     let mut entries: Vec<(u64, DocId)> = Vec::new();
     let mut rest = None;
@@ -101,24 +84,23 @@ fn walk(
         entries.extend_from_slice(memtable);
         // The stable sort merges two sorted runs in one pass.
         entries.sort();
-        // A document that the memtable changed may still have its fingerprint in the tables.
+        // The tables may still hold an entry that the memtable holds, too.
         entries.dedup();
     }
-    let mut groups = CopyGroups::default();
-    for same in entries
-        .chunk_by(|a, b| a.0 == b.0)
-        .filter(|same| same.len() > 1)
-    {
-        let start = groups.documents.len();
-        for (bits, id) in same {
-            if memtable.binary_search(&(*bits, *id)).is_ok() || view.answers_from_tables(*id)? {
-                groups.documents.push(*id);
+    let mut groups = Vec::new();
+    for same in entries.chunk_by(|a, b| a.0 == b.0) {
+        // Nearly every fingerprint has one document, which need not be looked up then.
+        if same.len() == 1 {
+            continue;
+        }
+        let mut documents = Vec::new();
+        for entry in same {
+            if memtable.binary_search(entry).is_ok() || view.answers_from_tables(entry.1)? {
+                documents.push(entry.1);
             }
         }
-        if groups.documents.len() - start > 1 {
-            groups.ends.push((same[0].0, groups.documents.len()));
-        } else {
-            groups.documents.truncate(start);
+        if documents.len() > 1 {
+            groups.push((Fingerprint::from_bits(same[0].0), documents));
         }
     }
     Ok((groups, rest))

@@ -21,7 +21,7 @@ const MAX_SPLIT_BITS: u32 = 6;
 const MAX_PARTS: usize = 1 << MAX_SPLIT_BITS;
 
 /// Two ranges to be joined, or one to be joined with itself.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct RangePair<R> {
     /// A range of a table is given by the smallest fingerprint that it can hold, a range of a list by
     /// its indices.

@@ -68,8 +68,8 @@ impl Pair {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PairsEvent<'p> {
-    /// Several documents that have the same fingerprint. Each such fingerprint is told of once, and
-    /// all of them before the first pair.
+    /// The documents of a fingerprint that several documents have. Each such fingerprint comes once,
+    /// and all of them before the first pair.
     Copies {
         /// The fingerprint.
         fingerprint: Fingerprint,
@@ -77,9 +77,8 @@ pub enum PairsEvent<'p> {
         /// stands for all.
         documents: &'p [DocId],
     },
-    /// Some pairs of documents with different fingerprints, in order, but not in order with those
-    /// told of before and after. Each pair of fingerprints is told of once; of the documents that
-    /// have one of them, the one with the smallest id is named.
+    /// Some pairs of documents with different fingerprints, in order; two events are in no order. Each
+    /// pair of fingerprints comes once, with the smallest id of the documents that have each.
     Pairs(&'p [Pair]),
 }
 
@@ -93,18 +92,18 @@ pub(crate) fn pairs(
 ) -> Result<ControlFlow<()>> {
     let mut progress = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
     let postings = PostingLists::new(view);
+
+    // Copies come first, because a pair names only the first document that has a fingerprint.
     let mut copies = CopyScan::new(&postings, limits);
     let copies_share = if radius == 0 { 1.0 } else { COPIES_SHARE };
     while !copies.is_done() {
-        for groups in copies.run_next()? {
-            for (fingerprint, documents) in groups.iter() {
-                let event = PairsEvent::Copies {
-                    fingerprint,
-                    documents,
-                };
-                if visitor(event).is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
+        for (fingerprint, documents) in copies.run_next()? {
+            let event = PairsEvent::Copies {
+                fingerprint,
+                documents: &documents,
+            };
+            if visitor(event).is_break() {
+                return Ok(ControlFlow::Break(()));
             }
         }
         progress.advance_to_share(copies.done() * copies_share)?;
@@ -113,13 +112,14 @@ pub(crate) fn pairs(
         progress.finish()?;
         return Ok(ControlFlow::Continue(()));
     }
+
     let memtable = postings.memtable_fingerprints();
     let mut queue = JoinQueue::new(&view.tables, &memtable, radius, limits);
     let mut found = Vec::new();
     while !queue.is_done() {
         queue.run_next(&mut found)?;
-        // Looked up one by one, the fingerprints of a pair cost two descents each. Of many, those
-        // near each other are in the same chunk of `block0`.
+        // A look-up of many fingerprints descends to each chunk of `block0` once, a look-up of two
+        // fingerprints twice for each pair.
         if found.len() >= limits.pairs_per_lookup || queue.is_done() {
             let pairs = look_up(&postings, &found)?;
             found.clear();
@@ -163,7 +163,7 @@ fn look_up(postings: &PostingLists<'_>, found: &[FingerprintPair]) -> Result<Vec
 
 /// Takes the next tasks off the end of `open`, and does each in one of the database's own threads.
 /// Returns their outcomes in the order in which they stood there.
-fn run_next<T: Send, O: Send>(
+fn run_concurrently<T: Send, O: Send>(
     tables: &SnapshotTables,
     open: &mut Vec<T>,
     run: impl Fn(T) -> Result<O> + Send + Sync,

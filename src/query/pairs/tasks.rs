@@ -8,7 +8,7 @@
 use rayon::prelude::*;
 
 use super::join::{ListJoin, RangePair};
-use super::run_next;
+use super::run_concurrently;
 use crate::block::{self, BLOCKS, Chain, Chains};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -40,12 +40,9 @@ struct JoinTask {
     chain: Chain,
     /// Share of all work, by a rough guess.
     share: f64,
-    state: TaskState,
-}
-
-enum TaskState {
-    Unread(RangePair<u64>),
-    Read(ListJoin),
+    ranges: RangePair<u64>,
+    /// The join of the ranges once they were read.
+    join: Option<ListJoin>,
 }
 
 impl<'v> JoinQueue<'v> {
@@ -57,16 +54,14 @@ impl<'v> JoinQueue<'v> {
         limits: &'v QueryLimits,
     ) -> Self {
         let chains = Chains::for_radius(radius);
-        let mut rotated = [const { Vec::new() }; BLOCKS];
-        for chain in chains.iter() {
-            let list: &mut Vec<u64> = &mut rotated[chain.block];
-            list.extend(
-                memtable
-                    .iter()
-                    .map(|bits| block::rotate(Fingerprint::from_bits(*bits), chain.block)),
-            );
-            tables.in_parallel(|| list.par_sort_unstable());
-        }
+        let rotated = std::array::from_fn(|block| {
+            let mut rotated: Vec<u64> = memtable
+                .iter()
+                .map(|bits| block::rotate(Fingerprint::from_bits(*bits), block))
+                .collect();
+            tables.in_parallel(|| rotated.par_sort_unstable());
+            rotated
+        });
         let whole_table = RangePair {
             a: 0,
             b: 0,
@@ -76,7 +71,8 @@ impl<'v> JoinQueue<'v> {
         let task = |chain: &Chain| JoinTask {
             chain: *chain,
             share: 1.0 / chains.iter().len() as f64,
-            state: TaskState::Unread(whole_table.clone()),
+            ranges: whole_table,
+            join: None,
         };
         Self {
             tables,
@@ -102,7 +98,7 @@ impl<'v> JoinQueue<'v> {
     /// found to `pairs`.
     pub(super) fn run_next(&mut self, pairs: &mut Vec<FingerprintPair>) -> Result<()> {
         let mut open = std::mem::take(&mut self.open);
-        let outcomes = run_next(self.tables, &mut open, |task| self.run(task))?;
+        let outcomes = run_concurrently(self.tables, &mut open, |task| self.run(task))?;
         for (found, rest) in outcomes {
             pairs.extend(found);
             open.extend(rest);
@@ -112,18 +108,13 @@ impl<'v> JoinQueue<'v> {
     }
 
     /// Returns some of a task's pairs, and the tasks that are left of it, the next one last.
-    fn run(&self, task: JoinTask) -> Result<(Vec<FingerprintPair>, Vec<JoinTask>)> {
-        let JoinTask {
-            chain,
-            share,
-            state,
-        } = task;
-        let mut join = match state {
-            TaskState::Read(join) => join,
-            TaskState::Unread(ranges) => match self.read(chain.block, &ranges)? {
-                Some(join) => join,
-                None => return Ok((Vec::new(), split(chain, share, &ranges))),
-            },
+    fn run(&self, mut task: JoinTask) -> Result<(Vec<FingerprintPair>, Vec<JoinTask>)> {
+        let chain = task.chain;
+        if task.join.is_none() {
+            task.join = self.read(chain.block, &task.ranges)?;
+        }
+        let Some(join) = &mut task.join else {
+            return Ok((Vec::new(), split(&task)));
         };
         let mut rotated = Vec::new();
         join.run(&chain, self.radius, self.limits, &mut rotated);
@@ -133,30 +124,23 @@ impl<'v> JoinQueue<'v> {
             .map(|(a, b)| (unrotate(a), unrotate(b)))
             .filter(|(a, b)| self.chains.is_owner(&chain, *a, *b))
             .collect();
-        let rest = (!join.is_done()).then_some(JoinTask {
-            chain,
-            share,
-            state: TaskState::Read(join),
-        });
-        Ok((pairs, rest.into_iter().collect()))
+        let rest = if join.is_done() { vec![] } else { vec![task] };
+        Ok((pairs, rest))
     }
 
     /// Reads both ranges. Returns `None` if one of them is too long and the other is not empty.
     fn read(&self, block: usize, ranges: &RangePair<u64>) -> Result<Option<ListJoin>> {
         let read_range = |from| self.read_range(block, from, ranges.prefix_bits);
         let join = |a, b| ListJoin::new(a, b, ranges.prefix_bits, ranges.differing);
+        let is_empty = |range: &Option<Vec<u64>>| range.as_ref().is_some_and(Vec::is_empty);
         let a = read_range(ranges.a)?;
-        if ranges.differing == 0 {
+        // An empty range has no pairs, so the other one is neither read nor split, however long it is.
+        if ranges.differing == 0 || is_empty(&a) {
             return Ok(a.map(|a| join(a, None)));
         }
-        let nothing = || Some(join(Vec::new(), None));
-        // Without this, a long range would be split and read for each part of an empty one.
-        if a.as_ref().is_some_and(Vec::is_empty) {
-            return Ok(nothing());
-        }
         let b = read_range(ranges.b)?;
-        if b.as_ref().is_some_and(Vec::is_empty) {
-            return Ok(nothing());
+        if is_empty(&b) {
+            return Ok(b.map(|b| join(b, None)));
         }
         Ok(a.zip(b).map(|(a, b)| join(a, Some(b))))
     }
@@ -192,28 +176,31 @@ impl<'v> JoinQueue<'v> {
 }
 
 /// Splits a task that is too large into tasks for those parts of its ranges that can hold pairs.
-fn split(chain: Chain, share: f64, ranges: &RangePair<u64>) -> Vec<JoinTask> {
+fn split(task: &JoinTask) -> Vec<JoinTask> {
+    let JoinTask { chain, ranges, .. } = *task;
     let Some(spare_bits) = ranges.spare_bits(&chain) else {
         return Vec::new();
     };
     let shift = u64::BITS - ranges.prefix_bits - TABLE_SPLIT_BITS;
     let part = |range: u64| move |value| Some(range | value << shift);
+    let (part_of_a, part_of_b) = (part(ranges.a), part(ranges.b));
     let mut parts = Vec::new();
     ranges.split(
         TABLE_SPLIT_BITS,
         spare_bits,
-        part(ranges.a),
-        part(ranges.b),
+        part_of_a,
+        part_of_b,
         &mut parts,
     );
-    let share_of_each = share / parts.len() as f64;
+    let share = task.share / parts.len() as f64;
     parts
         .into_iter()
         .rev()
         .map(|ranges| JoinTask {
             chain,
-            share: share_of_each,
-            state: TaskState::Unread(ranges),
+            share,
+            ranges,
+            join: None,
         })
         .collect()
 }
