@@ -95,7 +95,7 @@ impl<T: FingerprintSource> View<T> {
 
     /// Returns `true` if the database keeps bands.
     pub(crate) fn keeps_bands(&self) -> bool {
-        self.tables.tables().bands.is_some()
+        self.tables.as_tables().bands.is_some()
     }
 
     /// Returns `true` if the tables decide what is stored of a document: no memtable has its id.
@@ -109,7 +109,10 @@ impl<T: FingerprintSource> View<T> {
         if !self.is_in_tables(id) {
             return Ok(false);
         }
-        Ok(!self.has_expired()? || !self.expiry.has_passed(self.tables.tables().arrival_of(id)?))
+        Ok(!self.has_expired()?
+            || !self
+                .expiry
+                .has_passed(self.tables.as_tables().arrival_of(id)?))
     }
 
     /// Returns `true` if the tables hold an expired document: only then a query has to read the
@@ -123,7 +126,7 @@ impl<T: FingerprintSource> View<T> {
         }
         let has_expired = self
             .expiry
-            .has_passed(self.tables.tables().first_arrival()?);
+            .has_passed(self.tables.as_tables().first_arrival()?);
         Ok(*self.has_expired.get_or_init(|| has_expired))
     }
 
@@ -146,7 +149,7 @@ impl<T: FingerprintSource> View<T> {
         from: (u64, DocId),
         most: usize,
     ) -> Result<(Vec<DocId>, (u64, DocId), bool)> {
-        let arrivals = self.tables.tables().find_arrivals(cutoff, from, most)?;
+        let arrivals = self.tables.as_tables().find_arrivals(cutoff, from, most)?;
         let next = match arrivals.last() {
             None => from,
             Some((time, id)) => match id.0.checked_add(1) {

@@ -195,7 +195,7 @@ impl FingerprintSource for SnapshotTables {
     type Singles = redb::ReadOnlyTable<u64, &'static [u8]>;
     type Context = SnapshotContext;
 
-    fn tables(&self) -> &Self {
+    fn as_tables(&self) -> &Self {
         self
     }
 

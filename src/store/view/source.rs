@@ -21,14 +21,14 @@ pub(crate) const SCANNED: usize = 1;
 /// those of a write transaction, which only one thread can read. The provided methods are those of
 /// a write transaction.
 ///
-/// The tables alone are not the database: what the memtables say of a document goes before, see
-/// [`View`](crate::store::View).
+/// The tables alone are not the database: for an id that a memtable has, the tables do not count,
+/// see [`View`](crate::store::View).
 pub(crate) trait FingerprintSource: Sized {
     type Pairs: ReadableTable<u128, &'static [u8]>;
     type Singles: ReadableTable<u64, &'static [u8]>;
     type Context;
 
-    fn tables(&self) -> &Tables<Self::Pairs, Self::Singles, Self::Context>;
+    fn as_tables(&self) -> &Tables<Self::Pairs, Self::Singles, Self::Context>;
 
     /// Runs work that may use all cores, in a snapshot on the threads of the database.
     fn in_parallel<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
@@ -48,7 +48,7 @@ pub(crate) trait FingerprintSource: Sized {
         for keys in keys.chunk_by(|a, b| a + 1 == *b) {
             let (first, last) = (keys[0], keys[keys.len() - 1]);
             let look = |key, bucket: Bucket<'_>| look(self, key, bucket, &mut found);
-            self.tables()
+            self.as_tables()
                 .visit_buckets(block, first, last, MAX_BUCKET_LEN, look)?;
         }
         Ok(found)
@@ -74,28 +74,28 @@ pub(crate) trait FingerprintSource: Sized {
         to: u64,
         visitor: &mut dyn FnMut(&[u64]) -> Result<Step<u64>>,
     ) -> Result<()> {
-        self.tables().visit_block_range(block, from, to, visitor)
+        self.as_tables().visit_block_range(block, from, to, visitor)
     }
 
     /// The number of chunks in the table of a block.
     fn chunks(&self, block: usize) -> Result<u64> {
         match block.checked_sub(1) {
-            Some(position) => self.tables().rotated[position].chunks(),
-            None => self.tables().block0.chunks(),
+            Some(position) => self.as_tables().rotated[position].chunks(),
+            None => self.as_tables().block0.chunks(),
         }
     }
 
     /// The reliable documents of fingerprints that ascend and are all stored. A fingerprint whose
     /// documents all belong to a flush that is partly done may have none.
     fn documents_of(&self, fingerprints: &[u64]) -> Result<DocumentsOf> {
-        self.tables().find_documents(fingerprints)
+        self.as_tables().find_documents(fingerprints)
     }
 
     /// The reliable documents with exactly this fingerprint, in order of their ids, read a chunk at
     /// a time.
     fn documents_with(&self, fingerprint: u64) -> impl Iterator<Item = Result<DocId>> {
         paged(DocId(0), move |from| {
-            self.tables().documents_page(fingerprint, from)
+            self.as_tables().documents_page(fingerprint, from)
         })
     }
 
@@ -103,7 +103,7 @@ pub(crate) trait FingerprintSource: Sized {
     /// time. None if the database keeps no bands.
     fn documents_in_band(&self, key: u64, per_page: usize) -> impl Iterator<Item = Result<DocId>> {
         paged(DocId(0), move |from| {
-            let (ids, has_more) = self.tables().find_in_band(key, from, per_page)?;
+            let (ids, has_more) = self.as_tables().find_in_band(key, from, per_page)?;
             let last = ids.last().copied();
             Ok(Page::new(ids, last, has_more))
         })
@@ -111,7 +111,7 @@ pub(crate) trait FingerprintSource: Sized {
 
     /// A document without its text.
     fn document(&self, id: DocId) -> Result<Option<StoredDocument>> {
-        let tables = self.tables();
+        let tables = self.as_tables();
         let entry = tables
             .fingerprints
             .first_in(pair(id.0, 0), pair(id.0, u64::MAX))?;
@@ -127,7 +127,7 @@ pub(crate) trait FingerprintSource: Sized {
 
     /// The text of a document; `None` if none is stored.
     fn text(&self, id: DocId) -> Result<Option<String>> {
-        let tables = self.tables();
+        let tables = self.as_tables();
         match &tables.texts {
             Some(table) => texts::get(table, id, &tables.db_path),
             None => Ok(None),
@@ -140,7 +140,7 @@ impl<'t> FingerprintSource for WriteTables<'t> {
     type Singles = redb::Table<'t, u64, &'static [u8]>;
     type Context = ();
 
-    fn tables(&self) -> &Self {
+    fn as_tables(&self) -> &Self {
         self
     }
 }
