@@ -22,11 +22,12 @@ use clap::Args;
 use simdb::{Database, Error};
 
 use self::answers::{Answers, Tally};
-use self::documents::{Documents, Ids};
+use self::documents::Documents;
 use self::lines::{Event, Room};
 use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
 use crate::console::{Answer, Output, OutputClosed, counted, grouped, note};
+use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
 use crate::options::{FieldNames, NewDatabase, OnError, Rule, UniqueOptions};
 
@@ -206,12 +207,15 @@ impl Watch {
     }
 
     /// The ids that lines without one are given, if they are.
-    fn ids(&self, database: &Database) -> Result<Option<Ids>> {
+    fn ids(&self, database: &Database) -> Result<Option<IdSequence>> {
         if !self.assign_ids {
             return Ok(None);
         }
-        let last_stored = database.snapshot()?.last_id()?;
-        Ok(Some(Ids::new(self.first_id.unwrap_or(1), last_stored)))
+        let mut ids = IdSequence::new(self.first_id.unwrap_or(1));
+        if let Some(last) = database.snapshot()?.last_id()? {
+            ids.skip_to_after(last);
+        }
+        Ok(Some(ids))
     }
 }
 

@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
 
+use super::line_too_long;
+
 /// How many bytes are asked of an input at a time.
-const BUFFER_BYTES: usize = 1 << 18;
+pub const BUFFER_BYTES: usize = 1 << 18;
 
 /// The name that stands for standard input on the command line.
 const STDIN_ARGUMENT: &str = "-";
@@ -192,21 +194,16 @@ impl Opened {
     }
 }
 
-/// Lines of bounded length, numbered from 1.
+/// The number of a line, and the line without its end, or the reason why the line is not read.
+pub type NumberedLine<'l> = (u64, Result<&'l [u8], String>);
+
+/// A reader of lines of bounded length, numbered from 1.
 pub struct LineReader {
     input: Opened,
+    /// The line read last, without its end, or what was read of it if it is too long.
     line: Vec<u8>,
     number: u64,
     limit_bytes: usize,
-}
-
-/// What a line is.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Line<'l> {
-    /// Its bytes, without the end of the line.
-    Whole(&'l [u8]),
-    /// It was longer than the limit, and is gone.
-    TooLong,
 }
 
 impl LineReader {
@@ -221,45 +218,53 @@ impl LineReader {
         })
     }
 
-    /// The next line and its number; `None` at the end. The last line may lack its line feed.
-    pub fn next(&mut self) -> Result<Option<(u64, Line<'_>)>> {
+    /// The next line; `None` at the end. The last line may lack its line feed.
+    pub fn next_line(&mut self) -> Result<Option<NumberedLine<'_>>> {
+        Ok(self.advance()?.then(|| (self.number, self.line())))
+    }
+
+    /// The next line that holds more than white space.
+    pub fn next_not_blank(&mut self) -> Result<Option<NumberedLine<'_>>> {
+        while self.advance()? {
+            if self.line().is_err() || !self.line.trim_ascii().is_empty() {
+                return Ok(Some((self.number, self.line())));
+            }
+        }
+        Ok(None)
+    }
+
+    fn line(&self) -> Result<&[u8], String> {
+        if self.line.len() > self.limit_bytes {
+            return Err(line_too_long(self.limit_bytes));
+        }
+        Ok(&self.line)
+    }
+
+    /// Reads one line. Returns `false` at the end of the input.
+    fn advance(&mut self) -> Result<bool> {
         // The memory of one giant is not kept for the many that follow it.
         self.line.clear();
         self.line.shrink_to(BUFFER_BYTES);
-        let number = self.number + 1;
-        let outcome = read_line(&mut *self.input.reader, &mut self.line, self.limit_bytes);
-        let whole = outcome.with_context(|| {
-            format!(
-                "cannot read {} beyond line {}",
-                self.input.name, self.number
-            )
-        })?;
-        let Some(whole) = whole else {
-            return Ok(None);
-        };
-        self.number = number;
-        Ok(Some((
-            number,
-            if whole {
-                Line::Whole(&self.line)
-            } else {
-                Line::TooLong
-            },
-        )))
+        let Self { input, number, .. } = self;
+        let outcome = read_line(&mut *input.reader, &mut self.line, self.limit_bytes);
+        let is_there =
+            outcome.with_context(|| format!("cannot read {} beyond line {number}", input.name))?;
+        self.number += u64::from(is_there);
+        Ok(is_there)
     }
 }
 
-/// Reads one line, without its end, and says whether it was within the limit; `None` at the end
-/// of the input. What exceeds the limit is read over without being held.
+/// Reads one line, without its end. Of a line that exceeds the limit, a part that exceeds it too is
+/// held, and the rest is skipped. Returns `false` at the end of the input.
 fn read_line(
     mut reader: &mut (dyn BufRead + Send),
     line: &mut Vec<u8>,
     limit_bytes: usize,
-) -> io::Result<Option<bool>> {
+) -> io::Result<bool> {
     // Two more for the end of the line.
     let most = limit_bytes as u64 + 2;
     if Read::take(&mut reader, most).read_until(b'\n', line)? == 0 {
-        return Ok(None);
+        return Ok(false);
     }
     if line.last() == Some(&b'\n') {
         line.pop();
@@ -269,7 +274,7 @@ fn read_line(
     } else if line.len() > limit_bytes {
         reader.skip_until(b'\n')?;
     }
-    Ok(Some(line.len() <= limit_bytes))
+    Ok(true)
 }
 
 /// Counts what is read through it, for the progress bar.
@@ -280,7 +285,13 @@ struct Counted {
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.input.read(buffer)?;
+        let bytes = loop {
+            match self.input.read(buffer) {
+                // A signal came. Readers above do not have to know.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => break outcome?,
+            }
+        };
         self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(bytes)
     }
@@ -293,10 +304,10 @@ mod tests {
     fn lines(bytes: &[u8], limit_bytes: usize) -> Vec<String> {
         let mut reader = LineReader::new(Opened::of_bytes("test", bytes), limit_bytes).unwrap();
         let mut lines = Vec::new();
-        while let Some((number, line)) = reader.next().unwrap() {
+        while let Some((number, line)) = reader.next_line().unwrap() {
             lines.push(match line {
-                Line::Whole(bytes) => format!("{number}:{}", String::from_utf8_lossy(bytes)),
-                Line::TooLong => format!("{number}!"),
+                Ok(bytes) => format!("{number}:{}", String::from_utf8_lossy(bytes)),
+                Err(_) => format!("{number}!"),
             });
         }
         lines
@@ -362,7 +373,7 @@ mod tests {
             let opened = Source::new(&path)?.open(&Arc::default())?;
             let mut reader = LineReader::new(opened, 100)?;
             let mut count = 0;
-            while reader.next()?.is_some() {
+            while reader.next_line()?.is_some() {
                 count += 1;
             }
             anyhow::Ok(count)

@@ -4,16 +4,16 @@
 //! which the loader may skip, the second is an error. So what is skipped is always one record
 //! whose place is known, never the silent rest of a file.
 
-pub mod counter;
 pub mod delimited;
 mod edge;
+mod fields;
+pub mod id_sequence;
 pub mod input;
 pub mod jsonl;
 pub mod lines;
 pub mod npy;
 #[cfg(feature = "parquet")]
 pub mod parquet;
-mod quotes;
 pub mod raw;
 pub mod score;
 pub mod table;
@@ -27,7 +27,8 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
-use self::counter::Counter;
+pub use self::fields::{Fields, Part, PartValues};
+use self::id_sequence::IdSequence;
 use self::score::Score;
 
 /// The most bytes a text may have, in UTF-8; `--max-text` can only lower it.
@@ -127,36 +128,6 @@ pub enum Unit {
     Row,
 }
 
-/// Where the parts of a document are found: the names of JSON fields or of columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields {
-    /// Its id.
-    pub id: String,
-    /// Its text, if texts are wanted.
-    pub text: Option<String>,
-    /// Its fingerprint, if it is not to be computed.
-    pub fingerprint: Option<String>,
-    /// When it arrived, if that is not now.
-    pub time: Option<String>,
-    /// A number by which it is preferred to others, if one is wanted.
-    pub score: Option<String>,
-    /// Documents have no ids: they are counted, bad ones too.
-    pub are_counted: bool,
-    /// The most bytes its text may have.
-    pub max_text_bytes: usize,
-}
-
-impl Fields {
-    /// The most bytes a line may have: room for all of a text, escaped, and for other fields.
-    pub fn max_line_bytes(&self) -> usize {
-        let room = self.max_text_bytes.saturating_mul(2);
-        room.saturating_add(OTHER_FIELDS_BYTES).min(MAX_LINE_BYTES)
-    }
-}
-
-/// How much of a line its other fields may take, however short texts are.
-const OTHER_FIELDS_BYTES: usize = 1 << 20;
-
 /// The field beside a fingerprint that says whether it means anything; without it, it does.
 pub const RELIABLE_FIELD: &str = "reliable";
 
@@ -181,7 +152,7 @@ pub struct Record {
 }
 
 /// A text, a fingerprint, or both; and a time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
     /// The text.
     pub text: Option<String>,
@@ -262,7 +233,7 @@ pub trait Records {
     fn next(&mut self) -> Result<Option<Item>>;
 
     /// The ids of what would follow the last line or record, where documents are counted.
-    fn next_ids(&self) -> Option<Counter> {
+    fn next_ids(&self) -> Option<IdSequence> {
         None
     }
 }
@@ -273,7 +244,7 @@ pub struct Wanted {
     /// Where the parts of a document are found.
     pub fields: Fields,
     /// The ids of documents where they are counted, if they do not begin as those of the format do.
-    pub counted: Option<Counter>,
+    pub counted: Option<IdSequence>,
     /// The ids of the documents of an array, if that is not their places.
     pub ids: Option<input::Source>,
 }
@@ -288,13 +259,17 @@ pub fn reader(
     let fields = &wanted.fields;
     let open = || source.open(bytes_read);
     let counted = wanted.counted;
-    let counted = counted.unwrap_or_else(|| Counter::new(format.first_id()));
+    let counted = counted.unwrap_or_else(|| IdSequence::new(format.first_id()));
     Ok(match format {
         Format::Jsonl => Box::new(jsonl::JsonLines::new(open()?, fields.clone(), counted)?),
         Format::Csv => Box::new(delimited::Delimited::csv(open()?, fields, counted)?),
         Format::Tsv => Box::new(delimited::Delimited::tsv(open()?, fields, counted)?),
-        Format::Lines => Box::new(lines::Lines::new(open()?, counted, fields.max_text_bytes)?),
-        Format::Raw => Box::new(raw::Raw::new(open()?)),
+        Format::Lines => Box::new(lines::PlainLines::new(
+            open()?,
+            counted,
+            fields.max_text_bytes,
+        )?),
+        Format::Raw => Box::new(raw::RawPairs::new(open()?)),
         Format::Npy => {
             let ids = wanted.ids.as_ref().map(|ids| ids.open(bytes_read));
             Box::new(npy::Npy::new(open()?, ids.transpose()?, counted)?)
@@ -386,11 +361,12 @@ pub fn line_too_long(max_line_bytes: usize) -> String {
     )
 }
 
-/// What to do about a limit that somebody has lowered.
+/// The advice about a limit that --max-text has lowered.
 fn raised(is_lowered: bool) -> &'static str {
-    match is_lowered {
-        true => "; a larger --max-text allows more",
-        false => "",
+    if is_lowered {
+        "; a larger --max-text allows more"
+    } else {
+        ""
     }
 }
 

@@ -30,7 +30,7 @@ use crate::console::{Answer, Output};
 use crate::corpus::ledger::{Input, Ledger};
 use crate::corpus::pipeline::{self, Pipeline, Plan};
 use crate::corpus::{clashes, half_of, inputs};
-use crate::formats::counter::Counter;
+use crate::formats::id_sequence::IdSequence;
 use crate::formats::input::Source;
 use crate::formats::{Format, Wanted};
 use crate::options::{Rule, created_without};
@@ -77,7 +77,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
                 inputs: inputs.clone(),
                 wanted: Wanted {
                     fields: options.fields.fields()?,
-                    counted: options.first_id.map(Counter::new),
+                    counted: options.first_id.map(IdSequence::new),
                     ids: (options.ids.as_deref().map(Source::new)).transpose()?,
                 },
                 fingerprinter: Fingerprinter::new(settings.recipe.clone()),

@@ -14,7 +14,7 @@ use crate::console::parse_memory;
 use crate::console::progress::Progress;
 use crate::corpus::clashes;
 use crate::corpus::ledger::Input;
-use crate::formats::counter::Counter;
+use crate::formats::id_sequence::IdSequence;
 use crate::formats::{Fields, Format, Wanted, parse_id};
 use crate::options::{FieldNames, OnError, RecipeOptions};
 
@@ -285,7 +285,7 @@ impl Dedup {
     pub(super) fn wanted(&self) -> Result<Wanted> {
         Ok(Wanted {
             fields: self.fields()?,
-            counted: Some(Counter::new(self.first_id)),
+            counted: Some(IdSequence::new(self.first_id)),
             ids: None,
         })
     }

@@ -8,12 +8,12 @@ use anyhow::{Result, anyhow, bail};
 use serde::Deserialize;
 
 use crate::corpus::inputs::files_of;
-use crate::formats::input::{Line, LineReader, Source};
-use crate::formats::jsonl::what_is_wrong;
+use crate::formats::input::{LineReader, Source};
+use crate::formats::jsonl::reason_of;
 #[cfg(feature = "parquet")]
 use crate::formats::parquet::{self, Cell, Cells, Role};
-use crate::formats::table::{Column, RecordLimit, Table};
-use crate::formats::{Format, MAX_LINE_BYTES, excerpt, id_of_digits, line_too_long, utf8};
+use crate::formats::table::{RecordLimit, TableColumn, TableReader};
+use crate::formats::{Format, MAX_LINE_BYTES, excerpt, id_of_digits, utf8};
 
 /// A document in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,23 +136,19 @@ fn read_lines(
 ) -> Result<()> {
     let name = source.name();
     let mut lines = LineReader::new(source.open(bytes_read)?, MAX_LINE_BYTES)?;
-    while let Some((number, line)) = lines.next()? {
+    while let Some((number, line)) = lines.next_not_blank()? {
         let at = |reason: String| anyhow!("{name}:{number}: {reason}");
-        let line = match line {
-            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
-            Line::Whole(bytes) => utf8(bytes).map_err(at)?,
-            Line::TooLong => {
-                let reason = line_too_long(MAX_LINE_BYTES);
-                return Err(at(format!(
-                    "{reason}; csv and parquet have a line or a row for each document"
-                )));
-            }
-        };
+        let line = line.map_err(|reason| {
+            at(format!(
+                "{reason}; csv and parquet have a line or a row for each document"
+            ))
+        })?;
+        let line = utf8(line).map_err(at)?;
         let found = serde_json::from_str::<ClusterLine>(line);
         let found = found.map_err(|error| {
             at(format!(
                 "{}; a line of simdb-cli clusters is expected",
-                what_is_wrong(&error)
+                reason_of(&error)
             ))
         })?;
         for MemberLine { id, distance } in found.members {
@@ -174,14 +170,14 @@ fn read_table(
     take: &mut dyn FnMut(Row) -> Result<()>,
 ) -> Result<()> {
     let name = source.name();
-    let mut table = Table::csv(source.open(bytes_read)?, RECORD_LIMIT)?;
+    let mut table = TableReader::csv(source.open(bytes_read)?, RECORD_LIMIT)?;
     let mut columns = Vec::new();
     for column in ["id", "keeper", "cluster", "distance"] {
-        columns.push(table.required(column)?);
+        columns.push(table.required(column, "")?);
     }
-    while let Some((line, record)) = table.next()? {
+    while let Some((line, record)) = table.next_record()? {
         let row = record.and_then(|record| {
-            let number = |column: &Column| {
+            let number = |column: &TableColumn| {
                 let digits = column.value(record)?;
                 id_of_digits(digits).map_err(|_| {
                     format!(

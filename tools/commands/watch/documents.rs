@@ -5,12 +5,13 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use anyhow::{Result, anyhow};
 use rayon::prelude::*;
-use serde_json::Value;
 use simdb::{Change, Database, DocId, Document, Fingerprint, Ticket};
 
 use super::lines::{Event, Line};
 use crate::console::interrupt::Interrupt;
-use crate::formats::{Fields, id_of, jsonl, utf8};
+use crate::formats::id_sequence::IdSequence;
+use crate::formats::jsonl::JsonParts;
+use crate::formats::{Fields, Part, utf8};
 use crate::options::{OnError, Rule};
 
 /// The most lines that are handed over together. While they are committed the next are made
@@ -46,41 +47,8 @@ pub(super) struct Documents<'d> {
     /// When a document is not stored, unless all are.
     pub(super) rule: Option<Rule>,
     /// The id of the next line without one, if such lines are given ids.
-    pub(super) ids: Option<Ids>,
+    pub(super) ids: Option<IdSequence>,
     pub(super) on_error: OnError,
-}
-
-/// Ids that count up, beyond all that were met.
-pub(super) struct Ids {
-    next: Option<DocId>,
-}
-
-impl Ids {
-    /// From `first` on, or beyond the last that is stored.
-    pub(super) fn new(first: u64, last_stored: Option<DocId>) -> Self {
-        let mut ids = Self {
-            next: Some(DocId(first)),
-        };
-        if let Some(last) = last_stored {
-            ids.pass(last);
-        }
-        ids
-    }
-
-    /// An id is taken: only larger ones are given.
-    fn pass(&mut self, taken: DocId) {
-        if self.next.is_some_and(|next| next <= taken) {
-            self.next = taken.0.checked_add(1).map(DocId);
-        }
-    }
-
-    fn take(&mut self) -> Result<DocId, String> {
-        let id = self
-            .next
-            .ok_or_else(|| format!("it has no id, and none is left: the ids reach {}", u64::MAX))?;
-        self.pass(id);
-        Ok(id)
-    }
 }
 
 /// A line as it was read.
@@ -161,49 +129,32 @@ impl Documents<'_> {
         let (number, len_bytes) = (line.number, line.len_bytes());
         let parts = line
             .bytes
-            .and_then(|bytes| utf8(&bytes).and_then(|line| jsonl::parse(line, &self.fields)));
-        let mut parts = match parts {
-            Ok(parts) => parts,
-            Err(reason) => {
-                return Parsed {
-                    number,
-                    len_bytes,
-                    id: None,
-                    document: Err(reason),
-                };
-            }
-        };
-        let name = &self.fields.id;
-        let id = match parts.id.take() {
-            None | Some(Value::Null) if self.ids.is_some() => Ok(None),
-            None => Err(format!("there is no field {name:?}")),
-            Some(value) => id_of(&value)
-                .map(Some)
-                .map_err(|reason| format!("field {name:?}: {reason}")),
-        };
-        let (id, refused) = match id {
-            Ok(id) => (id, None),
-            Err(reason) => (None, Some(reason)),
-        };
-        let text_required = self.fields.fingerprint.is_none();
-        let content = match refused {
-            Some(reason) => Err(reason),
-            None => parts.content(&self.fields, text_required),
-        };
-        let document = content.and_then(|content| {
-            let fingerprinter = self.database.fingerprinter();
-            let document = content.into_document(id.unwrap_or_default(), fingerprinter);
-            let document = document.map_err(|error| error.to_string())?;
-            match self.rule {
-                Some(rule) => rule.refuse_without_text(document),
-                None => Ok(document),
-            }
+            .and_then(|bytes| JsonParts::parse(utf8(&bytes)?, &self.fields));
+        let with_id = parts.and_then(|mut parts| {
+            let is_assigned = self.ids.is_some() && parts.is_null(Part::Id);
+            let id = (!is_assigned).then(|| self.fields.id(&mut parts));
+            Ok((id.transpose()?, parts))
         });
+        let (id, document) = match with_id {
+            Ok((id, parts)) => (id, self.document(id.unwrap_or_default(), parts)),
+            Err(reason) => (None, Err(reason)),
+        };
         Parsed {
             number,
             len_bytes,
             id,
             document,
+        }
+    }
+
+    fn document(&self, id: DocId, parts: JsonParts) -> Result<Document, String> {
+        let content = self.fields.content(parts)?;
+        let document = content
+            .into_document(id, self.database.fingerprinter())
+            .map_err(|error| error.to_string())?;
+        match self.rule {
+            Some(rule) => rule.refuse_without_text(document),
+            None => Ok(document),
         }
     }
 
@@ -213,7 +164,7 @@ impl Documents<'_> {
         let with_id = parsed.document.and_then(|mut document| {
             if let Some(ids) = &mut self.ids {
                 match parsed.id {
-                    Some(id) => ids.pass(id),
+                    Some(id) => ids.skip_to_after(id),
                     None => document.id = ids.take()?,
                 }
             }
@@ -271,32 +222,4 @@ pub(super) fn given_up(number: u64, reason: &str) -> anyhow::Error {
         "<stdin>:{number}: {reason}; lines that are answered \"new\" are stored (--on-error skip \
          goes on)"
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_beyond_all_that_were_met() {
-        let mut ids = Ids::new(5, Some(DocId(7)));
-        assert_eq!(ids.take(), Ok(DocId(8)));
-        ids.pass(DocId(3));
-        assert_eq!(ids.take(), Ok(DocId(9)));
-        ids.pass(DocId(10));
-        assert_eq!(ids.take(), Ok(DocId(11)));
-        assert_eq!(Ids::new(5, None).take(), Ok(DocId(5)));
-        assert_eq!(Ids::new(9, Some(DocId(7))).take(), Ok(DocId(9)));
-    }
-
-    #[test]
-    fn the_last_id_is_given_once() {
-        let mut ids = Ids::new(u64::MAX, Some(DocId(1)));
-        assert_eq!(ids.take(), Ok(DocId(u64::MAX)));
-        assert!(
-            ids.take()
-                .is_err_and(|reason| reason.contains("none is left"))
-        );
-        assert!(Ids::new(0, Some(DocId(u64::MAX))).take().is_err());
-    }
 }

@@ -6,8 +6,7 @@ use std::thread;
 
 use anyhow::{Context, Error, Result};
 
-use crate::formats::input::{self, LineReader, Source};
-use crate::formats::line_too_long;
+use crate::formats::input::{LineReader, Source};
 
 /// What may be on its way at a time, between the input and its answer.
 const MOST_LINES: usize = 8192;
@@ -100,12 +99,8 @@ pub(super) fn start(room: Arc<Room>, events: Sender<Event>, max_line_bytes: usiz
 /// Sends every line. Ends early when nobody listens.
 fn read_all(room: &Room, events: &Sender<Event>, max_line_bytes: usize) -> Result<()> {
     let mut lines = LineReader::new(Source::stdin().open(&Arc::default())?, max_line_bytes)?;
-    while let Some((number, line)) = lines.next()? {
-        let bytes = match line {
-            input::Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
-            input::Line::Whole(bytes) => Ok(bytes.to_vec()),
-            input::Line::TooLong => Err(line_too_long(max_line_bytes)),
-        };
+    while let Some((number, line)) = lines.next_not_blank()? {
+        let bytes = line.map(<[u8]>::to_vec);
         let line = Line { number, bytes };
         room.take(line.len_bytes());
         if events.send(Event::Line(line)).is_err() {
