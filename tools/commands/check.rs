@@ -7,9 +7,9 @@ use clap::Args;
 use serde::Serialize;
 use simdb::{Builder, Error};
 
-use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
+use crate::console::paths::refuse_special;
+use crate::console::progress::{Observe, Progress};
 use crate::console::{Answer, Output, counted};
 use crate::options::RecipeOptions;
 
@@ -95,15 +95,8 @@ impl Check {
             }
             opened => opened?,
         };
-        let bar = self.progress.work();
-        bar.set_prefix("checking");
-        let damage = database.check_observed(|done, total| {
-            bar.set_length(total);
-            bar.set_position(done);
-            interrupt.flow()
-        });
-        bar.finish_and_clear();
-        match damage? {
+        let check = |observe: &mut Observe<'_>| database.check_observed(observe);
+        match self.progress.observe("checking", interrupt, check)? {
             none if none.is_empty() => Ok(database.len()?),
             damage => Err(Unsound::Damaged(damage)),
         }

@@ -100,9 +100,9 @@ impl Clusters {
             recipe: &database.settings().recipe,
             radius: self.clustering.radius(),
         };
-        let found = self
-            .found
-            .write(output, |sink| self.find(&snapshot, of, sink))?;
+        let found = self.found.write(&self.database, output, |sink| {
+            self.find(&snapshot, of, sink)
+        })?;
         let said = format!(
             "{} of {}, the largest of {}",
             counted(found.clusters, "cluster"),

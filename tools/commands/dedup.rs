@@ -35,14 +35,15 @@ use self::summary::Tally;
 use self::target::Target;
 use super::clusters::options::KeepRule;
 use super::given_clusters::GivenClusters;
-use crate::console::content::Content;
-use crate::console::files::{folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
+use crate::console::paths::{folder_of, refuse_special};
 use crate::console::{Answer, Output};
-use crate::corpus::ledger::{Input, Ledger};
-use crate::corpus::report::ReportFile;
-use crate::corpus::unchanged::Unchanged;
-use crate::corpus::{half_of, inputs};
+use crate::corpus::input_fingerprint::InputFingerprints;
+use crate::corpus::inputs;
+use crate::corpus::inputs::Input;
+use crate::corpus::memory::MemoryBudget;
+use crate::corpus::report::Report;
+use crate::corpus::statistics::Statistics;
 
 /// What temporary folders are called, so that whoever finds one after a power cut knows.
 const TEMPORARY_PREFIX: &str = ".simdb-dedup-";
@@ -53,7 +54,7 @@ impl Dedup {
         self.check()?;
         let given = inputs(&self.inputs, self.format, &self.fields)?;
         let format = self.format_of(&given)?;
-        self.refuse_clashes(&given)?;
+        let outputs = self.outputs(&given, format)?;
         let interrupt = Interrupt::listen()?;
         // What is wrong with them is said before the inputs are read.
         let clusters = self.clusters.as_deref();
@@ -62,15 +63,13 @@ impl Dedup {
             .transpose()?;
         let against = self.open_against()?;
         let settings = self.settings(against.as_ref())?;
-        let mut target = Target::create(&self.output, format)?;
-        let report = self.report.as_deref();
-        let report = report.map(|path| ReportFile::create(path, Content::Removed));
-        let mut report = report.transpose()?;
+        let mut target = Target::create(outputs.output, format)?;
+        let mut report = outputs.report.map(Report::create).transpose()?;
         let folder = temporary_folder(folder_of(&self.output))?;
         let given = load::copies_of_streams(given, folder.path(), &interrupt)?;
-        let mut ledger = Ledger::new(given, self.on_error, self.rejects.as_deref())?;
+        let mut ledger = Statistics::new(given, self.on_error, outputs.rejects)?;
 
-        let unchanged = Unchanged::since_now(&ledger.inputs)?;
+        let fingerprints = InputFingerprints::new(&ledger.inputs)?;
         let loaded = load::load(self, &settings, folder.path(), &mut ledger, &interrupt)?;
         let fates = match &clusters {
             Some(clusters) => self.follow(&loaded, clusters, &interrupt)?,
@@ -91,7 +90,7 @@ impl Dedup {
             texts: Default::default(),
         };
         copier.copy_all(&mut ledger, &mut tally, &mut target, &interrupt)?;
-        unchanged.check(&ledger.inputs)?;
+        fingerprints.check(&ledger.inputs)?;
         // Not every file system tells at once when a file was written to.
         if ledger.counts.read != loaded.records {
             bail!(
@@ -102,10 +101,9 @@ impl Dedup {
             );
         }
         drop(against_snapshot);
-        let whole = target.finish()?;
         interrupt.check()?;
         // First what is kept has its name: added and not written, nobody would find it again.
-        whole.persist()?;
+        target.publish()?;
         if let (true, Some(database)) = (self.add, &against) {
             tally.added = copy::add(self, &loaded.database, &fates, database, &interrupt)
                 .with_context(|| {
@@ -117,7 +115,7 @@ impl Dedup {
                 })?;
         }
         // What has come to pass is reported, and as much of it as can be.
-        let reported = report.as_mut().map_or(Ok(()), ReportFile::finish);
+        let reported = report.map_or(Ok(()), Report::publish);
         ledger.finish().and(reported)?;
         summary::print(&tally, &ledger.counts, started.elapsed(), self.json, output)?;
         Ok(Answer::Yes)
@@ -183,8 +181,7 @@ impl Dedup {
 
     fn cached(&self, builder: Builder) -> Builder {
         // Two databases may be open, and what is loaded waits beside them.
-        let cache_bytes = usize::try_from(half_of(self.memory) / 2).unwrap_or(usize::MAX);
-        builder.cache_bytes(cache_bytes)
+        builder.cache_bytes(MemoryBudget::new(self.memory).shared_cache_bytes())
     }
 
     /// What becomes of each document that is not simply kept, by clusters found elsewhere.

@@ -5,7 +5,7 @@ mod npy;
 mod parquet;
 mod rows;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
@@ -18,10 +18,9 @@ use self::npy::Arrays;
 use self::parquet::{PART_ROWS, Parts, Piece, Table};
 use self::rows::{csv_header, csv_record, json_line, raw_pair};
 use super::open_to_read;
+use crate::console::file::{NewFile, NewFolder};
 use crate::console::interrupt::Interrupt;
-use crate::console::new_file::NewFile;
-use crate::console::new_folder::NewFolder;
-use crate::console::output_file::{Destination, destination, write_stream};
+use crate::console::paths::{OutputPath, OutputPaths, Overwrite, is_stdout};
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted, note};
 use crate::formats::{Format, refuse_other_name};
@@ -70,6 +69,9 @@ pub struct Export {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    #[command(flatten)]
+    overwrite: Overwrite,
+
     /// Whether to show progress on standard error, where the output is a file or a folder
     #[arg(long, value_enum, default_value_t)]
     progress: Progress,
@@ -97,23 +99,17 @@ impl Export {
             !self.with_unreliable || self.format.marks_unreliable(),
             "--with-unreliable goes with --format parquet; jsonl and csv mark them anyhow"
         );
-        if let Some(path) = &self.output
-            && destination(path) == Destination::File
-        {
-            refuse_other_name(path, self.format.into())?;
-        }
+        let target = self.target()?;
         let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
         let settings = database.settings();
-        match self.output.as_deref().map(|path| (path, destination(path))) {
-            Some((path, Destination::File)) => {
+        match target {
+            Some(target) if target.is_file() => {
                 let watch = Watch::over(&snapshot, self.progress)?;
-                let written = match self.format.is_folder(path) {
-                    true => self.to_folder(path, &snapshot, settings, &watch),
-                    false => NewFile::make(path, &watch.interrupt, |file| {
-                        let write = &mut |bytes: &[u8]| Ok(file.write_all(bytes)?);
-                        self.write(&snapshot, settings, &watch, write)
-                    }),
+                let written = if self.format.is_folder(target.path()) {
+                    self.to_folder(target, &snapshot, settings, &watch)
+                } else {
+                    self.to_file(target, &snapshot, settings, &watch)
                 };
                 watch.bar.finish_and_clear();
                 written?;
@@ -121,11 +117,8 @@ impl Export {
             _ if self.format == ExportFormat::Npy => {
                 bail!("npy has two files; name a new folder for them with -o")
             }
-            Some((path, Destination::Stream)) => write_stream(path, |stream| {
-                let write = &mut |bytes: &[u8]| Ok(stream.write_all(bytes)?);
-                self.write(&snapshot, settings, &Watch::nothing(), write)
-            })?,
-            Some((_, Destination::Stdout)) | None => {
+            Some(stream) => self.to_file(stream, &snapshot, settings, &Watch::nothing())?,
+            None => {
                 if self.format.is_binary() && std::io::stdout().is_terminal() {
                     bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
                 }
@@ -138,15 +131,49 @@ impl Export {
         Ok(Answer::Yes)
     }
 
-    /// Writes to a folder that is not there yet, and is not until all of it is whole.
-    fn to_folder(
+    /// The output that is named, unless that is standard output.
+    fn target(&self) -> Result<Option<OutputPath>> {
+        let Some(path) = self.output.as_deref().filter(|path| !is_stdout(path)) else {
+            return Ok(None);
+        };
+        let mut paths = OutputPaths::new(self.overwrite);
+        paths.reserve(&self.database, "the database");
+        let is_npy = self.format == ExportFormat::Npy;
+        let target = if self.format.is_folder(path) {
+            paths.folder("--output", path, if is_npy { "npy" } else { "parquet" })?
+        } else {
+            paths.file("--output", path)?
+        };
+        if target.is_file() {
+            refuse_other_name(path, self.format.into())?;
+        }
+        Ok(Some(target))
+    }
+
+    /// Writes to a file that has its name when it is whole, or to a stream.
+    fn to_file(
         &self,
-        path: &Path,
+        target: OutputPath,
         snapshot: &Snapshot,
         settings: &Settings,
         watch: &Watch,
     ) -> Result<()> {
-        let folder = NewFolder::create(path)?;
+        let mut file = NewFile::create(target)?;
+        let write = &mut |bytes: &[u8]| Ok(file.write_all(bytes)?);
+        self.write(snapshot, settings, watch, write)?;
+        watch.interrupt.check()?;
+        Ok(file.publish()?)
+    }
+
+    /// Writes to a folder that has its name when all of it is whole.
+    fn to_folder(
+        &self,
+        target: OutputPath,
+        snapshot: &Snapshot,
+        settings: &Settings,
+        watch: &Watch,
+    ) -> Result<()> {
+        let folder = NewFolder::create(target)?;
         if self.format == ExportFormat::Npy {
             let mut arrays = Arrays::new(&folder)?;
             self.each(snapshot, watch, &mut |document| arrays.push(document))?;
@@ -155,7 +182,7 @@ impl Export {
             self.parts(&folder, snapshot, settings, watch)?;
         }
         watch.interrupt.check()?;
-        folder.finish()
+        folder.publish()
     }
 
     #[cfg(feature = "parquet")]

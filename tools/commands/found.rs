@@ -4,9 +4,9 @@
 #[cfg(feature = "parquet")]
 pub mod parquet;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -14,9 +14,9 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 use simdb::Recipe;
 
+use crate::console::file::NewFile;
 use crate::console::interrupt::Interrupt;
-use crate::console::new_file::NewFile;
-use crate::console::output_file::{Destination, destination, is_stdout, write_stream};
+use crate::console::paths::{OutputPaths, Overwrite, is_stdout};
 use crate::console::progress::{Progress, show_share};
 use crate::console::{Output, note};
 use crate::formats::{Format, refuse_other_name};
@@ -62,6 +62,9 @@ pub struct FoundOptions {
     /// Write to this new file, which appears when it is whole [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    overwrite: Overwrite,
 
     /// Print what was found, counted, as one line of JSON; needs -o
     #[arg(long, requires = "output")]
@@ -158,9 +161,10 @@ impl FoundOptions {
         }
     }
 
-    /// Lets `find` write what it finds to where the options say.
+    /// Lets `find` write what it finds in a database to where the options say.
     pub fn write<Found>(
         &self,
+        database: &Path,
         output: &mut Output,
         find: impl FnOnce(&mut Sink<'_>) -> Result<Found>,
     ) -> Result<Found> {
@@ -174,29 +178,28 @@ impl FoundOptions {
                 line: Vec::new(),
             })
         };
-        match self.output.as_deref().map(|path| (path, destination(path))) {
-            Some((path, Destination::File)) => {
-                refuse_other_name(path, self.format.into())?;
-                let interrupt = Interrupt::listen()?;
-                NewFile::make(path, &interrupt, |file| {
-                    write(&mut |bytes| Ok(file.write_all(bytes)?), &interrupt)
-                })
+        let Some(path) = self.output.as_deref().filter(|path| !is_stdout(path)) else {
+            if self.format.is_binary() && std::io::stdout().is_terminal() {
+                bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
             }
-            Some((path, Destination::Stream)) => write_stream(path, |stream| {
-                write(
-                    &mut |bytes| Ok(stream.write_all(bytes)?),
-                    &Interrupt::default(),
-                )
-            }),
-            Some((_, Destination::Stdout)) | None => {
-                if self.format.is_binary() && std::io::stdout().is_terminal() {
-                    bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
-                }
-                let found = write(&mut |bytes| output.bytes(bytes), &Interrupt::default())?;
-                output.flush()?;
-                Ok(found)
-            }
+            let found = write(&mut |bytes| output.bytes(bytes), &Interrupt::default())?;
+            output.flush()?;
+            return Ok(found);
+        };
+        let mut paths = OutputPaths::new(self.overwrite);
+        paths.reserve(database, "the database");
+        let target = paths.file("--output", path)?;
+        // A stream may not be read for ever, so there Ctrl-C ends the process on the spot.
+        let mut interrupt = Interrupt::default();
+        if target.is_file() {
+            refuse_other_name(path, self.format.into())?;
+            interrupt = Interrupt::listen()?;
         }
+        let mut file = NewFile::create(target)?;
+        let found = write(&mut |bytes| Ok(file.write_all(bytes)?), &interrupt)?;
+        interrupt.check()?;
+        file.publish()?;
+        Ok(found)
     }
 
     /// Says what was found, beside the lines or in their place.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use simdb::{Change, DocId, Document, Fingerprint, Outcome};
 
 use crate::console::duplicate::{Alike, DuplicateOf};
-use crate::console::files::refuse_special;
+use crate::console::paths::refuse_special;
 use crate::console::{Answer, Output};
 use crate::formats::parse_id;
 use crate::options::{RecipeOptions, UniqueOptions};

@@ -34,7 +34,7 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use simdb::{Builder, Database};
 
-use crate::console::files::refuse_special;
+use crate::console::paths::refuse_special;
 use crate::console::{Answer, Output, note};
 use crate::formats::parse_id;
 use crate::options::RecipeOptions;

@@ -86,9 +86,9 @@ impl Pairs {
             recipe: &database.settings().recipe,
             radius: self.radius,
         };
-        let found = self
-            .found
-            .write(output, |sink| self.find(&snapshot, of, sink))?;
+        let found = self.found.write(&self.database, output, |sink| {
+            self.find(&snapshot, of, sink)
+        })?;
         let said = format!(
             "{}, {} of {} copies",
             counted(found.pairs, "pair"),

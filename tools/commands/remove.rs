@@ -10,8 +10,8 @@ use simdb::{Change, Database, DocId, Fingerprint, Outcome};
 
 use super::given_clusters::{GivenClusters, LeftOut};
 use super::not_stored;
-use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
+use crate::console::paths::refuse_special;
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted, grouped};
 use crate::formats::parse_id;

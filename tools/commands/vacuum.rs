@@ -41,18 +41,12 @@ struct VacuumLine {
 impl Vacuum {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let interrupt = Interrupt::listen()?;
-        let bar = self.progress.work();
-        bar.set_prefix("rewriting");
-        let rewritten = Database::builder().vacuum_observed(&self.database, |done, total| {
-            bar.set_length(total);
-            bar.set_position(done);
-            interrupt.flow()
-        });
-        bar.finish_and_clear();
         let Vacuumed {
             before_bytes,
             after_bytes,
-        } = rewritten?;
+        } = self.progress.observe("rewriting", &interrupt, |observe| {
+            Database::builder().vacuum_observed(&self.database, observe)
+        })?;
         if self.json {
             output.json(&VacuumLine {
                 before_bytes,

@@ -1,8 +1,11 @@
 //! Progress bars, on standard error, so that results stay clean.
 
 use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+
+use super::interrupt::Interrupt;
 
 /// When progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -15,6 +18,9 @@ pub enum Progress {
     /// Never.
     Never,
 }
+
+/// An observer of work, as the library calls it: with the steps done and the number of all steps.
+pub type Observe<'o> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'o;
 
 impl Progress {
     /// A bar over bytes of input; a spinner when the number of bytes is not known.
@@ -42,6 +48,25 @@ impl Progress {
         let bar = self.work();
         bar.set_length(SHARES);
         bar
+    }
+
+    /// Shows the progress of some work, which calls the observer with the steps that are done and the
+    /// number of all steps, and ends early if the observer breaks.
+    pub fn observe<T>(
+        self,
+        prefix: &'static str,
+        interrupt: &Interrupt,
+        work: impl FnOnce(&mut Observe<'_>) -> T,
+    ) -> T {
+        let bar = self.work();
+        bar.set_prefix(prefix);
+        let outcome = work(&mut |done, total| {
+            bar.set_length(total);
+            bar.set_position(done);
+            interrupt.flow()
+        });
+        bar.finish_and_clear();
+        outcome
     }
 
     fn bar(self, total: Option<u64>, template: &str) -> ProgressBar {

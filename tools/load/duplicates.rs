@@ -9,13 +9,12 @@ use anyhow::Result;
 use serde::Serialize;
 use simdb::{Builder, DocId, Document, Fingerprint};
 
-use super::options::Options;
-use crate::console::content::Content;
 use crate::console::duplicate::{Alike, DuplicateOf};
+use crate::console::paths::OutputPath;
 use crate::console::table::{Align, Table, columns, one_line};
 use crate::console::{Output, counted};
-use crate::corpus::ledger::Input;
-use crate::corpus::report::ReportFile;
+use crate::corpus::inputs::Location;
+use crate::corpus::report::Report;
 
 /// A document that was dropped.
 #[derive(Debug)]
@@ -30,7 +29,7 @@ pub struct Duplicate {
     pub text: Option<String>,
 }
 
-/// A line of the file of duplicates; [`Content`] knows it by its first fields.
+/// A line of the report.
 #[derive(Serialize)]
 struct DuplicateLine<'d> {
     id: u64,
@@ -39,16 +38,14 @@ struct DuplicateLine<'d> {
     distance: Option<u32>,
     #[serde(flatten)]
     alike: Option<Alike>,
-    file: &'d str,
-    line: Option<u64>,
-    byte: Option<u64>,
-    row: Option<u64>,
+    #[serde(flatten)]
+    location: Location<'d>,
     text: Option<&'d str>,
 }
 
 /// All documents that were dropped, as far as they are reported.
 pub struct Duplicates {
-    file: Option<ReportFile>,
+    report: Option<Report>,
     count: u64,
     shown_most: usize,
     /// The least alike first, then as they came.
@@ -59,45 +56,36 @@ pub struct Duplicates {
 const SHOWN_COLUMNS: usize = 1000;
 
 impl Duplicates {
-    /// None yet. That the file of duplicates can be written is known at once.
-    pub fn new(options: &Options) -> Result<Self> {
-        let file = options.duplicates.as_deref();
-        let file = file.map(|path| ReportFile::create(path, Content::Duplicates));
+    /// No duplicates yet. At most `shown_most` of them are shown in the end.
+    pub fn new(shown_most: Option<u32>, report: Option<OutputPath>) -> Result<Self> {
         Ok(Self {
-            file: file.transpose()?,
+            report: report.map(Report::create).transpose()?,
             count: 0,
-            shown_most: options.show_duplicates.unwrap_or(0) as usize,
+            shown_most: shown_most.unwrap_or(0) as usize,
             shown: BTreeMap::new(),
         })
     }
 
     /// The text of a document as far as it is reported, and only left with it if it is kept.
     pub fn text_of(&self, document: &mut Document, keep_texts: bool) -> Option<String> {
-        let reported = self.file.is_some() || self.shown_most > 0;
-        match (reported, keep_texts) {
-            (true, true) => document.text.clone(),
-            (true, false) => document.text.take(),
-            (false, true) => None,
-            (false, false) => {
-                document.text = None;
-                None
-            }
+        let is_reported = self.report.is_some() || self.shown_most > 0;
+        if keep_texts {
+            document.text.as_ref().filter(|_| is_reported).cloned()
+        } else {
+            document.text.take().filter(|_| is_reported)
         }
     }
 
     /// Notes a document that was dropped.
-    pub fn push(&mut self, duplicate: Duplicate, input: &Input, number: u64) -> Result<()> {
-        if let Some(file) = &mut self.file {
-            file.line(&DuplicateLine {
+    pub fn push(&mut self, duplicate: Duplicate, location: Location<'_>) -> Result<()> {
+        if let Some(report) = &mut self.report {
+            report.line(&DuplicateLine {
                 id: duplicate.id.0,
                 fingerprint: duplicate.fingerprint.to_string(),
                 duplicate_of: duplicate.of.id.0,
                 distance: duplicate.of.distance,
                 alike: duplicate.of.alike,
-                file: input.source.name(),
-                line: input.line(number),
-                byte: input.byte(number),
-                row: input.row(number),
+                location,
                 text: duplicate.text.as_deref(),
             })?;
         }
@@ -113,9 +101,9 @@ impl Duplicates {
         Ok(())
     }
 
-    /// Finishes the file of duplicates.
-    pub fn finish(&mut self) -> Result<()> {
-        self.file.as_mut().map_or(Ok(()), ReportFile::finish)
+    /// Publishes the report of duplicates.
+    pub fn publish(&mut self) -> Result<()> {
+        self.report.take().map_or(Ok(()), Report::publish)
     }
 
     /// Shows some of what was dropped beside what was kept for it.

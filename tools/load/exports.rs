@@ -6,7 +6,7 @@ use anyhow::{Result, bail, ensure};
 use simdb::Recipe;
 
 use super::options::Options;
-use crate::corpus::ledger::Input;
+use crate::corpus::inputs::Input;
 use crate::options::Rule;
 
 /// The recipe that the fingerprints of some inputs were made with.

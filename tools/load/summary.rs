@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::options::Options;
 use crate::console::table::{Align, Table};
 use crate::console::{Output, grouped, note, size};
-use crate::corpus::ledger::Counts;
+use crate::corpus::statistics::RecordCounts;
 use crate::options::Rule;
 
 /// The line of JSON. `read` = `inserted` + `duplicates` + `present` + `rejected`.
@@ -29,7 +29,7 @@ struct Summary {
 /// there and this is a table.
 pub fn print(
     options: &Options,
-    counts: &Counts,
+    counts: &RecordCounts,
     elapsed: Duration,
     output: &mut Output,
 ) -> Result<()> {

@@ -20,9 +20,11 @@ use super::output::NewCorpus;
 use super::summary::{Tally, report_line};
 use super::target::Target;
 use crate::console::interrupt::Interrupt;
-use crate::corpus::ledger::{Input, Ledger, Rejected};
-use crate::corpus::report::ReportFile;
-use crate::corpus::{bulk, half_of};
+use crate::corpus::bulk;
+use crate::corpus::inputs::Input;
+use crate::corpus::memory::MemoryBudget;
+use crate::corpus::report::Report;
+use crate::corpus::statistics::{Rejected, Statistics};
 use crate::formats::input::Opened;
 use crate::formats::{Content, Format, Item, MAX_LINE_BYTES, reader};
 
@@ -39,7 +41,7 @@ pub struct Copier<'c> {
     pub rejected: Rejected,
     /// The ids met so far, if some are there more than once.
     pub repeats: Option<HashSet<u64>>,
-    pub report: Option<&'c mut ReportFile>,
+    pub report: Option<&'c mut Report>,
     pub texts: Texts,
 }
 
@@ -104,7 +106,7 @@ impl Copier<'_> {
     /// Copies all inputs, and says what became of each record.
     pub fn copy_all(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut Statistics,
         tally: &mut Tally,
         target: &mut Target,
         interrupt: &Interrupt,
@@ -154,12 +156,12 @@ impl Copier<'_> {
         &mut self,
         input: usize,
         item: Item,
-        ledger: &mut Ledger,
+        ledger: &mut Statistics,
         tally: &mut Tally,
     ) -> Result<Part> {
         ledger.counts.read += 1;
         let record = match item {
-            Item::Record(record) if !self.rejected.places.contains(&(input, record.number)) => {
+            Item::Record(record) if !self.rejected.records.contains(&(input, record.number)) => {
                 record
             }
             _ => return Ok(Part::Drop),
@@ -361,7 +363,8 @@ pub fn add(
     let bar = options.progress.work();
     bar.set_prefix("adding");
     let keep_texts = database.settings().keep_texts;
-    let mut bulk = database.bulk_load(half_of(options.memory) / 2)?;
+    let sort_bytes = MemoryBudget::new(options.memory).shared_sort_bytes();
+    let mut bulk = database.bulk_load(sort_bytes)?;
     for document in corpus.snapshot()?.documents() {
         let mut document = document?;
         interrupt.check()?;
@@ -373,6 +376,5 @@ pub fn add(
     let report = bulk::write(bulk, &bar, interrupt, |_, id, _| {
         bail!("document {id} is there with another fingerprint")
     })?;
-    bar.finish_and_clear();
     Ok(report.inserted)
 }

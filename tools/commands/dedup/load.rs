@@ -11,9 +11,11 @@ use simdb::{Database, Fingerprinter, Settings};
 
 use super::options::Dedup;
 use crate::console::interrupt::Interrupt;
-use crate::corpus::ledger::{Input, Ledger, Rejected};
-use crate::corpus::pipeline::{Pipeline, Plan};
-use crate::corpus::{bulk, half_of};
+use crate::corpus::bulk;
+use crate::corpus::inputs::Input;
+use crate::corpus::memory::MemoryBudget;
+use crate::corpus::pipeline::{Pipeline, PipelineConfig};
+use crate::corpus::statistics::{Rejected, Statistics};
 
 /// A corpus as a database.
 pub struct Loaded {
@@ -73,36 +75,28 @@ pub fn load(
     options: &Dedup,
     settings: &Settings,
     folder: &Path,
-    ledger: &mut Ledger,
+    ledger: &mut Statistics,
     interrupt: &Interrupt,
 ) -> Result<Loaded> {
     let path = folder.join("corpus.simdb");
-    let sizes = ledger.inputs.iter().map(|input| input.source.size_bytes());
-    let bar = options.progress.bytes(sizes.sum());
-    bar.set_prefix("reading");
-    let mut pipeline = Pipeline::start(
-        Plan {
+    let pipeline = Pipeline::start(
+        PipelineConfig {
             inputs: ledger.inputs.clone(),
             wanted: options.wanted()?,
             fingerprinter: Fingerprinter::new(settings.recipe.clone()),
-            threads: options.threads(),
+            threads: options.threads,
             keep_texts: settings.keep_texts,
         },
+        options.progress,
         interrupt.clone(),
     )?;
     let builder = options.builder_of(settings);
     let bulk = builder
         .clone()
-        .bulk_create(&path, half_of(options.memory))?;
+        .bulk_create(&path, MemoryBudget::new(options.memory).sort_bytes())?;
     ledger.rejected = Some(Rejected::default());
-    let pushed = bulk::push_all(bulk, ledger, || {
-        pipeline.next(|bytes| bar.set_position(bytes))
-    })?;
-    bar.finish_and_clear();
-    let bar = options.progress.work();
-    bar.set_prefix("loading");
-    let report = pushed.write(ledger, &bar, interrupt)?;
-    bar.finish_and_clear();
+    let progress = (options.progress, "loading");
+    let report = bulk::load(bulk, pipeline, ledger, progress, interrupt)?;
     // They are counted again when they are copied.
     let records = std::mem::take(&mut ledger.counts.read);
     Ok(Loaded {

@@ -1,19 +1,17 @@
 //! The command line of `simdb-cli dedup`, and what cannot be meant by it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
 
 use super::mark::{Marks, check_names};
+use super::target::is_folder;
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};
-use crate::console::content::Content;
-use crate::console::files::Identity;
-use crate::console::output_file::is_stdout;
 use crate::console::parse_memory;
+use crate::console::paths::{OutputPath, OutputPaths, Overwrite, is_stdout};
 use crate::console::progress::Progress;
-use crate::corpus::clashes;
-use crate::corpus::ledger::Input;
+use crate::corpus::inputs::{Input, reserve_inputs};
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::{Fields, Format, Wanted, parse_id};
 use crate::options::{FieldNames, OnError, RecipeOptions};
@@ -211,6 +209,9 @@ pub struct Dedup {
     /// Whether to show progress on standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(super) progress: Progress,
+
+    #[command(flatten, next_help_heading = "Output")]
+    pub(super) overwrite: Overwrite,
 }
 
 impl Dedup {
@@ -319,30 +320,41 @@ impl Dedup {
         })
     }
 
-    /// Refuses names that would replace what is read or made.
-    pub(super) fn refuse_clashes(&self, inputs: &[Input]) -> Result<()> {
-        let reports = [
-            (self.rejects.as_deref(), "--rejects", Content::Rejects),
-            (self.report.as_deref(), "--report", Content::Removed),
-        ];
-        let mut others: Vec<(&Path, _)> = vec![(&self.output, "the output")];
+    /// The outputs, none of which replaces what is read.
+    pub(super) fn outputs(&self, inputs: &[Input], format: Format) -> Result<Outputs> {
+        let mut paths = OutputPaths::new(self.overwrite);
+        reserve_inputs(&mut paths, inputs);
         if let Some(clusters) = &self.clusters {
-            others.push((clusters, "the file of --clusters"));
+            paths.reserve(clusters, "the file of --clusters");
         }
         if let Some(database) = &self.against {
-            if Identity::of(database).is(&Identity::of(&self.output)) {
-                bail!("{} is the database of --against", self.output.display());
-            }
-            others.push((database, "the database"));
+            paths.reserve(database, "the database");
         }
-        clashes::check(&reports, inputs, &others)
+        let output = if is_folder(&self.output, format) {
+            paths.folder("--output", &self.output, "parquet")?
+        } else {
+            paths.file("--output", &self.output)?
+        };
+        if !output.is_file() {
+            bail!(
+                "-o names a new file, which appears when it is whole; a pipe or a device cannot be one"
+            );
+        }
+        let mut report = |option: &str, path: &Option<PathBuf>| {
+            let report = path.as_deref().map(|path| paths.file(option, path));
+            report.transpose()
+        };
+        Ok(Outputs {
+            output,
+            rejects: report("--rejects", &self.rejects)?,
+            report: report("--report", &self.report)?,
+        })
     }
+}
 
-    /// How many threads make fingerprints.
-    pub(super) fn threads(&self) -> usize {
-        match self.threads {
-            Some(threads) => usize::from(threads),
-            None => std::thread::available_parallelism().map_or(1, usize::from),
-        }
-    }
+/// The paths of all outputs.
+pub(super) struct Outputs {
+    pub output: OutputPath,
+    pub rejects: Option<OutputPath>,
+    pub report: Option<OutputPath>,
 }

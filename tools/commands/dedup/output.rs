@@ -1,12 +1,12 @@
 //! A new corpus, compressed or not by its name, that appears when it is whole.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use anyhow::Result;
 use flate2::write::GzEncoder;
 
-use crate::console::new_file::{NewFile, WholeFile};
+use crate::console::file::NewFile;
+use crate::console::paths::OutputPath;
 use crate::formats::input::Compression;
 
 /// A corpus in the making, under a temporary name beside its own.
@@ -17,10 +17,11 @@ pub enum NewCorpus {
 }
 
 impl NewCorpus {
-    /// Starts a corpus. A file that is there already is refused.
-    pub fn create(path: &Path) -> Result<Self> {
-        let file = NewFile::create(path)?;
-        Ok(match Compression::of(path) {
+    /// Starts a corpus.
+    pub fn create(output: OutputPath) -> Result<Self> {
+        let compression = Compression::of(output.path());
+        let file = NewFile::create(output)?;
+        Ok(match compression {
             Compression::None => Self::Plain(file),
             Compression::Gzip => Self::Gzip(GzEncoder::new(file, Default::default())),
             Compression::Zstd => {
@@ -30,14 +31,14 @@ impl NewCorpus {
         })
     }
 
-    /// Writes what is still buffered and makes the file durable.
-    pub fn finish(self) -> Result<WholeFile> {
-        match self {
+    /// Writes what is still buffered and gives the file its name.
+    pub fn publish(self) -> Result<()> {
+        let file = match self {
             Self::Plain(file) => file,
             Self::Gzip(encoder) => encoder.finish()?,
             Self::Zstd(encoder) => encoder.finish()?,
-        }
-        .finish()
+        };
+        Ok(file.publish()?)
     }
 }
 

@@ -15,7 +15,8 @@ use super::output::NewCorpus;
 use super::summary::Tally;
 use super::target::{Target, is_folder};
 use crate::console::interrupt::Interrupt;
-use crate::corpus::ledger::{Input, Ledger};
+use crate::corpus::inputs::Input;
+use crate::corpus::statistics::Statistics;
 use crate::formats::input::Compression;
 use crate::formats::parquet::copy::{Copying, Fate, MOST_GROUPS, Mark, check_alike, check_marks};
 use crate::formats::parquet::{self, ParquetFile, ParquetRecords};
@@ -26,7 +27,7 @@ struct Reading<'r> {
     wanted: Wanted,
     bytes_read: Arc<AtomicU64>,
     bar: ProgressBar,
-    ledger: &'r mut Ledger,
+    ledger: &'r mut Statistics,
     tally: &'r mut Tally,
     interrupt: &'r Interrupt,
 }
@@ -121,7 +122,7 @@ impl Copier<'_> {
     /// Copies the inputs, and says what became of each row.
     pub(super) fn copy_rows(
         &mut self,
-        ledger: &mut Ledger,
+        ledger: &mut Statistics,
         tally: &mut Tally,
         target: &mut Target,
         interrupt: &Interrupt,
@@ -144,7 +145,7 @@ impl Copier<'_> {
                 for (number, input) in inputs.iter().enumerate() {
                     let name = name_of(input)?;
                     let cannot = || {
-                        let folder = folder.target().display();
+                        let folder = folder.path().display();
                         format!("cannot write {} in {folder}", name.display())
                     };
                     let output = BufWriter::new(folder.file(name).with_context(cannot)?);

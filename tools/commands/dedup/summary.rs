@@ -9,7 +9,8 @@ use super::fates::Fates;
 use super::mark::Removed;
 use crate::console::table::{Align, Table};
 use crate::console::{Output, grouped};
-use crate::corpus::ledger::{Counts, Input};
+use crate::corpus::inputs::Input;
+use crate::corpus::statistics::RecordCounts;
 
 /// What was counted.
 #[derive(Default)]
@@ -58,7 +59,7 @@ struct Summary {
     seconds: f64,
 }
 
-/// A line of the report; [`Content`](crate::console::content::Content) knows it by its first fields.
+/// A line of the report.
 #[derive(Serialize)]
 pub struct ReportLine<'r> {
     id: u64,
@@ -79,22 +80,23 @@ pub fn report_line<'r>(
     input: &'r Input,
     number: u64,
 ) -> ReportLine<'r> {
+    let location = input.location(number);
     ReportLine {
         id,
         keeper: removed.keeper,
         distance: removed.distance,
         cluster: removed.cluster,
         against: removed.cluster.is_none(),
-        file: input.source.name(),
-        line: input.line(number),
-        row: input.row(number),
+        file: location.file,
+        line: location.line,
+        row: location.row,
     }
 }
 
 /// Prints what was done.
 pub fn print(
     tally: &Tally,
-    counts: &Counts,
+    counts: &RecordCounts,
     elapsed: Duration,
     json: bool,
     output: &mut Output,

@@ -5,21 +5,14 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::output::NewCorpus;
-use crate::console::new_file::WholeFile;
 #[cfg(feature = "parquet")]
-use crate::console::new_folder::NewFolder;
+use crate::console::file::NewFolder;
+use crate::console::paths::OutputPath;
 use crate::formats::Format;
 
 /// What is in the making, under a temporary name.
 pub enum Target {
     File(NewCorpus),
-    #[cfg(feature = "parquet")]
-    Folder(NewFolder),
-}
-
-/// What is whole and durable, and still without its name.
-pub enum Whole {
-    File(WholeFile),
     #[cfg(feature = "parquet")]
     Folder(NewFolder),
 }
@@ -31,18 +24,24 @@ pub fn is_folder(path: &Path, format: Format) -> bool {
     format == Format::Parquet && !has_extension
 }
 
+/// Nothing else comes in folders.
+#[cfg(not(feature = "parquet"))]
+pub fn is_folder(_: &Path, _: Format) -> bool {
+    false
+}
+
 impl Target {
-    /// Starts what is to have this name. Nothing may have it yet.
+    /// Starts what is to have this name.
     #[cfg_attr(
         not(feature = "parquet"),
         allow(unused_variables, reason = "nothing else comes in folders")
     )]
-    pub fn create(path: &Path, format: Format) -> Result<Self> {
+    pub fn create(output: OutputPath, format: Format) -> Result<Self> {
         #[cfg(feature = "parquet")]
-        if is_folder(path, format) {
-            return Ok(Self::Folder(NewFolder::create(path)?));
+        if is_folder(output.path(), format) {
+            return Ok(Self::Folder(NewFolder::create(output)?));
         }
-        Ok(Self::File(NewCorpus::create(path)?))
+        Ok(Self::File(NewCorpus::create(output)?))
     }
 
     /// The one file that is written.
@@ -50,27 +49,16 @@ impl Target {
         match self {
             Self::File(file) => Ok(file),
             #[cfg(feature = "parquet")]
-            Self::Folder(folder) => anyhow::bail!("{} is a folder", folder.target().display()),
+            Self::Folder(folder) => anyhow::bail!("{} is a folder", folder.path().display()),
         }
     }
 
-    /// Makes it durable. The files of a folder are already.
-    pub fn finish(self) -> Result<Whole> {
-        Ok(match self {
-            Self::File(file) => Whole::File(file.finish()?),
-            #[cfg(feature = "parquet")]
-            Self::Folder(folder) => Whole::Folder(folder),
-        })
-    }
-}
-
-impl Whole {
-    /// Gives it its name.
-    pub fn persist(self) -> Result<()> {
+    /// Gives it its name. The files of a folder must be durable.
+    pub fn publish(self) -> Result<()> {
         match self {
-            Self::File(file) => file.persist(),
+            Self::File(file) => file.publish(),
             #[cfg(feature = "parquet")]
-            Self::Folder(folder) => folder.finish(),
+            Self::Folder(folder) => folder.publish(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use simdb::{Document, Recipe};
 
-use crate::console::new_folder::NewFolder;
+use crate::console::file::NewFolder;
 use crate::formats::RELIABLE_FIELD;
 use crate::formats::parquet::metadata::{
     DOCUMENTS_KEY, FINGERPRINT_COLUMN, FORMAT, FORMAT_KEY, ID_COLUMN, UNRELIABLE_KEY, recipe_pairs,
@@ -151,7 +151,7 @@ impl<'f> Parts<'f> {
     /// Writes the next bytes.
     pub fn take(&mut self, piece: Piece<'_>) -> Result<()> {
         let name = format!("part-{:05}.parquet", self.ended);
-        let cannot = || format!("cannot write {name} in {}", self.folder.target().display());
+        let cannot = || format!("cannot write {name} in {}", self.folder.path().display());
         match piece {
             Piece::Bytes(bytes) => {
                 let file = match &mut self.file {
