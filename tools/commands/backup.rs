@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::open_to_read;
-use crate::console::file::NewDatabase;
+use crate::console::file::make_or_replace_database;
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::{OutputPaths, Overwrite};
 use crate::console::progress::{Observe, Progress};
@@ -58,7 +58,7 @@ impl Backup {
         paths.reserve(&self.database, "the database");
         let to = paths.database("TO", &self.to)?;
         let interrupt = Interrupt::listen()?;
-        NewDatabase::make(&to, self.recipe.builder()?, |path| {
+        make_or_replace_database(&to, self.recipe.builder()?, |path| {
             let backup = |observe: &mut Observe<'_>| database.backup_observed(path, observe);
             Ok(self.progress.observe("copying", &interrupt, backup)?)
         })?;

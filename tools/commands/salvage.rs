@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use simdb::Salvage as Found;
 
-use crate::console::file::NewDatabase;
+use crate::console::file::make_or_replace_database;
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::{OutputPaths, Overwrite, refuse_special};
 use crate::console::progress::Progress;
@@ -83,7 +83,7 @@ impl Salvage {
         let bar = self.progress.work();
         bar.set_prefix("reading");
         let recipe = self.recipe.builder()?;
-        let found = NewDatabase::make(&to, recipe.clone(), |to| {
+        let found = make_or_replace_database(&to, recipe.clone(), |to| {
             let builder = recipe.keep_texts(self.keep_texts).similar(self.similar);
             let found = builder.salvage(&self.database, to, self.memory, |documents| {
                 bar.set_message(counted(documents, "document"));

@@ -1,9 +1,9 @@
-//! Outputs that get their names when they are whole: [`NewFile`], [`NewFolder`] and [`NewDatabase`].
-//! Until then they have temporary names beside their own, and what has the name stays as it is.
+//! Outputs that get their names when they are whole: [`NewFile`], [`NewFolder`] and databases. Until
+//! then they have temporary names beside their own, and what has the name stays as it is.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use simdb::{Builder, Database};
@@ -133,69 +133,47 @@ impl NewFolder {
     }
 }
 
-/// A database in the making, in a temporary folder beside its path.
-pub struct NewDatabase {
-    folder: TempDir,
-    path: PathBuf,
-    /// The database that is replaced. It is open, so that nothing is written to it meanwhile.
+/// Lets `make` create and close a database at the path that it is given, in a temporary folder whose
+/// name begins with `prefix`, and gives the database its name. `old` is the database that is replaced.
+/// It is open, so that no process writes to it meanwhile.
+pub fn make_database<T>(
+    path: &Path,
+    prefix: &str,
     old: Option<Database>,
+    make: impl FnOnce(&Path) -> Result<T>,
+) -> Result<T> {
+    let parent = folder_of(path);
+    let folder = tempfile::Builder::new()
+        .prefix(prefix)
+        .tempdir_in(parent)
+        .with_context(|| format!("cannot create a folder in {}", parent.display()))?;
+    let temporary = folder.path().join("new.simdb");
+    let made = make(&temporary)?;
+    let is_replacing = old.is_some();
+    if let Some(old) = old {
+        old.close()?;
+    }
+    TempPath::try_from_path(temporary)
+        .and_then(|temporary| publish(temporary, path, is_replacing))
+        .with_context(|| format!("cannot put the new database in place as {}", path.display()))?;
+    Ok(made)
 }
 
-impl NewDatabase {
-    /// Makes the folder, whose name begins with `prefix`.
-    pub fn create(path: &Path, prefix: &str) -> Result<Self> {
-        let parent = folder_of(path);
-        let folder = tempfile::Builder::new()
-            .prefix(prefix)
-            .tempdir_in(parent)
-            .with_context(|| format!("cannot create a folder in {}", parent.display()))?;
-        Ok(Self {
-            folder,
-            path: path.to_owned(),
-            old: None,
-        })
+/// Lets `make` create a database at the path that it is given. A database that exists is replaced only
+/// if this builder opens it: then no process has it open, and no journals of it are left for the new
+/// one.
+pub fn make_or_replace_database<T>(
+    output: &OutputPath,
+    builder: Builder,
+    make: impl FnOnce(&Path) -> Result<T>,
+) -> Result<T> {
+    let OutputPath { path, target, .. } = output;
+    if !output.is_replaced {
+        return make(path);
     }
-
-    /// Lets `make` create a database at the path that it is given. An existing database is replaced
-    /// only if this builder opens it: then no process has it open, and it is left without journals,
-    /// which would not be those of the new one.
-    pub fn make<T>(
-        output: &OutputPath,
-        builder: Builder,
-        make: impl FnOnce(&Path) -> Result<T>,
-    ) -> Result<T> {
-        if !output.is_replaced {
-            return make(&output.path);
-        }
-        let old = builder.open(&output.target);
-        let old = old.with_context(|| format!("cannot replace {}", output.path.display()))?;
-        let mut new = Self::create(&output.target, &temporary_prefix(&output.target))?;
-        new.old = Some(old);
-        let made = make(&new.temporary_path())?;
-        new.publish()?;
-        Ok(made)
-    }
-
-    /// The path at which the database is to be created.
-    pub fn temporary_path(&self) -> PathBuf {
-        self.folder.path().join("new.simdb")
-    }
-
-    /// Gives the database, which must be closed, its name.
-    pub fn publish(self) -> Result<()> {
-        let is_replacing = self.old.is_some();
-        if let Some(old) = self.old {
-            old.close()?;
-        }
-        TempPath::try_from_path(self.folder.path().join("new.simdb"))
-            .and_then(|temporary| publish(temporary, &self.path, is_replacing))
-            .with_context(|| {
-                format!(
-                    "cannot put the new database in place as {}",
-                    self.path.display()
-                )
-            })
-    }
+    let old = builder.open(target);
+    let old = old.with_context(|| format!("cannot replace {}", path.display()))?;
+    make_database(target, &temporary_prefix(target), Some(old), make)
 }
 
 /// Gives a file that is whole its name, and makes that durable. Without `is_replacing` it is an error
@@ -328,7 +306,7 @@ mod tests {
         let make = || {
             let mut paths = OutputPaths::new(Overwrite { force: true });
             let output = paths.database("TO", &path)?;
-            NewDatabase::make(&output, Database::builder(), |path| {
+            make_or_replace_database(&output, Database::builder(), |path| {
                 let database = Database::builder().keep_texts(true).create(path)?;
                 database.insert_text(DocId(1), "a text")?;
                 Ok(database.close()?)

@@ -219,10 +219,7 @@ pub fn refuse_unwritable_name(path: &Path) -> io::Result<()> {
             "it is the name of a folder, and a file is to be written",
         ));
     }
-    let is_missing = |outcome: io::Result<Metadata>| {
-        outcome.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-    };
-    if path.is_symlink() && is_missing(path.metadata()) {
+    if path.is_symlink() && !path.exists() {
         return Err(io::Error::new(
             io::ErrorKind::NotFound,
             "it is a symbolic link to a file that is not there; name that file",

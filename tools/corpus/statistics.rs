@@ -14,7 +14,7 @@ use crate::formats::Reject;
 use crate::options::OnError;
 
 /// The number of records of each outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecordCounts {
     /// All records.
     pub read: u64,

@@ -16,16 +16,12 @@ use crate::console::{Output, counted};
 use crate::corpus::inputs::Location;
 use crate::corpus::report::Report;
 
-/// A document that was dropped.
+/// The parts of a document that are reported if it is dropped.
 #[derive(Debug)]
-pub struct Duplicate {
-    /// Its id.
+pub struct ReportedDocument {
     pub id: DocId,
-    /// Its fingerprint.
     pub fingerprint: Fingerprint,
-    /// What it is a near-duplicate of.
-    pub of: DuplicateOf,
-    /// Its text, if that is to be reported.
+    /// `None` if texts are not reported.
     pub text: Option<String>,
 }
 
@@ -49,7 +45,7 @@ pub struct Duplicates {
     count: u64,
     shown_most: usize,
     /// The least alike first, then as they came.
-    shown: BTreeMap<(Reverse<u32>, u64), Duplicate>,
+    shown: BTreeMap<(Reverse<u32>, u64), (ReportedDocument, DuplicateOf)>,
 }
 
 /// How much of a text is held to be shown: more than any terminal has columns.
@@ -76,24 +72,29 @@ impl Duplicates {
         }
     }
 
-    /// Notes a document that was dropped.
-    pub fn push(&mut self, duplicate: Duplicate, location: Location<'_>) -> Result<()> {
+    /// Adds a document that was dropped for another.
+    pub fn push(
+        &mut self,
+        mut document: ReportedDocument,
+        of: DuplicateOf,
+        location: Location<'_>,
+    ) -> Result<()> {
         if let Some(report) = &mut self.report {
             report.line(&DuplicateLine {
-                id: duplicate.id.0,
-                fingerprint: duplicate.fingerprint.to_string(),
-                duplicate_of: duplicate.of.id.0,
-                distance: duplicate.of.distance,
-                alike: duplicate.of.alike,
+                id: document.id.0,
+                fingerprint: document.fingerprint.to_string(),
+                duplicate_of: of.id.0,
+                distance: of.distance,
+                alike: of.alike,
                 location,
-                text: duplicate.text.as_deref(),
+                text: document.text.as_deref(),
             })?;
         }
         self.count += 1;
         if self.shown_most > 0 {
-            let text = duplicate.text.map(|text| one_line(&text, SHOWN_COLUMNS));
-            let key = (Reverse(duplicate.of.unlikeness()), self.count);
-            self.shown.insert(key, Duplicate { text, ..duplicate });
+            document.text = document.text.map(|text| one_line(&text, SHOWN_COLUMNS));
+            let key = (Reverse(of.unlikeness()), self.count);
+            self.shown.insert(key, (document, of));
             if self.shown.len() > self.shown_most {
                 self.shown.pop_last();
             }
@@ -113,15 +114,14 @@ impl Duplicates {
         }
         let shown = self.shown.len() as u64;
         let snapshot = builder.open_read_only(database)?.snapshot()?;
-        for duplicate in self.shown.into_values() {
-            let DuplicateOf { id, .. } = duplicate.of;
-            let kept = snapshot.get(id)?.and_then(|document| document.text);
+        for (document, of) in self.shown.into_values() {
+            let kept = snapshot.get(of.id)?.and_then(|document| document.text);
             let kept = kept.map(|text| one_line(&text, SHOWN_COLUMNS));
-            let (kept, dropped) = where_they_differ(kept, duplicate.text, text_columns());
-            output.line(duplicate.of)?;
+            let (kept, dropped) = where_they_differ(kept, document.text, text_columns());
+            output.line(of)?;
             let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
-            table.row(["  kept".to_owned(), id.to_string(), kept]);
-            table.row(["  dropped".to_owned(), duplicate.id.to_string(), dropped]);
+            table.row(["  kept".to_owned(), of.id.to_string(), kept]);
+            table.row(["  dropped".to_owned(), document.id.to_string(), dropped]);
             for line in table.lines() {
                 output.line(line)?;
             }
@@ -153,19 +153,14 @@ fn where_they_differ(
         .zip(dropped.chars())
         .take_while(|(a, b)| a == b)
         .count();
-    let differ = kept != dropped;
     // An early difference is seen anyhow; a character may be two columns wide.
-    let skipped = if differ && equal > columns / 4 {
-        equal - columns / 4
-    } else {
-        0
-    };
-    let shown = |text: &String| match skipped {
-        0 => one_line(text, columns),
-        _ => {
-            let rest: String = text.chars().skip(skipped).collect();
-            format!("…{}", one_line(&rest, columns - 1))
+    let skipped = equal.saturating_sub(columns / 4);
+    let shown = |text: &String| {
+        if skipped == 0 || kept == dropped {
+            return one_line(text, columns);
         }
+        let rest: String = text.chars().skip(skipped).collect();
+        format!("…{}", one_line(&rest, columns - 1))
     };
     (shown(kept), shown(dropped))
 }

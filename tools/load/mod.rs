@@ -86,6 +86,6 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
     if let Some(dropped) = dropped {
         dropped.show(&options.database, options.new.recipe.builder()?, output)?;
     }
-    summary::print(options, &statistics.counts, started.elapsed(), output)?;
+    summary::print(options, statistics.counts, started.elapsed(), output)?;
     Ok(Answer::Yes)
 }

@@ -6,19 +6,17 @@
 use std::path::Path;
 
 use anyhow::Result;
-use simdb::{
-    Change, Database, DocId, Document, Error, Fingerprint, Outcome, Settings, Transaction,
-};
+use simdb::{Change, Database, Document, Error, Outcome, Settings, Transaction};
 
-use super::duplicates::{Duplicate, Duplicates};
+use super::duplicates::{Duplicates, ReportedDocument};
 use super::options::Options;
 use super::plan::LoadTarget;
 use crate::console::duplicate::DuplicateOf;
-use crate::console::file::NewDatabase;
+use crate::console::file::make_database;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::pipeline::{Entry, Pipeline};
+use crate::corpus::pipeline::{Batch, Entry, Pipeline};
 use crate::corpus::statistics::Statistics;
 use crate::formats::Reject;
 use crate::options::Rule;
@@ -47,18 +45,10 @@ pub struct UniqueLoad<'l> {
 /// Documents that wait to be applied.
 #[derive(Default)]
 struct Waiting {
-    documents: Vec<WaitingDocument>,
+    /// The index of the input, the number in it, and the parts that are reported.
+    documents: Vec<(usize, u64, ReportedDocument)>,
     changes: Vec<Change>,
-    bytes: u64,
-}
-
-/// The parts of a document that are reported if it is a duplicate.
-struct WaitingDocument {
-    input: usize,
-    number: u64,
-    id: DocId,
-    fingerprint: Fingerprint,
-    text: Option<String>,
+    bytes: usize,
 }
 
 impl UniqueLoad<'_> {
@@ -67,42 +57,39 @@ impl UniqueLoad<'_> {
         match target {
             LoadTarget::Existing(database) => self.apply_all(&database),
             LoadTarget::New(settings) => {
-                let created = self.create(&settings);
-                created.map_err(|error| not_created(error, &self.options.database))
+                let path = &self.options.database;
+                make_database(path, TEMPORARY_PREFIX, None, |path| {
+                    self.create(&settings, path)
+                })
+                .map_err(|error| not_created(error, path))
             }
         }
     }
 
-    /// Builds a new database in a temporary folder and gives it its name.
-    fn create(&mut self, settings: &Settings) -> Result<()> {
-        let new = NewDatabase::create(&self.options.database, TEMPORARY_PREFIX)?;
-        // Nothing can be added to a frozen database, so freezing comes last.
+    /// Loads everything into a new database.
+    fn create(&mut self, settings: &Settings, path: &Path) -> Result<()> {
+        if !settings.frozen {
+            let database = self.memory.builder(settings).create(path)?;
+            self.apply_all(&database)?;
+            // The journal may hold what was committed, and is no part of the file.
+            return Ok(database.close()?);
+        }
+        // Nothing can be added to a frozen database, so another one is copied in the end.
         let growing = Settings {
             frozen: false,
             ..settings.clone()
         };
-        let database = self.memory.builder(&growing).create(new.temporary_path())?;
+        let builder = self.memory.builder(&growing);
+        let database = builder.create(path.with_file_name("growing.simdb"))?;
         self.apply_all(&database)?;
-        if settings.frozen {
-            return self.freeze(&database, settings);
-        }
-        // The journal may hold what was committed, and is no part of the file.
-        database.close()?;
-        new.publish()
-    }
-
-    /// Copies a database into a new one that is packed as tightly as can be.
-    fn freeze(&self, database: &Database, settings: &Settings) -> Result<()> {
-        let bar = self.options.progress.work();
-        bar.set_prefix("writing");
-        let mut bulk = self
-            .memory
-            .builder(settings)
-            .bulk_create(&self.options.database, self.memory.sort_bytes())?;
+        let builder = self.memory.builder(settings);
+        let mut bulk = builder.bulk_create(path, self.memory.sort_bytes())?;
         for document in database.snapshot()?.documents() {
             bulk.push(document?)?;
             self.interrupt.check()?;
         }
+        let bar = self.options.progress.work();
+        bar.set_prefix("writing");
         let written = bulk::write(bulk, &bar, &self.interrupt, |_, id, _| {
             unreachable!("document {id} is there once")
         });
@@ -114,20 +101,25 @@ impl UniqueLoad<'_> {
         let keep_texts = database.settings().keep_texts;
         let mut transaction = database.begin()?;
         let mut waiting = Waiting::default();
-        while let Some(batch) = self.pipeline.next()? {
-            for entry in batch.records {
+        while let Some(Batch { input, records }) = self.pipeline.next()? {
+            for entry in records {
                 self.statistics.counts.read += 1;
-                let outcome = match entry {
-                    Entry::Reject(reject) => Err(reject),
+                match entry {
+                    Entry::Reject(reject) => self.statistics.reject(input, &reject)?,
                     Entry::Document(number, document) => {
-                        self.waiting_document((batch.input, number), document, keep_texts)
+                        if let Err(reason) = self.rule.check_text(&document) {
+                            let id = Some(document.id);
+                            let reject = Reject { number, id, reason };
+                            self.statistics.reject(input, &reject)?;
+                            continue;
+                        }
+                        self.statistics.counts.unreliable += u64::from(!document.reliable);
+                        self.wait(&mut waiting, (input, number), document, keep_texts);
                     }
-                };
-                match outcome {
-                    Ok((document, change)) => waiting.push(document, change),
-                    Err(reject) => self.statistics.reject(batch.input, &reject)?,
                 }
-                if waiting.is_full(self.memory.waiting_bytes()) {
+                if waiting.changes.len() >= APPLY_DOCUMENTS
+                    || waiting.bytes as u64 >= self.memory.waiting_bytes()
+                {
                     self.apply(&mut waiting, &mut transaction)?;
                 }
             }
@@ -140,84 +132,51 @@ impl UniqueLoad<'_> {
         Ok(())
     }
 
-    fn waiting_document(
-        &mut self,
+    fn wait(
+        &self,
+        waiting: &mut Waiting,
         (input, number): (usize, u64),
-        document: Document,
+        mut document: Document,
         keep_texts: bool,
-    ) -> Result<(WaitingDocument, Change), Reject> {
-        let id = document.id;
-        let refused = |reason| Reject {
-            number,
-            id: Some(id),
-            reason,
-        };
-        let mut document = self.rule.refuse_without_text(document).map_err(refused)?;
-        self.statistics.counts.unreliable += u64::from(!document.reliable);
-        let waiting = WaitingDocument {
-            input,
-            number,
-            id,
+    ) {
+        let reported = ReportedDocument {
+            id: document.id,
             fingerprint: document.fingerprint,
             text: self.duplicates.text_of(&mut document, keep_texts),
         };
-        Ok((waiting, self.rule.change(document)))
+        let text_bytes = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        waiting.bytes += text_bytes(&document.text) + text_bytes(&reported.text);
+        waiting.bytes += size_of::<ReportedDocument>() + size_of::<Change>();
+        if self.rule.needs_texts() {
+            waiting.bytes += SIMILAR_BYTES;
+        }
+        waiting.documents.push((input, number, reported));
+        waiting.changes.push(self.rule.change(document));
     }
 
     /// Applies the documents that wait, and counts and reports the outcome of each.
     fn apply(&mut self, waiting: &mut Waiting, transaction: &mut Transaction<'_>) -> Result<()> {
         waiting.bytes = 0;
         let outcomes = transaction.apply(waiting.changes.drain(..))?;
-        for (document, outcome) in waiting.documents.drain(..).zip(outcomes) {
-            let WaitingDocument {
-                input, number, id, ..
-            } = document;
+        for ((input, number, document), outcome) in waiting.documents.drain(..).zip(outcomes) {
             let counts = &mut self.statistics.counts;
             match (DuplicateOf::in_outcome(&outcome), outcome) {
                 (Some(of), _) => {
                     counts.duplicates += 1;
                     let location = self.statistics.inputs[input].location(number);
-                    let WaitingDocument {
-                        fingerprint, text, ..
-                    } = document;
-                    let duplicate = Duplicate {
-                        id,
-                        fingerprint,
-                        of,
-                        text,
-                    };
-                    self.duplicates.push(duplicate, location)?;
+                    self.duplicates.push(document, of, location)?;
                 }
                 (None, Outcome::Exists { stored }) if stored == document.fingerprint => {
                     counts.present += 1;
                 }
                 (None, Outcome::Exists { stored }) => {
+                    let id = document.id;
                     self.statistics.conflict(input, number, id, stored)?;
                 }
                 (None, _) => counts.inserted += 1,
             }
         }
         self.interrupt.check()
-    }
-}
-
-impl Waiting {
-    fn push(&mut self, document: WaitingDocument, change: Change) {
-        let kept = match &change {
-            Change::InsertUnique { document, .. } => document.text.as_ref().map_or(0, String::len),
-            Change::InsertUnlessSimilar { document, .. } => {
-                document.text.as_ref().map_or(0, String::len) + SIMILAR_BYTES
-            }
-            _ => 0,
-        };
-        let shown = document.text.as_ref().map_or(0, String::len);
-        self.bytes += (kept + shown + size_of::<WaitingDocument>() + size_of::<Change>()) as u64;
-        self.documents.push(document);
-        self.changes.push(change);
-    }
-
-    fn is_full(&self, most_bytes: u64) -> bool {
-        self.changes.len() >= APPLY_DOCUMENTS || self.bytes >= most_bytes
     }
 }
 

@@ -129,12 +129,12 @@ impl Rule {
         Ok(())
     }
 
-    /// Refuses a document without a text where texts are compared, with the reason.
-    pub fn refuse_without_text(&self, document: Document) -> Result<Document, String> {
-        match self.needs_texts() && document.text.is_none() {
-            true => Err("it has no text, which --unique similar compares".to_owned()),
-            false => Ok(document),
+    /// The reason to refuse a document, if it has no text and texts are compared.
+    pub fn check_text(&self, document: &Document) -> Result<(), String> {
+        if self.needs_texts() && document.text.is_none() {
+            return Err("it has no text, which --unique similar compares".to_owned());
         }
+        Ok(())
     }
 
     /// Refuses a database without texts where texts are compared, and says what one without bands

@@ -152,10 +152,10 @@ impl Documents<'_> {
         let document = content
             .into_document(id, self.database.fingerprinter())
             .map_err(|error| error.to_string())?;
-        match self.rule {
-            Some(rule) => rule.refuse_without_text(document),
-            None => Ok(document),
+        if let Some(rule) = self.rule {
+            rule.check_text(&document)?;
         }
+        Ok(document)
     }
 
     /// What is to be answered, and what is to be done.
