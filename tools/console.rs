@@ -1,5 +1,5 @@
-//! What both tools share of a command line: exit codes, errors, results on standard output,
-//! sizes and durations as people write them.
+//! The console: exit codes, errors, results on standard output, progress, and the files that commands
+//! write.
 
 pub mod duplicate;
 pub mod file;
@@ -9,6 +9,7 @@ pub mod progress;
 pub mod table;
 mod units;
 
+use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
 
@@ -17,21 +18,21 @@ use serde::Serialize;
 
 pub use self::units::{counted, duration, grouped, parse_duration, parse_memory, parse_size, size};
 
-/// How a tool ends when nothing went wrong.
+/// The outcome of a tool without errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is done, or it was found: exit code 0.
+    /// Done, or found: exit code 0.
     Yes,
     /// A plain no: exit code 1.
     No,
 }
 
-/// It could not be done.
+/// The exit code of a tool that has failed.
 const EXIT_FAILED: u8 = 2;
 
-/// Runs a tool and turns its outcome into the exit code: 0 for yes, 1 for no, 2 for an error,
-/// which is printed with everything that caused it. A reader that closed our standard output has
-/// seen enough: that is what was decided by then, and a success where nothing was.
+/// Runs a tool and returns the exit code: 0 for yes, 1 for no, 2 for an error, which is printed with
+/// its causes. If the reader of standard output has closed it, the tool is done: the answer is the one
+/// that was decided by then, or yes.
 pub fn run(tool: impl FnOnce(&mut Output) -> Result<Answer>) -> ExitCode {
     let mut output = Output::new();
     let outcome = tool(&mut output).and_then(|answer| {
@@ -39,15 +40,15 @@ pub fn run(tool: impl FnOnce(&mut Output) -> Result<Answer>) -> ExitCode {
         output.flush()?;
         Ok(answer)
     });
-    let outcome = match outcome {
-        Err(error) if error.is::<OutputClosed>() => Ok(output.decided),
-        outcome => outcome,
-    };
     match outcome {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
+        Err(error) if error.is::<OutputClosed>() => match output.decided {
+            Answer::Yes => ExitCode::SUCCESS,
+            Answer::No => ExitCode::from(1),
+        },
         Err(error) => {
-            // What was found before the error is still a result.
+            // Results that were found before the error are printed before it.
             let _ = output.flush();
             report(&error);
             ExitCode::from(EXIT_FAILED)
@@ -61,28 +62,28 @@ fn report(error: &anyhow::Error) {
     for cause in error.chain().skip(1) {
         text.push_str(&format!("  caused by: {cause}\n"));
     }
-    // There is nobody left to tell when standard error is closed.
+    // Standard error may be closed, too.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Tells the user something that is neither a result nor an error.
-pub fn note(text: impl std::fmt::Display) {
+/// Prints a message that is neither a result nor an error.
+pub fn note(text: impl fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// The reader of our standard output has closed it.
+/// The error that the reader of standard output has closed it.
 #[derive(Debug)]
 pub struct OutputClosed;
 
-impl std::fmt::Display for OutputClosed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for OutputClosed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("standard output was closed")
     }
 }
 
 impl std::error::Error for OutputClosed {}
 
-/// Standard output, locked and buffered: results, and nothing else.
+/// Standard output, locked and buffered. Only results go there.
 pub struct Output {
     out: BufWriter<StdoutLock<'static>>,
     line_buffered: bool,
@@ -99,13 +100,13 @@ impl Output {
         }
     }
 
-    /// How the tool will end, however much of what it says now is read.
+    /// Sets the answer of the tool, however much of its results is read.
     pub fn decided(&mut self, answer: Answer) {
         self.decided = answer;
     }
 
     /// Writes one line.
-    pub fn line(&mut self, line: impl std::fmt::Display) -> Result<()> {
+    pub fn line(&mut self, line: impl fmt::Display) -> Result<()> {
         let written = writeln!(self.out, "{line}");
         self.finish_line(written)
     }
@@ -123,7 +124,7 @@ impl Output {
         written(self.out.write_all(bytes))
     }
 
-    /// Hands everything written so far to whoever reads it.
+    /// Writes everything that is buffered.
     pub fn flush(&mut self) -> Result<()> {
         written(self.out.flush())
     }
@@ -131,10 +132,9 @@ impl Output {
     fn finish_line(&mut self, outcome: io::Result<()>) -> Result<()> {
         written(outcome)?;
         if self.line_buffered {
-            self.flush()
-        } else {
-            Ok(())
+            self.flush()?;
         }
+        Ok(())
     }
 }
 

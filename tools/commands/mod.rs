@@ -1,4 +1,4 @@
-//! The verbs of `simdb-cli`, one file each, and what they have in common.
+//! The verbs of `simdb-cli`, one file each, and the parts that they share.
 
 mod backup;
 mod calibrate;
@@ -116,16 +116,16 @@ impl Cli {
     }
 }
 
-/// The radius at which near-duplicates are usually looked for.
+/// The usual radius of near-duplicates.
 const STRICT_RADIUS: u32 = 3;
 
-/// Why a text may have a fingerprint that means nothing.
+/// The reason why the fingerprint of a text is unreliable.
 const SAYS_TOO_LITTLE: &str =
     "the text says too little: it is too short, or one phrase over and over";
 
-/// The ids of documents, and where they are.
+/// The ids of documents in a database.
 #[derive(Debug, Args)]
-struct Documents {
+struct DocumentIds {
     /// The database
     database: PathBuf,
 
@@ -137,18 +137,18 @@ struct Documents {
     recipe: RecipeOptions,
 }
 
-/// Says that there is no such document, which is a plain no.
+/// Says that there is no such document. The answer is a plain no.
 fn not_stored(id: u64) -> Answer {
     note(format_args!("document {id} is not stored"));
     Answer::No
 }
 
-/// Opens a database for reading, so that several can do so at once.
+/// Opens a database for reading, which several processes can do at a time.
 fn open_to_read(path: &Path, recipe: &RecipeOptions) -> Result<Database> {
     open_to_read_by(path, &recipe.builder()?)
 }
 
-/// The same with a builder of the caller's.
+/// Opens a database for reading with this builder.
 fn open_to_read_by(path: &Path, builder: &Builder) -> Result<Database> {
     refuse_special(path)?;
     Ok(builder.clone().open_read_only(path)?)

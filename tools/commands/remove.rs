@@ -106,9 +106,10 @@ impl Remove {
                 _ => None,
             })
             .collect();
-        let answer = match stored.contains(&None) {
-            true => Answer::No,
-            false => Answer::Yes,
+        let answer = if stored.contains(&None) {
+            Answer::No
+        } else {
+            Answer::Yes
         };
         output.decided(answer);
         for (&id, stored) in self.ids.iter().zip(stored) {

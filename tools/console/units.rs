@@ -11,15 +11,16 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("{text:?} is not a size; write it like 512MiB, 2GB or 65536"))
 }
 
-/// The least memory that sorting is given.
-const LEAST_MEMORY_BYTES: u64 = 64 << 20;
+/// The least memory that a command can sort in.
+const MIN_MEMORY_BYTES: u64 = 64 << 20;
 
 /// Reads a size of memory to sort in. For clap.
 pub fn parse_memory(text: &str) -> Result<u64, String> {
-    match parse_size(text)? {
-        bytes if bytes < LEAST_MEMORY_BYTES => Err("it must be at least 64MiB".to_owned()),
-        bytes => Ok(bytes),
+    let bytes = parse_size(text)?;
+    if bytes < MIN_MEMORY_BYTES {
+        return Err("it must be at least 64MiB".to_owned());
     }
+    Ok(bytes)
 }
 
 /// Reads a duration: `90m`, `2d`, `1h 30m`. A day has 24 hours. For clap.
@@ -31,7 +32,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .map_err(|_| format!("{text:?} is not a duration; write it like 90m, 2d or 1h 30m"))
 }
 
-/// A duration as [`parse_duration`] reads it; many thousands of years in whole
+/// A duration as [`parse_duration`] reads it. Durations of more than 9,998 years are shown in whole
 /// seconds.
 pub fn duration(duration: Duration) -> String {
     let parts = SignedDuration::try_from(duration)
@@ -55,8 +56,8 @@ pub fn duration(duration: Duration) -> String {
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -69,7 +70,7 @@ pub fn size(bytes: u64) -> String {
     indicatif::BinaryBytes(bytes).to_string()
 }
 
-/// Says `1 document` and `2 documents`.
+/// A count and its noun: `1 document`, `2 documents`.
 pub fn counted(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(number))
