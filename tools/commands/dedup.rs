@@ -42,7 +42,7 @@ use crate::corpus::input_fingerprint::InputFingerprints;
 use crate::corpus::inputs;
 use crate::corpus::inputs::Input;
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::report::Report;
+use crate::corpus::report::RecordReport;
 use crate::corpus::statistics::Statistics;
 
 /// What temporary folders are called, so that whoever finds one after a power cut knows.
@@ -64,7 +64,7 @@ impl Dedup {
         let against = self.open_against()?;
         let settings = self.settings(against.as_ref())?;
         let mut target = Target::create(outputs.output, format)?;
-        let mut report = outputs.report.map(Report::create).transpose()?;
+        let mut report = outputs.report.map(RecordReport::create).transpose()?;
         let folder = temporary_folder(folder_of(&self.output))?;
         let given = load::copies_of_streams(given, folder.path(), &interrupt)?;
         let mut ledger = Statistics::new(given, self.on_error, outputs.rejects)?;
@@ -115,7 +115,7 @@ impl Dedup {
                 })?;
         }
         // What has come to pass is reported, and as much of it as can be.
-        let reported = report.map_or(Ok(()), Report::publish);
+        let reported = report.map_or(Ok(()), RecordReport::publish);
         ledger.finish().and(reported)?;
         summary::print(&tally, &ledger.counts, started.elapsed(), self.json, output)?;
         Ok(Answer::Yes)

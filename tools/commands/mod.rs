@@ -55,11 +55,11 @@ Examples:
 )]
 pub struct Cli {
     #[command(subcommand)]
-    verb: Verb,
+    verb: CliVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum CliVerb {
     Stats(stats::Stats),
     Get(get::Get),
     Query(query::Query),
@@ -89,29 +89,29 @@ impl Cli {
     /// Does what the command line says.
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         match &self.verb {
-            Verb::Stats(stats) => stats.run(output),
-            Verb::Get(get) => get.run(output),
-            Verb::Query(query) => query.run(output),
-            Verb::Pairs(pairs) => pairs.run(output),
-            Verb::Clusters(clusters) => clusters.run(output),
-            Verb::Dedup(dedup) => dedup.run(output),
-            Verb::Hash(hash) => hash.run(output),
-            Verb::Recipe(recipe) => recipe.run(output),
-            Verb::Distance(distance) => distance.run(output),
-            Verb::Compare(compare) => compare.run(output),
-            Verb::Explain(explain) => explain.run(output),
-            Verb::Calibrate(calibrate) => calibrate.run(output),
-            Verb::Insert(insert) => insert.run(output),
-            Verb::Remove(remove) => remove.run(output),
-            Verb::Prune(prune) => prune.run(output),
-            Verb::Watch(watch) => watch.run(output),
-            Verb::Check(check) => check.run(output),
-            Verb::Doctor(doctor) => doctor.run(output),
-            Verb::Salvage(salvage) => salvage.run(output),
-            Verb::Backup(backup) => backup.run(output),
-            Verb::Vacuum(vacuum) => vacuum.run(output),
-            Verb::Export(export) => export.run(output),
-            Verb::Completions(completions) => completions.run(output),
+            CliVerb::Stats(stats) => stats.run(output),
+            CliVerb::Get(get) => get.run(output),
+            CliVerb::Query(query) => query.run(output),
+            CliVerb::Pairs(pairs) => pairs.run(output),
+            CliVerb::Clusters(clusters) => clusters.run(output),
+            CliVerb::Dedup(dedup) => dedup.run(output),
+            CliVerb::Hash(hash) => hash.run(output),
+            CliVerb::Recipe(recipe) => recipe.run(output),
+            CliVerb::Distance(distance) => distance.run(output),
+            CliVerb::Compare(compare) => compare.run(output),
+            CliVerb::Explain(explain) => explain.run(output),
+            CliVerb::Calibrate(calibrate) => calibrate.run(output),
+            CliVerb::Insert(insert) => insert.run(output),
+            CliVerb::Remove(remove) => remove.run(output),
+            CliVerb::Prune(prune) => prune.run(output),
+            CliVerb::Watch(watch) => watch.run(output),
+            CliVerb::Check(check) => check.run(output),
+            CliVerb::Doctor(doctor) => doctor.run(output),
+            CliVerb::Salvage(salvage) => salvage.run(output),
+            CliVerb::Backup(backup) => backup.run(output),
+            CliVerb::Vacuum(vacuum) => vacuum.run(output),
+            CliVerb::Export(export) => export.run(output),
+            CliVerb::Completions(completions) => completions.run(output),
         }
     }
 }

@@ -15,7 +15,8 @@ pub struct Overwrite {
     ///
     /// Until the new output is whole, the old one stays as it is. What the command reads is never
     /// replaced, nor a database by anything but a database, nor a folder with other files than the
-    /// command writes.
+    /// command writes. A process that is killed while it replaces a folder may leave the old one beside
+    /// it, in .NAME.XXXXXX.old.
     #[arg(long)]
     pub force: bool,
 }

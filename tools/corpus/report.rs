@@ -1,4 +1,4 @@
-//! [`Report`]: a line of JSON for each of many records, to a file or a stream.
+//! [`RecordReport`]: a line of JSON for each of many records, to a file or a stream.
 
 use std::io::{self, Write};
 
@@ -9,13 +9,13 @@ use crate::console::file::NewFile;
 use crate::console::paths::OutputPath;
 
 /// A file of JSON Lines that is written while a command works.
-pub struct Report {
+pub struct RecordReport {
     name: String,
     /// `None` if the reader of a stream has closed it, which does not stop the command.
     file: Option<NewFile>,
 }
 
-impl Report {
+impl RecordReport {
     /// Starts a report, or opens the stream that it goes to.
     pub fn create(output: OutputPath) -> Result<Self> {
         Ok(Self {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use simdb::{DocId, Fingerprint};
 
 use super::inputs::{Input, Location};
-use super::report::Report;
+use super::report::RecordReport;
 use crate::console::paths::OutputPath;
 use crate::console::{counted, note};
 use crate::formats::Reject;
@@ -55,7 +55,7 @@ pub struct Statistics {
     /// All bad records, if they are to be gathered.
     pub rejected: Option<Rejected>,
     on_error: OnError,
-    report: Option<Report>,
+    report: Option<RecordReport>,
 }
 
 /// The number of bad records that are shown if there is no report of them.
@@ -78,7 +78,7 @@ impl Statistics {
             counts: RecordCounts::default(),
             rejected: None,
             on_error,
-            report: report.map(Report::create).transpose()?,
+            report: report.map(RecordReport::create).transpose()?,
         })
     }
 

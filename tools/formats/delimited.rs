@@ -4,7 +4,7 @@ use anyhow::Result;
 use csv::ByteRecord;
 use serde_json::Value;
 
-use super::fields::{Fields, Part, PartValues};
+use super::fields::{DocumentPart, Fields, PartValues};
 use super::id_sequence::IdSequence;
 use super::input::Opened;
 use super::table::{RecordLimit, TableColumn, TableReader};
@@ -15,7 +15,7 @@ pub struct Delimited {
     table: TableReader,
     fields: Fields,
     /// The column of each part. `None` for a part that is not read.
-    columns: [Option<TableColumn>; Part::ALL.len()],
+    columns: [Option<TableColumn>; DocumentPart::ALL.len()],
     /// The ids of the next records, if records are counted.
     counted: Option<IdSequence>,
 }
@@ -34,8 +34,8 @@ impl Delimited {
     }
 
     fn new(table: TableReader, fields: &Fields, counted: IdSequence) -> Result<Self> {
-        let mut columns = [const { None }; Part::ALL.len()];
-        for part in Part::ALL {
+        let mut columns = [const { None }; DocumentPart::ALL.len()];
+        for part in DocumentPart::ALL {
             columns[part as usize] = match (fields.name(part), part.option()) {
                 (None, _) => None,
                 (Some(name), None) => table.optional(name)?,
@@ -93,13 +93,13 @@ struct ColumnParts<'r> {
 impl PartValues for ColumnParts<'_> {
     const KIND: &'static str = "column";
 
-    fn take(&mut self, part: Part) -> Result<Option<Value>, String> {
+    fn take(&mut self, part: DocumentPart) -> Result<Option<Value>, String> {
         let Some(column) = &self.columns[part as usize] else {
             return Ok(None);
         };
         let value = column.value(self.record)?;
         Ok(Some(match (part, value) {
-            (Part::Reliable, "true" | "false") => Value::Bool(value == "true"),
+            (DocumentPart::Reliable, "true" | "false") => Value::Bool(value == "true"),
             _ => Value::from(value),
         }))
     }

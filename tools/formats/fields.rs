@@ -27,7 +27,7 @@ pub struct Fields {
 
 /// A part of a document, as it stands in a field or column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum DocumentPart {
     Id,
     Text,
     Fingerprint,
@@ -37,7 +37,7 @@ pub enum Part {
     Score,
 }
 
-impl Part {
+impl DocumentPart {
     pub const ALL: [Self; 6] = [
         Self::Id,
         Self::Text,
@@ -68,7 +68,7 @@ pub trait PartValues {
     const KIND: &'static str;
 
     /// Takes the value of a part out. `None` if the record has no such field.
-    fn take(&mut self, part: Part) -> Result<Option<Value>, String>;
+    fn take(&mut self, part: DocumentPart) -> Result<Option<Value>, String>;
 }
 
 /// The room in a line for fields other than the text.
@@ -76,14 +76,14 @@ const OTHER_FIELDS_BYTES: usize = 1 << 20;
 
 impl Fields {
     /// The name of the field that holds a part, or `None` if that part is not read.
-    pub fn name(&self, part: Part) -> Option<&str> {
+    pub fn name(&self, part: DocumentPart) -> Option<&str> {
         match part {
-            Part::Id => (!self.are_counted).then_some(&self.id),
-            Part::Text => self.text.as_ref(),
-            Part::Fingerprint => self.fingerprint.as_ref(),
-            Part::Reliable => return self.fingerprint.as_ref().map(|_| RELIABLE_FIELD),
-            Part::Time => self.time.as_ref(),
-            Part::Score => self.score.as_ref(),
+            DocumentPart::Id => (!self.are_counted).then_some(&self.id),
+            DocumentPart::Text => self.text.as_ref(),
+            DocumentPart::Fingerprint => self.fingerprint.as_ref(),
+            DocumentPart::Reliable => return self.fingerprint.as_ref().map(|_| RELIABLE_FIELD),
+            DocumentPart::Time => self.time.as_ref(),
+            DocumentPart::Score => self.score.as_ref(),
         }
         .map(String::as_str)
     }
@@ -112,7 +112,7 @@ impl Fields {
 
     /// The id of a document that is not counted.
     pub fn id<V: PartValues>(&self, values: &mut V) -> Result<DocId, String> {
-        match self.required(values, Part::Id)? {
+        match self.required(values, DocumentPart::Id)? {
             Some((name, value)) => id_of(&value).map_err(in_field::<V>(name)),
             None => Err("it has no id".to_owned()),
         }
@@ -122,14 +122,17 @@ impl Fields {
     /// has a name must be there.
     pub fn content<V: PartValues>(&self, mut values: V) -> Result<Content, String> {
         let values = &mut values;
-        let text = match (self.name(Part::Text), values.take(Part::Text)?) {
+        let text = match (
+            self.name(DocumentPart::Text),
+            values.take(DocumentPart::Text)?,
+        ) {
             (None, _) => None,
             (Some(_), Some(Value::String(text))) => Some(text_of(text, self.max_text_bytes)?),
             (Some(_), None | Some(Value::Null)) if self.fingerprint.is_some() => None,
             (Some(name), None) => return Err(missing::<V>(name)),
             (Some(name), Some(other)) => return Err(not_a_string::<V>(name, &other)),
         };
-        let fingerprint = match self.required(values, Part::Fingerprint)? {
+        let fingerprint = match self.required(values, DocumentPart::Fingerprint)? {
             None => None,
             Some((name, Value::String(digits))) => {
                 let fingerprint = fingerprint_of(&digits).map_err(in_field::<V>(name))?;
@@ -137,11 +140,11 @@ impl Fields {
             }
             Some((name, other)) => return Err(not_a_string::<V>(name, &other)),
         };
-        let arrival = match self.required(values, Part::Time)? {
+        let arrival = match self.required(values, DocumentPart::Time)? {
             None => None,
             Some((name, value)) => Some(time_of(&value).map_err(in_field::<V>(name))?),
         };
-        let score = match self.required(values, Part::Score)? {
+        let score = match self.required(values, DocumentPart::Score)? {
             None => None,
             Some((name, value)) => Some(score_of(&value).map_err(in_field::<V>(name))?),
         };
@@ -157,7 +160,7 @@ impl Fields {
     fn required<V: PartValues>(
         &self,
         values: &mut V,
-        part: Part,
+        part: DocumentPart,
     ) -> Result<Option<(&str, Value)>, String> {
         let Some(name) = self.name(part) else {
             return Ok(None);
@@ -170,7 +173,7 @@ impl Fields {
 }
 
 fn is_reliable<V: PartValues>(values: &mut V) -> Result<bool, String> {
-    match values.take(Part::Reliable)? {
+    match values.take(DocumentPart::Reliable)? {
         None | Some(Value::Null) => Ok(true),
         Some(Value::Bool(is_reliable)) => Ok(is_reliable),
         Some(_) => Err(format!(

@@ -1,4 +1,4 @@
-//! Opening what is to be read: files, standard input, compressed or not.
+//! Inputs: files and standard input, compressed or not.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -10,22 +10,22 @@ use anyhow::{Context, Result, bail};
 
 use super::line_too_long;
 
-/// How many bytes are asked of an input at a time.
+/// The bytes that are read of an input at a time.
 pub const BUFFER_BYTES: usize = 1 << 18;
 
-/// The name that stands for standard input on the command line.
+/// The name of standard input on the command line.
 const STDIN_ARGUMENT: &str = "-";
 
 /// A byte order mark, which some editors put before UTF-8.
 pub const BOM: char = '\u{feff}';
 
-/// An input that is named, known to be there, and not open yet.
+/// An input that exists, and is not open yet.
 #[derive(Clone, Debug)]
 pub struct Source {
     name: String,
-    /// `None`: standard input.
+    /// `None` for standard input.
     path: Option<PathBuf>,
-    /// `None`: not known, as for a pipe.
+    /// `None` if it is not known, as of a pipe.
     size_bytes: Option<u64>,
 }
 
@@ -68,7 +68,7 @@ impl Source {
         })
     }
 
-    /// What it is called in messages and reports.
+    /// Its name in messages and reports.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -78,7 +78,7 @@ impl Source {
         self.path.as_deref()
     }
 
-    /// How many bytes there are to read, before decompression, if that is known.
+    /// The number of bytes to read, before decompression, if it is known.
     pub fn size_bytes(&self) -> Option<u64> {
         self.size_bytes
     }
@@ -117,10 +117,9 @@ impl Source {
     }
 }
 
-/// What an input is compressed with, by its name.
+/// The compression of an input, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Nothing.
     None,
     /// `.gz`
     Gzip,
@@ -129,8 +128,8 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The compression that a file name promises. The first bytes are not asked: those of a raw
-    /// file mean nothing, and could look like anything.
+    /// The compression that the extension of a file name says. The first bytes do not decide: those of
+    /// a raw file may be any.
     pub fn of(path: &Path) -> Self {
         match lowercase_extension(path).as_deref() {
             Some("gz") => Self::Gzip,
@@ -155,14 +154,13 @@ fn lowercase_extension(path: &Path) -> Option<String> {
 
 /// An input that is open, decompressed.
 pub struct Opened {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub name: String,
-    /// Its bytes.
     pub reader: Box<dyn BufRead + Send>,
 }
 
 impl Opened {
-    /// Leaves out a byte order mark at the start.
+    /// Skips a byte order mark at the start.
     pub fn skip_bom(&mut self) -> Result<()> {
         let cannot = || format!("cannot read {}", self.name);
         let mut bom = [0; 4];
@@ -171,7 +169,7 @@ impl Opened {
         if start.starts_with(bom) {
             self.reader.consume(bom.len());
         } else if bom.starts_with(start) {
-            // Pipes and the members of a gzip file give what they have, which may be a part of it.
+            // A pipe, or a member of a gzip file, may give a part of the mark.
             let mut start = Vec::new();
             let most = bom.len() as u64;
             let head = Read::take(&mut self.reader, most).read_to_end(&mut start);
@@ -277,7 +275,7 @@ fn read_line(
     Ok(true)
 }
 
-/// Counts what is read through it, for the progress bar.
+/// Counts the bytes that are read, for the progress bar.
 struct Counted {
     input: Box<dyn Read + Send>,
     bytes_read: Arc<AtomicU64>,

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::fields::{Fields, Part, PartValues};
+use super::fields::{DocumentPart, Fields, PartValues};
 use super::id_sequence::IdSequence;
 use super::input::{LineReader, Opened};
 use super::{Item, Records, excerpt, utf8};
@@ -51,7 +51,7 @@ impl Records for JsonLines {
 
 /// The values of the named fields of one object, by their parts.
 #[derive(Debug, Default)]
-pub struct JsonParts([Option<Value>; Part::ALL.len()]);
+pub struct JsonParts([Option<Value>; DocumentPart::ALL.len()]);
 
 impl JsonParts {
     /// The named fields of the object that a line holds, or the reason why it holds none.
@@ -69,12 +69,12 @@ impl JsonParts {
     }
 
     /// Returns `true` if the object has the field of a part, with whatever value.
-    pub fn has(&self, part: Part) -> bool {
+    pub fn has(&self, part: DocumentPart) -> bool {
         self.0[part as usize].is_some()
     }
 
     /// Returns `true` if the object lacks the field of a part, or has a `null` there.
-    pub fn is_null(&self, part: Part) -> bool {
+    pub fn is_null(&self, part: DocumentPart) -> bool {
         matches!(self.0[part as usize], None | Some(Value::Null))
     }
 }
@@ -82,7 +82,7 @@ impl JsonParts {
 impl PartValues for JsonParts {
     const KIND: &'static str = "field";
 
-    fn take(&mut self, part: Part) -> Result<Option<Value>, String> {
+    fn take(&mut self, part: DocumentPart) -> Result<Option<Value>, String> {
         Ok(self.0[part as usize].take())
     }
 }
@@ -138,23 +138,26 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
 struct PartSeed<'f>(&'f Fields);
 
 impl<'de> DeserializeSeed<'de> for PartSeed<'_> {
-    type Value = Option<Part>;
+    type Value = Option<DocumentPart>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Part>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Option<DocumentPart>, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for PartSeed<'_> {
-    type Value = Option<Part>;
+    type Value = Option<DocumentPart>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a field")
     }
 
-    fn visit_str<E>(self, key: &str) -> Result<Option<Part>, E> {
-        let is_named = |part: &Part| self.0.name(*part) == Some(key);
-        Ok(Part::ALL.into_iter().find(is_named))
+    fn visit_str<E>(self, key: &str) -> Result<Option<DocumentPart>, E> {
+        let is_named = |part: &DocumentPart| self.0.name(*part) == Some(key);
+        Ok(DocumentPart::ALL.into_iter().find(is_named))
     }
 }
 

@@ -7,13 +7,13 @@ use super::input::{LineReader, Opened};
 use super::{Content, Item, Records, utf8};
 
 /// A reader of plain lines. A blank line is no document, but takes an id.
-pub struct PlainLines {
+pub struct TextLines {
     lines: LineReader,
     /// The ids of the next lines.
     counted: IdSequence,
 }
 
-impl PlainLines {
+impl TextLines {
     /// Reads lines of these ids.
     pub fn new(input: Opened, counted: IdSequence, max_text_bytes: usize) -> Result<Self> {
         Ok(Self {
@@ -23,7 +23,7 @@ impl PlainLines {
     }
 }
 
-impl Records for PlainLines {
+impl Records for TextLines {
     fn next(&mut self) -> Result<Option<Item>> {
         while let Some((number, line)) = self.lines.next_line()? {
             let id = self.counted.take();
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn the_id_of_a_line_is_its_number_whatever_lies_before_it() {
         let input = Opened::of_bytes("test", b"one\n\n \r\nfour\r\n\xff\nsix");
-        let mut lines = PlainLines::new(input, IdSequence::new(101), 100).unwrap();
+        let mut lines = TextLines::new(input, IdSequence::new(101), 100).unwrap();
         let mut read = Vec::new();
         while let Some(item) = lines.next().unwrap() {
             read.push(match item {
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_line_beyond_the_last_id_is_a_bad_one_unless_it_is_blank() {
         let input = Opened::of_bytes("test", b"last\n\nbeyond\n");
-        let mut lines = PlainLines::new(input, IdSequence::new(u64::MAX), 100).unwrap();
+        let mut lines = TextLines::new(input, IdSequence::new(u64::MAX), 100).unwrap();
         assert!(matches!(lines.next(), Ok(Some(Item::Record(_)))));
         let Ok(Some(Item::Reject(reject))) = lines.next() else {
             panic!("accepted")

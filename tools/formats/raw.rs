@@ -8,10 +8,10 @@ use simdb::{DocId, Fingerprint};
 use super::input::Opened;
 use super::{Content, Item, Record, Records};
 
-/// Bytes of a pair.
+/// The bytes of a pair.
 pub const PAIR_BYTES: usize = 16;
 
-/// Reads raw pairs.
+/// A reader of raw pairs.
 pub struct RawPairs {
     input: Opened,
     offset_bytes: u64,
@@ -62,7 +62,7 @@ fn record(number: u64, pair: &[u8; PAIR_BYTES]) -> Record {
     }
 }
 
-/// Reads until the buffer is full or the input ends; how many bytes that were.
+/// Reads until the buffer is full or the input ends. Returns the number of bytes read.
 pub fn fill(reader: &mut (dyn BufRead + Send), buffer: &mut [u8]) -> io::Result<usize> {
     let ready = reader.fill_buf()?;
     if let Some(ready) = ready.get(..buffer.len()) {

@@ -14,7 +14,7 @@ use crate::console::paths::OutputPath;
 use crate::console::table::{Align, Table, columns, one_line};
 use crate::console::{Output, counted};
 use crate::corpus::inputs::Location;
-use crate::corpus::report::Report;
+use crate::corpus::report::RecordReport;
 
 /// The parts of a document that are reported if it is dropped.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ struct DuplicateLine<'d> {
 
 /// All documents that were dropped, as far as they are reported.
 pub struct Duplicates {
-    report: Option<Report>,
+    report: Option<RecordReport>,
     count: u64,
     shown_most: usize,
     /// The least alike first, then as they came.
@@ -55,7 +55,7 @@ impl Duplicates {
     /// No duplicates yet. At most `shown_most` of them are shown in the end.
     pub fn new(shown_most: Option<u32>, report: Option<OutputPath>) -> Result<Self> {
         Ok(Self {
-            report: report.map(Report::create).transpose()?,
+            report: report.map(RecordReport::create).transpose()?,
             count: 0,
             shown_most: shown_most.unwrap_or(0) as usize,
             shown: BTreeMap::new(),
@@ -104,7 +104,7 @@ impl Duplicates {
 
     /// Publishes the report of duplicates.
     pub fn publish(&mut self) -> Result<()> {
-        self.report.take().map_or(Ok(()), Report::publish)
+        self.report.take().map_or(Ok(()), RecordReport::publish)
     }
 
     /// Shows some of what was dropped beside what was kept for it.

@@ -23,7 +23,7 @@ use crate::console::interrupt::Interrupt;
 use crate::corpus::bulk;
 use crate::corpus::inputs::Input;
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::report::Report;
+use crate::corpus::report::RecordReport;
 use crate::corpus::statistics::{Rejected, Statistics};
 use crate::formats::input::Opened;
 use crate::formats::{Content, Format, Item, MAX_LINE_BYTES, reader};
@@ -41,7 +41,7 @@ pub struct Copier<'c> {
     pub rejected: Rejected,
     /// The ids met so far, if some are there more than once.
     pub repeats: Option<HashSet<u64>>,
-    pub report: Option<&'c mut Report>,
+    pub report: Option<&'c mut RecordReport>,
     pub texts: Texts,
 }
 

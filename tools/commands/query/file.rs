@@ -9,7 +9,7 @@ use simdb::Fingerprint;
 
 use crate::formats::input::{LineReader, Opened, Source, extension_of};
 use crate::formats::jsonl::JsonParts;
-use crate::formats::{Content, Fields, MAX_LINE_BYTES, MAX_TEXT_BYTES, Part, raw, utf8};
+use crate::formats::{Content, DocumentPart, Fields, MAX_LINE_BYTES, MAX_TEXT_BYTES, raw, utf8};
 
 /// The most text that is read at a time.
 const TEXT_BYTES: usize = 4 << 20;
@@ -139,12 +139,12 @@ fn parse(line: &str, is_text: bool) -> Result<Asked, String> {
         max_text_bytes: MAX_TEXT_BYTES,
     };
     let parts = JsonParts::parse(line, &fields)?;
-    if is_text && !parts.has(Part::Text) {
+    if is_text && !parts.has(DocumentPart::Text) {
         return Err("there is no field \"text\", and only texts can be compared".to_owned());
     }
-    if parts.has(Part::Fingerprint) && !is_text {
+    if parts.has(DocumentPart::Fingerprint) && !is_text {
         fields.text = None;
-    } else if parts.has(Part::Text) {
+    } else if parts.has(DocumentPart::Text) {
         fields.fingerprint = None;
     } else {
         return Err("there is neither a field \"text\" nor a field \"fingerprint\"".to_owned());

@@ -11,7 +11,7 @@ use super::lines::{Event, InputLine};
 use crate::console::interrupt::Interrupt;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::jsonl::JsonParts;
-use crate::formats::{Fields, Part, utf8};
+use crate::formats::{DocumentPart, Fields, utf8};
 use crate::options::{OnError, Rule};
 
 /// The most lines that are submitted together. While they are committed the next are made documents,
@@ -129,7 +129,7 @@ impl Documents<'_> {
 
     fn document(&self, line: &mut PendingLine, bytes: &[u8]) -> Result<Document, String> {
         let mut parts = JsonParts::parse(utf8(bytes)?, &self.fields)?;
-        line.is_assigned = self.ids.is_some() && parts.is_null(Part::Id);
+        line.is_assigned = self.ids.is_some() && parts.is_null(DocumentPart::Id);
         if !line.is_assigned {
             line.id = Some(self.fields.id(&mut parts)?);
         }
