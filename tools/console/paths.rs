@@ -11,7 +11,7 @@ use simdb::{Database, Error};
 /// The permission to replace outputs that exist.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Overwrite {
-    /// Replace what has the name of an output already; without this it is refused
+    /// Replace outputs that exist; without this they are refused
     ///
     /// Until the new output is whole, the old one stays as it is. What the command reads is never
     /// replaced, nor a database by anything but a database, nor a folder with other files than the
@@ -134,8 +134,10 @@ impl OutputPaths {
         }
         let identity = FileIdentity::new(path);
         let taken = self.taken.iter().find(|(taken, _)| taken.is_in(&identity));
-        if let Some((_, what)) = taken {
-            bail!("{option} {} is {what}; choose another name", path.display());
+        if let Some((taken, what)) = taken {
+            let is = if identity.is_in(taken) { "is" } else { "holds" };
+            let path = path.display();
+            bail!("{option} {path} {is} {what}; choose another name");
         }
         let exists = path.symlink_metadata().is_ok();
         ensure!(
@@ -352,7 +354,7 @@ mod tests {
         paths.reserve(&path("in/1.npy"), "an input");
         paths.file("--report", &path("r")).unwrap();
         assert!(error_of(paths.file("-o", &path("in/1.npy"))).contains("is an input"));
-        assert!(error_of(paths.folder("-o", &path("in"), "npy")).contains("is an input"));
+        assert!(error_of(paths.folder("-o", &path("in"), "npy")).contains("holds an input"));
         assert!(error_of(paths.file("-o", &path("in/../r"))).contains("is the output of --report"));
     }
 
