@@ -9,7 +9,7 @@ mod score;
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -22,9 +22,9 @@ use self::picture::picture;
 use self::plant::plant;
 use self::report::print;
 use self::score::{ClassScore, Unlisted, scores};
-use crate::console::content::Content;
+use crate::console::file::NewFile;
 use crate::console::interrupt::Interrupt;
-use crate::console::output_file::{OutputFile, is_stdout, target_of};
+use crate::console::paths::{OutputPath, OutputPaths, Overwrite, is_stdout};
 use crate::console::{Answer, Output, counted};
 use crate::options::{LikenessOptions, OnError, RecipeOptions};
 
@@ -103,6 +103,9 @@ pub struct Calibrate {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
+    #[command(flatten)]
+    overwrite: Overwrite,
+
     /// What to do about a line that is no pair or no document
     #[arg(long, value_enum, default_value = "abort")]
     on_error: OnError,
@@ -145,16 +148,16 @@ impl Calibrate {
         if !recipe.takes_texts() {
             bail!("the recipe {recipe} makes no fingerprints of texts; name another");
         }
-        if let Some(path) = &self.svg {
-            check_picture(path)?;
-        }
+        let svg = self.svg_output()?;
         let (corpus, left_out) = self.corpus(&recipe)?;
         // From here on there is a temporary folder.
         let interrupt = Interrupt::listen()?;
         let measured = measure(&corpus, &recipe, self.likeness.likeness(), &interrupt)?;
         let (scores, unlisted) = scores(&corpus, &measured, self.precision);
-        if let Some(path) = &self.svg {
-            write(path, &picture(&scores)?)?;
+        if let Some(svg) = svg {
+            let mut file = NewFile::create(svg)?;
+            file.write_all(picture(&scores)?.as_bytes())?;
+            file.publish()?;
         }
         let unlisted = corpus.closed.is_some().then_some(unlisted);
         let reservation = self.reservation(left_out, unlisted);
@@ -177,6 +180,22 @@ impl Calibrate {
             output.line(reservation)?;
         }
         Ok(Answer::Yes)
+    }
+
+    /// The path of the picture, which is checked before anything is read.
+    fn svg_output(&self) -> Result<Option<OutputPath>> {
+        let Some(svg) = &self.svg else {
+            return Ok(None);
+        };
+        if is_stdout(svg) {
+            bail!("the report goes to standard output; name a file for the picture");
+        }
+        let mut paths = OutputPaths::new(self.overwrite);
+        let inputs = [&self.pairs, &self.docs, &self.planted, &self.grey];
+        for input in inputs.into_iter().flatten() {
+            paths.reserve(input, "an input");
+        }
+        paths.file("--svg", svg).map(Some)
     }
 
     /// The pairs, and how many were left out if they were planted.
@@ -220,26 +239,6 @@ impl Calibrate {
                 .to_owned(),
         }
     }
-}
-
-/// Whether the picture can be written is known before anything is read.
-fn check_picture(path: &Path) -> Result<()> {
-    if is_stdout(path) {
-        bail!("the report goes to standard output; name a file for the picture");
-    }
-    target_of(path, Content::Svg)
-        .map(drop)
-        .with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Writes a picture under its name when it is whole.
-fn write(path: &Path, picture: &str) -> Result<()> {
-    OutputFile::create(path, Content::Svg)
-        .and_then(|mut file| {
-            file.write_all(picture.as_bytes())?;
-            file.finish()
-        })
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Reads a share, from 0 to 1. For clap.

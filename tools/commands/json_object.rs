@@ -6,14 +6,14 @@ use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::formats::excerpt;
-use crate::formats::jsonl::what_is_wrong;
+use crate::formats::jsonl::reason_of;
 
 /// The object that a line holds, or what is wrong with the line. Readers of JSON disagree about which
 /// of two fields with one name counts, so there must not be two.
 pub(super) fn object(line: &str) -> Result<Map<String, Value>, String> {
     let mut json = serde_json::Deserializer::from_str(line);
     let fields = if line.trim_start().starts_with('{') {
-        json.deserialize_map(Fields).map(Some)
+        json.deserialize_map(AnyObject).map(Some)
     } else {
         serde_json::from_str::<IgnoredAny>(line).map(|_| None)
     };
@@ -24,13 +24,13 @@ pub(super) fn object(line: &str) -> Result<Map<String, Value>, String> {
     match fields {
         Ok(Some(fields)) => Ok(fields),
         Ok(None) => Err("it is not a JSON object".to_owned()),
-        Err(error) => Err(what_is_wrong(&error)),
+        Err(error) => Err(reason_of(&error)),
     }
 }
 
-struct Fields;
+struct AnyObject;
 
-impl<'de> Visitor<'de> for Fields {
+impl<'de> Visitor<'de> for AnyObject {
     type Value = Map<String, Value>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -656,6 +656,42 @@ fn a_backup_is_a_database_and_overwrites_nothing() {
     folder
         .cli(&["backup", "a.simdb", "b.simdb"])
         .fails(&["b.simdb already exists; choose another name"]);
+    folder
+        .cli(&["backup", "a.simdb", "a.simdb", "--force"])
+        .fails(&["is the database"]);
+    folder.cli(&["remove", "a.simdb", "1"]).ends(0);
+    for _ in 0..2 {
+        let arguments = ["backup", "a.simdb", "b.simdb", "--force"];
+        folder.cli(&arguments).ends(0);
+        assert_eq!(export("a.simdb"), export("b.simdb"));
+    }
+    folder.write("none.simdb", "no database");
+    folder
+        .cli(&["backup", "a.simdb", "none.simdb", "--force"])
+        .fails(&["cannot replace none.simdb", "is not a simdb database"]);
+    let names = ["a.jsonl", "a.simdb", "b.simdb", "none.simdb"];
+    assert_eq!(folder.names(), names);
+}
+
+#[test]
+fn a_folder_is_replaced_only_if_it_holds_nothing_else() {
+    let folder = with_texts();
+    let export = |force: &[&str]| {
+        let arguments = ["export", "a.simdb", "--format", "npy", "-o", "out"];
+        folder.cli(&[&arguments[..], force].concat())
+    };
+    export(&[]).ends(0);
+    folder.write("out/fingerprints.npy", "old");
+    folder.write("out/old.npy", "old");
+    export(&[]).fails(&["out already exists", "--force"]);
+    export(&["--force"]).ends(0);
+    assert!(!folder.file("out/old.npy").exists());
+    let written = std::fs::metadata(folder.file("out/fingerprints.npy")).expect("it is there");
+    assert_eq!(written.len(), 128 + 4 * 8);
+    folder.write("out/notes.txt", "precious");
+    export(&["--force"]).fails(&["cannot replace out", "out/notes.txt"]);
+    assert_eq!(folder.read("out/notes.txt"), "precious");
+    assert_eq!(folder.names(), ["a.jsonl", "a.simdb", "out"]);
 }
 
 #[test]

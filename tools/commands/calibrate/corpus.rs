@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::commands::json_object::object;
 use crate::console::{counted, note};
-use crate::formats::input::{Line, LineReader, Source};
-use crate::formats::{MAX_LINE_BYTES, MAX_TEXT_BYTES, id_of, line_too_long, text_of, utf8};
+use crate::formats::input::{LineReader, Source};
+use crate::formats::{MAX_LINE_BYTES, MAX_TEXT_BYTES, id_of, text_of, utf8};
 use crate::options::OnError;
 
 /// Classes by length: the least number of characters, and the name.
@@ -200,12 +200,7 @@ impl Reading<'_> {
         let name = input.name.clone();
         let mut lines = LineReader::new(input, MAX_LINE_BYTES)?;
         let (mut taken, mut skipped) = (0_u64, 0);
-        while let Some((number, line)) = lines.next()? {
-            let bytes = match line {
-                Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
-                Line::Whole(bytes) => Ok(bytes),
-                Line::TooLong => Err(line_too_long(MAX_LINE_BYTES)),
-            };
+        while let Some((number, bytes)) = lines.next_not_blank()? {
             let fields = bytes.and_then(utf8).and_then(object);
             match fields.and_then(|fields| take(&fields)) {
                 Ok(()) => taken += 1,

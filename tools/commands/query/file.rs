@@ -7,10 +7,9 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use simdb::Fingerprint;
 
-use crate::formats::input::{Line, LineReader, Opened, Source, extension_of};
-use crate::formats::{
-    Content, Fields, MAX_LINE_BYTES, MAX_TEXT_BYTES, jsonl, line_too_long, raw, utf8,
-};
+use crate::formats::input::{LineReader, Opened, Source, extension_of};
+use crate::formats::jsonl::JsonParts;
+use crate::formats::{Content, DocumentPart, Fields, MAX_LINE_BYTES, MAX_TEXT_BYTES, raw, utf8};
 
 /// The most text that is read at a time.
 const TEXT_BYTES: usize = 4 << 20;
@@ -118,18 +117,13 @@ impl Queries {
 }
 
 fn next_line(name: &str, lines: &mut LineReader, is_text: bool) -> Result<Option<Asked>> {
-    while let Some((number, line)) = lines.next()? {
-        let bytes = match line {
-            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
-            Line::Whole(bytes) => Ok(bytes),
-            Line::TooLong => Err(line_too_long(MAX_LINE_BYTES)),
-        };
-        return match bytes.and_then(utf8).and_then(|line| parse(line, is_text)) {
-            Ok(asked) => Ok(Some(asked)),
-            Err(reason) => bail!("{name}:{number}: {reason}"),
-        };
+    let Some((number, line)) = lines.next_not_blank()? else {
+        return Ok(None);
+    };
+    match line.and_then(utf8).and_then(|line| parse(line, is_text)) {
+        Ok(asked) => Ok(Some(asked)),
+        Err(reason) => bail!("{name}:{number}: {reason}"),
     }
-    Ok(None)
 }
 
 /// Reads a query. What `simdb-cli get --json` prints is one: a document with both asks for its
@@ -144,18 +138,18 @@ fn parse(line: &str, is_text: bool) -> Result<Asked, String> {
         are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,
     };
-    let parts = jsonl::parse(line, &fields)?;
-    if is_text && parts.text.is_none() {
+    let parts = JsonParts::parse(line, &fields)?;
+    if is_text && !parts.has(DocumentPart::Text) {
         return Err("there is no field \"text\", and only texts can be compared".to_owned());
     }
-    if parts.fingerprint.is_some() && !is_text {
+    if parts.has(DocumentPart::Fingerprint) && !is_text {
         fields.text = None;
-    } else if parts.text.is_some() {
+    } else if parts.has(DocumentPart::Text) {
         fields.fingerprint = None;
     } else {
         return Err("there is neither a field \"text\" nor a field \"fingerprint\"".to_owned());
     }
-    match parts.content(&fields, true)? {
+    match fields.content(parts)? {
         Content {
             fingerprint: Some((fingerprint, reliable)),
             ..

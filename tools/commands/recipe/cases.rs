@@ -6,8 +6,8 @@ use anyhow::{Result, anyhow, bail};
 use serde_json::{Map, Value};
 
 use crate::commands::json_object::object;
-use crate::formats::input::{Line, LineReader, Source};
-use crate::formats::{MAX_LINE_BYTES, line_too_long, utf8};
+use crate::formats::input::{LineReader, Source};
+use crate::formats::{MAX_LINE_BYTES, utf8};
 
 /// A case: a text or features, and what other software made of it.
 pub(super) struct Case {
@@ -22,12 +22,7 @@ pub(super) fn cases(path: &Path) -> Result<Vec<Case>> {
     let name = input.name.clone();
     let mut lines = LineReader::new(input, MAX_LINE_BYTES)?;
     let mut cases = Vec::new();
-    while let Some((line, content)) = lines.next()? {
-        let bytes = match content {
-            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
-            Line::Whole(bytes) => Ok(bytes),
-            Line::TooLong => Err(line_too_long(MAX_LINE_BYTES)),
-        };
+    while let Some((line, bytes)) = lines.next_not_blank()? {
         match bytes.and_then(utf8).and_then(object) {
             Ok(fields) => cases.push(Case { line, fields }),
             Err(reason) => bail!("cannot read {name}:{line}: {reason}"),
