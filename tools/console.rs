@@ -10,6 +10,7 @@ pub mod new_file;
 pub mod new_folder;
 pub mod output_file;
 pub mod progress;
+pub mod rows;
 pub mod table;
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};

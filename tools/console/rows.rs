@@ -1,0 +1,49 @@
+//! Results that are printed either for people or as JSON, and the parts of their text.
+
+use std::fmt::{self, Display, Formatter};
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::Output;
+use super::table::Table;
+
+impl Output {
+    /// Prints a result as one line of JSON, or as its text.
+    pub fn row(&mut self, row: &(impl Serialize + Display), as_json: bool) -> Result<()> {
+        if as_json {
+            self.json(row)
+        } else {
+            self.line(row)
+        }
+    }
+}
+
+/// The lines of the table, without a line feed at the end.
+impl Display for Table {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (index, line) in self.lines().enumerate() {
+            let separator = if index > 0 { "\n" } else { "" };
+            write!(f, "{separator}{line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A value as a cell, `-` if there is none.
+pub fn or_dash(value: Option<impl Display>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+/// `yes` or `no`.
+pub fn yes_or_no(answer: bool) -> &'static str {
+    if answer { "yes" } else { "no" }
+}
+
+/// Cells of a row, made of values of any types that can be displayed.
+macro_rules! cells {
+    ($($cell:expr),* $(,)?) => {
+        [$($cell.to_string()),*]
+    };
+}
+pub(crate) use cells;
