@@ -5,8 +5,8 @@ use std::fmt::{self, Display, Formatter};
 use anyhow::Result;
 use serde::Serialize;
 
-use super::Output;
 use super::table::Table;
+use super::{Answer, Output};
 
 impl Output {
     /// Prints a result as one line of JSON, or as its text.
@@ -16,6 +16,13 @@ impl Output {
         } else {
             self.line(row)
         }
+    }
+}
+
+/// Yes if it is `true`, a plain no if it is `false`.
+impl From<bool> for Answer {
+    fn from(is_yes: bool) -> Self {
+        if is_yes { Self::Yes } else { Self::No }
     }
 }
 
