@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use anyhow::Result;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::table::Table;
 use super::{Answer, Output};
@@ -40,6 +40,11 @@ impl Display for Table {
 /// A value as a cell, `-` if there is none.
 pub fn or_dash(value: Option<impl Display>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+/// Serializes a value as the string that it is displayed as. For serde.
+pub fn displayed<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
 }
 
 /// `yes` or `no`.
