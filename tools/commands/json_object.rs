@@ -52,7 +52,7 @@ pub(super) fn for_each_object(
 
 /// The object that a line holds, or the reason why it holds none. Readers of JSON disagree about
 /// which of two fields with one name counts, so two are refused.
-pub(super) fn object(line: &str) -> Result<Map<String, Value>, String> {
+fn object(line: &str) -> Result<Map<String, Value>, String> {
     let mut json = serde_json::Deserializer::from_str(line);
     let fields = if line.trim_start().starts_with('{') {
         json.deserialize_map(Fields).map(Some)
