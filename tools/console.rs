@@ -6,6 +6,7 @@ pub mod file;
 pub mod interrupt;
 pub mod paths;
 pub mod progress;
+pub mod rows;
 pub mod table;
 mod units;
 

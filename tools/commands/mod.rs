@@ -60,7 +60,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum CliVerb {
-    Stats(stats::Stats),
+    Stats(stats::StatsVerb),
     Get(get::Get),
     Query(query::Query),
     Pairs(pairs::Pairs),

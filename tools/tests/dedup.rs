@@ -169,10 +169,7 @@ fn the_longest_or_the_oldest_is_kept_if_that_is_asked() {
         dedup(&folder, &arguments).ends(0);
         assert_eq!(
             folder.read(&output),
-            lines_with(
-                &text,
-                &[&format!("{{\"day\":{},\"id\":{kept}", 1_700_000_000 - kept)]
-            )
+            lines_with(&text, &[&format!("{{\"id\":{kept},")])
         );
     }
     dedup(&folder, &["a.jsonl", "-o", "x.jsonl", "--keep", "oldest"]).fails(&["--time"]);

@@ -264,8 +264,6 @@ fn numbers_beyond_all_bounds_are_as_good_as_all() {
     folder
         .load(&["d.simdb", "a.jsonl", "--unique", "3", &shown])
         .ends(2);
-    let planted = ["calibrate", "--planted", "a.jsonl", "--sample", &most];
-    folder.cli(&planted).ends(0);
     let top = ["hash", TEXT, "--recipe", "cppjieba", "--top", "4294967295"];
     folder.cli(&top).ends(0);
 }
