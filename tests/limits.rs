@@ -65,10 +65,10 @@ fn empty_database_answers_everything() {
         (stats.documents, stats.distinct_fingerprints, stats.texts),
         (0, 0, 0)
     );
-    assert_eq!(
-        stats.block_histograms.map(|histogram| histogram[0]),
-        [65_536; 4]
-    );
+    for block in snapshot.diagnose().unwrap().blocks {
+        let bins = block.histogram();
+        assert_eq!((bins[0].to, bins[0].keys), (Some(0), 65_536));
+    }
     drop(snapshot);
     assert_eq!(database.remove(DocId(0)).unwrap(), None);
     assert_eq!(database.apply([]).unwrap(), []);
@@ -308,13 +308,13 @@ fn one_hot_prefix_in_every_block_still_answers_like_the_scan() {
     drop(snapshot);
     database.merge().unwrap();
     let snapshot = database.snapshot().unwrap();
-    let hottest = snapshot.stats().unwrap().hottest_keys;
-    assert!(
-        hottest
-            .iter()
-            .all(|(key, count)| *key == 0x5555 && *count > 2_500),
-        "{hottest:?}"
-    );
+    for block in snapshot.diagnose().unwrap().blocks {
+        let hottest = &block.hottest[0];
+        assert!(
+            hottest.key == 0x5555 && hottest.distinct_fingerprints > 2_500,
+            "{hottest:?}"
+        );
+    }
     drop(snapshot);
     assert_sound(&mut database);
 }

@@ -1,24 +1,24 @@
-//! Parts of a command line that more than one verb has: where the parts of a document are found,
-//! what a new database is like, what to do about a bad record.
+//! Options that several commands share: the fields of a document, the settings of a new database, the
+//! treatment of a bad record.
 
 mod recipe;
 mod unique;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use simdb::{Recipe, Retention, Settings};
 
 use crate::console::{duration, parse_duration, parse_size};
-use crate::formats::{Fields, MAX_TEXT_BYTES};
+use crate::formats::{DocumentPart, Fields, MAX_TEXT_BYTES};
 
 pub use recipe::RecipeOptions;
-#[allow(unused_imports, reason = "each tool uses what it needs")]
 pub use unique::{LikenessOptions, Rule, UniqueOptions, note_without_bands};
 
-/// Where the parts of a document are found.
+/// The fields that hold the parts of a document.
 #[derive(Debug, Args)]
 pub struct FieldNames {
     /// The field or column that holds the id
@@ -68,7 +68,7 @@ pub struct FieldNames {
     pub max_text: usize,
 }
 
-/// Reads how long a text may be. For clap.
+/// Reads the most bytes of a text. For clap.
 fn parse_text_size(text: &str) -> Result<usize, String> {
     match usize::try_from(parse_size(text)?) {
         Ok(size @ 1..=MAX_TEXT_BYTES) => Ok(size),
@@ -77,7 +77,7 @@ fn parse_text_size(text: &str) -> Result<usize, String> {
 }
 
 impl FieldNames {
-    /// The fields, if they are different ones.
+    /// The fields, which must differ.
     pub fn fields(&self) -> Result<Fields> {
         let text = match (&self.text, &self.fingerprint) {
             (None, None) => Some("text".to_owned()),
@@ -92,21 +92,22 @@ impl FieldNames {
             are_counted: false,
             max_text_bytes: self.max_text,
         };
-        let names = [
-            Some(&fields.id),
-            fields.text.as_ref(),
-            fields.fingerprint.as_ref(),
-            fields.time.as_ref(),
+        let parts = [
+            DocumentPart::Id,
+            DocumentPart::Text,
+            DocumentPart::Fingerprint,
+            DocumentPart::Time,
         ];
-        for (place, name) in names.iter().enumerate() {
-            if name.is_some() && names[..place].contains(name) {
-                bail!("--id, --text, --fingerprint and --time must name different fields");
-            }
-        }
+        let names: Vec<&str> = parts.iter().filter_map(|part| fields.name(*part)).collect();
+        let different: HashSet<&&str> = names.iter().collect();
+        ensure!(
+            different.len() == names.len(),
+            "--id, --text, --fingerprint and --time must name different fields"
+        );
         Ok(fields)
     }
 
-    /// Refuses to read what a database with these settings does not keep.
+    /// Refuses to read parts that a database with these settings does not keep.
     pub fn refuse_unkept(&self, settings: &Settings) -> Result<()> {
         if self.fingerprint.is_some() && self.text.is_some() && !settings.keep_texts {
             bail!(
@@ -124,7 +125,7 @@ impl FieldNames {
     }
 }
 
-/// What is fixed when a database is created.
+/// The settings of a new database.
 #[derive(Debug, Args)]
 pub struct NewDatabase {
     #[command(flatten)]
@@ -165,18 +166,18 @@ impl NewDatabase {
         self.recipe.recipe()
     }
 
-    /// The settings of a database that is created so, to be given documents with the times that
-    /// these fields hold.
+    /// The settings of a new database for documents with these fields.
     pub fn settings(&self, fields: &FieldNames) -> Result<Settings> {
+        let mut retention = self.retention();
+        if let Some(retention) = &mut retention {
+            // Documents that say no time get that of the clock.
+            retention.by_clock = fields.time.is_none();
+        }
         Ok(Settings {
             recipe: self.recipe()?.unwrap_or_else(Recipe::ngram),
             keep_texts: self.keep_texts || self.similar,
             similar: self.similar,
-            retention: self.retention().map(|retention| Retention {
-                // Where no times are given, the clock gives them.
-                by_clock: fields.time.is_none(),
-                ..retention
-            }),
+            retention,
             frozen: false,
         })
     }
@@ -189,7 +190,7 @@ impl NewDatabase {
         })
     }
 
-    /// Refuses combinations that cannot be meant.
+    /// Refuses options that contradict each other.
     pub fn check(&self) -> Result<()> {
         if self.sliding && self.retention().is_none() {
             bail!("--sliding needs --retention or --arrivals, with which times are kept");
@@ -197,36 +198,33 @@ impl NewDatabase {
         Ok(())
     }
 
-    /// Refuses what a database that is there was not created with. (Its recipe is compared when
-    /// it is opened.)
+    /// Refuses an existing database that was created without one of these options. (Its recipe is
+    /// compared when it is opened.)
     pub fn refuse_other(&self, path: &Path, settings: &Settings) -> Result<()> {
-        if self.keep_texts && !settings.keep_texts {
-            return Err(created_without(path, "--keep-texts"));
+        let (asked, kept) = (self.retention(), settings.retention);
+        let window = match self.retention {
+            Some(window) => format!("--retention {}", duration(window)),
+            None => "--arrivals".to_owned(),
+        };
+        let is_other = |asked: Retention| kept.is_none_or(|kept| kept.window != asked.window);
+        for (option, is_missing) in [
+            ("--keep-texts", self.keep_texts && !settings.keep_texts),
+            ("--similar", self.similar && !settings.similar),
+            (&window[..], asked.is_some_and(is_other)),
+            (
+                "--sliding",
+                self.sliding && !kept.is_some_and(|kept| kept.sliding),
+            ),
+        ] {
+            if is_missing {
+                return Err(created_without(path, option));
+            }
         }
-        if self.similar && !settings.similar {
-            return Err(created_without(path, "--similar"));
-        }
-        match self.retention() {
-            Some(asked) => refuse_other_retention(path, asked, settings.retention),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
-fn refuse_other_retention(path: &Path, asked: Retention, kept: Option<Retention>) -> Result<()> {
-    let option = match asked.window {
-        Some(window) => format!("--retention {}", duration(window)),
-        None => "--arrivals".to_owned(),
-    };
-    match kept {
-        Some(kept) if kept.window != asked.window => Err(created_without(path, &option)),
-        Some(kept) if asked.sliding && !kept.sliding => Err(created_without(path, "--sliding")),
-        Some(_) => Ok(()),
-        None => Err(created_without(path, &option)),
-    }
-}
-
-/// Says that a database was not created with an option.
+/// The error about a database that was created without an option.
 pub fn created_without(path: &Path, option: &str) -> anyhow::Error {
     anyhow::anyhow!(
         "{} was created without {option}, which cannot be changed; load into a new database",
@@ -234,11 +232,11 @@ pub fn created_without(path: &Path, option: &str) -> anyhow::Error {
     )
 }
 
-/// What to do about a bad record.
+/// The treatment of a bad record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnError {
-    /// Give up.
+    /// End with an error.
     Abort,
-    /// Leave it out and go on.
+    /// Leave the record out.
     Skip,
 }

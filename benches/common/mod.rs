@@ -12,6 +12,7 @@ pub mod database;
 pub mod keys;
 pub mod memory;
 pub mod plain_scan;
+pub mod planted;
 pub mod sorted_arrays;
 pub mod table;
 pub mod timing;

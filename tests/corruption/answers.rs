@@ -67,11 +67,7 @@ enum Answer {
     LastId(Option<DocId>),
     /// Documents, distinct fingerprints, unreliable ones, texts; the first arrival and the last.
     Counts([u64; 4], [Option<Timestamp>; 2]),
-    Tables {
-        tables: Vec<TableStats>,
-        histograms: Vec<Vec<u64>>,
-        hottest: Vec<(u16, u64)>,
-    },
+    Tables(Vec<TableStats>),
     Diagnosis {
         counts: [u64; 5],
         ones: Vec<u64>,
@@ -202,11 +198,7 @@ impl Question {
                 ];
                 Answer::Counts(counts, [stats.oldest_arrival, stats.latest_arrival])
             })),
-            Self::Tables => whole(snapshot.stats().map(|stats| Answer::Tables {
-                tables: stats.tables,
-                histograms: stats.block_histograms.to_vec(),
-                hottest: stats.hottest_keys.to_vec(),
-            })),
+            Self::Tables => whole(snapshot.stats().map(|stats| Answer::Tables(stats.tables))),
             Self::Diagnosis => whole(snapshot.diagnose().map(|diagnosis| {
                 let ones = diagnosis.ones().to_vec();
                 let duplicates = diagnosis.duplicates;

@@ -7,15 +7,17 @@ use clap::Args;
 use serde::Serialize;
 
 use super::open_to_read;
+use crate::console::file::make_or_replace_database;
 use crate::console::interrupt::Interrupt;
+use crate::console::paths::{OutputPaths, Overwrite};
 use crate::console::progress::{Progress, handler};
 use crate::console::{Answer, Output, counted, size};
 use crate::options::RecipeOptions;
 
 /// Copies a database, consistently
 ///
-/// The copy appears under its name when it is whole, read back and proved; a file that is there is
-/// not overwritten. To restore it, copy the file, and remove what journals the lost one has left.
+/// The copy appears under its name when it is whole, read back and proved. With --force it replaces an
+/// earlier one, which must be a database that no process has open. To restore it, copy the file, and remove what journals the lost one has left.
 /// --json prints documents and file_bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -38,6 +40,9 @@ pub struct Backup {
     /// Whether to show progress on standard error
     #[arg(long, value_enum, default_value_t)]
     progress: Progress,
+
+    #[command(flatten)]
+    overwrite: Overwrite,
 }
 
 #[derive(Serialize)]
@@ -49,10 +54,15 @@ struct BackupLine {
 impl Backup {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let database = open_to_read(&self.database, &self.recipe)?;
+        let mut paths = OutputPaths::new(self.overwrite);
+        paths.reserve(&self.database, "the database");
+        let to = paths.database("TO", &self.to)?;
         let interrupt = Interrupt::listen()?;
         let bar = self.progress.work();
         let database = database.on_progress(handler(&bar, &interrupt));
-        let copied = database.backup(&self.to);
+        let copied = make_or_replace_database(&to, self.recipe.builder()?, |path| {
+            Ok(database.backup(path)?)
+        });
         bar.finish_and_clear();
         copied?;
         let to = self.to.display();

@@ -1,30 +1,26 @@
-//! `simdb-cli calibrate`: which radius suits texts like these, by pairs of them that are labelled.
+//! `simdb-cli calibrate`: the radius that suits texts, by labelled pairs of them.
 
 mod corpus;
 mod measure;
 mod picture;
-mod plant;
-mod report;
 mod score;
 
-use std::collections::HashMap;
+use std::fmt::{self, Display, Formatter};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use simdb::Recipe;
 
-use self::corpus::{Corpus, Reading};
-use self::measure::measure;
+use self::corpus::CorpusReader;
+use self::measure::find_pairs;
 use self::picture::picture;
-use self::plant::plant;
-use self::report::print;
 use self::score::{ClassScore, Unlisted, scores};
-use crate::console::content::Content;
+use crate::console::file::NewFile;
 use crate::console::interrupt::Interrupt;
-use crate::console::output_file::{OutputFile, is_stdout, target_of};
+use crate::console::paths::{OutputPath, OutputPaths, Overwrite, is_stdout};
 use crate::console::{Answer, Output, counted};
 use crate::options::{LikenessOptions, OnError, RecipeOptions};
 
@@ -32,56 +28,37 @@ use crate::options::{LikenessOptions, OnError, RecipeOptions};
 ///
 /// PAIRS is JSON Lines: {"a": text, "b": text, "label": 1}, or with --docs the ids of documents:
 /// {"a": 1, "b": 2, "label": 0}, where --docs is JSON Lines {"id": 1, "text": text}. A label is 1 or
-/// true for near-duplicates, 0 or false for others. Without labels, --planted makes pairs out of
-/// documents.
+/// true for near-duplicates, 0 or false for others.
 ///
-/// Loads all documents into databases of their own, in the folder for temporary files, and asks these
-/// for one document of each pair. For each class of length (the characters of the shorter text of a pair: 0-10, 10-30, 30-100,
-/// 100-500, 500+) and for all pairs it prints precision, recall and F1 of fingerprints alone within
+/// Loads all documents into a database of their own, in the folder for temporary files, and asks it
+/// for one document of each pair. For each class of length (the characters of the shorter text of a
+/// pair: 0-10, 10-30, 30-100, 100-500, 500+) and for all pairs it prints precision, recall and F1 of fingerprints alone within
 /// each radius from 0 to 16, of those whose wording is enough besides (checked), and of similar
 /// search, by bands; then the radius with the best F1, the largest that is precise enough, and
 /// whether the wording check pays: whether it makes the best F1 better by 0.005. A share of nothing
 /// is -.
 ///
-/// Labelled pairs say something about the listed pairs only: what else would be found, false alarms
-/// that grow with the square of the collection, is not counted. With --closed it is: then the
+/// Labelled pairs say something about the listed pairs only: other pairs that would be found, false
+/// alarms that grow with the square of the collection, are not counted. With --closed it is: then the
 /// documents are taken for the whole database, and every pair of them that is found and not listed
 /// is a false alarm, unless it is in --grey or both have the same value in the field "fam".
 ///
-/// --json prints one object: recipe, documents, pairs, closed, planted, left_out, unlisted,
-/// reservation, classes; each with class, pairs, near_duplicates, documents, unreliable, fingerprints and checked (for
+/// --json prints one object: recipe, documents, pairs, closed, unlisted, reservation, classes; each
+/// with class, pairs, near_duplicates, documents, unreliable, fingerprints and checked (for
 /// each radius from 0 to 16: tp, fp, fn, tn, precision, recall, f1), similar, recommended.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli calibrate judged.jsonl
   simdb-cli calibrate judged.jsonl.gz --docs news.jsonl.gz --closed --svg curves.svg
-  simdb-cli calibrate --planted news.jsonl --sample 2000 --recipe jieba --json")]
+  simdb-cli calibrate judged.jsonl --recipe jieba --json")]
 pub struct Calibrate {
     /// Labelled pairs, JSON Lines; .gz and .zst are read through, - is standard input
-    #[arg(required_unless_present = "planted")]
-    pairs: Option<PathBuf>,
+    pairs: PathBuf,
 
     /// The documents that the pairs name by their ids, JSON Lines
     #[arg(long, value_name = "FILE")]
     docs: Option<PathBuf>,
-
-    /// Instead of labelled pairs, documents without labels, JSON Lines, to make pairs of
-    ///
-    /// Near-duplicates are edited copies (typos, replaced words, swapped sentences, the end cut off,
-    /// another beginning, at three strengths), others are a random document and the one with the
-    /// nearest fingerprint, left out where the wording resembles. So the wording check cannot be
-    /// wrong about those others: of it, only the recall says something.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["pairs", "docs"])]
-    planted: Option<PathBuf>,
-
-    /// How many documents pairs are planted for [default: 1000]
-    #[arg(long, value_name = "N", requires = "planted")]
-    sample: Option<usize>,
-
-    /// Decides what is planted where [default: 1]
-    #[arg(long, value_name = "N", requires = "planted")]
-    seed: Option<u64>,
 
     /// Count every pair of the documents that is found and not listed as a false alarm
     #[arg(long, requires = "docs")]
@@ -95,7 +72,7 @@ pub struct Calibrate {
     #[arg(long, value_name = "FIELD")]
     class: Option<String>,
 
-    /// How precise a radius must be to be called so
+    /// The precision from which on a radius counts as precise
     #[arg(long, value_name = "0..1", value_parser = share, default_value = "0.99")]
     precision: f64,
 
@@ -103,7 +80,10 @@ pub struct Calibrate {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// What to do about a line that is no pair or no document
+    #[command(flatten)]
+    overwrite: Overwrite,
+
+    /// The reaction to a line that is no pair or no document
     #[arg(long, value_enum, default_value = "abort")]
     on_error: OnError,
 
@@ -118,25 +98,18 @@ pub struct Calibrate {
     json: bool,
 }
 
-/// For how many documents pairs are planted.
-const USUAL_SAMPLE: usize = 1000;
-
-const USUAL_SEED: u64 = 1;
-
+/// The scores of all classes.
 #[derive(Serialize)]
-struct CalibrateLine<'c> {
+struct Calibration {
     recipe: &'static str,
     documents: usize,
     pairs: usize,
     closed: bool,
-    planted: bool,
-    /// Pairs of different texts that were not planted because their wording resembles.
-    left_out: Option<u64>,
     /// `None` unless closed.
     unlisted: Option<Unlisted>,
-    /// What the numbers do not say.
+    /// The limits of the numbers, in words.
     reservation: String,
-    classes: &'c [ClassScore],
+    classes: Vec<ClassScore>,
 }
 
 impl Calibrate {
@@ -145,101 +118,79 @@ impl Calibrate {
         if !recipe.takes_texts() {
             bail!("the recipe {recipe} makes no fingerprints of texts; name another");
         }
-        if let Some(path) = &self.svg {
-            check_picture(path)?;
-        }
-        let (corpus, left_out) = self.corpus(&recipe)?;
-        // From here on there is a temporary folder.
-        let interrupt = Interrupt::listen()?;
-        let measured = measure(&corpus, &recipe, self.likeness.likeness(), &interrupt)?;
-        let (scores, unlisted) = scores(&corpus, &measured, self.precision);
-        if let Some(path) = &self.svg {
-            write(path, &picture(&scores)?)?;
-        }
-        let unlisted = corpus.closed.is_some().then_some(unlisted);
-        let reservation = self.reservation(left_out, unlisted);
-        if self.json {
-            output.json(&CalibrateLine {
-                recipe: recipe.name(),
-                documents: corpus.documents.len(),
-                pairs: corpus.pairs.len(),
-                closed: self.closed,
-                planted: self.planted.is_some(),
-                left_out,
-                unlisted,
-                reservation,
-                classes: &scores,
-            })?;
-        } else {
-            for score in &scores {
-                print(score, self.precision, output)?;
-            }
-            output.line(reservation)?;
-        }
-        Ok(Answer::Yes)
-    }
-
-    /// The pairs, and how many were left out if they were planted.
-    fn corpus(&self, recipe: &Recipe) -> Result<(Corpus, Option<u64>)> {
-        let reading = Reading {
+        let svg = self.svg_output()?;
+        let reader = CorpusReader {
             class: self.class.as_deref(),
             on_error: self.on_error,
         };
-        if let Some(path) = &self.planted {
-            let documents = reading.documents(path, &mut HashMap::new())?;
-            let sample = self.sample.unwrap_or(USUAL_SAMPLE);
-            let seed = self.seed.unwrap_or(USUAL_SEED);
-            let planted = plant(documents, sample, seed, recipe)?;
-            return Ok((planted.corpus, Some(planted.left_out)));
-        }
-        let pairs = self.pairs.as_deref().context("PAIRS is missing")?;
-        let corpus = match &self.docs {
-            Some(docs) => {
-                reading.pairs_of_documents(pairs, docs, self.grey.as_deref(), self.closed)?
+        let mut corpus = match &self.docs {
+            Some(documents) => {
+                let grey = self.grey.as_deref();
+                reader.pairs_of_documents(&self.pairs, documents, self.closed, grey)?
             }
-            None => reading.pairs_of_texts(pairs)?,
+            None => reader.pairs_of_texts(&self.pairs)?,
         };
-        Ok((corpus, None))
-    }
-
-    /// What the numbers do not say.
-    fn reservation(&self, left_out: Option<u64>, unlisted: Option<Unlisted>) -> String {
-        match (left_out, unlisted) {
-            (Some(left_out), _) => format!(
-                "pairs were planted; {} of different documents left out, whose wording resembles, so \
-                 the precision of the wording check says nothing here",
-                counted(left_out, "pair")
-            ),
-            (_, Some(unlisted)) => format!(
-                "of the pairs that are found and not listed, {} counted as false alarms, {} ignored",
-                counted(unlisted.counted, "pair"),
-                counted(unlisted.ignored, "pair")
-            ),
-            _ => "only the listed pairs are counted: false alarms among all other pairs, which grow \
-                  with the square of the collection, are not; give --docs and --closed to count them"
-                .to_owned(),
+        // From here on there is a temporary folder.
+        let interrupt = Interrupt::listen()?;
+        let pairs = corpus.pairs.len();
+        find_pairs(&mut corpus, &recipe, self.likeness.likeness(), &interrupt)?;
+        let (classes, unlisted) = scores(&corpus, self.precision);
+        if let Some(svg) = svg {
+            let mut file = NewFile::create(svg)?;
+            file.write_all(picture(&classes)?.as_bytes())?;
+            file.publish()?;
         }
+        let calibration = Calibration {
+            recipe: recipe.name(),
+            documents: corpus.documents.len(),
+            pairs,
+            closed: self.closed,
+            unlisted: self.closed.then_some(unlisted),
+            reservation: reservation(self.closed, unlisted),
+            classes,
+        };
+        output.row(&calibration, self.json)?;
+        Ok(Answer::Yes)
+    }
+
+    /// The path of the picture, which is checked before anything is read.
+    fn svg_output(&self) -> Result<Option<OutputPath>> {
+        let Some(svg) = &self.svg else {
+            return Ok(None);
+        };
+        if is_stdout(svg) {
+            bail!("the report goes to standard output; name a file for the picture");
+        }
+        let mut paths = OutputPaths::new(self.overwrite);
+        paths.reserve(&self.pairs, "an input");
+        for input in [&self.docs, &self.grey].into_iter().flatten() {
+            paths.reserve(input, "an input");
+        }
+        paths.file("--svg", svg).map(Some)
     }
 }
 
-/// Whether the picture can be written is known before anything is read.
-fn check_picture(path: &Path) -> Result<()> {
-    if is_stdout(path) {
-        bail!("the report goes to standard output; name a file for the picture");
+impl Display for Calibration {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for class in &self.classes {
+            write!(f, "{class}\n\n")?;
+        }
+        f.write_str(&self.reservation)
     }
-    target_of(path, Content::Svg)
-        .map(drop)
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Writes a picture under its name when it is whole.
-fn write(path: &Path, picture: &str) -> Result<()> {
-    OutputFile::create(path, Content::Svg)
-        .and_then(|mut file| {
-            file.write_all(picture.as_bytes())?;
-            file.finish()
-        })
-        .with_context(|| format!("cannot write {}", path.display()))
+fn reservation(is_closed: bool, unlisted: Unlisted) -> String {
+    if is_closed {
+        format!(
+            "of the pairs that are found and not listed, {} counted as false alarms, {} ignored",
+            counted(unlisted.counted as u64, "pair"),
+            counted(unlisted.ignored as u64, "pair")
+        )
+    } else {
+        "only the listed pairs are counted: false alarms among all other pairs, which grow with the \
+         square of the collection, are not; give --docs and --closed to count them"
+            .to_owned()
+    }
 }
 
 /// Reads a share, from 0 to 1. For clap.

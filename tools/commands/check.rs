@@ -7,8 +7,8 @@ use clap::Args;
 use serde::Serialize;
 use simdb::{Builder, Error};
 
-use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
+use crate::console::paths::refuse_special;
 use crate::console::progress::{Progress, handler};
 use crate::console::{Answer, Output, counted};
 use crate::options::RecipeOptions;

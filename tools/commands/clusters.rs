@@ -92,9 +92,9 @@ impl Clusters {
             recipe: &database.settings().recipe,
             radius: self.clustering.radius(),
         };
-        let mut counts = self
-            .results
-            .write(output, |sink| self.find(snapshot, settings, sink))?;
+        let mut counts = self.results.write(&self.database, output, |sink| {
+            self.find(snapshot, settings, sink)
+        })?;
         let text = format!(
             "{} of {}, the largest of {}",
             counted(counts.clusters, "cluster"),

@@ -31,14 +31,15 @@ use self::output::CorpusOutput;
 use self::scores::score_ranks;
 use super::clusters::options::KeepRule;
 use super::external_clusters::ExternalClusters;
-use crate::console::content::Content;
-use crate::console::files::{folder_of, refuse_special};
 use crate::console::interrupt::Interrupt;
+use crate::console::paths::{folder_of, refuse_special};
 use crate::console::{Answer, Output};
-use crate::corpus::ledger::{Input, Ledger};
-use crate::corpus::report::ReportFile;
-use crate::corpus::unchanged::Unchanged;
-use crate::corpus::{half_of, inputs};
+use crate::corpus::input_fingerprint::InputFingerprints;
+use crate::corpus::inputs;
+use crate::corpus::inputs::Input;
+use crate::corpus::memory::MemoryBudget;
+use crate::corpus::report::RecordReport;
+use crate::corpus::statistics::Statistics;
 
 /// The prefix of temporary folders, by which they are known after a power cut.
 const TEMPORARY_PREFIX: &str = ".simdb-dedup-";
@@ -50,30 +51,28 @@ impl Dedup {
         self.check()?;
         let inputs = inputs(&self.inputs, self.format, &self.fields)?;
         let format = self.check_inputs(&inputs)?;
-        self.check_outputs(&inputs)?;
+        let outputs = self.check_outputs(&inputs, format)?;
         let interrupt = Interrupt::listen()?;
         let clusters = (self.clusters.as_deref())
             .map(|path| ExternalClusters::read(path, self.progress, &interrupt))
             .transpose()?;
         let against = self.open_against()?;
         let settings = self.settings(against.as_ref())?;
-        let mut corpus = CorpusOutput::create(self, format, &inputs)?;
-        let mut report = (self.report.as_deref())
-            .map(|path| ReportFile::create(path, Content::Removed))
-            .transpose()?;
+        let mut corpus = CorpusOutput::create(self, outputs.corpus, format, &inputs)?;
+        let mut report = outputs.report.map(RecordReport::create).transpose()?;
         let parent = folder_of(&self.output);
         let folder = tempfile::Builder::new()
             .prefix(TEMPORARY_PREFIX)
             .tempdir_in(parent)
             .with_context(|| format!("cannot create a folder in {}", parent.display()))?;
         let inputs = load::copies_of_streams(inputs, folder.path(), &interrupt)?;
-        let mut ledger = Ledger::new(inputs, self.on_error, self.rejects.as_deref())?;
+        let mut statistics = Statistics::new(inputs, self.on_error, outputs.rejects)?;
 
-        let unchanged = Unchanged::since_now(&ledger.inputs)?;
-        let loaded = load::load(self, &settings, folder.path(), &mut ledger, &interrupt)?;
+        let fingerprints = InputFingerprints::new(&statistics.inputs)?;
+        let loaded = load::load(self, &settings, folder.path(), &mut statistics, &interrupt)?;
         let decisions = match &clusters {
             Some(clusters) => Decisions::from_external(clusters, &loaded, self, &interrupt)?,
-            None => self.decide(&loaded, against.as_ref(), &ledger.inputs, &interrupt)?,
+            None => self.decide(&loaded, against.as_ref(), &statistics.inputs, &interrupt)?,
         };
         drop(clusters);
         let against_snapshot = against.as_ref().map(Database::snapshot).transpose()?;
@@ -83,28 +82,27 @@ impl Dedup {
             against: against_snapshot.as_ref(),
             rejected: loaded.rejected,
             ids: loaded.has_repeats.then(Default::default),
-            ledger: &mut ledger,
+            statistics: &mut statistics,
             report: report.as_mut(),
             texts: Default::default(),
             summary: Default::default(),
         };
         let mut summary = copier.copy_all(&mut corpus, &interrupt)?;
-        unchanged.check(&ledger.inputs)?;
+        fingerprints.check(&statistics.inputs)?;
         // Some file systems do not show at once that a file was written to.
-        if ledger.counts.read != loaded.records {
+        if statistics.counts.read != loaded.records {
             bail!(
                 "the inputs have changed while they were read: {} records at first, {} then; \
                  nothing was changed",
                 loaded.records,
-                ledger.counts.read
+                statistics.counts.read
             );
         }
         drop(against_snapshot);
-        let finished = corpus.finish()?;
         interrupt.check()?;
         // The output comes before the database: documents that are in the database and in no output
         // would be duplicates in every later run.
-        finished.persist()?;
+        corpus.publish()?;
         if let (true, Some(database)) = (self.add, &against) {
             summary.added = copy::add(self, &loaded.database, &decisions, database, &interrupt)
                 .with_context(|| {
@@ -115,10 +113,10 @@ impl Dedup {
                     )
                 })?;
         }
-        // Both reports are finished, even if one cannot be.
-        let reported = report.as_mut().map_or(Ok(()), ReportFile::finish);
-        ledger.finish().and(reported)?;
-        summary.finish(&decisions, &ledger.counts, started.elapsed());
+        // One report is published even if the other cannot be.
+        let reported = report.map_or(Ok(()), RecordReport::publish);
+        statistics.finish().and(reported)?;
+        summary.finish(&decisions, &statistics.counts, started.elapsed());
         summary.print(self.json, output)?;
         Ok(Answer::Yes)
     }
@@ -184,8 +182,7 @@ impl Dedup {
 
     fn cached(&self, builder: Builder) -> Builder {
         // Two databases may be open beside the documents that are being loaded.
-        let cache_bytes = usize::try_from(half_of(self.memory) / 2).unwrap_or(usize::MAX);
-        builder.cache_bytes(cache_bytes)
+        builder.cache_bytes(MemoryBudget::new(self.memory).shared_cache_bytes())
     }
 
     /// Decides by the distances of documents from those of another database and from one another.

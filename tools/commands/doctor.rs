@@ -2,15 +2,13 @@
 
 mod findings;
 mod report;
-mod tables;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 
-use self::report::examine;
-use self::tables::print;
+use self::report::Examination;
 use super::open_to_read_by;
 use crate::console::{Answer, Output, counted, note};
 use crate::options::RecipeOptions;
@@ -47,29 +45,25 @@ pub struct Doctor {
     recipe: RecipeOptions,
 }
 
-/// A page that is read once needs no cache.
+/// 32 MiB for the page cache: each page is read once.
 const CACHE_BYTES: usize = 32 << 20;
 
 impl Doctor {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         let builder = self.recipe.builder()?.cache_bytes(CACHE_BYTES);
         let database = open_to_read_by(&self.database, &builder)?;
-        let snapshot = database.snapshot()?;
-        let line = examine(&snapshot, &snapshot.diagnose()?)?;
-        if line.unmerged_changes > 0 {
+        let examination = Examination::new(&database.snapshot()?)?;
+        let changes = examination.diagnosis.unmerged_changes;
+        if changes > 0 {
             note(format_args!(
                 "a journal that a crash left holds {}, not looked at; `simdb-cli check` brings them \
                  into the tables, then ask again",
-                counted(line.unmerged_changes, "change")
+                counted(changes, "change")
             ));
         }
-        let answer = if line.ok { Answer::Yes } else { Answer::No };
+        let answer = Answer::from(examination.findings.is_empty());
         output.decided(answer);
-        if self.json {
-            output.json(&line)?;
-        } else {
-            print(&line, output)?;
-        }
+        output.row(&examination, self.json)?;
         Ok(answer)
     }
 }

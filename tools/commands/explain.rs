@@ -1,7 +1,6 @@
 //! `simdb-cli explain`: why two texts are, or are not, near-duplicates.
 
 mod features;
-mod print;
 mod report;
 
 use std::path::PathBuf;
@@ -10,9 +9,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use simdb::{Database, Document, Fingerprinter, Normaliser, Recipe, Resemblance, Snapshot};
 
-use self::features::compare;
-use self::print::print;
-use self::report::{ExplainLine, Explanation, Side};
+use self::features::FeatureComparison;
+use self::report::{Explanation, Side, name_of};
 use super::open_to_read;
 use super::text_input::two_texts;
 use crate::console::{Answer, Output};
@@ -87,14 +85,16 @@ impl Explain {
             Some(path) => {
                 let database = open_to_read(path, &self.recipe)?;
                 let sides = self.stored(&database, &database.snapshot()?)?;
-                self.explain(database.fingerprinter(), &sides, output)
+                self.explain(database.fingerprinter(), sides, output)
             }
             None => {
                 let recipe = self.recipe.recipe()?.unwrap_or_else(Recipe::ngram);
                 let fingerprinter = Fingerprinter::new(recipe);
-                let sides = self.texts()?;
-                let [one, other] = sides.map(|text| side_of_text(&fingerprinter, text));
-                self.explain(&fingerprinter, &[one?, other?], output)
+                let other = self.other.as_deref().unwrap_or_default();
+                let [one, other] = two_texts(&self.one, other, self.files)?;
+                let one = side_of_text(&fingerprinter, one)?;
+                let other = side_of_text(&fingerprinter, other)?;
+                self.explain(&fingerprinter, [one, other], output)
             }
         }
     }
@@ -102,53 +102,28 @@ impl Explain {
     fn explain(
         &self,
         fingerprinter: &Fingerprinter,
-        sides: &[Side; 2],
+        sides: [Side; 2],
         output: &mut Output,
     ) -> Result<Answer> {
-        let texts = match sides {
-            [
-                Side {
-                    text: Some(one), ..
-                },
-                Side {
-                    text: Some(other), ..
-                },
-            ] => Some([one, other]),
-            _ => None,
-        };
-        let comparison = match texts {
-            Some([one, other]) if sides.iter().all(|side| side.is_made_of_text) => {
-                let features = [fingerprinter.features(one)?, fingerprinter.features(other)?];
-                Some(compare(features))
+        let (mut features, mut resemblance) = (None, None);
+        if let [Some(one), Some(other)] = sides.each_ref().map(|side| side.text.as_deref()) {
+            resemblance = Some(Resemblance::new(&Normaliser::new(), one, other));
+            if sides.iter().all(|side| side.is_made_of_text) {
+                let both = [fingerprinter.features(one)?, fingerprinter.features(other)?];
+                features = Some(FeatureComparison::new(both));
             }
-            _ => None,
-        };
-        let normaliser = Normaliser::new();
+        }
         let explanation = Explanation {
             recipe: fingerprinter.recipe().name(),
             sides,
-            comparison,
-            resemblance: texts.map(|[one, other]| Resemblance::new(&normaliser, one, other)),
+            features,
+            resemblance,
             likeness: self.likeness.likeness(),
         };
-        let line = ExplainLine::of(&explanation);
-        let answer = if line.near_duplicates {
-            Answer::Yes
-        } else {
-            Answer::No
-        };
+        let answer = Answer::from(explanation.near_duplicates());
         output.decided(answer);
-        if self.json {
-            output.json(&line)?;
-        } else {
-            print(&line, output)?;
-        }
+        output.row(&explanation, self.json)?;
         Ok(answer)
-    }
-
-    fn texts(&self) -> Result<[String; 2]> {
-        let other = self.other.as_deref().unwrap_or_default();
-        two_texts(&self.one, other, self.files)
     }
 
     fn stored(&self, database: &Database, snapshot: &Snapshot) -> Result<[Side; 2]> {
@@ -165,9 +140,9 @@ impl Explain {
             }
         };
         let one = document(&self.one)?;
-        let other = match (&self.text, &self.other) {
-            (Some(text), _) => side_of_text(fingerprinter, text.clone())?,
-            (None, other) => document(other.as_deref().unwrap_or_default())?,
+        let other = match &self.text {
+            Some(text) => side_of_text(fingerprinter, text.clone())?,
+            None => document(self.other.as_deref().unwrap_or_default())?,
         };
         Ok([one, other])
     }
@@ -175,32 +150,43 @@ impl Explain {
 
 fn side_of_text(fingerprinter: &Fingerprinter, text: String) -> Result<Side> {
     let made = fingerprinter.fingerprint(&text)?;
+    let doubt = fingerprinter.unreliable_reason(&text)?;
     Ok(Side {
         id: None,
         fingerprint: made.fingerprint,
         reliable: made.reliable,
-        doubt: fingerprinter.unreliable_reason(&text)?,
+        doubt: doubt.map(name_of),
+        because: doubt.map(|doubt| doubt.to_string()),
         is_made_of_text: true,
         text: Some(text),
     })
 }
 
 fn side_of_document(fingerprinter: &Fingerprinter, document: Document) -> Result<Side> {
-    let made = match &document.text {
-        Some(text) if fingerprinter.recipe().takes_texts() => Some((
-            fingerprinter.fingerprint(text)?,
-            fingerprinter.unreliable_reason(text)?,
-        )),
-        _ => None,
-    };
-    let stored = (document.fingerprint, document.reliable);
-    let made = made.filter(|(made, _)| (made.fingerprint, made.reliable) == stored);
+    let Document {
+        id,
+        fingerprint,
+        reliable,
+        ..
+    } = document;
+    if let Some(text) = &document.text
+        && fingerprinter.recipe().takes_texts()
+    {
+        let side = side_of_text(fingerprinter, text.clone())?;
+        if (side.fingerprint, side.reliable) == (fingerprint, reliable) {
+            return Ok(Side {
+                id: Some(id.0),
+                ..side
+            });
+        }
+    }
     Ok(Side {
-        id: Some(document.id),
+        id: Some(id.0),
         text: document.text,
-        fingerprint: document.fingerprint,
-        reliable: document.reliable,
-        doubt: made.and_then(|(_, doubt)| doubt),
-        is_made_of_text: made.is_some(),
+        fingerprint,
+        reliable,
+        doubt: None,
+        because: None,
+        is_made_of_text: false,
     })
 }

@@ -16,9 +16,9 @@ use self::parquet::{ParquetDocuments, ParquetFolder};
 use self::rows::{csv_header, csv_record, json_line, raw_pair};
 use super::open_to_read;
 use super::results::write_output;
+use crate::console::file::NewFolder;
 use crate::console::interrupt::Interrupt;
-use crate::console::new_folder::NewFolder;
-use crate::console::output_file::{Destination, destination};
+use crate::console::paths::{OutputPath, OutputPaths, Overwrite, is_stdout};
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted, note};
 use crate::formats::parquet::write::ByteSink;
@@ -68,6 +68,9 @@ pub struct Export {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    #[command(flatten)]
+    overwrite: Overwrite,
+
     /// Show progress on standard error, if the output is a file or a folder
     #[arg(long, value_enum, default_value_t)]
     progress: Progress,
@@ -94,36 +97,53 @@ impl Export {
             !self.with_unreliable || self.format == ExportFormat::Parquet,
             "--with-unreliable goes with --format parquet; jsonl and csv mark them anyhow"
         );
-        let new_file = self.output.as_deref();
-        let new_file = new_file.filter(|path| destination(path) == Destination::File);
+        let target = self.target()?;
         let database = open_to_read(&self.database, &self.recipe)?;
         let snapshot = database.snapshot()?;
         let documents = ExportedDocuments {
             options: self,
             settings: database.settings(),
-            bar: match new_file {
-                Some(_) => self.progress.work(),
-                None => ProgressBar::hidden(),
+            bar: match &target {
+                Some(target) if target.is_file() => self.progress.work(),
+                _ => ProgressBar::hidden(),
             },
             snapshot,
         };
         documents.bar.set_prefix("exporting");
         documents.bar.set_length(documents.snapshot.len());
-        let written = match new_file {
-            Some(path) if self.format.is_folder(path) => documents.write_folder(path),
+        let written = match target {
+            Some(target) if target.is_file() && self.format.is_folder(target.path()) => {
+                documents.write_folder(target)
+            }
             _ if self.format == ExportFormat::Npy => {
                 bail!("npy has two files; name a new folder for them with -o")
             }
-            _ => {
-                let path = self.output.as_deref();
-                write_output(path, self.format.into(), output, |sink, interrupt| {
-                    documents.write_file(sink, interrupt)
-                })
-            }
+            target => write_output(target, self.format.into(), output, |sink, interrupt| {
+                documents.write_file(sink, interrupt)
+            }),
         };
         documents.bar.finish_and_clear();
         written?;
         Ok(Answer::Yes)
+    }
+
+    /// The output that is named, unless that is standard output.
+    fn target(&self) -> Result<Option<OutputPath>> {
+        let Some(path) = self.output.as_deref().filter(|path| !is_stdout(path)) else {
+            return Ok(None);
+        };
+        let mut paths = OutputPaths::new(self.overwrite);
+        paths.reserve(&self.database, "the database");
+        let is_npy = self.format == ExportFormat::Npy;
+        let target = if self.format.is_folder(path) {
+            paths.folder("--output", path, if is_npy { "npy" } else { "parquet" })?
+        } else {
+            paths.file("--output", path)?
+        };
+        if target.is_file() {
+            refuse_other_name(path, self.format.into())?;
+        }
+        Ok(Some(target))
     }
 }
 
@@ -140,10 +160,9 @@ const DOCUMENTS_PER_UPDATE: u64 = 1 << 14;
 
 impl ExportedDocuments<'_> {
     /// Writes a folder, which gets its name when all of its files are whole.
-    fn write_folder(&self, path: &Path) -> Result<()> {
-        refuse_other_name(path, self.options.format.into())?;
+    fn write_folder(&self, target: OutputPath) -> Result<()> {
         let interrupt = Interrupt::listen()?;
-        let folder = NewFolder::create(path)?;
+        let folder = NewFolder::create(target)?;
         if self.options.format == ExportFormat::Npy {
             let mut arrays = NpyFolder::new(&folder)?;
             self.for_each(&interrupt, &mut |document| arrays.push(document))?;
@@ -155,7 +174,7 @@ impl ExportedDocuments<'_> {
             parts.finish()?;
         }
         interrupt.check()?;
-        folder.finish()
+        folder.publish()
     }
 
     /// Writes the bytes of a file.

@@ -5,7 +5,7 @@ use clap::Args;
 use serde::Serialize;
 use simdb::Document;
 
-use super::{Documents, not_stored, open_to_read};
+use super::{DocumentIds, not_stored, open_to_read};
 use crate::console::table::{columns, one_line};
 use crate::console::{Answer, Output};
 
@@ -21,7 +21,7 @@ Examples:
   simdb-cli get news.simdb 17 18 19 --json")]
 pub struct Get {
     #[command(flatten)]
-    documents: Documents,
+    documents: DocumentIds,
 
     /// Print one line of JSON for each document
     #[arg(long)]

@@ -1,16 +1,19 @@
-//! `simdb-cli hash`: the fingerprint of a text, and how it comes about.
+//! `simdb-cli hash`: the fingerprint of a text, and its features.
 
+use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, bail};
 use clap::Args;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::json;
 use simdb::{Feature, Fingerprinter, Recipe};
 
 use super::SAYS_TOO_LITTLE;
 use super::text_input::{read_file, read_stdin};
-use crate::console::table::{Align, Table};
+use crate::console::rows::cells;
+use crate::console::table::Align::{Left, Right};
+use crate::console::table::Table;
 use crate::console::{Answer, Output, note};
 use crate::options::RecipeOptions;
 
@@ -45,7 +48,7 @@ pub struct Hash {
     #[arg(long)]
     explain: bool,
 
-    /// How wide the fingerprint is; a database stores 64 bits
+    /// The width of the fingerprint; a database stores 64 bits
     #[arg(long, value_name = "BITS", value_parser = ["64", "128"], default_value = "64")]
     bits: String,
 
@@ -54,108 +57,101 @@ pub struct Hash {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct HashLine {
+/// A fingerprint, and the features that make it.
+struct Hashed {
     fingerprint: String,
     reliable: bool,
     recipe: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    features: Option<Vec<FeatureLine>>,
+    features: Option<Vec<Feature>>,
 }
 
-#[derive(Serialize)]
-struct FeatureLine {
-    token: String,
-    weight: f64,
-    hash: String,
+/// A feature in a file.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum GivenFeature {
+    Token(String, f64),
+    Hash(u64, f64),
 }
 
 impl Hash {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        if self.explain && self.bits == "128" {
+        if self.explain && self.is_wide() {
             bail!("--explain shows the hashes of 64 bits; leave out --bits 128");
         }
         let recipe = self.recipe.recipe()?.unwrap_or_else(Recipe::ngram);
         if self.features.is_none() && !recipe.takes_texts() {
             bail!("the recipe {recipe} makes no fingerprints of texts; give --features FILE");
         }
-        let line = match &self.features {
-            Some(path) => self.of_features(&Fingerprinter::new(recipe), path)?,
-            None => self.of_text(&Fingerprinter::new(recipe))?,
+        let fingerprinter = Fingerprinter::new(recipe);
+        let hashed = match &self.features {
+            Some(path) => self.hash_features(&fingerprinter, path)?,
+            None => self.hash_text(&fingerprinter)?,
         };
-        if self.json {
-            output.json(&line)?;
-        } else {
-            print(&line, output)?;
+        if !self.json && !hashed.reliable {
+            note(format_args!(
+                "{SAYS_TOO_LITTLE}: its fingerprint means nothing"
+            ));
         }
+        output.row(&hashed, self.json)?;
         Ok(Answer::Yes)
     }
 
-    fn of_text(&self, fingerprinter: &Fingerprinter) -> Result<HashLine> {
-        let from_stdin;
-        let text = match &self.text {
-            Some(text) => text,
-            None => {
-                from_stdin = read_stdin()?;
-                &from_stdin
-            }
-        };
-        let made = fingerprinter.fingerprint(text)?;
-        let features = match self.explain {
-            true => Some(fingerprinter.features(text)?),
-            false => None,
-        };
-        let recipe = fingerprinter.recipe().name();
-        Ok(HashLine {
-            fingerprint: match self.bits.as_str() {
-                "128" => fingerprinter.fingerprint128(text)?.to_string(),
-                _ => made.fingerprint.to_string(),
+    fn is_wide(&self) -> bool {
+        self.bits == "128"
+    }
+
+    fn hash_text(&self, fingerprinter: &Fingerprinter) -> Result<Hashed> {
+        let text = self.text.clone().map_or_else(read_stdin, Ok)?;
+        let made = fingerprinter.fingerprint(&text)?;
+        let features = self.explain.then(|| fingerprinter.features(&text));
+        Ok(Hashed {
+            fingerprint: if self.is_wide() {
+                fingerprinter.fingerprint128(&text)?.to_string()
+            } else {
+                made.fingerprint.to_string()
             },
             reliable: made.reliable,
-            recipe,
-            features: features.map(|features| features.into_iter().map(feature_line).collect()),
+            recipe: fingerprinter.recipe().name(),
+            features: features.transpose()?,
         })
     }
 
-    fn of_features(&self, fingerprinter: &Fingerprinter, path: &Path) -> Result<HashLine> {
-        let stdin = path == Path::new("-");
-        let text = if stdin {
-            read_stdin()?
+    fn hash_features(&self, fingerprinter: &Fingerprinter, path: &Path) -> Result<Hashed> {
+        let (name, text) = if path == Path::new("-") {
+            ("<stdin>".into(), read_stdin()?)
         } else {
-            read_file(path)?
-        };
-        let name = if stdin {
-            "<stdin>".into()
-        } else {
-            path.to_string_lossy()
+            (path.to_string_lossy(), read_file(path)?)
         };
         let (mut tokens, mut hashes) = (Vec::new(), Vec::new());
         for (index, line) in text.lines().enumerate() {
             if line.trim().is_empty() {
                 continue;
             }
-            match feature_of(line).with_context(|| format!("cannot read {name}:{}", index + 1))? {
-                (Token::Text(token), weight) => tokens.push((token, weight)),
-                (Token::Hash(hash), weight) => hashes.push((hash, weight)),
+            match serde_json::from_str(line) {
+                Ok(GivenFeature::Token(token, weight)) => tokens.push((token, weight)),
+                Ok(GivenFeature::Hash(hash, weight)) => hashes.push((hash, weight)),
+                Err(_) => bail!(
+                    "cannot read {name}:{}: it is not [token, weight], such as [\"oboe\", 1.5]",
+                    index + 1
+                ),
             }
         }
-        let wide = self.bits == "128";
-        let fingerprint128 = match hashes.is_empty() {
-            true if wide => Some(fingerprinter.fingerprint128_tokens(&tokens)?),
-            false if wide => bail!("{name} gives hashes of 64 bits; leave out --bits 128"),
-            _ => None,
-        };
+        if !hashes.is_empty() && self.is_wide() {
+            bail!("{name} gives hashes of 64 bits; leave out --bits 128");
+        }
         if !hashes.is_empty() && !tokens.is_empty() {
             bail!("{name} has tokens and hashes; give features of one kind");
         }
-        let made = match hashes.is_empty() {
-            true => fingerprinter.fingerprint_tokens(&tokens)?,
-            false => fingerprinter.fingerprint_hashes(&hashes)?,
+        let made = if hashes.is_empty() {
+            fingerprinter.fingerprint_tokens(&tokens)?
+        } else {
+            fingerprinter.fingerprint_hashes(&hashes)?
         };
-        Ok(HashLine {
-            fingerprint: match fingerprint128 {
-                Some(fingerprint) => fingerprint.to_string(),
-                None => made.fingerprint.to_string(),
+        Ok(Hashed {
+            fingerprint: if self.is_wide() {
+                fingerprinter.fingerprint128_tokens(&tokens)?.to_string()
+            } else {
+                made.fingerprint.to_string()
             },
             reliable: made.reliable,
             recipe: fingerprinter.recipe().name(),
@@ -164,56 +160,37 @@ impl Hash {
     }
 }
 
-/// What stands for a feature in a file.
-enum Token {
-    Text(String),
-    Hash(u64),
-}
-
-/// A feature and its weight: `["token", 1.5]`, or `[17, 1.5]` with its hash.
-fn feature_of(line: &str) -> Result<(Token, f64)> {
-    let wrong = || anyhow!("it is not [token, weight], such as [\"oboe\", 1.5]");
-    let Ok(Value::Array(parts)) = serde_json::from_str(line) else {
-        return Err(wrong());
-    };
-    match &parts[..] {
-        [token, weight] => {
-            let weight = weight.as_f64().ok_or_else(wrong)?;
-            match (token.as_str(), token.as_u64()) {
-                (Some(token), _) => Ok((Token::Text(token.to_owned()), weight)),
-                (_, Some(hash)) => Ok((Token::Hash(hash), weight)),
-                _ => Err(wrong()),
-            }
+impl Serialize for Hashed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = json!({
+            "fingerprint": self.fingerprint,
+            "reliable": self.reliable,
+            "recipe": self.recipe,
+        });
+        if let Some(features) = &self.features {
+            let features = features.iter().map(|feature| {
+                let hash = format!("{:016x}", feature.hash);
+                json!({ "token": feature.token, "weight": feature.weight, "hash": hash })
+            });
+            fields["features"] = features.collect();
         }
-        _ => Err(wrong()),
+        fields.serialize(serializer)
     }
 }
 
-fn feature_line(feature: Feature) -> FeatureLine {
-    FeatureLine {
-        token: feature.token,
-        weight: feature.weight,
-        hash: format!("{:016x}", feature.hash),
-    }
-}
-
-fn print(line: &HashLine, output: &mut Output) -> Result<()> {
-    if !line.reliable {
-        note(format_args!(
-            "{SAYS_TOO_LITTLE}: its fingerprint means nothing"
-        ));
-    }
-    output.line(&line.fingerprint)?;
-    if let Some(features) = &line.features {
-        let mut table = Table::new(&[Align::Right, Align::Left, Align::Left]);
-        for feature in features {
-            // All that differs between multiples of 1/1024.
+impl Display for Hashed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new(&[Right, Left, Left]);
+        for feature in self.features.iter().flatten() {
+            // Three decimals tell multiples of 1/1024 apart.
             let weight = format!("{:.3}", feature.weight);
-            table.row([&weight, &feature.hash, &feature.token]);
+            table.row(cells![
+                weight,
+                format!("{:016x}", feature.hash),
+                feature.token
+            ]);
         }
-        for row in table.lines() {
-            output.line(row)?;
-        }
+        let lines = table.lines().map(|line| format!("\n{line}"));
+        write!(f, "{}{}", self.fingerprint, lines.collect::<String>())
     }
-    Ok(())
 }

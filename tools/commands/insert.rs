@@ -8,7 +8,7 @@ use serde::Serialize;
 use simdb::{Change, DocId, Document, Fingerprint, Outcome};
 
 use crate::console::duplicate::{Alike, DuplicateOf};
-use crate::console::files::refuse_special;
+use crate::console::paths::refuse_special;
 use crate::console::{Answer, Output};
 use crate::formats::parse_id;
 use crate::options::{RecipeOptions, UniqueOptions};
@@ -39,7 +39,7 @@ pub struct Insert {
     id: u64,
 
     #[command(flatten)]
-    what: What,
+    content: InsertedContent,
 
     #[command(flatten)]
     unique: UniqueOptions,
@@ -55,7 +55,7 @@ pub struct Insert {
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct What {
+struct InsertedContent {
     /// Its text
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     text: Option<String>,
@@ -82,17 +82,17 @@ impl Insert {
         refuse_special(&self.database)?;
         let database = self.recipe.builder()?.open(&self.database)?;
         if let Some(rule) = &rule {
-            if rule.needs_texts() && self.what.text.is_none() {
+            if rule.needs_texts() && self.content.text.is_none() {
                 bail!("--unique similar compares texts; give the document with --text");
             }
             rule.refuse_unkept(&self.database, database.settings())?;
         }
         let id = DocId(self.id);
-        let document = match &self.what {
-            What {
+        let document = match &self.content {
+            InsertedContent {
                 text: Some(text), ..
             } => database.document(id, text)?,
-            What {
+            InsertedContent {
                 fingerprint: Some(fingerprint),
                 ..
             } => Document::new(id, *fingerprint),

@@ -1,19 +1,56 @@
 //! Whole JSON objects, for files whose fields are not known beforehand.
 
 use std::fmt;
+use std::path::Path;
 
+use anyhow::bail;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::formats::excerpt;
-use crate::formats::jsonl::what_is_wrong;
+use crate::console::{counted, note};
+use crate::formats::input::{LineReader, Source};
+use crate::formats::jsonl::reason_of;
+use crate::formats::{MAX_LINE_BYTES, excerpt, utf8};
+use crate::options::OnError;
 
-/// The object that a line holds, or what is wrong with the line. Readers of JSON disagree about which
-/// of two fields with one name counts, so there must not be two.
-pub(super) fn object(line: &str) -> Result<Map<String, Value>, String> {
+/// Calls `take` with each object of a file of JSON Lines and the number of its line; `-` is standard
+/// input. A line that is no object, or that `take` refuses, is an error or is skipped; a file without
+/// any other line is an error.
+pub(super) fn for_each_object(
+    path: &Path,
+    on_error: OnError,
+    mut take: impl FnMut(u64, Map<String, Value>) -> Result<(), String>,
+) -> anyhow::Result<()> {
+    let input = Source::new(path)?.open(&Default::default())?;
+    let name = input.name.clone();
+    let mut lines = LineReader::new(input, MAX_LINE_BYTES)?;
+    let (mut taken, mut skipped) = (0_u64, 0);
+    while let Some((number, line)) = lines.next_not_blank()? {
+        let fields = line.and_then(utf8).and_then(object);
+        match fields.and_then(|fields| take(number, fields)) {
+            Ok(()) => taken += 1,
+            Err(_) if on_error == OnError::Skip => skipped += 1,
+            Err(reason) => bail!("cannot read {name}:{number}: {reason}"),
+        }
+    }
+    if skipped > 0 {
+        note(format_args!(
+            "{name}: {} left out",
+            counted(skipped, "bad line")
+        ));
+    }
+    if taken == 0 {
+        bail!("cannot read {name}: there is nothing in it");
+    }
+    Ok(())
+}
+
+/// The object that a line holds, or the reason why it holds none. Readers of JSON disagree about
+/// which of two fields with one name counts, so two are refused.
+fn object(line: &str) -> Result<Map<String, Value>, String> {
     let mut json = serde_json::Deserializer::from_str(line);
     let fields = if line.trim_start().starts_with('{') {
-        json.deserialize_map(Fields).map(Some)
+        json.deserialize_map(AnyObject).map(Some)
     } else {
         serde_json::from_str::<IgnoredAny>(line).map(|_| None)
     };
@@ -24,13 +61,13 @@ pub(super) fn object(line: &str) -> Result<Map<String, Value>, String> {
     match fields {
         Ok(Some(fields)) => Ok(fields),
         Ok(None) => Err("it is not a JSON object".to_owned()),
-        Err(error) => Err(what_is_wrong(&error)),
+        Err(error) => Err(reason_of(&error)),
     }
 }
 
-struct Fields;
+struct AnyObject;
 
-impl<'de> Visitor<'de> for Fields {
+impl<'de> Visitor<'de> for AnyObject {
     type Value = Map<String, Value>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

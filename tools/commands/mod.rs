@@ -1,4 +1,4 @@
-//! The verbs of `simdb-cli`, one file each, and what they have in common.
+//! The verbs of `simdb-cli`, one file each, and the parts that they share.
 
 mod backup;
 mod calibrate;
@@ -34,7 +34,7 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use simdb::{Builder, Database};
 
-use crate::console::files::refuse_special;
+use crate::console::paths::refuse_special;
 use crate::console::{Answer, Output, note};
 use crate::formats::parse_id;
 use crate::options::RecipeOptions;
@@ -55,12 +55,12 @@ Examples:
 )]
 pub struct Cli {
     #[command(subcommand)]
-    verb: Verb,
+    verb: CliVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
-    Stats(stats::Stats),
+enum CliVerb {
+    Stats(stats::StatsVerb),
     Get(get::Get),
     Query(query::Query),
     Pairs(pairs::Pairs),
@@ -89,43 +89,43 @@ impl Cli {
     /// Does what the command line says.
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         match &self.verb {
-            Verb::Stats(stats) => stats.run(output),
-            Verb::Get(get) => get.run(output),
-            Verb::Query(query) => query.run(output),
-            Verb::Pairs(pairs) => pairs.run(output),
-            Verb::Clusters(clusters) => clusters.run(output),
-            Verb::Dedup(dedup) => dedup.run(output),
-            Verb::Hash(hash) => hash.run(output),
-            Verb::Recipe(recipe) => recipe.run(output),
-            Verb::Distance(distance) => distance.run(output),
-            Verb::Compare(compare) => compare.run(output),
-            Verb::Explain(explain) => explain.run(output),
-            Verb::Calibrate(calibrate) => calibrate.run(output),
-            Verb::Insert(insert) => insert.run(output),
-            Verb::Remove(remove) => remove.run(output),
-            Verb::Prune(prune) => prune.run(output),
-            Verb::Watch(watch) => watch.run(output),
-            Verb::Check(check) => check.run(output),
-            Verb::Doctor(doctor) => doctor.run(output),
-            Verb::Salvage(salvage) => salvage.run(output),
-            Verb::Backup(backup) => backup.run(output),
-            Verb::Vacuum(vacuum) => vacuum.run(output),
-            Verb::Export(export) => export.run(output),
-            Verb::Completions(completions) => completions.run(output),
+            CliVerb::Stats(stats) => stats.run(output),
+            CliVerb::Get(get) => get.run(output),
+            CliVerb::Query(query) => query.run(output),
+            CliVerb::Pairs(pairs) => pairs.run(output),
+            CliVerb::Clusters(clusters) => clusters.run(output),
+            CliVerb::Dedup(dedup) => dedup.run(output),
+            CliVerb::Hash(hash) => hash.run(output),
+            CliVerb::Recipe(recipe) => recipe.run(output),
+            CliVerb::Distance(distance) => distance.run(output),
+            CliVerb::Compare(compare) => compare.run(output),
+            CliVerb::Explain(explain) => explain.run(output),
+            CliVerb::Calibrate(calibrate) => calibrate.run(output),
+            CliVerb::Insert(insert) => insert.run(output),
+            CliVerb::Remove(remove) => remove.run(output),
+            CliVerb::Prune(prune) => prune.run(output),
+            CliVerb::Watch(watch) => watch.run(output),
+            CliVerb::Check(check) => check.run(output),
+            CliVerb::Doctor(doctor) => doctor.run(output),
+            CliVerb::Salvage(salvage) => salvage.run(output),
+            CliVerb::Backup(backup) => backup.run(output),
+            CliVerb::Vacuum(vacuum) => vacuum.run(output),
+            CliVerb::Export(export) => export.run(output),
+            CliVerb::Completions(completions) => completions.run(output),
         }
     }
 }
 
-/// The radius at which near-duplicates are usually looked for.
+/// The usual radius of near-duplicates.
 const STRICT_RADIUS: u32 = 3;
 
-/// Why a text may have a fingerprint that means nothing.
+/// The reason why the fingerprint of a text is unreliable.
 const SAYS_TOO_LITTLE: &str =
     "the text says too little: it is too short, or one phrase over and over";
 
-/// The ids of documents, and where they are.
+/// The ids of documents in a database.
 #[derive(Debug, Args)]
-struct Documents {
+struct DocumentIds {
     /// The database
     database: PathBuf,
 
@@ -137,18 +137,18 @@ struct Documents {
     recipe: RecipeOptions,
 }
 
-/// Says that there is no such document, which is a plain no.
+/// Says that there is no such document. The answer is a plain no.
 fn not_stored(id: u64) -> Answer {
     note(format_args!("document {id} is not stored"));
     Answer::No
 }
 
-/// Opens a database for reading, so that several can do so at once.
+/// Opens a database for reading, which several processes can do at a time.
 fn open_to_read(path: &Path, recipe: &RecipeOptions) -> Result<Database> {
     open_to_read_by(path, &recipe.builder()?)
 }
 
-/// The same with a builder of the caller's.
+/// Opens a database for reading with this builder.
 fn open_to_read_by(path: &Path, builder: &Builder) -> Result<Database> {
     refuse_special(path)?;
     Ok(builder.clone().open_read_only(path)?)

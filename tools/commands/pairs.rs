@@ -76,9 +76,9 @@ impl Pairs {
             radius: self.radius,
         };
         let documents = snapshot.len();
-        let mut counts = self
-            .results
-            .write(output, |sink| self.find(snapshot, settings, sink))?;
+        let mut counts = self.results.write(&self.database, output, |sink| {
+            self.find(snapshot, settings, sink)
+        })?;
         let text = format!(
             "{}, {} of {} copies",
             counted(counts.pairs, "pair"),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use simdb::{Database, Error, Snapshot, Timestamp};
 
 use super::open_to_read;
-use crate::console::files::refuse_special;
+use crate::console::paths::refuse_special;
 use crate::console::{Answer, Output, counted, parse_duration};
 use crate::formats::time::time_of_text;
 use crate::options::RecipeOptions;

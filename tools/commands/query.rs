@@ -1,23 +1,24 @@
-//! `simdb-cli query`: what lies near a text, a fingerprint, a document, or each of a file.
+//! `simdb-cli query`: the documents near a text, a fingerprint, a document, or each query of a file.
 
+mod answer;
 mod batch;
 mod file;
 mod search;
-mod similar;
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use simdb::Fingerprint;
+use simdb::{Fingerprint, Settings};
 
-use self::file::QueryFormat;
-use self::search::Searcher;
-use self::similar::{Candidates, TextSearcher};
-use super::{STRICT_RADIUS, not_stored, open_to_read};
-use crate::console::{Answer, Output};
+use self::answer::print;
+use self::batch::ask_all;
+use self::file::{Asked, QueryFile, QueryFormat};
+use self::search::{Searcher, Way};
+use super::{SAYS_TOO_LITTLE, STRICT_RADIUS, not_stored, open_to_read};
+use crate::console::{Answer, Output, note};
 use crate::formats::parse_id;
-use crate::options::{LikenessOptions, RecipeOptions};
+use crate::options::{LikenessOptions, RecipeOptions, note_without_bands};
 
 /// Finds documents whose fingerprints lie near: all within a radius, or the nearest
 ///
@@ -62,7 +63,7 @@ pub struct Query {
     recipe: RecipeOptions,
 
     #[command(flatten)]
-    what: What,
+    asked: QueryOptions,
 
     /// The most bits in which a match differs [default: 3, or 64 with --nearest]
     ///
@@ -90,7 +91,7 @@ pub struct Query {
     #[command(flatten)]
     likeness: LikenessOptions,
 
-    /// How the queries of --file are written [default: raw for .raw, otherwise jsonl]
+    /// The format of --file [default: raw for .raw, otherwise jsonl]
     #[arg(long, value_enum, requires = "file")]
     format: Option<QueryFormat>,
 
@@ -101,7 +102,7 @@ pub struct Query {
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct What {
+struct QueryOptions {
     /// Ask for a text
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     text: Option<String>,
@@ -121,101 +122,90 @@ struct What {
 
 impl Query {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let candidates = self.candidates()?;
+        let way = self.way()?;
         let database = open_to_read(&self.database, &self.recipe)?;
-        let snapshot = database.snapshot()?;
-        if let Some(candidates) = candidates {
-            return self.ask_for_texts(
-                &TextSearcher {
-                    database: &database,
-                    snapshot: &snapshot,
-                    candidates,
-                    likeness: &self.likeness,
-                    most: self.limit.unwrap_or(usize::MAX),
-                    json: self.json,
-                    is_numbered: self.what.file.is_some(),
-                },
-                output,
-            );
+        if way.compares_texts() {
+            self.check_texts(database.settings())?;
         }
+        let snapshot = database.snapshot()?;
         let searcher = Searcher {
             database: &database,
             snapshot: &snapshot,
-            radius: match self.nearest {
-                Some(_) => self.radius,
-                None => Some(self.radius.unwrap_or(STRICT_RADIUS)),
-            },
+            way,
+            likeness: self.likeness.likeness(),
             most: self.limit.or(self.nearest).unwrap_or(usize::MAX),
             json: self.json,
-            is_numbered: self.what.file.is_some(),
+            is_numbered: self.asked.file.is_some(),
         };
-        match &self.what {
-            What {
-                file: Some(file), ..
-            } => {
-                let format = self.format.unwrap_or_else(|| file::format_of(file));
-                batch::ask_all(&searcher, file::Queries::open(file, format)?, output)
-            }
-            What {
-                text: Some(text), ..
-            } => {
-                let asked = searcher.database.fingerprint(text)?;
-                searcher.ask_one(asked.fingerprint, asked.reliable, None, output)
-            }
-            What {
-                fingerprint: Some(fingerprint),
-                ..
-            } => searcher.ask_one(*fingerprint, true, None, output),
-            What { id: Some(id), .. } => match snapshot.get((*id).into())? {
-                Some(stored) => {
-                    searcher.ask_one(stored.fingerprint, stored.reliable, Some(*id), output)
-                }
-                None => Ok(not_stored(*id)),
-            },
-            _ => bail!("there is nothing to ask for"),
+        let QueryOptions {
+            text,
+            fingerprint,
+            id,
+            file,
+        } = &self.asked;
+        if let Some(path) = file {
+            let queries = QueryFile::open(path, self.format, way.compares_texts())?;
+            return ask_all(&searcher, queries, output);
         }
+        let asked = if let Some(text) = text {
+            Asked::Text(text.clone())
+        } else if let Some(id) = *id {
+            let Some(document) = snapshot.get(id.into())? else {
+                return Ok(not_stored(id));
+            };
+            Asked::Document(document)
+        } else if let Some(fingerprint) = *fingerprint {
+            Asked::fingerprint(fingerprint, true)
+        } else {
+            bail!("there is nothing to ask for");
+        };
+        let answered = searcher.search(&asked)?;
+        if answered.says_too_little {
+            note(format_args!("{SAYS_TOO_LITTLE}; it has no matches"));
+        }
+        for part in searcher.parts(0, &answered) {
+            print(&part?, output)?;
+        }
+        Ok(answered.has_matches().into())
     }
 
-    /// Where texts are looked for, if texts are.
-    fn candidates(&self) -> Result<Option<Candidates>> {
-        let candidates = match (self.similar, self.verify) {
-            (true, _) => Candidates::Similar {
-                radius: self.radius,
-            },
-            (false, true) => Candidates::Within {
-                radius: self.radius.unwrap_or(STRICT_RADIUS),
-            },
-            (false, false) if self.likeness.is_given() => {
-                bail!(
-                    "--edit-similarity and --jaccard say when texts are alike: they need --similar \
-                     or --verify"
-                )
-            }
-            (false, false) => return Ok(None),
-        };
-        Ok(Some(candidates))
+    fn way(&self) -> Result<Way> {
+        let radius = self.radius.unwrap_or(STRICT_RADIUS);
+        if self.similar {
+            return Ok(Way::Similar(self.radius));
+        }
+        if self.verify {
+            return Ok(Way::Verify(radius));
+        }
+        if self.likeness.is_given() {
+            bail!(
+                "--edit-similarity and --jaccard say when texts are alike: they need --similar or \
+                 --verify"
+            );
+        }
+        if self.nearest.is_some() && self.radius.is_none() {
+            return Ok(Way::Nearest);
+        }
+        Ok(Way::Within(radius))
     }
 
-    fn ask_for_texts(&self, searcher: &TextSearcher<'_>, output: &mut Output) -> Result<Answer> {
-        searcher.check()?;
-        match &self.what {
-            What {
-                file: Some(file), ..
-            } => {
-                let format = self.format.unwrap_or_else(|| file::format_of(file));
-                if format == QueryFormat::Raw {
-                    bail!(
-                        "raw queries are fingerprints, and only texts can be compared: {}",
-                        file.display()
-                    );
-                }
-                searcher.ask_all(file::Queries::open_texts(file)?, output)
-            }
-            What {
-                text: Some(text), ..
-            } => searcher.ask_text(text, output),
-            What { id: Some(id), .. } => searcher.ask_document((*id).into(), output),
-            _ => bail!("a fingerprint cannot be compared with texts; ask for a text"),
+    /// Refuses a database without texts, and notes the matches that one without bands lacks.
+    fn check_texts(&self, settings: &Settings) -> Result<()> {
+        if !settings.keep_texts {
+            let (option, made_with) = if self.similar {
+                ("--similar", "--similar")
+            } else {
+                ("--verify", "--keep-texts")
+            };
+            bail!(
+                "{option} compares texts, and {} keeps none, which cannot be changed; load into a \
+                 new database with {made_with}",
+                self.database.display()
+            );
         }
+        if self.similar && !settings.similar {
+            note_without_bands(&self.database);
+        }
+        Ok(())
     }
 }

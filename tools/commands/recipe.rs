@@ -1,15 +1,19 @@
-//! `simdb-cli recipe`: which recipes there are, and whether one gives the fingerprints it should.
+//! `simdb-cli recipe`: the recipes, and the comparison of one with other software.
 
 mod cases;
 mod test;
+
+use std::fmt::{self, Display, Formatter};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use simdb::Recipe;
 
-use self::test::Test;
-use crate::console::table::{Align, Table};
+use self::test::TestRecipe;
+use crate::console::rows::cells;
+use crate::console::table::Align::{Left, Right};
+use crate::console::table::Table;
 use crate::console::{Answer, Output};
 use crate::options::RecipeOptions;
 
@@ -22,14 +26,14 @@ Examples:
   simdb-cli recipe test python-simhash vectors.jsonl")]
 pub struct RecipeVerb {
     #[command(subcommand)]
-    verb: Verb,
+    command: RecipeCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
-    List(List),
-    Show(Show),
-    Test(Test),
+enum RecipeCommand {
+    List(ListRecipes),
+    Show(ShowRecipe),
+    Test(TestRecipe),
 }
 
 /// Lists all recipes: name, version and what they are for
@@ -40,7 +44,7 @@ enum Verb {
 Examples:
   simdb-cli recipe list
   simdb-cli recipe list --json")]
-struct List {
+struct ListRecipes {
     /// Print one line of JSON for each recipe
     #[arg(long)]
     json: bool,
@@ -54,7 +58,7 @@ struct List {
 Examples:
   simdb-cli recipe show python-simhash
   simdb-cli recipe show jieba --dictionary user.dict")]
-struct Show {
+struct ShowRecipe {
     /// The name of the recipe
     #[arg(required_unless_present = "recipe", conflicts_with = "recipe")]
     name: Option<String>,
@@ -78,58 +82,60 @@ struct RecipeLine {
 
 impl RecipeVerb {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        match &self.verb {
-            Verb::List(list) => list.run(output),
-            Verb::Show(show) => show.run(output),
-            Verb::Test(test) => test.run(output),
+        match &self.command {
+            RecipeCommand::List(list) => list.run(output),
+            RecipeCommand::Show(show) => show.run(output),
+            RecipeCommand::Test(test) => test.run(output),
         }
     }
 }
 
-impl List {
+impl ListRecipes {
     fn run(&self, output: &mut Output) -> Result<Answer> {
-        let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
-        for recipe in Recipe::all() {
+        let mut table = Table::new(&[Left, Right, Left]);
+        for line in Recipe::all().iter().map(RecipeLine::new) {
             if self.json {
-                output.json(&line(&recipe))?;
-            } else {
-                let version = recipe.version().to_string();
-                table.row([recipe.name(), &version, what(&recipe)]);
+                output.json(&line)?;
             }
+            table.row(cells![line.name, line.version, line.what]);
         }
-        for row in table.lines() {
-            output.line(row)?;
+        if !self.json {
+            output.line(table)?;
         }
         Ok(Answer::Yes)
     }
 }
 
-impl Show {
+impl ShowRecipe {
     fn run(&self, output: &mut Output) -> Result<Answer> {
         let name = self.name.as_ref().or(self.recipe.recipe.as_ref());
         let recipe = Recipe::by_name(name.map_or("", String::as_str))?;
         let recipe = self.recipe.with_files(recipe)?;
-        if self.json {
-            output.json(&line(&recipe))?;
-        } else {
-            output.line(recipe.description())?;
-        }
+        output.row(&RecipeLine::new(&recipe), self.json)?;
         Ok(Answer::Yes)
     }
 }
 
-fn line(recipe: &Recipe) -> RecipeLine {
-    RecipeLine {
-        name: recipe.name(),
-        version: recipe.version(),
-        takes_texts: recipe.takes_texts(),
-        what: what(recipe),
-        description: recipe.description(),
+impl RecipeLine {
+    fn new(recipe: &Recipe) -> Self {
+        Self {
+            name: recipe.name(),
+            version: recipe.version(),
+            takes_texts: recipe.takes_texts(),
+            what: purpose(recipe),
+            description: recipe.description(),
+        }
     }
 }
 
-/// What a recipe is for, in a line.
-fn what(recipe: &Recipe) -> &'static str {
+impl Display for RecipeLine {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.description)
+    }
+}
+
+/// The purpose of a recipe, in a few words.
+fn purpose(recipe: &Recipe) -> &'static str {
     match recipe.name() {
         "ngram" => "runs of characters, for any language; the default",
         "jieba" => "the 20 heaviest Chinese words",

@@ -10,8 +10,8 @@ use simdb::{Change, Database, DocId, Fingerprint, Outcome};
 
 use super::external_clusters::{ExternalClusters, RemovedMember};
 use super::not_stored;
-use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
+use crate::console::paths::refuse_special;
 use crate::console::progress::Progress;
 use crate::console::{Answer, Output, counted, grouped};
 use crate::formats::parse_id;
@@ -106,9 +106,10 @@ impl Remove {
                 _ => None,
             })
             .collect();
-        let answer = match stored.contains(&None) {
-            true => Answer::No,
-            false => Answer::Yes,
+        let answer = if stored.contains(&None) {
+            Answer::No
+        } else {
+            Answer::Yes
         };
         output.decided(answer);
         for (&id, stored) in self.ids.iter().zip(stored) {

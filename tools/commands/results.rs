@@ -3,7 +3,7 @@
 
 mod table;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,9 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 pub use self::table::{ResultTable, SearchSettings};
+use crate::console::file::NewFile;
 use crate::console::interrupt::Interrupt;
-use crate::console::new_file::NewFile;
-use crate::console::output_file::{Destination, destination, is_stdout, write_stream};
+use crate::console::paths::{OutputPath, OutputPaths, Overwrite, is_stdout};
 use crate::console::progress::{Progress, handler};
 use crate::console::{Output, note};
 use crate::formats::parquet::write::ByteSink;
@@ -54,6 +54,9 @@ pub struct ResultOptions {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    #[command(flatten)]
+    overwrite: Overwrite,
+
     /// Print the counts as one line of JSON; needs -o
     #[arg(long, requires = "output")]
     json: bool,
@@ -64,23 +67,38 @@ pub struct ResultOptions {
 }
 
 impl ResultOptions {
-    /// Calls `find` with a sink for the results that it finds.
+    /// Calls `find` with a sink for the results that it finds in a database.
     pub fn write<T>(
         &self,
+        database: &Path,
         output: &mut Output,
         find: impl FnOnce(&mut ResultSink<'_>) -> Result<T>,
     ) -> Result<T> {
         if self.json && self.is_on_stdout() {
             bail!("--json counts on standard output; name a file for the rest with -o");
         }
-        let path = self.output.as_deref();
-        write_output(path, self.format.into(), output, |write, interrupt| {
+        let target = self.target(database)?;
+        write_output(target, self.format.into(), output, |write, interrupt| {
             find(&mut ResultSink {
                 write,
                 interrupt: interrupt.clone(),
                 line: Vec::new(),
             })
         })
+    }
+
+    /// The output that is named, unless that is standard output.
+    fn target(&self, database: &Path) -> Result<Option<OutputPath>> {
+        let Some(path) = self.output.as_deref().filter(|path| !is_stdout(path)) else {
+            return Ok(None);
+        };
+        let mut paths = OutputPaths::new(self.overwrite);
+        paths.reserve(database, "the database");
+        let target = paths.file("--output", path)?;
+        if target.is_file() {
+            refuse_other_name(path, self.format.into())?;
+        }
+        Ok(Some(target))
     }
 
     /// A search that has not begun. Its bar is hidden if the results go to the same terminal.
@@ -119,37 +137,34 @@ impl ResultOptions {
     }
 }
 
-/// Calls `write` with a sink for bytes: a new file of this name, something that is there and cannot be
-/// replaced, or standard output. Only a new file is worth an interrupt that removes it; elsewhere Ctrl-C
-/// ends the tool on the spot.
+/// Calls `write` with a sink for bytes: a new file, a stream, or standard output. Only a new file is
+/// worth an interrupt that removes it; a stream may not be read for ever, so there Ctrl-C ends the
+/// process on the spot.
 pub fn write_output<T>(
-    path: Option<&Path>,
+    target: Option<OutputPath>,
     format: Format,
     output: &mut Output,
     write: impl FnOnce(&mut ByteSink<'_>, &Interrupt) -> Result<T>,
 ) -> Result<T> {
-    match path.map(|path| (path, destination(path))) {
-        Some((path, Destination::File)) => {
-            refuse_other_name(path, format)?;
-            let interrupt = Interrupt::listen()?;
-            NewFile::make(path, &interrupt, |file| {
-                write(&mut |bytes| Ok(file.write_all(bytes)?), &interrupt)
-            })
+    let Some(target) = target else {
+        let is_text = matches!(format, Format::Jsonl | Format::Csv);
+        if !is_text && std::io::stdout().is_terminal() {
+            bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
         }
-        Some((path, Destination::Stream)) => write_stream(path, |stream| {
-            let sink = &mut |bytes: &[u8]| Ok(stream.write_all(bytes)?);
-            write(sink, &Interrupt::default())
-        }),
-        Some((_, Destination::Stdout)) | None => {
-            let is_text = matches!(format, Format::Jsonl | Format::Csv);
-            if !is_text && std::io::stdout().is_terminal() {
-                bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
-            }
-            let written = write(&mut |bytes| output.bytes(bytes), &Interrupt::default())?;
-            output.flush()?;
-            Ok(written)
-        }
-    }
+        let written = write(&mut |bytes| output.bytes(bytes), &Interrupt::default())?;
+        output.flush()?;
+        return Ok(written);
+    };
+    let interrupt = if target.is_file() {
+        Interrupt::listen()?
+    } else {
+        Interrupt::default()
+    };
+    let mut file = NewFile::create(target)?;
+    let written = write(&mut |bytes| Ok(file.write_all(bytes)?), &interrupt)?;
+    interrupt.check()?;
+    file.publish()?;
+    Ok(written)
 }
 
 /// A consumer of results.

@@ -7,8 +7,9 @@ use clap::Args;
 use serde::Serialize;
 use simdb::Salvage as Found;
 
-use crate::console::files::refuse_special;
+use crate::console::file::make_or_replace_database;
 use crate::console::interrupt::Interrupt;
+use crate::console::paths::{OutputPaths, Overwrite, refuse_special};
 use crate::console::progress::{Progress, handler};
 use crate::console::{Answer, Output, counted, note, parse_memory};
 use crate::options::RecipeOptions;
@@ -54,6 +55,9 @@ pub struct Salvage {
     /// Whether to show progress on standard error
     #[arg(long, value_enum, default_value_t)]
     progress: Progress,
+
+    #[command(flatten)]
+    overwrite: Overwrite,
 }
 
 #[derive(Serialize)]
@@ -72,18 +76,25 @@ struct SalvageLine<'f> {
 impl Salvage {
     pub fn run(&self, output: &mut Output) -> Result<Answer> {
         refuse_special(&self.database)?;
+        let mut paths = OutputPaths::new(self.overwrite);
+        paths.reserve(&self.database, "the damaged database");
+        let to = paths.database("TO", &self.to)?;
         let interrupt = Interrupt::listen()?;
         let bar = self.progress.work();
-        let builder = (self.recipe.builder()?)
-            .keep_texts(self.keep_texts)
-            .similar(self.similar)
-            .on_progress(handler(&bar, &interrupt));
-        let found = builder.salvage(&self.database, &self.to, self.memory);
+        let recipe = self.recipe.builder()?;
+        let found = make_or_replace_database(&to, recipe.clone(), |to| {
+            let builder = recipe
+                .keep_texts(self.keep_texts)
+                .similar(self.similar)
+                .on_progress(handler(&bar, &interrupt));
+            Ok(builder.salvage(&self.database, to, self.memory)?)
+        });
         bar.finish_and_clear();
         let found = found?;
-        let answer = match found.damage.is_empty() {
-            true => Answer::Yes,
-            false => Answer::No,
+        let answer = if found.damage.is_empty() {
+            Answer::Yes
+        } else {
+            Answer::No
         };
         output.decided(answer);
         self.print(&found, output)?;

@@ -1,12 +1,12 @@
 //! `simdb-cli watch`: a filter that says of each line of a stream whether it is new.
 //!
 //! ```text
-//! stdin ──reader──lines──> documents, handed over in groups ──tickets──> answers, in order
+//! stdin ──reader──lines──> documents, submitted in groups ──tickets──> answers, in order
 //! ```
 //!
 //! Each of the three is a thread: the reader waits for input, the second makes fingerprints on
-//! all cores, the third, which is the first of the process, waits for commits. How much is on its
-//! way is bounded in one place, [`Room`].
+//! all cores, the third, which is the main thread, waits for commits. [`Room`] bounds the lines that
+//! are read and not answered.
 
 mod answers;
 mod documents;
@@ -21,12 +21,13 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use simdb::{Database, Error};
 
-use self::answers::{Answers, Tally};
-use self::documents::{Documents, Ids};
+use self::answers::{Answers, VerdictCounts};
+use self::documents::Documents;
 use self::lines::{Event, Room};
-use crate::console::files::refuse_special;
 use crate::console::interrupt::Interrupt;
+use crate::console::paths::refuse_special;
 use crate::console::{Answer, Output, OutputClosed, counted, grouped, note};
+use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
 use crate::options::{FieldNames, NewDatabase, OnError, Rule, UniqueOptions};
 
@@ -106,7 +107,7 @@ impl Watch {
         let (events_in, events) = channel();
         let wake = {
             let events_in = events_in.clone();
-            // There is nobody to wake when all is over.
+            // The receiver is gone if the tool is ending.
             move || drop(events_in.send(Event::Woken))
         };
         let interrupt = Interrupt::listen_and(wake.clone())?;
@@ -118,9 +119,9 @@ impl Watch {
         }
         let max_line_bytes = fields.max_line_bytes();
         let database = self.open(rule)?;
-        // A database that takes no changes says so before anything comes.
+        // A database that takes no changes is an error before the first line.
         database.flush()?;
-        // Nor does the first line wait for a dictionary.
+        // The dictionary is loaded before the first line.
         if fields.text.is_some() {
             database.fingerprinter();
         }
@@ -136,7 +137,7 @@ impl Watch {
             output,
             room: &room,
             on_error: self.on_error,
-            tally: Tally::default(),
+            counts: VerdictCounts::default(),
         };
         lines::start(Arc::clone(&room), events_in, max_line_bytes)?;
         let (groups_in, groups) = channel();
@@ -155,12 +156,12 @@ impl Watch {
             let submitted = submitting.join();
             (submitted, answered)
         });
-        let tally = answers.tally;
+        let counts = answers.counts;
         let submitted = submitted.unwrap_or_else(|_| Err(anyhow!("a thread failed")));
         let closed = database.close();
-        tally.show(started);
+        note(counts.summary(started));
         match answered {
-            // Nobody wants to read more, which is no reason not to hear what is wrong.
+            // The reader of the answers is gone. Other errors are reported still.
             Err(unread) if unread.is::<OutputClosed>() => {
                 submitted?;
                 closed?;
@@ -205,29 +206,31 @@ impl Watch {
         }
     }
 
-    /// The ids that lines without one are given, if they are.
-    fn ids(&self, database: &Database) -> Result<Option<Ids>> {
+    /// The ids of lines without one, if such lines are given ids.
+    fn ids(&self, database: &Database) -> Result<Option<IdSequence>> {
         if !self.assign_ids {
             return Ok(None);
         }
-        let last_stored = database.snapshot()?.last_id()?;
-        Ok(Some(Ids::new(self.first_id.unwrap_or(1), last_stored)))
+        let mut ids = IdSequence::new(self.first_id.unwrap_or(1));
+        if let Some(last) = database.snapshot()?.last_id()? {
+            ids.skip_to_after(last);
+        }
+        Ok(Some(ids))
     }
 }
 
-impl Tally {
-    /// Says how many lines there were of each fate, and how long they took.
-    fn show(&self, started: Instant) {
+impl VerdictCounts {
+    fn summary(self, started: Instant) -> String {
         let Self {
             new,
             duplicates,
             exist,
             rejected,
-        } = *self;
+        } = self;
         let lines = new + duplicates + exist + rejected;
         let seconds = started.elapsed().as_secs_f64();
         let per_second = lines as f64 / seconds.max(f64::MIN_POSITIVE);
-        note(format_args!(
+        format!(
             "{} in {seconds:.1} s, {} a second: {} new, {}, {} there already, {} rejected",
             counted(lines, "line"),
             grouped(per_second as u64),
@@ -235,6 +238,6 @@ impl Tally {
             counted(duplicates, "duplicate"),
             grouped(exist),
             grouped(rejected),
-        ));
+        )
     }
 }

@@ -1,12 +1,12 @@
-//! What a document is a duplicate of, and how like it that is.
+//! [`DuplicateOf`]: the document that another is a duplicate of, and their resemblance.
 
 use serde::Serialize;
 use simdb::{DocId, Match, Outcome, Resemblance, Similar};
 
-/// What the texts of two documents have in common, as lines of JSON say it.
+/// The resemblance of two texts, with the fields that lines of JSON have for it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Alike {
-    /// Nothing for very long texts.
+    /// `None` for very long texts.
     pub edit_similarity: Option<f64>,
     pub jaccard: f64,
 }
@@ -31,18 +31,18 @@ impl std::fmt::Display for Alike {
     }
 }
 
-/// What a document is a duplicate of.
+/// The document that another is a duplicate of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DuplicateOf {
     pub id: DocId,
-    /// Nothing if the recipe makes no fingerprints of texts.
+    /// `None` if the recipe makes no fingerprints of texts.
     pub distance: Option<u32>,
-    /// What the texts have in common, if they were compared.
+    /// The resemblance of the texts, if they were compared.
     pub alike: Option<Alike>,
 }
 
 impl DuplicateOf {
-    /// What forbade a change, if that was another document.
+    /// The document that forbade a change, if one did.
     pub fn in_outcome(outcome: &Outcome) -> Option<Self> {
         match *outcome {
             Outcome::Duplicate(Match { id, distance, .. }) => Some(Self {
@@ -64,14 +64,14 @@ impl DuplicateOf {
         }
     }
 
-    /// How unlike it the document is, in millionths of all: by the texts if they were compared.
+    /// The difference of both documents in millionths: of the texts if they were compared, of the
+    /// fingerprints otherwise.
     pub fn unlikeness(&self) -> u32 {
-        const MOST: f64 = 1e6;
         let share = match self.alike {
             Some(alike) => 1.0 - alike.edit_similarity.unwrap_or(0.0).max(alike.jaccard),
             None => f64::from(self.distance.unwrap_or(0)) / 64.0,
         };
-        (share * MOST) as u32
+        (share * 1e6) as u32
     }
 }
 
@@ -89,13 +89,13 @@ impl std::fmt::Display for DuplicateOf {
     }
 }
 
-/// A share as people read it: `0.72`. Nothing but the whole is 1.00.
+/// A share as people read it: `0.72`. A share of less than 1 is at most 0.99.
 pub fn share(share: f64) -> String {
-    let hundredths = (share * 100.0).round().min(100.0);
-    match share < 1.0 {
-        true => format!("{:.2}", hundredths.min(99.0) / 100.0),
-        false => "1.00".to_owned(),
+    if share >= 1.0 {
+        return "1.00".to_owned();
     }
+    let hundredths = (share * 100.0).round();
+    format!("{:.2}", hundredths.min(99.0) / 100.0)
 }
 
 #[cfg(test)]

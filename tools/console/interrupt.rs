@@ -1,21 +1,20 @@
-//! Ctrl-C and termination signals, where a tool must not end on the spot: where it would leave
-//! temporary files behind, or answers unsaid.
+//! Ctrl-C and termination signals, for tools that must not end on the spot, because temporary files
+//! would stay or answers would be missing.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 
 use super::EXIT_FAILED;
 
-/// Whether the user wants the tool to stop.
+/// The request to stop the tool.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Takes over what Ctrl-C and a termination signal do: they no longer end the process, which
-    /// would leave temporary files behind.
+    /// Catches Ctrl-C and termination signals, which no longer end the process.
     pub fn listen() -> Result<Self> {
         let interrupt = Self::default();
         let flag = Arc::clone(&interrupt.0);
@@ -24,50 +23,48 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// The same for a tool that goes on until it is told to stop. It need not look now and then:
-    /// `wake` is called. When told a second time, the process ends at once.
+    /// Catches the signals, and calls `wake` at the first, so that the tool need not look for it now
+    /// and then. The second ends the process at once.
     pub fn listen_and(wake: impl Fn() + Send + 'static) -> Result<Self> {
         let interrupt = Self::default();
         let flag = Arc::clone(&interrupt.0);
-        let told = move || {
+        let handler = move || {
             if flag.swap(true, Ordering::Relaxed) {
                 std::process::exit(EXIT_FAILED.into());
             }
             wake();
         };
-        ctrlc::set_handler(told).context("cannot listen for Ctrl-C")?;
+        ctrlc::set_handler(handler).context("cannot listen for Ctrl-C")?;
         Ok(interrupt)
     }
 
-    /// Tells the tool to stop, as a signal does.
+    /// Requests to stop, as a signal does.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the tool is to stop.
+    /// Returns `true` if the tool is to stop.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// What an observer answers.
+    /// The answer of an observer that the library calls.
     pub fn flow(&self) -> ControlFlow<()> {
-        match self.is_set() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if self.is_set() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 
     /// An error if the tool is to stop.
     pub fn check(&self) -> Result<()> {
-        if self.is_set() {
-            Err(interrupted())
-        } else {
-            Ok(())
-        }
+        ensure!(!self.is_set(), interrupted());
+        Ok(())
     }
 }
 
-/// What an interrupted tool says.
+/// The error of an interrupted tool.
 pub fn interrupted() -> anyhow::Error {
     anyhow!("interrupted; nothing was changed")
 }

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use super::interrupt::Interrupt;
 
-/// When progress is shown.
+/// The option that says if progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Progress {
     /// When standard error is a terminal.
@@ -20,7 +20,7 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// A bar over bytes of input; a spinner when the number of bytes is not known.
+    /// A bar over bytes of input, or a spinner if the number of bytes is not known.
     pub fn bytes(self, total_bytes: Option<u64>) -> ProgressBar {
         match total_bytes {
             Some(total) => self.bar(
@@ -34,8 +34,8 @@ impl Progress {
         }
     }
 
-    /// A bar over units of work that have no name. Without a length it stands at 0 %, with one of
-    /// 0 it would at 100.
+    /// A bar over units of work without a name. Without a length it stands at 0 %, with a length of 0 it
+    /// would stand at 100 %.
     pub fn work(self) -> ProgressBar {
         self.bar(None, "{prefix:>9} [{wide_bar:.cyan/blue}] {percent}% {eta}")
     }
@@ -78,12 +78,11 @@ pub fn handler(
     }
 }
 
-/// Standard error when it is a file or a pipe: each state of the bar is one line, nothing is
-/// drawn over.
+/// Standard error as a file or a pipe: each state of the bar is a line of its own.
 #[derive(Debug)]
 struct PlainLines;
 
-/// How wide a bar is where there is no terminal to ask.
+/// The width of a bar without a terminal.
 const PLAIN_COLUMNS: u16 = 80;
 
 impl TermLike for PlainLines {

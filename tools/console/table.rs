@@ -2,16 +2,17 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Where a column's cells stand.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// At the left: names and texts.
+    /// Of names and texts.
     Left,
-    /// At the right: numbers.
+    /// Of numbers.
     Right,
 }
 
-/// Rows of cells. All rows are held until they are printed, because the widest cell decides.
+/// Rows of cells. All rows are held until they are printed, because the widest cell of a column is its
+/// width.
 #[derive(Debug)]
 pub struct Table {
     align: Vec<Align>,
@@ -61,30 +62,28 @@ impl Table {
     }
 }
 
-/// How wide a line may be where there is no terminal to ask.
+/// The width of a line without a terminal.
 const DEFAULT_COLUMNS: usize = 100;
 
-/// How many columns standard output has.
+/// The number of columns of standard output.
 pub fn columns() -> usize {
     terminal_size::terminal_size_of(std::io::stdout())
         .map_or(DEFAULT_COLUMNS, |(width, _)| usize::from(width.0))
 }
 
-/// How many characters a line holds for each of its columns: accents take none, and a text may
-/// have millions of them on one letter.
+/// The most characters of a line for each of its columns. Accents take no column, and a text may have
+/// millions of them on one letter.
 const CHARACTERS_PER_COLUMN: usize = 4;
 
 /// A text on one line and at most `columns` wide: white space and control characters become
-/// single blanks, and what does not fit becomes an ellipsis.
-///
-/// Of marks without a width so many are shown that a line has no more than four characters for
-/// each column.
+/// single blanks, and an ellipsis stands for the rest. A line has at most four characters for each
+/// column.
 pub fn one_line(text: &str, columns: usize) -> String {
     let most_characters = columns.saturating_mul(CHARACTERS_PER_COLUMN);
     let mut line = String::new();
     let (mut used, mut characters) = (0, 0);
     let mut blank = false;
-    // How long the line is where the ellipsis would have to stand.
+    // The length of the line before the ellipsis, if there must be one.
     let mut cut = None;
     for c in text.trim().chars() {
         if is_unshown(c) {
@@ -112,8 +111,7 @@ pub fn one_line(text: &str, columns: usize) -> String {
     line
 }
 
-/// White space, and what would do something to a terminal: move its cursor, or turn what follows
-/// around.
+/// White space, and characters that would move the cursor of a terminal, or turn text around.
 fn is_unshown(c: char) -> bool {
     let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_whitespace() || c.is_control() || turns

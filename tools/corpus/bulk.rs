@@ -1,4 +1,4 @@
-//! Documents to a database, sorted, all at once: pushed as they come, then written.
+//! Documents to a database, sorted, all at once: pushed in their order, then written.
 
 use std::ops::ControlFlow;
 
@@ -6,63 +6,50 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 use simdb::{BulkLoad, BulkReport, Conflict, DocId, Error, Fingerprint};
 
-use super::ledger::Ledger;
-use super::pipeline::{Batch, Entry};
-use super::places::Places;
+use super::pipeline::{Entry, Pipeline};
+use super::positions::RecordPositions;
+use super::statistics::Statistics;
 use crate::console::interrupt::{Interrupt, interrupted};
-use crate::console::progress::handler;
+use crate::console::progress::{Progress, handler};
 
-/// Documents that are pushed and not yet written, and where each was.
-pub struct Pushed<'d> {
-    bulk: BulkLoad<'d>,
-    places: Places,
-}
-
-/// Pushes every document that comes out of a pipeline.
-pub fn push_all<'d>(
-    mut bulk: BulkLoad<'d>,
-    ledger: &mut Ledger,
-    mut next: impl FnMut() -> Result<Option<Batch<Entry>>>,
-) -> Result<Pushed<'d>> {
-    let mut places = Places::default();
-    while let Some(batch) = next()? {
-        let unit = ledger.inputs[batch.input].format.unit();
+/// Writes all documents of a pipeline. Bad records, and documents whose ids are taken, go to the
+/// statistics.
+pub fn load(
+    mut bulk: BulkLoad<'_>,
+    mut pipeline: Pipeline,
+    statistics: &mut Statistics,
+    progress: Progress,
+    interrupt: &Interrupt,
+) -> Result<BulkReport> {
+    let mut positions = RecordPositions::default();
+    while let Some(batch) = pipeline.next()? {
+        let unit = statistics.inputs[batch.input].format.unit();
         for entry in batch.records {
-            ledger.counts.read += 1;
+            statistics.counts.read += 1;
             match entry {
-                Entry::Reject(reject) => ledger.reject(batch.input, &reject)?,
+                Entry::Reject(reject) => statistics.reject(batch.input, &reject)?,
                 Entry::Document(number, document) => {
-                    ledger.counts.unreliable += u64::from(!document.reliable);
+                    statistics.counts.unreliable += u64::from(!document.reliable);
                     bulk.push(document)?;
-                    places.push(batch.input, unit, number);
+                    positions.push(batch.input, unit, number);
                 }
             }
         }
     }
-    Ok(Pushed { bulk, places })
+    write(
+        bulk,
+        &progress.work(),
+        interrupt,
+        |position, id, stored| match positions.find(position) {
+            Some((input, number)) => statistics.conflict(input, number, id, stored),
+            None => unreachable!("the load reports a document that was never pushed"),
+        },
+    )
 }
 
-impl Pushed<'_> {
-    /// Writes them; documents whose ids are taken go to the ledger.
-    pub fn write(
-        self,
-        ledger: &mut Ledger,
-        bar: &ProgressBar,
-        interrupt: &Interrupt,
-    ) -> Result<BulkReport> {
-        let Self { bulk, places } = self;
-        write(bulk, bar, interrupt, |position, id, stored| {
-            match places.find(position) {
-                Some((input, number)) => ledger.conflict(input, number, id, stored),
-                None => unreachable!("the load reports a document that was never pushed"),
-            }
-        })
-    }
-}
-
-/// Writes what was pushed. `conflict` is told of each document whose id is taken: by its position,
-/// its id and the fingerprint that is there; an error from it ends the load, which then changes
-/// nothing.
+/// Writes all documents that were pushed. `conflict` is called for each document whose id is taken,
+/// with its position, its id and the fingerprint that is stored. An error from it ends the load, which
+/// then changes nothing.
 pub fn write(
     bulk: BulkLoad<'_>,
     bar: &ProgressBar,
@@ -86,6 +73,7 @@ pub fn write(
             }
         },
     );
+    bar.finish_and_clear();
     failed?;
     match outcome {
         Err(Error::Interrupted { .. }) => Err(interrupted()),

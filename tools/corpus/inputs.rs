@@ -1,43 +1,86 @@
 //! The inputs that are named, and those in folders.
 
+use std::fmt;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
 
-use super::ledger::Input;
-use crate::formats::Format;
+use crate::console::paths::OutputPaths;
 use crate::formats::input::Source;
+use crate::formats::{Format, Unit};
 use crate::options::FieldNames;
 
-/// The inputs of these names, all of them looked at before anything is read, so that a wrong name
-/// does not show hours later. Without names it is standard input.
+/// An input and its format.
+#[derive(Clone, Debug)]
+pub struct Input {
+    pub source: Source,
+    pub format: Format,
+}
+
+/// The location of a record, with the fields that reports have for it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Location<'i> {
+    pub file: &'i str,
+    pub line: Option<u64>,
+    pub byte: Option<u64>,
+    pub row: Option<u64>,
+}
+
+impl Input {
+    /// The location of the record of this number.
+    pub fn location(&self, number: u64) -> Location<'_> {
+        let unit = self.format.unit();
+        Location {
+            file: self.source.name(),
+            line: (unit == Unit::Line).then_some(number),
+            byte: (unit == Unit::Byte).then_some(number),
+            row: (unit == Unit::Row).then_some(number),
+        }
+    }
+}
+
+impl fmt::Display for Location<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.file)?;
+        match *self {
+            Self {
+                line: Some(line), ..
+            } => write!(f, ":{line}"),
+            Self {
+                byte: Some(byte), ..
+            } => write!(f, ": byte {byte}"),
+            Self { row: Some(row), .. } => write!(f, ": row {row}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The inputs of these names, or standard input without names. All of them are looked at before
+/// anything is read, so that a wrong name does not show hours later.
 pub fn inputs(names: &[PathBuf], given: Option<Format>, fields: &FieldNames) -> Result<Vec<Input>> {
-    let sources = if names.is_empty() {
-        if std::io::stdin().is_terminal() {
-            bail!("there is nothing to load; name files, or - for standard input");
+    let mut sources = Vec::new();
+    for name in names {
+        for file in files_of(name, given)? {
+            sources.push(Source::new(&file)?);
         }
-        vec![Source::stdin()]
-    } else {
-        let mut sources = Vec::new();
-        for name in names {
-            for file in files_of(name, given)? {
-                sources.push(Source::new(&file)?);
-            }
-        }
-        sources
-    };
-    let mut stdin_seen = false;
-    let mut inputs = Vec::with_capacity(sources.len());
-    for source in sources {
+    }
+    if names.is_empty() {
+        ensure!(
+            !std::io::stdin().is_terminal(),
+            "there is nothing to load; name files, or - for standard input"
+        );
+        sources.push(Source::stdin());
+    }
+    let streams = sources.iter().filter(|source| source.path().is_none());
+    ensure!(streams.count() <= 1, "standard input can be read only once");
+    let inputs = sources.into_iter().map(|source| {
         let format = match (given, source.path()) {
             (Some(format), _) => format,
             (None, None) => Format::Jsonl,
             (None, Some(path)) => Format::of(path)?,
         };
-        if source.path().is_none() && std::mem::replace(&mut stdin_seen, true) {
-            bail!("standard input can be read only once");
-        }
         if fields.fingerprint.is_some() && matches!(format, Format::Lines | Format::Npy) {
             bail!(
                 "plain lines and arrays have no field for --fingerprint; use jsonl, csv, tsv or raw"
@@ -48,12 +91,24 @@ pub fn inputs(names: &[PathBuf], given: Option<Format>, fields: &FieldNames) -> 
                 "plain lines, raw pairs and arrays have no field for --time; use jsonl, csv or tsv"
             );
         }
-        inputs.push(Input { source, format });
-    }
-    Ok(inputs)
+        Ok(Input { source, format })
+    });
+    inputs.collect()
 }
 
-/// The files that an argument stands for: of a folder those of Parquet, by name.
+/// Keeps the inputs from being replaced by outputs.
+pub fn reserve_inputs(paths: &mut OutputPaths, inputs: &[Input]) {
+    for input in inputs {
+        match input.source.path() {
+            Some(path) => paths.reserve(path, "an input"),
+            // Not there on every system. Then it is the same as no other file.
+            None => paths.reserve(Path::new("/dev/stdin"), "an input"),
+        }
+    }
+}
+
+/// The files that an argument stands for: those named `.parquet` in a folder, in the order of their
+/// names, or the argument itself.
 pub fn files_of(input: &Path, format: Option<Format>) -> Result<Vec<PathBuf>> {
     if !matches!(format, None | Some(Format::Parquet)) || !input.is_dir() {
         return Ok(vec![input.to_owned()]);
@@ -63,13 +118,11 @@ pub fn files_of(input: &Path, format: Option<Format>) -> Result<Vec<PathBuf>> {
     for entry in std::fs::read_dir(input).with_context(cannot)? {
         let path = entry.with_context(cannot)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Others put files about their files beside them, under such names.
-        let is_about_others = name.starts_with(['.', '_']);
-        if !is_about_others
-            && path
-                .extension()
-                .is_some_and(|e| e.eq_ignore_ascii_case("parquet"))
-        {
+        let is_parquet = path
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"));
+        // Programs put files about their files beside them under such names.
+        if is_parquet && !name.starts_with(['.', '_']) {
             files.push(path);
         }
     }

@@ -2,11 +2,11 @@
 //! of the input.
 //!
 //! ```text
-//! inputs ──reader──batches──> fingerprints (a pool of threads) ──batches──> whoever calls `next`
+//! inputs ──reader──batches──> fingerprints (a pool of threads) ──batches──> `Pipeline::next`
 //! ```
 //!
-//! Batches are bounded in records and in bytes of text, and few of them wait anywhere, so memory
-//! is bounded however slow the last stage is. The threads are not joined: one that waits for
+//! Batches are bounded in records and in bytes of text, and few of them wait between the stages, so
+//! memory is bounded however slow the last stage is. The threads are not joined: one that waits for
 //! standard input must not keep an interrupted tool from ending.
 
 use std::sync::Arc;
@@ -15,14 +15,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, bail};
+use indicatif::ProgressBar;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use simdb::{Document, Fingerprinter};
 
-use super::ledger::Input;
+use super::inputs::Input;
 use crate::console::interrupt::Interrupt;
-use crate::formats::{Item, MAX_TEXT_BYTES, Record, Reject, Wanted, reader};
+use crate::console::progress::Progress;
+use crate::formats::{Item, MAX_TEXT_BYTES, Record, Records, Reject, Wanted, reader};
 
 /// The most records of a batch.
 const BATCH_RECORDS: usize = 8192;
@@ -30,91 +32,82 @@ const BATCH_RECORDS: usize = 8192;
 /// A batch with this many bytes of text is full.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// How many batches may wait between two stages.
+/// The number of batches that may wait between two stages.
 const BATCHES_WAITING: usize = 2;
 
-/// What the pipeline holds at most, in ordinary records: six batches, with as much again for
-/// what their records weigh apart from their texts. Each batch may also hold one long text, of
-/// [`MAX_TEXT_BYTES`] unless `--max-text` says less; one of them at a time is made a fingerprint, which
-/// may take 25 to 40 times as much.
+/// The most that the pipeline holds in ordinary records: six batches, and as much again for
+/// the parts of records other than texts. Each batch may also hold one long text, of
+/// [`MAX_TEXT_BYTES`] unless `--max-text` says less. The fingerprint of one of them at a time is made,
+/// which may take 25 to 40 times as much.
 pub const PIPELINE_BYTES: u64 = 12 * BATCH_BYTES as u64;
 
-/// Nothing stored is larger than what is read.
 const _: () = assert!(BATCH_BYTES <= MAX_TEXT_BYTES);
 
-/// How often a waiting tool looks whether it was interrupted.
+/// The time after which a waiting tool looks for an interruption.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What is read, and how.
-pub struct Plan {
+/// The inputs of a pipeline, and what is made of them.
+pub struct PipelineConfig {
     /// The inputs in their order.
     pub inputs: Vec<Input>,
-    /// What is read of them.
     pub wanted: Wanted,
-    /// Makes the fingerprints.
     pub fingerprinter: Fingerprinter,
-    /// How many threads make fingerprints.
-    pub threads: usize,
-    /// Whether documents come out with their texts.
+    /// The number of threads that make fingerprints. `None` for one per core.
+    pub threads: Option<u16>,
+    /// Documents come out with their texts.
     pub keep_texts: bool,
 }
 
 /// Records of one input, in order.
 pub struct Batch<T> {
-    /// The place of the input among the inputs.
+    /// The index of the input.
     pub input: usize,
     /// The records, bad ones among them.
     pub records: Vec<T>,
 }
 
-/// A document and where it was, or what is no document.
+/// The outcome of reading a record.
 pub enum Entry {
-    /// A document that was read at this line or offset.
+    /// A document, and its number in the input.
     Document(u64, Document),
-    /// Something that is none.
     Reject(Reject),
 }
 
-/// What is sent from stage to stage.
-enum Message<T> {
-    Batch(Batch<T>),
-    /// All inputs are read. A stage that ends without saying so has failed.
-    End,
-    Failed(anyhow::Error),
-}
+/// A batch, or `None` after the last. A stage that ends without that has failed.
+type Message<T> = Result<Option<Batch<T>>>;
 
-/// Documents as they come out.
+/// The documents of inputs that are read by other threads. A progress bar shows how far they are.
 pub struct Pipeline {
     entries: Receiver<Message<Entry>>,
     bytes_read: Arc<AtomicU64>,
+    bar: ProgressBar,
     interrupt: Interrupt,
 }
 
 impl Pipeline {
-    /// Starts reading.
-    pub fn start(plan: Plan, interrupt: Interrupt) -> Result<Self> {
-        let bytes_read = Arc::<AtomicU64>::default();
-        let (items_out, items) = sync_channel(BATCHES_WAITING);
-        let (entries_out, entries) = sync_channel(BATCHES_WAITING);
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(plan.threads)
-            .build()
-            .context("cannot start the threads that make fingerprints")?;
-        let Plan {
+    /// Starts to read.
+    pub fn start(config: PipelineConfig, progress: Progress, interrupt: Interrupt) -> Result<Self> {
+        let PipelineConfig {
             inputs,
             wanted,
             fingerprinter,
+            threads,
             keep_texts,
-            ..
-        } = plan;
+        } = config;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.map_or(0, usize::from))
+            .build()
+            .context("cannot start the threads that make fingerprints")?;
+        let bar = progress.bytes(inputs.iter().map(|input| input.source.size_bytes()).sum());
+        bar.set_prefix("reading");
+        let bytes_read = Arc::<AtomicU64>::default();
+        let (items_out, items) = sync_channel(BATCHES_WAITING);
+        let (entries_out, entries) = sync_channel(BATCHES_WAITING);
         let counter = Arc::clone(&bytes_read);
         spawn("reader", move || {
-            let last = match read_all(&inputs, wanted, &counter, &items_out) {
-                Ok(()) => Message::End,
-                Err(error) => Message::Failed(error),
-            };
-            // Nobody may be listening any more; then there is nobody to tell.
-            let _ = items_out.send(last);
+            let outcome = read_all(&inputs, wanted, &counter, &items_out);
+            // The receiver is gone if the tool has failed or was interrupted.
+            let _ = items_out.send(outcome.map(|()| None));
         })?;
         spawn("fingerprints", move || {
             fingerprint_all(&pool, &fingerprinter, keep_texts, &items, &entries_out);
@@ -122,25 +115,27 @@ impl Pipeline {
         Ok(Self {
             entries,
             bytes_read,
+            bar,
             interrupt,
         })
     }
 
-    /// The next batch in the order of the inputs; `None` when all are read. `waiting` is called
-    /// now and then with the bytes read so far.
-    pub fn next(&mut self, waiting: impl Fn(u64)) -> Result<Option<Batch<Entry>>> {
+    /// The next batch in the order of the inputs; `None` after the last. An error if the tool is to
+    /// stop.
+    pub fn next(&mut self) -> Result<Option<Batch<Entry>>> {
         loop {
             self.interrupt.check()?;
-            waiting(self.bytes_read.load(Ordering::Relaxed));
+            self.bar
+                .set_position(self.bytes_read.load(Ordering::Relaxed));
             match self.entries.recv_timeout(PATIENCE) {
-                Ok(Message::Batch(batch)) => return Ok(Some(batch)),
-                Ok(Message::End) => return Ok(None),
-                Ok(Message::Failed(error)) => return Err(error),
+                Ok(Ok(None)) => {
+                    self.bar.finish_and_clear();
+                    return Ok(None);
+                }
+                Ok(message) => return message,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(anyhow!(
-                        "a thread of the loader failed; nothing was changed"
-                    ));
+                    bail!("a thread of the loader failed; nothing was changed");
                 }
             }
         }
@@ -155,7 +150,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
         .map(drop)
 }
 
-/// Reads every input and sends its records. Ends early when nobody listens.
+/// Reads every input and sends its records. Ends early if the receiver is gone.
 fn read_all(
     inputs: &[Input],
     mut wanted: Wanted,
@@ -163,46 +158,39 @@ fn read_all(
     items: &SyncSender<Message<Item>>,
 ) -> Result<()> {
     for (input, Input { source, format }) in inputs.iter().enumerate() {
-        let mut records = reader(*format, source, &wanted, bytes_read)?;
-        let mut batch = Vec::new();
-        let mut batch_bytes = 0;
-        while let Some(item) = records.next()? {
-            batch_bytes += text_bytes(&item);
-            batch.push(item);
-            if batch.len() == BATCH_RECORDS || batch_bytes >= BATCH_BYTES {
-                batch_bytes = 0;
-                let records = std::mem::take(&mut batch);
-                if items
-                    .send(Message::Batch(Batch { input, records }))
-                    .is_err()
-                {
-                    return Ok(());
-                }
+        let mut reader = reader(*format, source, &wanted, bytes_read)?;
+        loop {
+            let records = read_batch(&mut *reader)?;
+            if records.is_empty() {
+                break;
+            }
+            if items.send(Ok(Some(Batch { input, records }))).is_err() {
+                return Ok(());
             }
         }
-        wanted.counted = records.next_ids().or(wanted.counted);
-        if !batch.is_empty()
-            && items
-                .send(Message::Batch(Batch {
-                    input,
-                    records: batch,
-                }))
-                .is_err()
-        {
-            return Ok(());
-        }
+        wanted.counted = reader.next_ids().or(wanted.counted);
     }
     Ok(())
 }
 
-fn text_bytes(item: &Item) -> usize {
-    match item {
-        Item::Record(record) => record.content.text.as_ref().map_or(0, String::len),
-        Item::Reject(reject) => reject.reason.len(),
+/// The next records, as many as make a batch. None at the end of the input.
+fn read_batch(reader: &mut dyn Records) -> Result<Vec<Item>> {
+    let mut records = Vec::new();
+    let mut bytes = 0;
+    while records.len() < BATCH_RECORDS && bytes < BATCH_BYTES {
+        let Some(item) = reader.next()? else {
+            break;
+        };
+        bytes += match &item {
+            Item::Record(record) => record.content.text.as_ref().map_or(0, String::len),
+            Item::Reject(reject) => reject.reason.len(),
+        };
+        records.push(item);
     }
+    Ok(records)
 }
 
-/// Makes a document of every record, batch by batch. Ends early when nobody listens.
+/// Makes a document of every record, batch by batch. Ends early if the receiver is gone.
 fn fingerprint_all(
     pool: &ThreadPool,
     fingerprinter: &Fingerprinter,
@@ -210,56 +198,43 @@ fn fingerprint_all(
     items: &Receiver<Message<Item>>,
     entries: &SyncSender<Message<Entry>>,
 ) {
+    let entry = |item| match item {
+        Item::Record(record) => entry_of(fingerprinter, keep_texts, record),
+        Item::Reject(reject) => Entry::Reject(reject),
+    };
+    // To wake the pool takes longer than to copy fingerprints that are given.
+    let is_work = |item: &Item| matches!(item, Item::Record(r) if r.content.fingerprint.is_none());
+    let entries_of = |Batch { input, records }: Batch<Item>| Batch {
+        input,
+        records: if records.iter().any(is_work) {
+            pool.install(|| records.into_par_iter().map(entry).collect())
+        } else {
+            records.into_iter().map(entry).collect()
+        },
+    };
     for message in items {
-        let message = match message {
-            Message::Batch(Batch { input, records }) => Message::Batch(Batch {
-                input,
-                records: fingerprint_batch(pool, fingerprinter, keep_texts, records),
-            }),
-            Message::End => Message::End,
-            Message::Failed(error) => Message::Failed(error),
-        };
+        let message = message.map(|batch| batch.map(entries_of));
         if entries.send(message).is_err() {
             return;
         }
     }
 }
 
-fn fingerprint_batch(
-    pool: &ThreadPool,
-    fingerprinter: &Fingerprinter,
-    keep_texts: bool,
-    records: Vec<Item>,
-) -> Vec<Entry> {
-    let entry = |item| match item {
-        Item::Record(record) => {
-            let (number, id) = (record.number, record.id);
-            match document(fingerprinter, keep_texts, record) {
-                Ok(document) => Entry::Document(number, document),
-                Err(error) => Entry::Reject(Reject {
-                    number,
-                    id: Some(id),
-                    reason: error.to_string(),
-                }),
-            }
+fn entry_of(fingerprinter: &Fingerprinter, keep_texts: bool, record: Record) -> Entry {
+    let Record {
+        number,
+        id,
+        content,
+    } = record;
+    match content.into_document(id, fingerprinter) {
+        Ok(document) => {
+            let text = document.text.filter(|_| keep_texts);
+            Entry::Document(number, Document { text, ..document })
         }
-        Item::Reject(reject) => Entry::Reject(reject),
-    };
-    // Waking the pool costs more than fingerprints that are there already.
-    let is_work = |item: &Item| matches!(item, Item::Record(r) if r.content.fingerprint.is_none());
-    if records.iter().any(is_work) {
-        pool.install(|| records.into_par_iter().map(entry).collect())
-    } else {
-        records.into_iter().map(entry).collect()
+        Err(error) => Entry::Reject(Reject {
+            number,
+            id: Some(id),
+            reason: error.to_string(),
+        }),
     }
-}
-
-fn document(
-    fingerprinter: &Fingerprinter,
-    keep_texts: bool,
-    record: Record,
-) -> simdb::Result<Document> {
-    let document = record.content.into_document(record.id, fingerprinter)?;
-    let text = document.text.filter(|_| keep_texts);
-    Ok(Document { text, ..document })
 }

@@ -1,30 +1,26 @@
-//! [`ReportFile`]: lines of JSON about single documents, to a file or standard output.
+//! [`RecordReport`]: a line of JSON for each of many records, to a file or a stream.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use crate::console::content::Content;
-use crate::console::output_file::OutputFile;
+use crate::console::file::NewFile;
+use crate::console::paths::OutputPath;
 
-/// A file of JSON Lines that is written while the load goes on. It gets its name when it is
-/// finished; until then, whatever has that name stays as it is.
-pub struct ReportFile {
-    name: PathBuf,
-    /// `None`: whoever read it has seen enough, which is no reason to stop a load.
-    file: Option<OutputFile>,
+/// A file of JSON Lines that is written while a command works.
+pub struct RecordReport {
+    name: String,
+    /// `None` if the reader of a stream has closed it, which does not stop the command.
+    file: Option<NewFile>,
 }
 
-impl ReportFile {
-    /// Opens a report of that name; `-` is standard output.
-    pub fn create(path: &Path, content: Content) -> Result<Self> {
-        let file = OutputFile::create(path, content)
-            .with_context(|| format!("cannot create {}", path.display()))?;
+impl RecordReport {
+    /// Starts a report, or opens the stream that it goes to.
+    pub fn create(output: OutputPath) -> Result<Self> {
         Ok(Self {
-            name: path.to_owned(),
-            file: Some(file),
+            name: output.path().display().to_string(),
+            file: Some(NewFile::create(output)?),
         })
     }
 
@@ -32,32 +28,28 @@ impl ReportFile {
     pub fn line(&mut self, object: &impl Serialize) -> Result<()> {
         let mut line = serde_json::to_vec(object)?;
         line.push(b'\n');
-        self.with_file(|file| file.write_all(&line))
-            .with_context(|| format!("cannot write to {}", self.name.display()))
-    }
-
-    /// Writes what is still buffered and gives the file its name, because what it says has come
-    /// to pass.
-    pub fn finish(&mut self) -> Result<()> {
-        self.with_file(OutputFile::finish).with_context(|| {
-            let name = self.name.display();
-            format!("everything else is done, but {name} is not written")
-        })
-    }
-
-    fn with_file(
-        &mut self,
-        write: impl FnOnce(&mut OutputFile) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        match write(file) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+        if let Some(file) = &mut self.file {
+            let written = file.write_all(&line);
+            if is_closed(&written) {
                 self.file = None;
-                Ok(())
+            } else {
+                written?;
             }
-            outcome => outcome,
         }
+        Ok(())
     }
+
+    /// Gives the report its name, after everything that it reports is done.
+    pub fn publish(self) -> Result<()> {
+        let published = self.file.map_or(Ok(()), NewFile::publish);
+        if is_closed(&published) {
+            return Ok(());
+        }
+        let name = &self.name;
+        published.with_context(|| format!("everything else is done, but {name} is not written"))
+    }
+}
+
+fn is_closed(outcome: &io::Result<()>) -> bool {
+    matches!(outcome, Err(error) if error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -2,77 +2,54 @@
 
 use anyhow::Result;
 use csv::ByteRecord;
-use simdb::DocId;
+use serde_json::Value;
 
-use super::counter::Counter;
+use super::fields::{DocumentPart, Fields, PartValues};
+use super::id_sequence::IdSequence;
 use super::input::Opened;
-use super::score::Score;
-use super::table::{Column, RecordLimit, Table};
-use super::time::time_of_text;
-use super::{
-    Content, Fields, Item, MAX_LINE_BYTES, RELIABLE_FIELD, Records, fingerprint_of, id_of_digits,
-    raised, text_of,
-};
+use super::table::{RecordLimit, TableColumn, TableReader};
+use super::{Item, MAX_LINE_BYTES, Records, raised};
 
-/// Reads the documents of a table.
+/// A reader of the documents of a table.
 pub struct Delimited {
-    table: Table,
-    columns: Columns,
-    /// The ids of the next records, if they are counted.
-    counted: Counter,
-}
-
-/// Where the parts of a document stand in a record.
-struct Columns {
-    /// Nothing if records are counted.
-    id: Option<Column>,
-    text: Option<Column>,
-    fingerprint: Option<Column>,
-    reliable: Option<Column>,
-    time: Option<Column>,
-    score: Option<Column>,
-    max_text_bytes: usize,
+    table: TableReader,
+    fields: Fields,
+    /// The column of each part. `None` for a part that is not read.
+    columns: [Option<TableColumn>; DocumentPart::ALL.len()],
+    /// The ids of the next records, if records are counted.
+    counted: Option<IdSequence>,
 }
 
 impl Delimited {
     /// Comma-separated values.
-    pub fn csv(input: Opened, fields: &Fields, counted: Counter) -> Result<Self> {
-        let table = Table::csv(input, record_limit(fields))?;
+    pub fn csv(input: Opened, fields: &Fields, counted: IdSequence) -> Result<Self> {
+        let table = TableReader::csv(input, record_limit(fields))?;
         Self::new(table, fields, counted)
     }
 
     /// Tab-separated values.
-    pub fn tsv(input: Opened, fields: &Fields, counted: Counter) -> Result<Self> {
-        let table = Table::tsv(input, record_limit(fields))?;
+    pub fn tsv(input: Opened, fields: &Fields, counted: IdSequence) -> Result<Self> {
+        let table = TableReader::tsv(input, record_limit(fields))?;
         Self::new(table, fields, counted)
     }
 
-    fn new(table: Table, fields: &Fields, counted: Counter) -> Result<Self> {
-        let required = |option: &str, wanted: &Option<String>| {
-            let wanted = wanted.as_deref();
-            wanted
-                .map(|wanted| table.required_by(option, wanted))
-                .transpose()
-        };
-        let columns = Columns {
-            id: match fields.are_counted {
-                true => None,
-                false => Some(table.required_by("--id", &fields.id)?),
-            },
-            text: required("--text", &fields.text)?,
-            fingerprint: required("--fingerprint", &fields.fingerprint)?,
-            reliable: match fields.fingerprint {
-                Some(_) => table.optional(RELIABLE_FIELD)?,
-                None => None,
-            },
-            time: required("--time", &fields.time)?,
-            score: required("--score", &fields.score)?,
-            max_text_bytes: fields.max_text_bytes,
-        };
+    fn new(table: TableReader, fields: &Fields, counted: IdSequence) -> Result<Self> {
+        let mut columns = [const { None }; DocumentPart::ALL.len()];
+        for part in DocumentPart::ALL {
+            columns[part as usize] = match (fields.name(part), part.option()) {
+                (None, _) => None,
+                (Some(name), None) => table.optional(name)?,
+                (Some(name), Some(option)) => {
+                    let advice = format!("; name the right one with {option}");
+                    Some(table.required(name, &advice)?)
+                }
+            };
+        }
         Ok(Self {
             table,
+            fields: fields.clone(),
             columns,
-            counted,
+            counted: fields.are_counted.then_some(counted),
         })
     }
 }
@@ -87,115 +64,51 @@ fn record_limit(fields: &Fields) -> RecordLimit {
 
 impl Records for Delimited {
     fn next(&mut self) -> Result<Option<Item>> {
-        let Some((line, record)) = self.table.next()? else {
+        let Some((line, record)) = self.table.next_record()? else {
             return Ok(None);
         };
-        let id = match self.columns.id {
-            Some(_) => None,
-            None => match self.counted.take() {
-                Ok(id) => Some(id),
-                Err(reason) => return Ok(Some(Item::reject(line, None, reason))),
-            },
-        };
-        Ok(Some(match record {
-            Ok(record) => self.columns.item(line, id, record),
-            Err(reason) => Item::reject(line, id, reason),
+        let counted = self.counted.as_mut().map(IdSequence::take).transpose();
+        let columns = &self.columns;
+        Ok(Some(match (counted, record) {
+            (Err(reason), _) => Item::reject(line, None, reason),
+            (Ok(counted), Err(reason)) => Item::reject(line, counted, reason),
+            (Ok(counted), Ok(record)) => {
+                let values = ColumnParts { columns, record };
+                self.fields.item(line, counted, values)
+            }
         }))
     }
 
-    fn next_ids(&self) -> Option<Counter> {
-        self.columns.id.is_none().then_some(self.counted)
+    fn next_ids(&self) -> Option<IdSequence> {
+        self.counted
     }
 }
 
-impl Columns {
-    fn item(&self, number: u64, counted: Option<DocId>, record: &ByteRecord) -> Item {
-        let of_column = |column: &Column| {
-            let digits = column.value(record)?;
-            id_of_digits(digits).map_err(|reason| format!("column {:?}: {reason}", column.name))
-        };
-        let id = match (counted, &self.id) {
-            (Some(id), _) => Ok(id),
-            (None, Some(column)) => of_column(column),
-            (None, None) => Err("there is no column for the id".to_owned()),
-        };
-        match id {
-            Ok(id) => Item::of(number, id, self.content(record)),
-            Err(reason) => Item::reject(number, None, reason),
-        }
-    }
+/// The values of a record, by their parts.
+struct ColumnParts<'r> {
+    columns: &'r [Option<TableColumn>],
+    record: &'r ByteRecord,
+}
 
-    fn content(&self, record: &ByteRecord) -> Result<Content, String> {
-        let text = match &self.text {
-            None => None,
-            Some(column) => Some(text_of(
-                column.value(record)?.to_owned(),
-                self.max_text_bytes,
-            )?),
-        };
-        let fingerprint = match &self.fingerprint {
-            None => None,
-            Some(column) => {
-                let fingerprint = fingerprint_of(column.value(record)?)
-                    .map_err(|reason| format!("column {:?}: {reason}", column.name))?;
-                Some((fingerprint, self.reliable(record)?))
-            }
-        };
-        let arrival = match &self.time {
-            None => None,
-            Some(column) => {
-                let time = time_of_text(column.value(record)?)
-                    .map_err(|reason| format!("column {:?}: {reason}", column.name))?;
-                Some(time)
-            }
-        };
-        let score = match &self.score {
-            None => None,
-            Some(column) => {
-                let score = Score::of_digits(column.value(record)?)
-                    .map_err(|reason| format!("column {:?}: {reason}", column.name))?;
-                Some(score)
-            }
-        };
-        Ok(Content {
-            text,
-            fingerprint,
-            arrival,
-            score,
-        })
-    }
+impl PartValues for ColumnParts<'_> {
+    const KIND: &'static str = "column";
 
-    fn reliable(&self, record: &ByteRecord) -> Result<bool, String> {
-        match &self.reliable {
-            None => Ok(true),
-            Some(column) => match column.value(record)? {
-                "true" => Ok(true),
-                "false" => Ok(false),
-                _ => Err(format!(
-                    "column {:?} is neither true nor false",
-                    column.name
-                )),
-            },
-        }
+    fn take(&mut self, part: DocumentPart) -> Result<Option<Value>, String> {
+        let Some(column) = &self.columns[part as usize] else {
+            return Ok(None);
+        };
+        let value = column.value(self.record)?;
+        Ok(Some(match (part, value) {
+            (DocumentPart::Reliable, "true" | "false") => Value::Bool(value == "true"),
+            _ => Value::from(value),
+        }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::MAX_TEXT_BYTES;
-
-    fn fields(text: Option<&str>, fingerprint: Option<&str>) -> Fields {
-        Fields {
-            id: "id".to_owned(),
-            text: text.map(str::to_owned),
-            fingerprint: fingerprint.map(str::to_owned),
-            time: None,
-            score: None,
-            are_counted: false,
-            max_text_bytes: MAX_TEXT_BYTES,
-        }
-    }
+    use crate::formats::Content;
 
     fn read(mut records: Delimited) -> Vec<(u64, Option<u64>, String)> {
         let mut read = Vec::new();
@@ -222,8 +135,8 @@ mod tests {
         read(
             Delimited::csv(
                 Opened::of_bytes("t", bytes),
-                &fields(Some("text"), None),
-                Counter::new(1),
+                &Fields::of_names(Some("text"), None),
+                IdSequence::new(1),
             )
             .unwrap(),
         )
@@ -299,16 +212,20 @@ mod tests {
     #[test]
     fn a_missing_column_is_an_error_that_names_those_there_are() {
         let input = Opened::of_bytes("t.csv", b"a,b\n1,2\n");
-        let error = Delimited::csv(input, &fields(Some("text"), None), Counter::new(1))
-            .err()
-            .unwrap()
-            .to_string();
+        let error = Delimited::csv(
+            input,
+            &Fields::of_names(Some("text"), None),
+            IdSequence::new(1),
+        )
+        .err()
+        .unwrap()
+        .to_string();
         assert_eq!(
             error,
             "t.csv:1: there is no column \"id\"; the columns are a, b; name the right one with --id"
         );
         let empty = Opened::of_bytes("t.csv", b"");
-        let error = Delimited::csv(empty, &fields(None, None), Counter::new(1)).err();
+        let error = Delimited::csv(empty, &Fields::of_names(None, None), IdSequence::new(1)).err();
         assert_eq!(
             error.unwrap().to_string(),
             "t.csv:1: there are no column names"
@@ -318,7 +235,12 @@ mod tests {
     #[test]
     fn column_names_with_a_quotation_mark_never_closed_are_refused() {
         let input = Opened::of_bytes("t.csv", b"id,text,\"x\n1,a,b\n");
-        let error = Delimited::csv(input, &fields(Some("text"), None), Counter::new(1)).err();
+        let error = Delimited::csv(
+            input,
+            &Fields::of_names(Some("text"), None),
+            IdSequence::new(1),
+        )
+        .err();
         assert_eq!(
             error.unwrap().to_string(),
             "t.csv:1: a quotation mark is opened and never closed"
@@ -328,8 +250,13 @@ mod tests {
     #[test]
     fn a_wanted_column_that_is_there_twice_is_refused() {
         let open = |bytes: &[u8]| {
-            let fields = fields(Some("text"), Some("fp"));
-            Delimited::csv(Opened::of_bytes("t.csv", bytes), &fields, Counter::new(1)).map(drop)
+            let fields = Fields::of_names(Some("text"), Some("fp"));
+            Delimited::csv(
+                Opened::of_bytes("t.csv", bytes),
+                &fields,
+                IdSequence::new(1),
+            )
+            .map(drop)
         };
         for (header, twice) in [
             ("id,id,text,fp", "id"),
@@ -345,8 +272,14 @@ mod tests {
     #[test]
     fn a_quotation_mark_in_tsv_is_only_that() {
         let input = Opened::of_bytes("t", b"id\ttext\n1\t\"a\n2\tb\"\n");
-        let read =
-            read(Delimited::tsv(input, &fields(Some("text"), None), Counter::new(1)).unwrap());
+        let read = read(
+            Delimited::tsv(
+                input,
+                &Fields::of_names(Some("text"), None),
+                IdSequence::new(1),
+            )
+            .unwrap(),
+        );
         assert_eq!(
             read,
             [
@@ -362,7 +295,14 @@ mod tests {
             "t",
             b"id,fp,reliable\n1,00000000000000ff,false\n2,00000000000000ff,true\n3,0,true\n",
         );
-        let read = read(Delimited::csv(input, &fields(None, Some("fp")), Counter::new(1)).unwrap());
+        let read = read(
+            Delimited::csv(
+                input,
+                &Fields::of_names(None, Some("fp")),
+                IdSequence::new(1),
+            )
+            .unwrap(),
+        );
         assert!(
             read[0].2.contains("false") && read[1].2.contains("true"),
             "{read:?}"

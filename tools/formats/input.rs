@@ -1,4 +1,4 @@
-//! Opening what is to be read: files, standard input, compressed or not.
+//! Inputs: files and standard input, compressed or not.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,22 +8,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
 
-/// How many bytes are asked of an input at a time.
-const BUFFER_BYTES: usize = 1 << 18;
+use super::line_too_long;
 
-/// The name that stands for standard input on the command line.
+/// The bytes that are read of an input at a time.
+pub const BUFFER_BYTES: usize = 1 << 18;
+
+/// The name of standard input on the command line.
 const STDIN_ARGUMENT: &str = "-";
 
 /// A byte order mark, which some editors put before UTF-8.
 pub const BOM: char = '\u{feff}';
 
-/// An input that is named, known to be there, and not open yet.
+/// An input that exists, and is not open yet.
 #[derive(Clone, Debug)]
 pub struct Source {
     name: String,
-    /// `None`: standard input.
+    /// `None` for standard input.
     path: Option<PathBuf>,
-    /// `None`: not known, as for a pipe.
+    /// `None` if it is not known, as of a pipe.
     size_bytes: Option<u64>,
 }
 
@@ -66,7 +68,7 @@ impl Source {
         })
     }
 
-    /// What it is called in messages and reports.
+    /// Its name in messages and reports.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -76,7 +78,7 @@ impl Source {
         self.path.as_deref()
     }
 
-    /// How many bytes there are to read, before decompression, if that is known.
+    /// The number of bytes to read, before decompression, if it is known.
     pub fn size_bytes(&self) -> Option<u64> {
         self.size_bytes
     }
@@ -115,10 +117,9 @@ impl Source {
     }
 }
 
-/// What an input is compressed with, by its name.
+/// The compression of an input, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Nothing.
     None,
     /// `.gz`
     Gzip,
@@ -127,8 +128,8 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The compression that a file name promises. The first bytes are not asked: those of a raw
-    /// file mean nothing, and could look like anything.
+    /// The compression that the extension of a file name says. The first bytes do not decide: those of
+    /// a raw file may be any.
     pub fn of(path: &Path) -> Self {
         match lowercase_extension(path).as_deref() {
             Some("gz") => Self::Gzip,
@@ -153,14 +154,13 @@ fn lowercase_extension(path: &Path) -> Option<String> {
 
 /// An input that is open, decompressed.
 pub struct Opened {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub name: String,
-    /// Its bytes.
     pub reader: Box<dyn BufRead + Send>,
 }
 
 impl Opened {
-    /// Leaves out a byte order mark at the start.
+    /// Skips a byte order mark at the start.
     pub fn skip_bom(&mut self) -> Result<()> {
         let cannot = || format!("cannot read {}", self.name);
         let mut bom = [0; 4];
@@ -169,7 +169,7 @@ impl Opened {
         if start.starts_with(bom) {
             self.reader.consume(bom.len());
         } else if bom.starts_with(start) {
-            // Pipes and the members of a gzip file give what they have, which may be a part of it.
+            // A pipe, or a member of a gzip file, may give a part of the mark.
             let mut start = Vec::new();
             let most = bom.len() as u64;
             let head = Read::take(&mut self.reader, most).read_to_end(&mut start);
@@ -192,21 +192,16 @@ impl Opened {
     }
 }
 
-/// Lines of bounded length, numbered from 1.
+/// The number of a line, and the line without its end, or the reason why the line is not read.
+pub type NumberedLine<'l> = (u64, Result<&'l [u8], String>);
+
+/// A reader of lines of bounded length, numbered from 1.
 pub struct LineReader {
     input: Opened,
+    /// The line read last, without its end, or what was read of it if it is too long.
     line: Vec<u8>,
     number: u64,
     limit_bytes: usize,
-}
-
-/// What a line is.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Line<'l> {
-    /// Its bytes, without the end of the line.
-    Whole(&'l [u8]),
-    /// It was longer than the limit, and is gone.
-    TooLong,
 }
 
 impl LineReader {
@@ -221,45 +216,53 @@ impl LineReader {
         })
     }
 
-    /// The next line and its number; `None` at the end. The last line may lack its line feed.
-    pub fn next(&mut self) -> Result<Option<(u64, Line<'_>)>> {
+    /// The next line; `None` at the end. The last line may lack its line feed.
+    pub fn next_line(&mut self) -> Result<Option<NumberedLine<'_>>> {
+        Ok(self.advance()?.then(|| (self.number, self.line())))
+    }
+
+    /// The next line that holds more than white space.
+    pub fn next_not_blank(&mut self) -> Result<Option<NumberedLine<'_>>> {
+        while self.advance()? {
+            if self.line().is_err() || !self.line.trim_ascii().is_empty() {
+                return Ok(Some((self.number, self.line())));
+            }
+        }
+        Ok(None)
+    }
+
+    fn line(&self) -> Result<&[u8], String> {
+        if self.line.len() > self.limit_bytes {
+            return Err(line_too_long(self.limit_bytes));
+        }
+        Ok(&self.line)
+    }
+
+    /// Reads one line. Returns `false` at the end of the input.
+    fn advance(&mut self) -> Result<bool> {
         // The memory of one giant is not kept for the many that follow it.
         self.line.clear();
         self.line.shrink_to(BUFFER_BYTES);
-        let number = self.number + 1;
-        let outcome = read_line(&mut *self.input.reader, &mut self.line, self.limit_bytes);
-        let whole = outcome.with_context(|| {
-            format!(
-                "cannot read {} beyond line {}",
-                self.input.name, self.number
-            )
-        })?;
-        let Some(whole) = whole else {
-            return Ok(None);
-        };
-        self.number = number;
-        Ok(Some((
-            number,
-            if whole {
-                Line::Whole(&self.line)
-            } else {
-                Line::TooLong
-            },
-        )))
+        let Self { input, number, .. } = self;
+        let outcome = read_line(&mut *input.reader, &mut self.line, self.limit_bytes);
+        let is_there =
+            outcome.with_context(|| format!("cannot read {} beyond line {number}", input.name))?;
+        self.number += u64::from(is_there);
+        Ok(is_there)
     }
 }
 
-/// Reads one line, without its end, and says whether it was within the limit; `None` at the end
-/// of the input. What exceeds the limit is read over without being held.
+/// Reads one line, without its end. Of a line that exceeds the limit, a part that exceeds it too is
+/// held, and the rest is skipped. Returns `false` at the end of the input.
 fn read_line(
     mut reader: &mut (dyn BufRead + Send),
     line: &mut Vec<u8>,
     limit_bytes: usize,
-) -> io::Result<Option<bool>> {
+) -> io::Result<bool> {
     // Two more for the end of the line.
     let most = limit_bytes as u64 + 2;
     if Read::take(&mut reader, most).read_until(b'\n', line)? == 0 {
-        return Ok(None);
+        return Ok(false);
     }
     if line.last() == Some(&b'\n') {
         line.pop();
@@ -269,10 +272,10 @@ fn read_line(
     } else if line.len() > limit_bytes {
         reader.skip_until(b'\n')?;
     }
-    Ok(Some(line.len() <= limit_bytes))
+    Ok(true)
 }
 
-/// Counts what is read through it, for the progress bar.
+/// Counts the bytes that are read, for the progress bar.
 struct Counted {
     input: Box<dyn Read + Send>,
     bytes_read: Arc<AtomicU64>,
@@ -280,7 +283,13 @@ struct Counted {
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.input.read(buffer)?;
+        let bytes = loop {
+            match self.input.read(buffer) {
+                // A signal came. Readers above do not have to know.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => break outcome?,
+            }
+        };
         self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(bytes)
     }
@@ -293,10 +302,10 @@ mod tests {
     fn lines(bytes: &[u8], limit_bytes: usize) -> Vec<String> {
         let mut reader = LineReader::new(Opened::of_bytes("test", bytes), limit_bytes).unwrap();
         let mut lines = Vec::new();
-        while let Some((number, line)) = reader.next().unwrap() {
+        while let Some((number, line)) = reader.next_line().unwrap() {
             lines.push(match line {
-                Line::Whole(bytes) => format!("{number}:{}", String::from_utf8_lossy(bytes)),
-                Line::TooLong => format!("{number}!"),
+                Ok(bytes) => format!("{number}:{}", String::from_utf8_lossy(bytes)),
+                Err(_) => format!("{number}!"),
             });
         }
         lines
@@ -362,7 +371,7 @@ mod tests {
             let opened = Source::new(&path)?.open(&Arc::default())?;
             let mut reader = LineReader::new(opened, 100)?;
             let mut count = 0;
-            while reader.next()?.is_some() {
+            while reader.next_line()?.is_some() {
                 count += 1;
             }
             anyhow::Ok(count)

@@ -5,194 +5,94 @@ use std::fmt;
 use anyhow::Result;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
-use simdb::DocId;
 
-use super::counter::Counter;
-use super::input::{Line, LineReader, Opened};
-use super::score::Score;
-use super::time::time_of;
-use super::{
-    Content, Fields, Item, RELIABLE_FIELD, Records, excerpt, fingerprint_of, id_of, line_too_long,
-    text_of, utf8,
-};
+use super::fields::{DocumentPart, Fields, PartValues};
+use super::id_sequence::IdSequence;
+use super::input::{LineReader, Opened};
+use super::{Item, Records, excerpt, utf8};
 
-/// Reads JSON Lines.
+/// A reader of JSON Lines.
 pub struct JsonLines {
     lines: LineReader,
     fields: Fields,
-    /// The ids of the next objects, if they are counted.
-    counted: Counter,
+    /// The ids of the next objects, if objects are counted.
+    counted: Option<IdSequence>,
 }
 
 impl JsonLines {
-    /// Reads the named fields of every object; others are ignored. If objects are counted, their
-    /// ids are `counted`.
-    pub fn new(input: Opened, fields: Fields, counted: Counter) -> Result<Self> {
+    /// Reads the named fields of every object. If objects are counted, their ids are `counted`.
+    pub fn new(input: Opened, fields: Fields, counted: IdSequence) -> Result<Self> {
         Ok(Self {
             lines: LineReader::new(input, fields.max_line_bytes())?,
+            counted: fields.are_counted.then_some(counted),
             fields,
-            counted,
         })
     }
 }
 
 impl Records for JsonLines {
     fn next(&mut self) -> Result<Option<Item>> {
-        while let Some((number, line)) = self.lines.next()? {
-            let bytes = match line {
-                Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
-                Line::Whole(bytes) => Ok(bytes),
-                Line::TooLong => Err(line_too_long(self.fields.max_line_bytes())),
-            };
-            let parts = bytes
-                .and_then(utf8)
-                .and_then(|line| parse(line, &self.fields));
-            let id = match self.fields.are_counted {
-                true => match self.counted.take() {
-                    Ok(id) => Some(id),
-                    Err(reason) => return Ok(Some(Item::reject(number, None, reason))),
-                },
-                false => None,
-            };
-            return Ok(Some(match parts {
-                Ok(parts) => item(number, id, parts, &self.fields),
-                Err(reason) => Item::reject(number, id, reason),
-            }));
-        }
-        Ok(None)
+        let Some((number, line)) = self.lines.next_not_blank()? else {
+            return Ok(None);
+        };
+        let parts = line.and_then(|line| JsonParts::parse(utf8(line)?, &self.fields));
+        let counted = self.counted.as_mut().map(IdSequence::take).transpose();
+        Ok(Some(match (counted, parts) {
+            (Err(reason), _) => Item::reject(number, None, reason),
+            (Ok(counted), Err(reason)) => Item::reject(number, counted, reason),
+            (Ok(counted), Ok(parts)) => self.fields.item(number, counted, parts),
+        }))
     }
 
-    fn next_ids(&self) -> Option<Counter> {
-        self.fields.are_counted.then_some(self.counted)
+    fn next_ids(&self) -> Option<IdSequence> {
+        self.counted
     }
 }
 
-/// A document, or why it is none.
-fn item(number: u64, counted: Option<DocId>, parts: Parts, fields: &Fields) -> Item {
-    let id = match (counted, &parts.id) {
-        (Some(id), _) => Ok(id),
-        (None, None) => Err(format!("there is no field {:?}", fields.id)),
-        (None, Some(value)) => {
-            id_of(value).map_err(|reason| format!("field {:?}: {reason}", fields.id))
-        }
-    };
-    match id {
-        Ok(id) => Item::of(
-            number,
-            id,
-            parts.content(fields, fields.fingerprint.is_none()),
-        ),
-        Err(reason) => Item::reject(number, None, reason),
-    }
-}
-
-/// The values of the named fields of one object.
+/// The values of the named fields of one object, by their parts.
 #[derive(Debug, Default)]
-pub struct Parts {
-    /// The value of the field for the id.
-    pub id: Option<Value>,
-    /// The value of the field for the text.
-    pub text: Option<Value>,
-    /// The value of the field for the fingerprint.
-    pub fingerprint: Option<Value>,
-    /// The value of the field that says whether the fingerprint means anything.
-    pub reliable: Option<Value>,
-    /// The value of the field for the time of arrival.
-    pub time: Option<Value>,
-    /// The value of the field for the score.
-    pub score: Option<Value>,
-}
+pub struct JsonParts([Option<Value>; DocumentPart::ALL.len()]);
 
-impl Parts {
-    /// The text, the fingerprint and the time, as far as they are named in `fields`. A fingerprint
-    /// or a time that is named must be there; a text only if it is required.
-    pub fn content(self, fields: &Fields, text_required: bool) -> Result<Content, String> {
-        let text = match (&fields.text, self.text) {
-            (None, _) => None,
-            (Some(_), Some(Value::String(text))) => Some(text_of(text, fields.max_text_bytes)?),
-            (Some(_), None | Some(Value::Null)) if !text_required => None,
-            (Some(name), None) => return Err(format!("there is no field {name:?}")),
-            (Some(name), Some(other)) => return Err(not_a_string(name, &other)),
-        };
-        let fingerprint = match (&fields.fingerprint, self.fingerprint) {
-            (None, _) => None,
-            (Some(name), None) => return Err(format!("there is no field {name:?}")),
-            (Some(name), Some(Value::String(digits))) => {
-                let fingerprint = fingerprint_of(&digits)
-                    .map_err(|reason| format!("field {name:?}: {reason}"))?;
-                let reliable = match self.reliable {
-                    None | Some(Value::Null) => true,
-                    Some(Value::Bool(reliable)) => reliable,
-                    Some(_) => {
-                        return Err(format!(
-                            "field {RELIABLE_FIELD:?} is neither true nor false"
-                        ));
-                    }
-                };
-                Some((fingerprint, reliable))
-            }
-            (Some(name), Some(other)) => return Err(not_a_string(name, &other)),
-        };
-        let arrival = match (&fields.time, self.time) {
-            (None, _) => None,
-            (Some(name), None) => return Err(format!("there is no field {name:?}")),
-            (Some(name), Some(value)) => {
-                let time = time_of(&value).map_err(|reason| format!("field {name:?}: {reason}"))?;
-                Some(time)
-            }
-        };
-        let score = match (&fields.score, self.score) {
-            (None, _) => None,
-            (Some(name), None) => return Err(format!("there is no field {name:?}")),
-            (Some(name), Some(value)) => {
-                let score = match &value {
-                    Value::String(digits) => Score::of_digits(digits),
-                    other => Score::of_digits(&other.to_string()),
-                };
-                Some(score.map_err(|reason| format!("field {name:?}: {reason}"))?)
-            }
-        };
-        Ok(Content {
-            text,
-            fingerprint,
-            arrival,
-            score,
-        })
+impl JsonParts {
+    /// The named fields of the object that a line holds, or the reason why it holds none.
+    pub fn parse(line: &str, fields: &Fields) -> Result<Self, String> {
+        let mut json = serde_json::Deserializer::from_str(line);
+        json.deserialize_map(ObjectVisitor(fields))
+            .and_then(|parts| json.end().map(|()| parts))
+            .map_err(|error| {
+                if line.trim_start().starts_with('[') {
+                    NOT_AN_ARRAY.to_owned()
+                } else {
+                    reason_of(&error)
+                }
+            })
+    }
+
+    /// Returns `true` if the object has the field of a part, with whatever value.
+    pub fn has(&self, part: DocumentPart) -> bool {
+        self.0[part as usize].is_some()
+    }
+
+    /// Returns `true` if the object lacks the field of a part, or has a `null` there.
+    pub fn is_null(&self, part: DocumentPart) -> bool {
+        matches!(self.0[part as usize], None | Some(Value::Null))
     }
 }
 
-fn not_a_string(field: &str, value: &Value) -> String {
-    let kind = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    };
-    format!("field {field:?} is {kind}, a string is expected")
+impl PartValues for JsonParts {
+    const KIND: &'static str = "field";
+
+    fn take(&mut self, part: DocumentPart) -> Result<Option<Value>, String> {
+        Ok(self.0[part as usize].take())
+    }
 }
 
-/// The named fields of the object that a line holds, or what is wrong with the line.
-pub fn parse(line: &str, fields: &Fields) -> Result<Parts, String> {
-    let mut json = serde_json::Deserializer::from_str(line);
-    let parts = Object(fields).deserialize(&mut json);
-    parts
-        .and_then(|parts| json.end().map(|()| parts))
-        .map_err(|error| {
-            if line.trim_start().starts_with('[') {
-                return NOT_AN_ARRAY.to_owned();
-            }
-            what_is_wrong(&error)
-        })
-}
-
-/// The message of an error about one line, without the place that it names. A value that it repeats
-/// may be all of the line, and is cut.
-pub fn what_is_wrong(error: &serde_json::Error) -> String {
-    let place = format!(" at line {} column {}", error.line(), error.column());
+/// The message of an error about one line, without the position in it. A value that the message
+/// repeats may be all of the line, and is cut.
+pub fn reason_of(error: &serde_json::Error) -> String {
+    let position = format!(" at line {} column {}", error.line(), error.column());
     let message = error.to_string();
-    let message = message.strip_suffix(&place).unwrap_or(&message);
+    let message = message.strip_suffix(&position).unwrap_or(&message);
     match error.classify() {
         serde_json::error::Category::Data => match message.rfind(", expected ") {
             Some(end) => format!("{}{}", excerpt(&message[..end]), &message[end..]),
@@ -202,140 +102,82 @@ pub fn what_is_wrong(error: &serde_json::Error) -> String {
     }
 }
 
-/// What to do about a file that is one array, or a line that is one.
 const NOT_AN_ARRAY: &str = "this is an array, where a JSON object is expected, one object a line; \
      `jq -c '.[]'` converts an array";
 
-/// Reads one object and keeps what the fields name, without building the rest.
-struct Object<'f>(&'f Fields);
+/// Reads one object and keeps the named fields, without building the rest.
+struct ObjectVisitor<'f>(&'f Fields);
 
-impl<'de> DeserializeSeed<'de> for Object<'_> {
-    type Value = Parts;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Parts, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Object<'_> {
-    type Value = Parts;
+impl<'de> Visitor<'de> for ObjectVisitor<'_> {
+    type Value = JsonParts;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parts, A::Error> {
-        let mut parts = Parts::default();
-        while let Some(key) = map.next_key_seed(KeyOf(self.0))? {
-            let (slot, name) = match key {
-                Key::Other => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-                Key::Id => (&mut parts.id, self.0.id.as_str()),
-                Key::Text => (&mut parts.text, self.0.text.as_deref().unwrap_or_default()),
-                Key::Fingerprint => (
-                    &mut parts.fingerprint,
-                    self.0.fingerprint.as_deref().unwrap_or_default(),
-                ),
-                Key::Reliable => (&mut parts.reliable, RELIABLE_FIELD),
-                Key::Time => (&mut parts.time, self.0.time.as_deref().unwrap_or_default()),
-                Key::Score => (
-                    &mut parts.score,
-                    self.0.score.as_deref().unwrap_or_default(),
-                ),
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonParts, A::Error> {
+        let mut parts = JsonParts::default();
+        while let Some(part) = map.next_key_seed(PartSeed(self.0))? {
+            let Some(part) = part else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
             };
-            // Readers of JSON disagree about which of the two counts.
-            if slot.is_some() {
+            let value = &mut parts.0[part as usize];
+            // Readers of JSON disagree about which of two fields counts.
+            if value.is_some() {
+                let name = self.0.name(part).unwrap_or_default();
                 return Err(A::Error::custom(format!("field {name:?} is there twice")));
             }
-            *slot = Some(map.next_value()?);
+            *value = Some(map.next_value()?);
         }
         Ok(parts)
     }
 }
 
-/// Which of the wanted fields a key names.
-enum Key {
-    Id,
-    Text,
-    Fingerprint,
-    Reliable,
-    Time,
-    Score,
-    Other,
-}
+/// Finds the part that a key names, without copying the key.
+struct PartSeed<'f>(&'f Fields);
 
-/// Reads a key without copying it.
-struct KeyOf<'f>(&'f Fields);
+impl<'de> DeserializeSeed<'de> for PartSeed<'_> {
+    type Value = Option<DocumentPart>;
 
-impl<'de> DeserializeSeed<'de> for KeyOf<'_> {
-    type Value = Key;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Option<DocumentPart>, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for KeyOf<'_> {
-    type Value = Key;
+impl Visitor<'_> for PartSeed<'_> {
+    type Value = Option<DocumentPart>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a field")
     }
 
-    fn visit_str<E>(self, key: &str) -> Result<Key, E> {
-        Ok(if key == self.0.id {
-            Key::Id
-        } else if self.0.text.as_deref() == Some(key) {
-            Key::Text
-        } else if self.0.fingerprint.as_deref() == Some(key) {
-            Key::Fingerprint
-        } else if self.0.time.as_deref() == Some(key) {
-            Key::Time
-        } else if self.0.score.as_deref() == Some(key) {
-            Key::Score
-        } else if key == RELIABLE_FIELD && self.0.fingerprint.is_some() {
-            Key::Reliable
-        } else {
-            Key::Other
-        })
+    fn visit_str<E>(self, key: &str) -> Result<Option<DocumentPart>, E> {
+        let is_named = |part: &DocumentPart| self.0.name(*part) == Some(key);
+        Ok(DocumentPart::ALL.into_iter().find(is_named))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::{MAX_TEXT_BYTES, Record};
-    use simdb::Fingerprint;
+    use crate::formats::{Content, Record};
+    use simdb::{DocId, Fingerprint};
 
     fn texts() -> Fields {
-        Fields {
-            id: "id".to_owned(),
-            text: Some("text".to_owned()),
-            fingerprint: None,
-            time: None,
-            score: None,
-            are_counted: false,
-            max_text_bytes: MAX_TEXT_BYTES,
-        }
+        Fields::of_names(Some("text"), None)
     }
 
     fn fingerprints() -> Fields {
-        Fields {
-            id: "id".to_owned(),
-            text: None,
-            fingerprint: Some("fp".to_owned()),
-            time: None,
-            score: None,
-            are_counted: false,
-            max_text_bytes: MAX_TEXT_BYTES,
-        }
+        Fields::of_names(None, Some("fp"))
     }
 
     fn read(bytes: &[u8], fields: Fields) -> Vec<Item> {
         let mut records =
-            JsonLines::new(Opened::of_bytes("test", bytes), fields, Counter::new(1)).unwrap();
+            JsonLines::new(Opened::of_bytes("test", bytes), fields, IdSequence::new(1)).unwrap();
         std::iter::from_fn(|| records.next().unwrap()).collect()
     }
 
@@ -358,9 +200,7 @@ mod tests {
                 id: DocId(id),
                 content: Content {
                     text: Some(text.to_owned()),
-                    fingerprint: None,
-                    arrival: None,
-                    score: None,
+                    ..Content::default()
                 },
             })
         };

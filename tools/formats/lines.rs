@@ -2,56 +2,48 @@
 
 use anyhow::Result;
 
-use super::counter::Counter;
-use super::input::{Line, LineReader, Opened};
-use super::{Content, Item, Records, line_too_long, utf8};
+use super::id_sequence::IdSequence;
+use super::input::{LineReader, Opened};
+use super::{Content, Item, Records, utf8};
 
-/// Reads plain lines. A blank line is no document, but it is counted.
-pub struct Lines {
+/// A reader of plain lines. A blank line is no document, but takes an id.
+pub struct TextLines {
     lines: LineReader,
     /// The ids of the next lines.
-    counted: Counter,
-    max_text_bytes: usize,
+    counted: IdSequence,
 }
 
-impl Lines {
+impl TextLines {
     /// Reads lines of these ids.
-    pub fn new(input: Opened, counted: Counter, max_text_bytes: usize) -> Result<Self> {
+    pub fn new(input: Opened, counted: IdSequence, max_text_bytes: usize) -> Result<Self> {
         Ok(Self {
             lines: LineReader::new(input, max_text_bytes)?,
             counted,
-            max_text_bytes,
         })
     }
 }
 
-impl Records for Lines {
+impl Records for TextLines {
     fn next(&mut self) -> Result<Option<Item>> {
-        while let Some((number, line)) = self.lines.next()? {
+        while let Some((number, line)) = self.lines.next_line()? {
             let id = self.counted.take();
-            let text = match line {
-                Line::TooLong => Err(line_too_long(self.max_text_bytes)),
-                Line::Whole(bytes) => utf8(bytes),
-            };
+            let text = line.and_then(utf8);
             if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
                 continue;
             }
-            let id = match id {
-                Ok(id) => id,
-                Err(reason) => return Ok(Some(Item::reject(number, None, reason))),
-            };
             let content = text.map(|text| Content {
                 text: Some(text.to_owned()),
-                fingerprint: None,
-                arrival: None,
-                score: None,
+                ..Content::default()
             });
-            return Ok(Some(Item::of(number, id, content)));
+            return Ok(Some(match id {
+                Ok(id) => Item::of(number, id, content),
+                Err(reason) => Item::reject(number, None, reason),
+            }));
         }
         Ok(None)
     }
 
-    fn next_ids(&self) -> Option<Counter> {
+    fn next_ids(&self) -> Option<IdSequence> {
         Some(self.counted)
     }
 }
@@ -63,7 +55,7 @@ mod tests {
     #[test]
     fn the_id_of_a_line_is_its_number_whatever_lies_before_it() {
         let input = Opened::of_bytes("test", b"one\n\n \r\nfour\r\n\xff\nsix");
-        let mut lines = Lines::new(input, Counter::new(101), 100).unwrap();
+        let mut lines = TextLines::new(input, IdSequence::new(101), 100).unwrap();
         let mut read = Vec::new();
         while let Some(item) = lines.next().unwrap() {
             read.push(match item {
@@ -86,7 +78,7 @@ mod tests {
     #[test]
     fn a_line_beyond_the_last_id_is_a_bad_one_unless_it_is_blank() {
         let input = Opened::of_bytes("test", b"last\n\nbeyond\n");
-        let mut lines = Lines::new(input, Counter::new(u64::MAX), 100).unwrap();
+        let mut lines = TextLines::new(input, IdSequence::new(u64::MAX), 100).unwrap();
         assert!(matches!(lines.next(), Ok(Some(Item::Record(_)))));
         let Ok(Some(Item::Reject(reject))) = lines.next() else {
             panic!("accepted")

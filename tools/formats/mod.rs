@@ -1,19 +1,18 @@
-//! What documents come in: one file a format, and what they have in common.
+//! The formats of corpora, one file each, and the parts that they share.
 //!
-//! A bad record is told from an input that cannot be read on: the first is an [`Item::Reject`],
-//! which the loader may skip, the second is an error. So what is skipped is always one record
-//! whose place is known, never the silent rest of a file.
+//! A bad record is an [`Item::Reject`], which the loader may skip. An input that cannot be read on is
+//! an error. So only single records are skipped, whose locations are known, never the rest of a file.
 
 mod catch_panics;
 pub mod copy;
-pub mod counter;
 pub mod delimited;
+mod fields;
+pub mod id_sequence;
 pub mod input;
 pub mod jsonl;
 pub mod lines;
 pub mod npy;
 pub mod parquet;
-mod quotes;
 pub mod raw;
 pub mod score;
 pub mod table;
@@ -27,7 +26,8 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
-use self::counter::Counter;
+pub use self::fields::{DocumentPart, Fields, PartValues};
+use self::id_sequence::IdSequence;
 use self::score::Score;
 
 /// The most bytes a text may have, in UTF-8; `--max-text` can only lower it.
@@ -37,7 +37,7 @@ pub const MAX_TEXT_BYTES: usize = 128 << 20;
 /// when every second character of it is escaped.
 pub const MAX_LINE_BYTES: usize = 2 * MAX_TEXT_BYTES;
 
-/// How the records of an input are written.
+/// The format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// JSON Lines: one object a line.
@@ -50,7 +50,7 @@ pub enum Format {
     Lines,
     /// Little-endian u64 pairs, document id and fingerprint, 16 bytes each.
     Raw,
-    /// An array of NumPy: fingerprints, whose ids are their places, or are in another array.
+    /// An array of NumPy: fingerprints, whose ids are their indices, or are in another array.
     Npy,
     /// Columns of Parquet.
     Parquet,
@@ -74,7 +74,7 @@ impl Format {
         })
     }
 
-    /// How a place in an input of this format is counted.
+    /// The unit of the number of a record in an input of this format.
     pub fn unit(self) -> Unit {
         match self {
             Self::Raw => Unit::Byte,
@@ -84,7 +84,7 @@ impl Format {
         }
     }
 
-    /// The id of the first document where documents are counted.
+    /// The id of the first document if documents are counted.
     pub fn first_id(self) -> u64 {
         match self {
             Self::Npy => 0,
@@ -93,8 +93,7 @@ impl Format {
     }
 }
 
-/// Refuses a name that promises another format than the one that is written under it, or that it is
-/// compressed. A name may promise nothing.
+/// Refuses the name of an output if its extension is that of another format, or of a compression.
 pub fn refuse_other_name(path: &Path, written: Format) -> Result<()> {
     if input::Compression::of(path) != input::Compression::None {
         bail!(
@@ -113,7 +112,7 @@ pub fn refuse_other_name(path: &Path, written: Format) -> Result<()> {
     Ok(())
 }
 
-/// What the number of a place counts.
+/// The unit of the number of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Lines, from 1.
@@ -124,75 +123,39 @@ pub enum Unit {
     Row,
 }
 
-/// Where the parts of a document are found: the names of JSON fields or of columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields {
-    /// Its id.
-    pub id: String,
-    /// Its text, if texts are wanted.
-    pub text: Option<String>,
-    /// Its fingerprint, if it is not to be computed.
-    pub fingerprint: Option<String>,
-    /// When it arrived, if that is not now.
-    pub time: Option<String>,
-    /// A number by which it is preferred to others, if one is wanted.
-    pub score: Option<String>,
-    /// Documents have no ids: they are counted, bad ones too.
-    pub are_counted: bool,
-    /// The most bytes its text may have.
-    pub max_text_bytes: usize,
-}
-
-impl Fields {
-    /// The most bytes a line may have: room for all of a text, escaped, and for other fields.
-    pub fn max_line_bytes(&self) -> usize {
-        let room = self.max_text_bytes.saturating_mul(2);
-        room.saturating_add(OTHER_FIELDS_BYTES).min(MAX_LINE_BYTES)
-    }
-}
-
-/// How much of a line its other fields may take, however short texts are.
-const OTHER_FIELDS_BYTES: usize = 1 << 20;
-
-/// The field beside a fingerprint that says whether it means anything; without it, it does.
+/// The field that is `false` if the fingerprint beside it says nothing.
 pub const RELIABLE_FIELD: &str = "reliable";
 
-/// The next thing an input holds.
+/// A record of an input, good or bad.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// A document.
     Record(Record),
-    /// Something that is none.
     Reject(Reject),
 }
 
-/// A document as an input gives it.
+/// A document in an input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// Its line or row, or the offset of its first byte.
     pub number: u64,
-    /// Its id.
     pub id: DocId,
-    /// What it is.
     pub content: Content,
 }
 
 /// A text, a fingerprint, or both; and a time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
-    /// The text.
     pub text: Option<String>,
-    /// The fingerprint, and whether that is reliable.
+    /// The fingerprint, and `true` if it is reliable.
     pub fingerprint: Option<(Fingerprint, bool)>,
-    /// When it arrived, if that is said.
     pub arrival: Option<Timestamp>,
-    /// A number by which it is preferred to others, if that is asked for.
+    /// A number by which the document is preferred to others.
     pub score: Option<Score>,
 }
 
 impl Content {
-    /// The document that it makes, with a fingerprint of its text unless it has one. An error if it
-    /// has none and the recipe makes none of texts.
+    /// The document with this content. Its fingerprint is made of the text if none is given, which is an
+    /// error if the recipe makes none of texts.
     pub fn into_document(
         self,
         id: DocId,
@@ -216,14 +179,13 @@ impl Content {
     }
 }
 
-/// What is no document, and why.
+/// A bad record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reject {
     /// Its line or row, or the offset of its first byte.
     pub number: u64,
     /// Its id, if that could be read.
     pub id: Option<DocId>,
-    /// What is wrong with it.
     pub reason: String,
 }
 
@@ -255,27 +217,26 @@ impl Item {
 
 /// A reader of one input.
 pub trait Records {
-    /// The next record in order; `None` at the end. After an error there is nothing more.
+    /// The next record in order; `None` at the end. After an error no record follows.
     fn next(&mut self) -> Result<Option<Item>>;
 
-    /// The ids of what would follow the last line or record, where documents are counted.
-    fn next_ids(&self) -> Option<Counter> {
+    /// The ids of the records of the next input, if documents are counted.
+    fn next_ids(&self) -> Option<IdSequence> {
         None
     }
 }
 
-/// What is read of inputs, whatever their format.
+/// The parts of inputs that are read, whatever their format.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Where the parts of a document are found.
     pub fields: Fields,
-    /// The ids of documents where they are counted, if they do not begin as those of the format do.
-    pub counted: Option<Counter>,
-    /// The ids of the documents of an array, if that is not their places.
+    /// The ids of documents that are counted, if they do not begin with the first id of the format.
+    pub counted: Option<IdSequence>,
+    /// The ids of the documents of an array, if they are not indices.
     pub ids: Option<input::Source>,
 }
 
-/// Opens an input and reads it. Bytes read from it are added to `bytes_read`.
+/// Opens a reader of an input. Bytes that it reads are added to `bytes_read`.
 pub fn reader(
     format: Format,
     source: &input::Source,
@@ -284,14 +245,19 @@ pub fn reader(
 ) -> Result<Box<dyn Records>> {
     let fields = &wanted.fields;
     let open = || source.open(bytes_read);
-    let counted = wanted.counted;
-    let counted = counted.unwrap_or_else(|| Counter::new(format.first_id()));
+    let counted = wanted
+        .counted
+        .unwrap_or_else(|| IdSequence::new(format.first_id()));
     Ok(match format {
         Format::Jsonl => Box::new(jsonl::JsonLines::new(open()?, fields.clone(), counted)?),
         Format::Csv => Box::new(delimited::Delimited::csv(open()?, fields, counted)?),
         Format::Tsv => Box::new(delimited::Delimited::tsv(open()?, fields, counted)?),
-        Format::Lines => Box::new(lines::Lines::new(open()?, counted, fields.max_text_bytes)?),
-        Format::Raw => Box::new(raw::Raw::new(open()?)),
+        Format::Lines => Box::new(lines::TextLines::new(
+            open()?,
+            counted,
+            fields.max_text_bytes,
+        )?),
+        Format::Raw => Box::new(raw::RawPairs::new(open()?)),
         Format::Npy => {
             let ids = wanted.ids.as_ref().map(|ids| ids.open(bytes_read));
             Box::new(npy::Npy::new(open()?, ids.transpose()?, counted)?)
@@ -303,7 +269,7 @@ pub fn reader(
     })
 }
 
-/// An id: an integer, or a string of digits, because whoever wrote the file may have had no
+/// An id: an integer, or a string of digits, because the program that wrote the file may have had no
 /// integers of 64 bits.
 pub fn id_of(value: &Value) -> Result<DocId, String> {
     let id = match value {
@@ -312,7 +278,7 @@ pub fn id_of(value: &Value) -> Result<DocId, String> {
         _ => None,
     };
     id.map(DocId).ok_or_else(|| match value {
-        // Some are not written back as they were read: 18446744073709551616 as
+        // Some numbers would be shown in another form: 18446744073709551616 as
         // 1.8446744073709552e19, -0 as -0.0.
         Value::Number(number)
             if number.is_f64() && number.as_f64().is_some_and(|number| number.fract() == 0.0) =>
@@ -337,7 +303,7 @@ pub fn parse_id(text: &str) -> Result<u64, String> {
     id_of_digits(text).map(|id| id.0)
 }
 
-/// Says what an id is, where this is none.
+/// The message about a value that is no id.
 pub fn not_an_id(given: &str) -> String {
     format!(
         "{} is not an id: an integer from 0 to {} is expected",
@@ -374,7 +340,7 @@ pub fn utf8(bytes: &[u8]) -> Result<&str, String> {
         .map_err(|error| format!("invalid UTF-8 after {} bytes of it", error.valid_up_to()))
 }
 
-/// Why a line that exceeds a limit is no record.
+/// The message about a line that exceeds a limit.
 pub fn line_too_long(max_line_bytes: usize) -> String {
     format!(
         "the line is longer than {max_line_bytes} bytes{}",
@@ -382,18 +348,19 @@ pub fn line_too_long(max_line_bytes: usize) -> String {
     )
 }
 
-/// What to do about a limit that somebody has lowered.
+/// The advice about a limit that --max-text has lowered.
 fn raised(is_lowered: bool) -> &'static str {
-    match is_lowered {
-        true => "; a larger --max-text allows more",
-        false => "",
+    if is_lowered {
+        "; a larger --max-text allows more"
+    } else {
+        ""
     }
 }
 
-/// How much of a bad value is shown.
+/// The most characters of a bad value that a message shows.
 const EXCERPT_CHARACTERS: usize = 60;
 
-/// As much of a bad value as a message can bear.
+/// The start of a bad value, for a message.
 pub fn excerpt(value: &str) -> String {
     match value.char_indices().nth(EXCERPT_CHARACTERS) {
         None => value.to_owned(),

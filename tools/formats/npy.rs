@@ -7,7 +7,7 @@ use npyz::{DType, NpyHeader};
 use simdb::{DocId, Fingerprint};
 
 use super::catch_panics::catch_panics;
-use super::counter::Counter;
+use super::id_sequence::IdSequence;
 use super::input::Opened;
 use super::raw::fill;
 use super::{Content, Item, Record, Records, excerpt};
@@ -26,14 +26,14 @@ pub struct Npy {
     fingerprints: NpyNumbers,
     ids: Option<NpyNumbers>,
     /// The next id, if there is no array of ids.
-    counted: Counter,
+    counted: IdSequence,
     /// The number of rows that were read.
     read: u64,
 }
 
 impl Npy {
     /// Reads fingerprints. Their ids are in another array of the same length, or `counted`.
-    pub fn new(input: Opened, ids: Option<Opened>, counted: Counter) -> Result<Self> {
+    pub fn new(input: Opened, ids: Option<Opened>, counted: IdSequence) -> Result<Self> {
         let fingerprints = NpyNumbers::new(input)?;
         let ids = ids.map(NpyNumbers::new).transpose()?;
         if let Some(ids) = &ids {
@@ -83,7 +83,7 @@ impl Records for Npy {
         })))
     }
 
-    fn next_ids(&self) -> Option<Counter> {
+    fn next_ids(&self) -> Option<IdSequence> {
         self.ids.is_none().then_some(self.counted)
     }
 }
@@ -209,7 +209,7 @@ mod tests {
     fn read(bytes: &[u8], ids: Option<&[u8]>, first_id: u64) -> Result<Vec<(u64, u64, u64)>> {
         let open = |name, bytes| Opened::of_bytes(name, bytes);
         let ids = ids.map(|ids| open("ids.npy", ids));
-        let mut npy = Npy::new(open("a.npy", bytes), ids, Counter::new(first_id))?;
+        let mut npy = Npy::new(open("a.npy", bytes), ids, IdSequence::new(first_id))?;
         let mut read = Vec::new();
         while let Some(item) = npy.next()? {
             let Item::Record(record) = item else {

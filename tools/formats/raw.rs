@@ -8,16 +8,16 @@ use simdb::{DocId, Fingerprint};
 use super::input::Opened;
 use super::{Content, Item, Record, Records};
 
-/// Bytes of a pair.
+/// The bytes of a pair.
 pub const PAIR_BYTES: usize = 16;
 
-/// Reads raw pairs.
-pub struct Raw {
+/// A reader of raw pairs.
+pub struct RawPairs {
     input: Opened,
     offset_bytes: u64,
 }
 
-impl Raw {
+impl RawPairs {
     /// Reads pairs until the input ends.
     pub fn new(input: Opened) -> Self {
         Self {
@@ -27,7 +27,7 @@ impl Raw {
     }
 }
 
-impl Records for Raw {
+impl Records for RawPairs {
     fn next(&mut self) -> Result<Option<Item>> {
         let number = self.offset_bytes;
         let mut pair = [0; PAIR_BYTES];
@@ -56,15 +56,13 @@ fn record(number: u64, pair: &[u8; PAIR_BYTES]) -> Record {
         number,
         id: DocId(id),
         content: Content {
-            text: None,
             fingerprint: Some((Fingerprint::from_bits(fingerprint), true)),
-            arrival: None,
-            score: None,
+            ..Content::default()
         },
     }
 }
 
-/// Reads until the buffer is full or the input ends; how many bytes that were.
+/// Reads until the buffer is full or the input ends. Returns the number of bytes read.
 pub fn fill(reader: &mut (dyn BufRead + Send), buffer: &mut [u8]) -> io::Result<usize> {
     let ready = reader.fill_buf()?;
     if let Some(ready) = ready.get(..buffer.len()) {
@@ -95,7 +93,7 @@ mod tests {
             bytes.extend(u64::to_le_bytes(word));
         }
         bytes.extend([1, 2, 3]);
-        let mut raw = Raw::new(Opened::of_bytes("test", &bytes));
+        let mut raw = RawPairs::new(Opened::of_bytes("test", &bytes));
         let mut pairs = Vec::new();
         let reject = loop {
             match raw.next().unwrap() {

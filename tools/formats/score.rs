@@ -5,21 +5,21 @@ use std::collections::HashMap;
 
 use super::excerpt;
 
-/// A number in its exact order: integers of 64 bits are told apart where an `f64` holds them no more,
-/// as times in nanoseconds.
+/// A number in its exact order: integers of 64 bits differ even where they are the same `f64`, as times
+/// in nanoseconds are.
 #[derive(Clone, Copy, Debug)]
 pub struct Score {
-    /// The nearest number there is.
+    /// The nearest `f64`.
     rounded: f64,
-    /// What an integer has more than that. Rounding keeps the order, so of two numbers that are
-    /// rounded to the same one this decides.
+    /// The difference of an integer from that. Rounding keeps the order, so the difference decides
+    /// between numbers that are rounded to the same one.
     rest: i16,
 }
 
 impl Score {
     /// A finite number.
     pub fn of_number(number: f64) -> Option<Self> {
-        // Nothing is less than nothing: -0 becomes 0.
+        // -0 becomes 0.
         let rounded = number + 0.0;
         number.is_finite().then_some(Self { rounded, rest: 0 })
     }
@@ -41,7 +41,7 @@ impl Score {
         let rounded = integer as f64;
         Self {
             rounded,
-            // At most half of the distance of two numbers near 2^64.
+            // At most half of the distance of two `f64` near 2^64.
             rest: (integer - rounded as i128) as i16,
         }
     }
@@ -80,8 +80,8 @@ impl PartialEq for Score {
 
 impl Eq for Score {}
 
-/// For each document the rank of its score among all of them, equal ones alike, the lowest first: the
-/// same order in numbers that every `f64` holds.
+/// For each document the rank of its score, the lowest first, the same for equal scores: the same order
+/// in numbers that an `f64` holds exactly.
 pub fn ranks(scores: HashMap<u64, Score>) -> HashMap<u64, f64> {
     let mut ranked: Vec<Score> = scores.values().copied().collect();
     ranked.sort_unstable();

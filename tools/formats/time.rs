@@ -1,15 +1,15 @@
-//! When a document arrived, as inputs write it.
+//! Times of arrival in inputs.
 
 use serde_json::{Number, Value};
 use simdb::Timestamp;
 
 use super::excerpt;
 
-/// Numbers from here on are milliseconds: as seconds they would lie in the year 5138.
+/// The least number of milliseconds. Smaller numbers are seconds; as seconds it would lie in the year
+/// 5138.
 const FIRST_MS: f64 = 1e11;
 
-/// The last millisecond of the year 9999, the last that RFC 3339 knows. What lies beyond was
-/// written in other units.
+/// The last millisecond of the year 9999, the last year of RFC 3339. Larger numbers are in other units.
 const LATEST_MS: u64 = 253_402_300_799_999;
 
 /// A time: RFC 3339 text, or seconds or milliseconds since 1970 as a number or in digits.
@@ -24,7 +24,7 @@ pub fn time_of(value: &Value) -> Result<Timestamp, String> {
 /// A time in a column.
 pub fn time_of_text(text: &str) -> Result<Timestamp, String> {
     let not_a_time = || not_a_time(&format!("{text:?}"));
-    // Words such as `inf` are numbers to others.
+    // Some parsers take words such as `inf` for numbers.
     let is_number = text.starts_with(|first: char| first.is_ascii_digit() || first == '-');
     match serde_json::from_str(text) {
         Ok(number) if is_number => return time_of_number(&number),
@@ -58,7 +58,7 @@ pub fn time_of_number(number: &Number) -> Result<Timestamp, String> {
         Some(ms) if value >= FIRST_MS => ms,
         _ if value >= FIRST_MS => value as u64,
         Some(seconds) => seconds * 1000,
-        // What is meant is the decimal fraction, and the nearest to it lies perhaps below.
+        // The nearest `f64` to a decimal fraction may be less than the fraction.
         None => (value * 1000.0).round() as u64,
     };
     if ms > LATEST_MS {

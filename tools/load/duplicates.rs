@@ -9,28 +9,23 @@ use anyhow::Result;
 use serde::Serialize;
 use simdb::{Builder, DocId, Document, Fingerprint};
 
-use super::options::Options;
-use crate::console::content::Content;
 use crate::console::duplicate::{Alike, DuplicateOf};
+use crate::console::paths::OutputPath;
 use crate::console::table::{Align, Table, columns, one_line};
 use crate::console::{Output, counted};
-use crate::corpus::ledger::Input;
-use crate::corpus::report::ReportFile;
+use crate::corpus::inputs::Location;
+use crate::corpus::report::RecordReport;
 
-/// A document that was dropped.
+/// The parts of a document that are reported if it is dropped.
 #[derive(Debug)]
-pub struct Duplicate {
-    /// Its id.
+pub struct ReportedDocument {
     pub id: DocId,
-    /// Its fingerprint.
     pub fingerprint: Fingerprint,
-    /// What it is a near-duplicate of.
-    pub of: DuplicateOf,
-    /// Its text, if that is to be reported.
+    /// `None` if texts are not reported.
     pub text: Option<String>,
 }
 
-/// A line of the file of duplicates; [`Content`] knows it by its first fields.
+/// A line of the report.
 #[derive(Serialize)]
 struct DuplicateLine<'d> {
     id: u64,
@@ -39,73 +34,67 @@ struct DuplicateLine<'d> {
     distance: Option<u32>,
     #[serde(flatten)]
     alike: Option<Alike>,
-    file: &'d str,
-    line: Option<u64>,
-    byte: Option<u64>,
-    row: Option<u64>,
+    #[serde(flatten)]
+    location: Location<'d>,
     text: Option<&'d str>,
 }
 
 /// All documents that were dropped, as far as they are reported.
 pub struct Duplicates {
-    file: Option<ReportFile>,
+    report: Option<RecordReport>,
     count: u64,
     shown_most: usize,
     /// The least alike first, then as they came.
-    shown: BTreeMap<(Reverse<u32>, u64), Duplicate>,
+    shown: BTreeMap<(Reverse<u32>, u64), (ReportedDocument, DuplicateOf)>,
 }
 
 /// How much of a text is held to be shown: more than any terminal has columns.
 const SHOWN_COLUMNS: usize = 1000;
 
 impl Duplicates {
-    /// None yet. That the file of duplicates can be written is known at once.
-    pub fn new(options: &Options) -> Result<Self> {
-        let file = options.duplicates.as_deref();
-        let file = file.map(|path| ReportFile::create(path, Content::Duplicates));
+    /// No duplicates yet. At most `shown_most` of them are shown in the end.
+    pub fn new(shown_most: Option<u32>, report: Option<OutputPath>) -> Result<Self> {
         Ok(Self {
-            file: file.transpose()?,
+            report: report.map(RecordReport::create).transpose()?,
             count: 0,
-            shown_most: options.show_duplicates.unwrap_or(0) as usize,
+            shown_most: shown_most.unwrap_or(0) as usize,
             shown: BTreeMap::new(),
         })
     }
 
     /// The text of a document as far as it is reported, and only left with it if it is kept.
     pub fn text_of(&self, document: &mut Document, keep_texts: bool) -> Option<String> {
-        let reported = self.file.is_some() || self.shown_most > 0;
-        match (reported, keep_texts) {
-            (true, true) => document.text.clone(),
-            (true, false) => document.text.take(),
-            (false, true) => None,
-            (false, false) => {
-                document.text = None;
-                None
-            }
+        let is_reported = self.report.is_some() || self.shown_most > 0;
+        if keep_texts {
+            document.text.as_ref().filter(|_| is_reported).cloned()
+        } else {
+            document.text.take().filter(|_| is_reported)
         }
     }
 
-    /// Notes a document that was dropped.
-    pub fn push(&mut self, duplicate: Duplicate, input: &Input, number: u64) -> Result<()> {
-        if let Some(file) = &mut self.file {
-            file.line(&DuplicateLine {
-                id: duplicate.id.0,
-                fingerprint: duplicate.fingerprint.to_string(),
-                duplicate_of: duplicate.of.id.0,
-                distance: duplicate.of.distance,
-                alike: duplicate.of.alike,
-                file: input.source.name(),
-                line: input.line(number),
-                byte: input.byte(number),
-                row: input.row(number),
-                text: duplicate.text.as_deref(),
+    /// Adds a document that was dropped for another.
+    pub fn push(
+        &mut self,
+        mut document: ReportedDocument,
+        of: DuplicateOf,
+        location: Location<'_>,
+    ) -> Result<()> {
+        if let Some(report) = &mut self.report {
+            report.line(&DuplicateLine {
+                id: document.id.0,
+                fingerprint: document.fingerprint.to_string(),
+                duplicate_of: of.id.0,
+                distance: of.distance,
+                alike: of.alike,
+                location,
+                text: document.text.as_deref(),
             })?;
         }
         self.count += 1;
         if self.shown_most > 0 {
-            let text = duplicate.text.map(|text| one_line(&text, SHOWN_COLUMNS));
-            let key = (Reverse(duplicate.of.unlikeness()), self.count);
-            self.shown.insert(key, Duplicate { text, ..duplicate });
+            document.text = document.text.map(|text| one_line(&text, SHOWN_COLUMNS));
+            let key = (Reverse(of.unlikeness()), self.count);
+            self.shown.insert(key, (document, of));
             if self.shown.len() > self.shown_most {
                 self.shown.pop_last();
             }
@@ -113,9 +102,9 @@ impl Duplicates {
         Ok(())
     }
 
-    /// Finishes the file of duplicates.
-    pub fn finish(&mut self) -> Result<()> {
-        self.file.as_mut().map_or(Ok(()), ReportFile::finish)
+    /// Publishes the report of duplicates.
+    pub fn publish(&mut self) -> Result<()> {
+        self.report.take().map_or(Ok(()), RecordReport::publish)
     }
 
     /// Shows some of what was dropped beside what was kept for it.
@@ -125,15 +114,14 @@ impl Duplicates {
         }
         let shown = self.shown.len() as u64;
         let snapshot = builder.open_read_only(database)?.snapshot()?;
-        for duplicate in self.shown.into_values() {
-            let DuplicateOf { id, .. } = duplicate.of;
-            let kept = snapshot.get(id)?.and_then(|document| document.text);
+        for (document, of) in self.shown.into_values() {
+            let kept = snapshot.get(of.id)?.and_then(|document| document.text);
             let kept = kept.map(|text| one_line(&text, SHOWN_COLUMNS));
-            let (kept, dropped) = where_they_differ(kept, duplicate.text, text_columns());
-            output.line(duplicate.of)?;
+            let (kept, dropped) = where_they_differ(kept, document.text, text_columns());
+            output.line(of)?;
             let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
-            table.row(["  kept".to_owned(), id.to_string(), kept]);
-            table.row(["  dropped".to_owned(), duplicate.id.to_string(), dropped]);
+            table.row(["  kept".to_owned(), of.id.to_string(), kept]);
+            table.row(["  dropped".to_owned(), document.id.to_string(), dropped]);
             for line in table.lines() {
                 output.line(line)?;
             }
@@ -165,19 +153,14 @@ fn where_they_differ(
         .zip(dropped.chars())
         .take_while(|(a, b)| a == b)
         .count();
-    let differ = kept != dropped;
     // An early difference is seen anyhow; a character may be two columns wide.
-    let skipped = if differ && equal > columns / 4 {
-        equal - columns / 4
-    } else {
-        0
-    };
-    let shown = |text: &String| match skipped {
-        0 => one_line(text, columns),
-        _ => {
-            let rest: String = text.chars().skip(skipped).collect();
-            format!("…{}", one_line(&rest, columns - 1))
+    let skipped = equal.saturating_sub(columns / 4);
+    let shown = |text: &String| {
+        if skipped == 0 || kept == dropped {
+            return one_line(text, columns);
         }
+        let rest: String = text.chars().skip(skipped).collect();
+        format!("…{}", one_line(&rest, columns - 1))
     };
     (shown(kept), shown(dropped))
 }

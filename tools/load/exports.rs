@@ -6,7 +6,7 @@ use anyhow::{Result, bail, ensure};
 use simdb::Recipe;
 
 use super::options::Options;
-use crate::corpus::ledger::Input;
+use crate::corpus::inputs::Input;
 use crate::formats::Format;
 use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::columns::{document_columns, has_default_names};

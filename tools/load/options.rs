@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Parser;
 
-use crate::console::output_file::is_stdout;
 use crate::console::parse_memory;
+use crate::console::paths::{Overwrite, is_stdout};
 use crate::console::progress::Progress;
 use crate::formats::{Format, parse_id};
 use crate::options::{FieldNames, NewDatabase, OnError, UniqueOptions};
@@ -135,17 +135,12 @@ pub struct Options {
     /// Whether to show progress on standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub progress: Progress,
+
+    #[command(flatten, next_help_heading = "Output")]
+    pub overwrite: Overwrite,
 }
 
 impl Options {
-    /// How many threads make fingerprints.
-    pub fn threads(&self) -> usize {
-        match self.threads {
-            Some(threads) => usize::from(threads),
-            None => std::thread::available_parallelism().map_or(1, usize::from),
-        }
-    }
-
     /// Refuses combinations that cannot be meant.
     pub fn check(&self) -> Result<()> {
         self.new.check()?;
@@ -210,7 +205,7 @@ Summary (--json): read = inserted + duplicates + present + rejected
 Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, row, text, and with
                         --unique similar edit_similarity (null for very long texts) and jaccard
 Lines of --rejects:     file, line, byte, row, id, reason
-  Both files appear, or replace earlier ones of their own kind, when the load has succeeded.
+  Both files appear when the load has succeeded; with --force they replace earlier ones.
   line counts from 1; raw inputs have the offset of the record in byte instead, npy and parquet
   the row, which counts from 0; what is not known is null.
 

@@ -1,4 +1,4 @@
-//! What a load did, in a table or a line of JSON.
+//! The summary of a load: a table, or a line of JSON.
 
 use std::time::Duration;
 
@@ -8,51 +8,41 @@ use serde::Serialize;
 use super::options::Options;
 use crate::console::table::{Align, Table};
 use crate::console::{Output, grouped, note, size};
-use crate::corpus::ledger::Counts;
+use crate::corpus::statistics::RecordCounts;
 use crate::options::Rule;
 
-/// The line of JSON. `read` = `inserted` + `duplicates` + `present` + `rejected`.
+/// The line of JSON.
 #[derive(Serialize)]
-struct Summary {
-    read: u64,
-    inserted: u64,
-    duplicates: u64,
-    rejected: u64,
-    present: u64,
-    unreliable: u64,
+struct LoadSummary {
+    #[serde(flatten)]
+    counts: RecordCounts,
     seconds: f64,
     documents_per_second: f64,
     file_bytes: u64,
 }
 
-/// Prints what was done: to standard output, unless lines of JSON about single documents went
-/// there and this is a table.
+/// Prints the summary to standard output. If reports went there, a table goes to standard error.
 pub fn print(
     options: &Options,
-    counts: &Counts,
+    counts: RecordCounts,
     elapsed: Duration,
     output: &mut Output,
 ) -> Result<()> {
     let path = &options.database;
-    let file_bytes = std::fs::metadata(path)
-        .with_context(|| format!("cannot look at {}", path.display()))?
-        .len();
+    let metadata = std::fs::metadata(path);
     let seconds = elapsed.as_secs_f64();
-    let summary = Summary {
-        read: counts.read,
-        inserted: counts.inserted,
-        duplicates: counts.duplicates,
-        rejected: counts.rejected,
-        present: counts.present,
-        unreliable: counts.unreliable,
+    let summary = LoadSummary {
+        counts,
         seconds,
         documents_per_second: counts.read as f64 / seconds.max(f64::MIN_POSITIVE),
-        file_bytes,
+        file_bytes: metadata
+            .with_context(|| format!("cannot look at {}", path.display()))?
+            .len(),
     };
     if options.json {
         return output.json(&summary);
     }
-    for line in table(options, options.unique.rule()?, &summary).lines() {
+    for line in table(options, &summary)?.lines() {
         if options.streams_to_stdout() {
             note(line);
         } else {
@@ -62,52 +52,47 @@ pub fn print(
     Ok(())
 }
 
-fn table(options: &Options, rule: Option<Rule>, summary: &Summary) -> Table {
+fn table(options: &Options, summary: &LoadSummary) -> Result<Table> {
     let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
-    let mut count = |name: &str, number: u64, remark: &str| {
-        table.row([name.to_owned(), grouped(number), remark.to_owned()]);
-    };
-    count("read", summary.read, "");
-    count("inserted", summary.inserted, "");
-    let why_dropped = rule.map(|rule| match rule {
-        Rule::Within(radius) => {
-            format!("dropped: within radius {radius} of a document that is kept")
-        }
-        Rule::Similar(_) => "dropped: like the text of a document that is kept".to_owned(),
-    });
-    if let Some(remark) = why_dropped {
-        count("duplicates", summary.duplicates, &remark);
+    let counts = &summary.counts;
+    table.row(["read".to_owned(), grouped(counts.read)]);
+    table.row(["inserted".to_owned(), grouped(counts.inserted)]);
+    if let Some(rule) = options.unique.rule()? {
+        let reason = match rule {
+            Rule::Within(radius) => format!("within radius {radius} of"),
+            Rule::Similar(_) => "like the text of".to_owned(),
+        };
+        let remark = format!("dropped: {reason} a document that is kept");
+        table.row(["duplicates".to_owned(), grouped(counts.duplicates), remark]);
     }
-    if summary.rejected > 0 {
-        count(
+    for (name, count, remark) in [
+        (
             "rejected",
-            summary.rejected,
+            counts.rejected,
             "left out: see above, or --rejects FILE",
-        );
-    }
-    if summary.present > 0 {
-        count(
+        ),
+        (
             "present",
-            summary.present,
+            counts.present,
             "there already, id and fingerprint alike",
-        );
-    }
-    if summary.unreliable > 0 {
-        count(
+        ),
+        (
             "unreliable",
-            summary.unreliable,
+            counts.unreliable,
             "say too little: no fingerprint is near theirs",
-        );
+        ),
+    ] {
+        if count > 0 {
+            table.row([name.to_owned(), grouped(count), remark.to_owned()]);
+        }
     }
+    let per_second = grouped(summary.documents_per_second as u64);
     table.row([
         "time".to_owned(),
         format!("{:.2} s", summary.seconds),
-        format!(
-            "{} documents a second",
-            grouped(summary.documents_per_second as u64)
-        ),
+        format!("{per_second} documents a second"),
     ]);
     let path = options.database.display().to_string();
     table.row(["file".to_owned(), size(summary.file_bytes), path]);
-    table
+    Ok(table)
 }

@@ -1,108 +1,187 @@
-//! Loading one document after another, leaving out what is nearly there already.
+//! Loading one document after another, leaving out near-duplicates of those that are there.
 //!
 //! Everything is one transaction. A new database is built under a temporary name beside its own,
 //! which it gets when it is whole.
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use simdb::{Change, Database, DocId, Error, Fingerprint, Outcome, Settings, Transaction};
-use tempfile::TempPath;
+use anyhow::Result;
+use simdb::{Change, Database, Document, Error, Outcome, Settings, Transaction};
 
-use super::duplicates::{Duplicate, Duplicates};
+use super::duplicates::{Duplicates, ReportedDocument};
 use super::options::Options;
-use super::{Load, Target, builder_of};
+use super::plan::LoadTarget;
 use crate::console::duplicate::DuplicateOf;
-use crate::console::files::{folder_of, persist_new};
-use crate::corpus::pipeline::Entry;
-use crate::corpus::{bulk, half_of};
+use crate::console::file::make_database;
+use crate::console::interrupt::Interrupt;
+use crate::corpus::bulk;
+use crate::corpus::memory::MemoryBudget;
+use crate::corpus::pipeline::{Batch, Entry, Pipeline};
+use crate::corpus::statistics::Statistics;
 use crate::formats::Reject;
 use crate::options::Rule;
 
-/// The most documents applied at a time; an interruption waits for no more.
+/// The most documents applied at a time. An interruption waits for them.
 const APPLY_DOCUMENTS: usize = 1 << 18;
 
-/// What a document with bands takes beside its text while it is applied: its keys, those by which
+/// The memory of a document with bands, beside its text, while it is applied: its keys, those by which
 /// others of the same batch find it, and their changes in the table.
 const SIMILAR_BYTES: usize = 8 << 10;
 
-/// What temporary folders are called, so that whoever finds one after a power cut knows.
+/// The start of the names of temporary folders.
 const TEMPORARY_PREFIX: &str = ".simdb-load-";
 
-/// Loads what comes out of the pipeline, unless it is a duplicate of what is there.
-pub fn load(target: Target, options: &Options, rule: Rule, load: &mut Load) -> Result<Duplicates> {
-    let mut duplicates = Duplicates::new(options)?;
-    let outcome = match target {
-        Target::Existing(database) => apply_all(&database, options, rule, load, &mut duplicates),
-        Target::New(settings) => create(&settings, options, rule, load, &mut duplicates),
-    };
-    outcome.map(|()| duplicates)
+/// A load that leaves out near-duplicates.
+pub struct UniqueLoad<'l> {
+    pub options: &'l Options,
+    pub memory: MemoryBudget,
+    pub rule: Rule,
+    pub pipeline: Pipeline,
+    pub statistics: &'l mut Statistics,
+    pub duplicates: Duplicates,
+    pub interrupt: Interrupt,
 }
 
-/// Builds a new database in a temporary folder and gives it its name.
-fn create(
-    settings: &Settings,
-    options: &Options,
-    rule: Rule,
-    load: &mut Load,
-    duplicates: &mut Duplicates,
-) -> Result<()> {
-    let target = &options.database;
-    let folder = folder_of(target);
-    let temporary = tempfile::Builder::new()
-        .prefix(TEMPORARY_PREFIX)
-        .tempdir_in(folder)
-        .with_context(|| format!("cannot create a folder in {}", folder.display()))?;
-    let path = temporary.path().join("new.simdb");
-    // What is frozen cannot be added to, so that comes last.
-    let growing = Settings {
-        frozen: false,
-        ..settings.clone()
-    };
-    let database = builder_of(&growing, options.memory)
-        .create(&path)
-        .map_err(|error| not_created(error.into(), target))?;
-    apply_all(&database, options, rule, load, duplicates)
-        .map_err(|error| not_created(error, target))?;
-    if settings.frozen {
-        return freeze(&database, settings, options, load);
+/// Documents that wait to be applied.
+#[derive(Default)]
+struct Waiting {
+    /// The index of the input, the number in it, and the parts that are reported.
+    documents: Vec<(usize, u64, ReportedDocument)>,
+    changes: Vec<Change>,
+    bytes: usize,
+}
+
+impl UniqueLoad<'_> {
+    /// Loads everything that comes out of the pipeline.
+    pub fn run(&mut self, target: LoadTarget) -> Result<()> {
+        match target {
+            LoadTarget::Existing(database) => self.apply_all(&database),
+            LoadTarget::New(settings) => {
+                let path = &self.options.database;
+                make_database(path, TEMPORARY_PREFIX, None, |path| {
+                    self.create(&settings, path)
+                })
+                .map_err(|error| not_created(error, path))
+            }
+        }
     }
-    // What was committed may be in the journal still, which is no part of the file.
-    database
-        .close()
-        .map_err(|error| not_created(error.into(), target))?;
-    TempPath::try_from_path(path)
-        .and_then(|temporary| persist_new(temporary, target))
-        .with_context(|| {
-            format!(
-                "cannot put the new database in place as {}",
-                target.display()
-            )
-        })
-}
 
-/// Copies a database into a new one that is packed as tightly as can be.
-fn freeze(
-    database: &Database,
-    settings: &Settings,
-    options: &Options,
-    load: &mut Load,
-) -> Result<()> {
-    let mut bulk = builder_of(settings, options.memory)
-        .bulk_create(&options.database, half_of(options.memory))?;
-    load.start_writing();
-    for document in database.snapshot()?.documents() {
-        bulk.push(document?)?;
-        load.interrupt.check()?;
+    /// Loads everything into a new database.
+    fn create(&mut self, settings: &Settings, path: &Path) -> Result<()> {
+        if !settings.frozen {
+            let database = self.memory.builder(settings).create(path)?;
+            self.apply_all(&database)?;
+            // The journal may hold what was committed, and is no part of the file.
+            return Ok(database.close()?);
+        }
+        // Nothing can be added to a frozen database, so another one is copied in the end.
+        let growing = Settings {
+            frozen: false,
+            ..settings.clone()
+        };
+        let builder = self.memory.builder(&growing);
+        let database = builder.create(path.with_file_name("growing.simdb"))?;
+        self.apply_all(&database)?;
+        let builder = self.memory.builder(settings);
+        let mut bulk = builder.bulk_create(path, self.memory.sort_bytes())?;
+        for document in database.snapshot()?.documents() {
+            bulk.push(document?)?;
+            self.interrupt.check()?;
+        }
+        let bar = self.options.progress.work();
+        bar.set_prefix("writing");
+        let written = bulk::write(bulk, &bar, &self.interrupt, |_, id, _| {
+            unreachable!("document {id} is there once")
+        });
+        written.map(drop)
     }
-    bulk::write(bulk, &load.bar, &load.interrupt, |_, id, _| {
-        unreachable!("document {id} is there once")
-    })
-    .map(drop)
+
+    /// Applies all documents in one transaction.
+    fn apply_all(&mut self, database: &Database) -> Result<()> {
+        let keep_texts = database.settings().keep_texts;
+        let mut transaction = database.begin()?;
+        let mut waiting = Waiting::default();
+        while let Some(Batch { input, records }) = self.pipeline.next()? {
+            for entry in records {
+                self.statistics.counts.read += 1;
+                match entry {
+                    Entry::Reject(reject) => self.statistics.reject(input, &reject)?,
+                    Entry::Document(number, document) => {
+                        if let Err(reason) = self.rule.check_text(&document) {
+                            let id = Some(document.id);
+                            let reject = Reject { number, id, reason };
+                            self.statistics.reject(input, &reject)?;
+                            continue;
+                        }
+                        self.statistics.counts.unreliable += u64::from(!document.reliable);
+                        self.wait(&mut waiting, (input, number), document, keep_texts);
+                    }
+                }
+                if waiting.changes.len() >= APPLY_DOCUMENTS
+                    || waiting.bytes as u64 >= self.memory.waiting_bytes()
+                {
+                    self.apply(&mut waiting, &mut transaction)?;
+                }
+            }
+        }
+        self.apply(&mut waiting, &mut transaction)?;
+        let bar = self.options.progress.work();
+        bar.set_prefix("writing");
+        transaction.commit()?;
+        bar.finish_and_clear();
+        Ok(())
+    }
+
+    fn wait(
+        &self,
+        waiting: &mut Waiting,
+        (input, number): (usize, u64),
+        mut document: Document,
+        keep_texts: bool,
+    ) {
+        let reported = ReportedDocument {
+            id: document.id,
+            fingerprint: document.fingerprint,
+            text: self.duplicates.text_of(&mut document, keep_texts),
+        };
+        let text_bytes = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        waiting.bytes += text_bytes(&document.text) + text_bytes(&reported.text);
+        waiting.bytes += size_of::<ReportedDocument>() + size_of::<Change>();
+        if self.rule.needs_texts() {
+            waiting.bytes += SIMILAR_BYTES;
+        }
+        waiting.documents.push((input, number, reported));
+        waiting.changes.push(self.rule.change(document));
+    }
+
+    /// Applies the documents that wait, and counts and reports the outcome of each.
+    fn apply(&mut self, waiting: &mut Waiting, transaction: &mut Transaction<'_>) -> Result<()> {
+        waiting.bytes = 0;
+        let outcomes = transaction.apply(waiting.changes.drain(..))?;
+        for ((input, number, document), outcome) in waiting.documents.drain(..).zip(outcomes) {
+            let counts = &mut self.statistics.counts;
+            match (DuplicateOf::in_outcome(&outcome), outcome) {
+                (Some(of), _) => {
+                    counts.duplicates += 1;
+                    let location = self.statistics.inputs[input].location(number);
+                    self.duplicates.push(document, of, location)?;
+                }
+                (None, Outcome::Exists { stored }) if stored == document.fingerprint => {
+                    counts.present += 1;
+                }
+                (None, Outcome::Exists { stored }) => {
+                    let id = document.id;
+                    self.statistics.conflict(input, number, id, stored)?;
+                }
+                (None, _) => counts.inserted += 1,
+            }
+        }
+        self.interrupt.check()
+    }
 }
 
-/// What went wrong with the file under its temporary name, said of the name it would have got:
-/// whatever became of the one, the other is not there.
+/// The error about a file under its temporary name, as one about the path it would have got: whatever
+/// became of the temporary file, there is no database at the path.
 fn not_created(error: anyhow::Error, target: &Path) -> anyhow::Error {
     let cause = match error.downcast::<Error>() {
         Ok(Error::CommitUnknown { source, .. } | Error::Storage { source, .. }) => {
@@ -113,138 +192,7 @@ fn not_created(error: anyhow::Error, target: &Path) -> anyhow::Error {
         Err(error) => return error,
     };
     cause.context(format!(
-        "{} was not created; mend the cause and load again",
+        "{} was not created; fix the cause and load again",
         target.display()
     ))
-}
-
-/// Applies all documents in one transaction.
-fn apply_all(
-    database: &Database,
-    options: &Options,
-    rule: Rule,
-    load: &mut Load,
-    duplicates: &mut Duplicates,
-) -> Result<()> {
-    let keep_texts = database.settings().keep_texts;
-    let most_bytes = half_of(options.memory) / 2;
-    let mut transaction = database.begin()?;
-    let mut waiting = Waiting::default();
-    while let Some(batch) = load.next()? {
-        for entry in batch.records {
-            load.ledger.counts.read += 1;
-            match entry {
-                Entry::Reject(reject) => load.ledger.reject(batch.input, &reject)?,
-                Entry::Document(number, document) => {
-                    let id = document.id;
-                    let mut document = match rule.refuse_without_text(document) {
-                        Ok(document) => document,
-                        Err(reason) => {
-                            let id = Some(id);
-                            load.ledger
-                                .reject(batch.input, &Reject { number, id, reason })?;
-                            continue;
-                        }
-                    };
-                    load.ledger.counts.unreliable += u64::from(!document.reliable);
-                    let text = duplicates.text_of(&mut document, keep_texts);
-                    waiting.push(
-                        Arrived {
-                            input: batch.input,
-                            number,
-                            id: document.id,
-                            fingerprint: document.fingerprint,
-                            text,
-                        },
-                        rule.change(document),
-                    );
-                }
-            }
-            if waiting.is_full(most_bytes) {
-                waiting.apply(&mut transaction, load, duplicates)?;
-                load.interrupt.check()?;
-            }
-        }
-    }
-    waiting.apply(&mut transaction, load, duplicates)?;
-    load.interrupt.check()?;
-    load.start_writing();
-    Ok(transaction.commit()?)
-}
-
-/// Documents that wait to be applied.
-#[derive(Default)]
-struct Waiting {
-    arrived: Vec<Arrived>,
-    changes: Vec<Change>,
-    bytes: u64,
-}
-
-/// What must be known of a document when it is a duplicate.
-struct Arrived {
-    input: usize,
-    number: u64,
-    id: DocId,
-    fingerprint: Fingerprint,
-    text: Option<String>,
-}
-
-impl Waiting {
-    fn push(&mut self, arrived: Arrived, change: Change) {
-        let kept = match &change {
-            Change::InsertUnique { document, .. } => document.text.as_ref().map_or(0, String::len),
-            Change::InsertUnlessSimilar { document, .. } => {
-                document.text.as_ref().map_or(0, String::len) + SIMILAR_BYTES
-            }
-            _ => 0,
-        };
-        let shown = arrived.text.as_ref().map_or(0, String::len);
-        self.bytes += (kept + shown + size_of::<Arrived>() + size_of::<Change>()) as u64;
-        self.arrived.push(arrived);
-        self.changes.push(change);
-    }
-
-    fn is_full(&self, most_bytes: u64) -> bool {
-        self.changes.len() >= APPLY_DOCUMENTS || self.bytes >= most_bytes
-    }
-
-    /// Applies what waits, and notes what became of each.
-    fn apply(
-        &mut self,
-        transaction: &mut Transaction<'_>,
-        load: &mut Load,
-        duplicates: &mut Duplicates,
-    ) -> Result<()> {
-        self.bytes = 0;
-        let outcomes = transaction.apply(self.changes.drain(..))?;
-        for (arrived, outcome) in self.arrived.drain(..).zip(outcomes) {
-            let Arrived {
-                input,
-                number,
-                id,
-                fingerprint,
-                text,
-            } = arrived;
-            match outcome {
-                Outcome::Exists { stored } if stored == fingerprint => {
-                    load.ledger.counts.present += 1;
-                }
-                Outcome::Exists { stored } => load.ledger.conflict(input, number, id, stored)?,
-                outcome => match DuplicateOf::in_outcome(&outcome) {
-                    Some(of) => {
-                        load.ledger.counts.duplicates += 1;
-                        let duplicate = Duplicate {
-                            id,
-                            fingerprint,
-                            of,
-                            text,
-                        };
-                        duplicates.push(duplicate, &load.ledger.inputs[input], number)?;
-                    }
-                    None => load.ledger.counts.inserted += 1,
-                },
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,14 +1,14 @@
-//! The part of a command line that says which recipe: its name, and what is given to it.
+//! The options of a recipe: its name, and its files and numbers.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use simdb::{Builder, Database, Recipe};
 
-/// Which recipe.
+/// The recipe, by its name.
 #[derive(Debug, Args)]
 pub struct RecipeOptions {
     /// The way from text to fingerprint: ngram, jieba, cppjieba, python-simhash, java-string-hash,
@@ -37,29 +37,23 @@ pub struct RecipeOptions {
 }
 
 impl RecipeOptions {
-    /// The recipe asked for, if one is.
+    /// The recipe that is named, with its files, or `None`.
     pub fn recipe(&self) -> Result<Option<Recipe>> {
-        match &self.recipe {
-            Some(name) => Ok(Some(self.with_files(Recipe::by_name(name)?)?)),
-            None => match self.given() {
-                Some(option) => bail!("{option} needs --recipe: say what it is given to"),
-                None => Ok(None),
-            },
+        if let Some(name) = &self.recipe {
+            return Ok(Some(self.with_files(Recipe::by_name(name)?)?));
         }
-    }
-
-    /// The first option that gives something to a recipe.
-    fn given(&self) -> Option<&'static str> {
-        let given = [
+        for (option, is_given) in [
             ("--dictionary", self.dictionary.is_some()),
             ("--idf", self.idf.is_some()),
             ("--stop-words", self.stop_words.is_some()),
             ("--top", self.top.is_some()),
-        ];
-        given
-            .into_iter()
-            .find(|&(_, is_given)| is_given)
-            .map(|(option, _)| option)
+        ] {
+            ensure!(
+                !is_given,
+                "{option} needs --recipe: say what it is given to"
+            );
+        }
+        Ok(None)
     }
 
     /// The recipe with the files and numbers that the other options name.
@@ -79,7 +73,7 @@ impl RecipeOptions {
         Ok(recipe)
     }
 
-    /// A builder that opens a database of the recipe asked for, or of any if none is.
+    /// A builder that opens a database of the recipe that is named, or of any recipe.
     pub fn builder(&self) -> Result<Builder> {
         Ok(match self.recipe()? {
             Some(recipe) => Database::builder().recipe(recipe),
@@ -88,13 +82,13 @@ impl RecipeOptions {
     }
 }
 
-/// More than a file of words may have: what is longer is refused by its first part.
-const MORE_BYTES_THAN_WORDS: u64 = (64 << 20) + 1;
+/// One byte more than a file of words may have. The library refuses a longer file by these bytes.
+const READ_BYTES: u64 = (64 << 20) + 1;
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(MORE_BYTES_THAN_WORDS).read_to_end(&mut bytes))
+        .and_then(|file| file.take(READ_BYTES).read_to_end(&mut bytes))
         .with_context(|| format!("cannot read {}", path.display()))?;
     Ok(bytes)
 }

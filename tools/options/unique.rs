@@ -1,4 +1,4 @@
-//! What makes a document one too many: a near fingerprint, or a text like its own.
+//! The options about duplicates: documents with a near fingerprint, or with a similar text.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use simdb::{Change, Document, Likeness, Settings};
 use super::FieldNames;
 use crate::console::note;
 
-/// What `--unique` says.
+/// The value of `--unique`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unique {
-    /// No other fingerprint lies within this radius.
+    /// No other fingerprint may lie within this radius.
     Within(u32),
-    /// No other text is like it.
+    /// No other text may be similar.
     Similar,
 }
 
-/// Which documents are duplicates.
+/// The definition of duplicates.
 #[derive(Debug, Args)]
 pub struct UniqueOptions {
     /// Leave out a document if one is there that is nearly the same: whose fingerprint differs in
@@ -40,7 +40,7 @@ pub struct UniqueOptions {
     likeness: LikenessOptions,
 }
 
-/// From where on texts are like each other.
+/// The thresholds of similar texts.
 #[derive(Debug, Args)]
 pub struct LikenessOptions {
     /// Texts are alike from this edit similarity on, from 0 to 1 [default: 0.65]
@@ -58,17 +58,17 @@ pub struct LikenessOptions {
     jaccard: Option<f64>,
 }
 
-/// When a document is left out.
+/// The rule by which a document is left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// If a fingerprint lies within this radius.
+    /// A stored fingerprint lies within this radius.
     Within(u32),
-    /// If a text is like its own.
+    /// A stored text is similar.
     Similar(Likeness),
 }
 
 impl UniqueOptions {
-    /// When a document is left out, if ever.
+    /// The rule, or `None` if no document is left out.
     pub fn rule(&self) -> Result<Option<Rule>> {
         if self.likeness.is_given() && self.unique != Some(Unique::Similar) {
             bail!(
@@ -83,7 +83,7 @@ impl UniqueOptions {
 }
 
 impl LikenessOptions {
-    /// The measures asked for, or the usual ones.
+    /// The thresholds that are given, and the default ones.
     pub fn likeness(&self) -> Likeness {
         let usual = Likeness::default();
         Likeness {
@@ -92,14 +92,14 @@ impl LikenessOptions {
         }
     }
 
-    /// Whether any is asked for.
+    /// Returns `true` if a threshold is given.
     pub fn is_given(&self) -> bool {
         self.edit_similarity.is_some() || self.jaccard.is_some()
     }
 }
 
 impl Rule {
-    /// Whether documents are told by their texts.
+    /// Returns `true` if texts are compared.
     pub fn needs_texts(&self) -> bool {
         matches!(self, Self::Similar(_))
     }
@@ -112,7 +112,7 @@ impl Rule {
         }
     }
 
-    /// What a new database must keep for it.
+    /// The settings of a new database that the rule can be applied to.
     pub fn settings(&self, settings: Settings) -> Settings {
         Settings {
             keep_texts: settings.keep_texts || self.needs_texts(),
@@ -121,7 +121,7 @@ impl Rule {
         }
     }
 
-    /// Refuses documents without texts where texts are compared.
+    /// Refuses to read no texts if texts are compared.
     pub fn refuse_textless(&self, fields: &FieldNames) -> Result<()> {
         if self.needs_texts() && fields.fingerprint.is_some() && fields.text.is_none() {
             bail!("--unique similar compares texts; name their field with --text");
@@ -129,16 +129,15 @@ impl Rule {
         Ok(())
     }
 
-    /// Refuses a document without a text where texts are compared, with the reason.
-    pub fn refuse_without_text(&self, document: Document) -> Result<Document, String> {
-        match self.needs_texts() && document.text.is_none() {
-            true => Err("it has no text, which --unique similar compares".to_owned()),
-            false => Ok(document),
+    /// The reason to refuse a document, if it has no text and texts are compared.
+    pub fn check_text(&self, document: &Document) -> Result<(), String> {
+        if self.needs_texts() && document.text.is_none() {
+            return Err("it has no text, which --unique similar compares".to_owned());
         }
+        Ok(())
     }
 
-    /// Refuses a database without texts where texts are compared, and says what one without bands
-    /// does not find.
+    /// Refuses a database without texts if texts are compared, and warns of one without bands.
     pub fn refuse_unkept(&self, path: &Path, settings: &Settings) -> Result<()> {
         if !self.needs_texts() {
             return Ok(());
@@ -157,7 +156,7 @@ impl Rule {
     }
 }
 
-/// Says what a database without bands does not find.
+/// Warns that a database without bands finds fewer similar texts.
 pub fn note_without_bands(path: &Path) {
     note(format_args!(
         "{} was created without --similar: only texts whose fingerprints lie near are compared, so \

@@ -285,7 +285,11 @@ fn a_bad_line_is_named_or_skipped() {
             "0, 1, true or false",
         ),
         // What `simdb-cli pairs` finds is not labelled.
-        (json!({"a": 1, "b": 2, "distance": 0}), &[], "--planted"),
+        (
+            json!({"a": 1, "b": 2, "distance": 0}),
+            &[],
+            "no field \"label\"",
+        ),
         (json!({"a": 1, "b": 2, "label": 1}), &[], "--docs"),
         (
             json!({"a": null, "b": "y", "label": 1}),
@@ -339,58 +343,10 @@ fn a_bad_line_is_named_or_skipped() {
     for arguments in [
         &["calibrate"][..],
         &["calibrate", "pairs.jsonl", "--closed"],
-        &["calibrate", "pairs.jsonl", "--planted", "docs.jsonl"],
-        &["calibrate", "pairs.jsonl", "--sample", "5"],
         &["calibrate", "pairs.jsonl", "--precision", "2"],
     ] {
         assert_eq!(folder.cli(arguments).ends(2).stdout, "", "{arguments:?}");
     }
-}
-
-#[test]
-fn planted_pairs_are_the_same_for_the_same_seed() {
-    let folder = Folder::new();
-    folder.write("docs.jsonl", documents(false));
-    let run = |seed: &str| {
-        let arguments = [
-            "calibrate",
-            "--planted",
-            "docs.jsonl",
-            "--seed",
-            seed,
-            "--json",
-        ];
-        folder.cli(&arguments).ends(0).one_json()
-    };
-    let line = run("5");
-    assert_eq!(line, run("5"));
-    assert_ne!(line["classes"], run("6")["classes"]);
-    assert_eq!(line["planted"], json!(true));
-    // Three copies of each of the five.
-    let all = class(&line, "all");
-    assert_eq!(
-        (&line["documents"], &all["near_duplicates"]),
-        (&json!(20), &json!(15))
-    );
-    // The nearest of 1 is 2, whose wording is the same: that pair may not be planted.
-    assert!(line["left_out"].as_u64() >= Some(2), "{line}");
-    assert_eq!(all["checked"][16]["fp"], json!(0));
-    assert_eq!(all["similar"]["fp"], json!(0));
-    assert!(all["similar"]["tp"].as_u64() >= Some(12), "{all}");
-    let sample = [
-        "calibrate",
-        "--planted",
-        "docs.jsonl",
-        "--sample",
-        "2",
-        "--json",
-    ];
-    assert_eq!(
-        folder.cli(&sample).ends(0).one_json()["documents"],
-        json!(8)
-    );
-    let one = ["calibrate", "--planted", "docs.jsonl", "--sample", "1"];
-    folder.cli(&one).fails(&["fewer than 2 documents"]);
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn texts_are_as_long_as_they_may_be_and_no_longer() {
     folder.write("a.txt", format!("{fits}\n{long}\n"));
     for name in ["a.jsonl", "a.csv", "a.txt"] {
         let database = format!("{name}.simdb");
-        let skip = ["--on-error", "skip", "--rejects", "r.jsonl"];
+        let skip = ["--on-error", "skip", "--rejects", "r.jsonl", "--force"];
         let arguments = [&database, name, "--max-text", "1KiB", "--json"];
         let summary = folder.load(&[&arguments[..], &skip].concat()).ends(0);
         assert_eq!(summary.one_json()["inserted"], 1, "{name}");
@@ -168,7 +168,7 @@ fn a_small_file_that_expands_to_one_endless_line_is_read_over_in_little_memory()
         folder.write(&name, bytes);
         let script = format!(
             "ulimit -v 700000; exec {} {extension}.simdb {name} --max-text 1MiB --memory 64MiB \
-             --threads 1 --on-error skip --rejects r.jsonl --json",
+             --threads 1 --on-error skip --rejects r.jsonl --force --json",
             env!("CARGO_BIN_EXE_simdb-load")
         );
         let ran = std::process::Command::new("sh")
@@ -264,8 +264,6 @@ fn numbers_beyond_all_bounds_are_as_good_as_all() {
     folder
         .load(&["d.simdb", "a.jsonl", "--unique", "3", &shown])
         .ends(2);
-    let planted = ["calibrate", "--planted", "a.jsonl", "--sample", &most];
-    folder.cli(&planted).ends(0);
     let top = ["hash", TEXT, "--recipe", "cppjieba", "--top", "4294967295"];
     folder.cli(&top).ends(0);
 }
@@ -407,7 +405,7 @@ fn what_is_written_goes_to_pipes_and_standard_output_too() {
 
 #[cfg(unix)]
 #[test]
-fn nothing_is_written_over_that_no_tool_has_written() {
+fn what_exists_is_replaced_only_where_that_is_asked_for() {
     use std::os::unix::fs::symlink;
     let folder = with_texts();
     let pair = json!({"a": TEXT, "b": TEXT, "label": 1}).to_string();
@@ -417,22 +415,27 @@ fn nothing_is_written_over_that_no_tool_has_written() {
     symlink("precious", folder.file("link")).expect("a link");
     symlink("nowhere", folder.file("dangling")).expect("a link");
     let before = folder.names();
-    for name in ["precious", "link", "dangling", "a.simdb"] {
-        let skip = [
-            "b.simdb",
-            "bad.jsonl",
-            "--on-error",
-            "skip",
-            "--rejects",
-            name,
-        ];
-        folder.load(&skip).fails(&["cannot create", name]);
-        folder
-            .cli(&["calibrate", "pairs.jsonl", "--svg", name])
-            .fails(&["cannot write", name]);
-        folder
-            .cli(&["export", "a.simdb", "-o", name])
-            .fails(&[name, "already exists"]);
+    let rejects = ["bad.jsonl", "--on-error", "skip", "--rejects"];
+    let runs = |name: &str, force: &[&str]| {
+        [
+            folder.load(&[&["b.simdb"], &rejects[..], &[name], force].concat()),
+            folder.cli(&[&["calibrate", "pairs.jsonl", "--svg", name], force].concat()),
+            folder.cli(&[&["export", "a.simdb", "-o", name], force].concat()),
+        ]
+    };
+    for name in ["precious", "link", "dangling"] {
+        for ran in runs(name, &[]) {
+            ran.fails(&[name, "already exists", "--force"]);
+        }
+    }
+    for (name, force) in [
+        ("dangling", &["--force"][..]),
+        ("a.simdb", &["--force"]),
+        ("a.simdb", &[]),
+    ] {
+        for ran in runs(name, force) {
+            ran.fails(&[name]);
+        }
     }
     for name in ["-", "/dev/stdout"] {
         folder
@@ -441,12 +444,22 @@ fn nothing_is_written_over_that_no_tool_has_written() {
     }
     assert_eq!(folder.read("precious"), "precious");
     assert_eq!(folder.names(), before);
-    for _ in 0..2 {
-        folder
-            .cli(&["calibrate", "pairs.jsonl", "--svg", "p.svg"])
-            .ends(0);
-        assert!(folder.read("p.svg").starts_with("<svg"));
+    for name in ["precious", "link"] {
+        for ran in runs(name, &["--force"]) {
+            ran.ends(0);
+        }
+        // That of the last run, and no other.
+        assert_eq!(folder.read_json("precious").len(), 4);
+        assert!(folder.file("link").is_symlink());
     }
+    let pairs = [
+        "calibrate",
+        "pairs.jsonl",
+        "--svg",
+        "pairs.jsonl",
+        "--force",
+    ];
+    folder.cli(&pairs).fails(&["is an input"]);
 }
 
 #[cfg(unix)]
@@ -533,7 +546,7 @@ fn names_that_no_file_can_get_are_refused_before_anything_is_done() {
     let skip = ["b.simdb", "bad.jsonl", "--on-error", "skip"];
     folder
         .load(&[&skip[..], &["--rejects", "r/"]].concat())
-        .fails(&["cannot create r/", "the name of a folder"]);
+        .fails(&["cannot write r/", "the name of a folder"]);
     for name in ["kept/", "kept/."] {
         folder
             .cli(&["dedup", "bad.jsonl", "-o", name])

@@ -576,15 +576,14 @@ fn a_failed_load_leaves_the_reports_of_an_earlier_one() {
     folder.write("r.jsonl", REJECTS);
     let reports = ["--duplicates", "d.jsonl", "--rejects", "r.jsonl"];
     let fixed = ["a.simdb", "bad.jsonl", "--unique", "3"];
-    folder
-        .load(&[&fixed[..], &reports].concat())
-        .fails(&["bad.jsonl:5"]);
+    let replaced = [&fixed[..], &reports, &["--force"]].concat();
+    folder.load(&replaced).fails(&["bad.jsonl:5"]);
     assert_eq!(folder.read("d.jsonl"), DUPLICATES);
     assert_eq!(folder.read("r.jsonl"), REJECTS);
     assert_eq!(folder.names(), ["bad.jsonl", "d.jsonl", "r.jsonl"]);
 
     folder
-        .load(&[&fixed[..], &reports, &["--on-error", "skip"]].concat())
+        .load(&[&replaced[..], &["--on-error", "skip"]].concat())
         .ends(0);
     assert_eq!(folder.read_json("d.jsonl")[0]["id"], 2);
     assert_eq!(folder.read_json("r.jsonl")[0]["line"], 5);
@@ -596,13 +595,14 @@ fn a_report_that_would_replace_the_database_or_an_input_is_refused() {
     folder.write("a.jsonl", TEXTS);
     folder.write("b.jsonl", "");
     folder.load(&["old.simdb", "a.jsonl"]).ends(0);
+    folder.load(&["other.simdb", "b.jsonl"]).ends(0);
     std::fs::create_dir(folder.file("sub")).expect("a folder");
     let database = std::fs::read(folder.file("old.simdb")).expect("the database");
     let before = folder.names();
     let absolute = folder.file("a.jsonl").display().to_string();
     for target in ["old.simdb", "new.simdb"] {
         let refused = |options: &[&str], said: &str| {
-            let fixed = [target, "b.jsonl", "a.jsonl", "--unique", "3"];
+            let fixed = [target, "b.jsonl", "a.jsonl", "--unique", "3", "--force"];
             folder.load(&[&fixed, options].concat()).fails(&[said]);
         };
         for option in ["--rejects", "--duplicates"] {
@@ -611,10 +611,11 @@ fn a_report_that_would_replace_the_database_or_an_input_is_refused() {
             refused(&[option, &other_name], "is the database");
             refused(&[option, "a.jsonl"], "is an input");
             refused(&[option, &absolute], "is an input");
-            refused(&[option, "sub"], "cannot create sub");
+            refused(&[option, "sub"], "cannot write sub: it is a folder");
+            refused(&[option, "other.simdb"], "other.simdb is a database");
         }
         let same = ["--rejects", "r.jsonl", "--duplicates", "./r.jsonl"];
-        refused(&same, "is the file of --rejects");
+        refused(&same, "is the output of --rejects");
     }
     assert_eq!(folder.names(), before);
     assert_eq!(folder.read("a.jsonl"), TEXTS);
@@ -631,7 +632,7 @@ fn a_report_under_a_linked_name_of_an_input_is_refused() {
     std::os::unix::fs::symlink("a.jsonl", folder.file("soft")).expect("a link");
     for link in ["hard", "soft"] {
         folder
-            .load(&["a.simdb", "a.jsonl", "--rejects", link])
+            .load(&["a.simdb", "a.jsonl", "--rejects", link, "--force"])
             .fails(&[link, "is an input"]);
     }
     assert_eq!(folder.read("a.jsonl"), TEXTS);

@@ -185,7 +185,7 @@ fn what_is_no_file_of_cases_is_said() {
             "missing.jsonl",
             "cannot read missing.jsonl",
         ),
-        ("python-simhash", "empty.jsonl", "there is no case in it"),
+        ("python-simhash", "empty.jsonl", "there is nothing in it"),
         ("python-simhash", "text.jsonl", "cannot read text.jsonl:2"),
         (
             "python-simhash",

@@ -13,62 +13,55 @@ fn folder_with_reports() -> Folder {
 const LOAD: [&str; 5] = ["a.jsonl", "--unique", "3", "--on-error", "skip"];
 const DEDUP: [&str; 4] = ["dedup", "a.jsonl", "--on-error", "skip"];
 
-/// Runs a tool that writes a report of that option to a file of that name.
-fn report(folder: &Folder, run: usize, option: &str, name: &str) -> Ran {
+/// Runs a tool that writes a report with that option, which names a file.
+fn report(folder: &Folder, run: usize, option: &str, named: &[&str]) -> Ran {
     let made = &format!("{run}.made")[..];
     match option {
-        "--report" => folder.cli(&[&DEDUP[..], &["-o", made, option, name]].concat()),
-        _ => folder.load(&[&[made], &LOAD[..], &[option, name]].concat()),
+        "--report" => folder.cli(&[&DEDUP[..], &["-o", made, option], named].concat()),
+        _ => folder.load(&[&[made], &LOAD[..], &[option], named].concat()),
     }
 }
 
 #[test]
-fn a_report_replaces_an_earlier_one_of_its_own_and_no_other_lines_of_json() {
-    let options = ["--rejects", "--duplicates", "--report"];
-    let name_of = |option: &'static str| option.trim_start_matches('-');
+fn a_report_replaces_another_file_only_where_that_is_asked_for() {
     let folder = folder_with_reports();
-    for (run, option) in options.into_iter().enumerate() {
-        folder.write(name_of(option), "");
-        report(&folder, run, option, name_of(option)).ends(0);
-        assert_eq!(folder.read_json(name_of(option)).len(), 1);
+    for (run, option) in [(0, "--rejects"), (10, "--duplicates"), (20, "--report")] {
+        let name = option.trim_start_matches('-');
+        report(&folder, run, option, &[name]).ends(0);
+        let written = folder.read(name);
+        assert_eq!(folder.read_json(name).len(), 1);
+        folder.write(name, "precious");
+        let before = folder.names();
+        report(&folder, run + 1, option, &[name]).fails(&[name, "already exists", "--force"]);
+        assert_eq!(
+            (folder.read(name), folder.names()),
+            ("precious".to_owned(), before)
+        );
+        report(&folder, run + 2, option, &[name, "--force"]).ends(0);
+        assert_eq!(folder.read(name), written);
     }
-    let corpora = [
-        ("texts", TEXTS.to_owned()),
-        (
-            "exported",
-            "{\"id\":1,\"fingerprint\":\"00000000000000ff\"}\n".to_owned(),
-        ),
-        (
-            "code",
-            "{\"file\":\"a.c\",\"line\":3,\"text\":\"int a;\"}\n".to_owned(),
-        ),
-    ];
-    for (name, corpus) in &corpora {
-        folder.write(name, corpus);
-    }
+}
+
+#[test]
+fn what_a_command_reads_and_databases_are_not_replaced_by_a_report() {
+    let folder = folder_with_reports();
+    folder.load(&["other.simdb"]).ends(0);
+    let other = std::fs::read(folder.file("other.simdb")).expect("a database");
     let before = folder.names();
-    for (run, option) in (10..).zip(options) {
-        for name in corpora
-            .iter()
-            .map(|(name, _)| *name)
-            .chain(options.map(name_of))
-        {
-            if name != name_of(option) {
-                report(&folder, run, option, name).fails(&["cannot create", name, option]);
-            }
+    for option in ["--rejects", "--duplicates", "--report"] {
+        for (name, said) in [
+            ("a.jsonl", "is an input"),
+            ("other.simdb", "other.simdb is a database"),
+        ] {
+            report(&folder, 1, option, &[name, "--force"]).fails(&[option, name, said]);
         }
     }
     assert_eq!(folder.names(), before);
-    for (name, corpus) in &corpora {
-        assert_eq!(folder.read(name), *corpus);
-    }
-    for (run, option) in (20..).zip(options) {
-        let name = name_of(option);
-        let earlier = folder.read(name);
-        folder.write(name, format!("{earlier}{earlier}"));
-        report(&folder, run, option, name).ends(0);
-        assert_eq!(folder.read(name), earlier);
-    }
+    assert_eq!(folder.read("a.jsonl"), format!("{TEXTS}bad\n"));
+    assert_eq!(
+        std::fs::read(folder.file("other.simdb")).expect("it is there"),
+        other
+    );
 }
 
 #[cfg(target_os = "linux")]

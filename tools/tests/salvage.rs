@@ -31,6 +31,11 @@ fn the_tool_lists_what_it_could_not_read() {
     let ran = folder.cli(&["salvage", "docs.simdb", "saved.simdb"]);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stdout.contains("damaged  "), "{ran:?}");
+    let again = ["salvage", "docs.simdb", "saved.simdb", "--force"];
+    folder
+        .cli(&again[..3])
+        .fails(&["saved.simdb already exists"]);
+    assert_eq!(folder.cli(&again).ends(1).stdout, ran.stdout);
     let checked = folder.cli(&["check", "saved.simdb"]);
     assert_eq!(checked.code, 0, "{checked:?}");
     let checked = folder.cli(&["check", "docs.simdb", "--json"]);

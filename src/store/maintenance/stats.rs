@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use redb::ReadableTable;
 
-use crate::block::{self, BLOCKS};
+use crate::block;
 use crate::document::{DocId, Timestamp};
 use crate::error::Result;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::view::View;
-use crate::store::view::bucket_cache::KEYS;
 
 /// Counts and sizes of a database, as [`Snapshot::stats`](crate::Snapshot::stats) gives them.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,12 +23,12 @@ pub struct Stats {
     pub unreliable: u64,
     /// Texts stored.
     pub texts: u64,
-    /// When the document that arrived first did, where arrival times are kept.
+    /// The first arrival of a document, if arrival times are kept.
     pub oldest_arrival: Option<Timestamp>,
-    /// When the document that arrived last did, where arrival times are kept.
+    /// The last arrival of a document, if arrival times are kept.
     pub latest_arrival: Option<Timestamp>,
-    /// Changes that are durable in the journal and not in the tables yet: they are counted above,
-    /// and what follows is said without them.
+    /// Changes that are durable in the journal and not in the tables yet: the counts above include
+    /// them, the sizes below do not.
     pub unmerged_changes: u64,
     /// Length of the file.
     pub file_bytes: u64,
@@ -37,11 +36,6 @@ pub struct Stats {
     pub packed_bytes: u64,
     /// Every packed table.
     pub tables: Vec<TableStats>,
-    /// For each block, how evenly its keys are used: at index 0 how many of the 65,536 keys no
-    /// fingerprint has, at index i how many of them 2^(i−1) to 2^i − 1 distinct fingerprints have.
-    pub block_histograms: [Vec<u64>; BLOCKS],
-    /// For each block, the key that most distinct fingerprints have, and how many have it.
-    pub hottest_keys: [(u16, u64); BLOCKS],
 }
 
 /// Counts of one packed table.
@@ -59,43 +53,29 @@ pub struct TableStats {
 }
 
 pub(crate) fn stats(view: &View) -> Result<Stats> {
-    let totals = Totals::of(view)?;
+    let totals = Totals::new(view)?;
     let tables = &view.tables;
     let file_bytes = tables.db_path.info("read the size of")?.len_bytes;
-    let mut found = vec![count(&tables.fingerprints, |_: u128| {})?];
-    let mut keys: [Vec<u64>; BLOCKS] = std::array::from_fn(|_| vec![0; KEYS]);
-    let [keys0, rotated_keys @ ..] = &mut keys;
-    let mut last = None;
-    found.push(count(&tables.block0, |entry: u128| {
-        // Once for each distinct fingerprint.
-        if last.replace(entry.first()) != Some(entry.first()) {
-            keys0[usize::from(block::front_key(entry.first()))] += 1;
-        }
-    })?);
-    for (table, keys) in tables.rotated.iter().zip(rotated_keys) {
-        found.push(count(table, |rotated: u64| {
-            keys[usize::from(block::front_key(rotated))] += 1;
-        })?);
+    let mut sizes = Sizes::default();
+    sizes.add(&tables.fingerprints, |_: u128| {})?;
+    sizes.add(&tables.block0, |_: u128| {})?;
+    for table in &tables.rotated {
+        sizes.add(table, |_: u64| {})?;
     }
-    found.push(count(&tables.unreliable, |_: u64| {})?);
-    let mut packed_bytes = tables.fingerprints.bytes()? + tables.block0.bytes()?;
-    for table in tables.rotated.iter().chain([&tables.unreliable]) {
-        packed_bytes += table.bytes()?;
-    }
+    sizes.add(&tables.unreliable, |_: u64| {})?;
     let mut arrivals: Option<(u64, u64)> = None;
     if let Some(kept) = &tables.times {
-        found.push(count(&kept.arrivals, |entry: u128| {
+        // The entries are sorted by time.
+        sizes.add(&kept.arrivals, |entry: u128| {
             if view.is_in_tables(DocId(entry.second())) {
                 let time = entry.first();
                 arrivals = Some((arrivals.map_or(time, |(oldest, _)| oldest), time));
             }
-        })?);
-        found.push(count(&kept.times, |_: u128| {})?);
-        packed_bytes += kept.arrivals.bytes()? + kept.times.bytes()?;
+        })?;
+        sizes.add(&kept.times, |_: u128| {})?;
     }
     if let Some(bands) = &tables.bands {
-        found.push(count(bands, |_: u128| {})?);
-        packed_bytes += bands.bytes()?;
+        sizes.add(bands, |_: u128| {})?;
     }
     let arrivals = arrivals.map(|(oldest, latest)| [Timestamp(oldest), Timestamp(latest)]);
     let arrivals = arrivals.into_iter().flatten().chain(totals.arrivals);
@@ -108,14 +88,12 @@ pub(crate) fn stats(view: &View) -> Result<Stats> {
         latest_arrival: arrivals.max(),
         unmerged_changes: view.unflushed_changes(),
         file_bytes,
-        packed_bytes,
-        tables: found,
-        block_histograms: std::array::from_fn(|block| histogram(&keys[block])),
-        hottest_keys: std::array::from_fn(|block| hottest(&keys[block])),
+        packed_bytes: sizes.packed_bytes,
+        tables: sizes.tables,
     })
 }
 
-/// What is counted of the tables and of what is not in them yet.
+/// Counts of the tables together with the changes that are not in them yet.
 struct Totals {
     distinct_fingerprints: u64,
     unreliable: u64,
@@ -125,7 +103,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn of(view: &View) -> Result<Self> {
+    fn new(view: &View) -> Result<Self> {
         let tables = &view.tables;
         let mut arrivals = Vec::new();
         let (mut distinct, mut unreliable, mut texts) = (0, 0, 0);
@@ -164,52 +142,40 @@ impl Totals {
     }
 }
 
-/// What a count changes by.
+/// The change of a count.
 fn change(was: bool, is: bool) -> i64 {
     i64::from(is) - i64::from(was)
 }
 
-fn count<E: Entry, T: ReadableTable<E, &'static [u8]>>(
-    table: &Packed<T>,
-    mut each: impl FnMut(E),
-) -> Result<TableStats> {
-    let mut entries = 0;
-    for entry in table.entries()? {
-        entries += 1;
-        each(entry?);
-    }
-    let chunks = table.chunks()?;
-    let room = chunks * E::CAPACITY as u64;
-    Ok(TableStats {
-        name: table.id().name,
-        entries,
-        chunks,
-        fill: if room == 0 {
-            0.0
-        } else {
-            entries as f64 / room as f64
-        },
-    })
+/// The sizes of packed tables.
+#[derive(Default)]
+struct Sizes {
+    tables: Vec<TableStats>,
+    packed_bytes: u64,
 }
 
-/// At index i, how many of the counts have i bits.
-fn histogram(counts: &[u64]) -> Vec<u64> {
-    let mut histogram = Vec::new();
-    for count in counts {
-        let bits = (u64::BITS - count.leading_zeros()) as usize;
-        if histogram.len() <= bits {
-            histogram.resize(bits + 1, 0);
+impl Sizes {
+    /// Adds a table, and calls `each` with its entries in order.
+    fn add<E: Entry, T: ReadableTable<E, &'static [u8]>>(
+        &mut self,
+        table: &Packed<T>,
+        mut each: impl FnMut(E),
+    ) -> Result<()> {
+        let mut entries = 0;
+        for entry in table.entries()? {
+            entries += 1;
+            each(entry?);
         }
-        histogram[bits] += 1;
+        let chunks = table.chunks()?;
+        let capacity = chunks * E::CAPACITY as u64;
+        self.tables.push(TableStats {
+            name: table.id().name,
+            entries,
+            chunks,
+            // An empty table has no chunks.
+            fill: entries as f64 / capacity.max(1) as f64,
+        });
+        self.packed_bytes += table.bytes()?;
+        Ok(())
     }
-    histogram
-}
-
-/// The first key with the largest count.
-fn hottest(counts: &[u64]) -> (u16, u64) {
-    let hottest = counts
-        .iter()
-        .enumerate()
-        .max_by_key(|(key, count)| (**count, usize::MAX - key));
-    hottest.map_or((0, 0), |(key, count)| (key as u16, *count))
 }

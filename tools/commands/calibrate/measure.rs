@@ -1,224 +1,118 @@
-//! What a database finds of the pairs: fingerprints alone, with the wording check, and by bands.
+//! The pairs that a database finds: by fingerprints alone, with the wording check, and by bands.
 
-use std::collections::HashMap;
-use std::ops::ControlFlow;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use rayon::prelude::*;
-use simdb::{
-    Database, DocId, Document, Fingerprinter, Likeness, Recipe, Snapshot, TextFingerprint,
-};
+use simdb::{Database, DocId, Document, Fingerprinter, Likeness, Recipe, Snapshot};
 
-use super::corpus::{Corpus, Doc, Key, key};
+use super::corpus::{LabelledCorpus, LabelledText, PairKey, key};
 use crate::console::interrupt::Interrupt;
 
 /// The largest radius that is tried.
 pub(super) const MOST_RADIUS: u32 = 16;
 
-/// Memory for a load, and for the cache of a database.
+/// 256 MiB to load with, and for the page cache.
 const MEMORY_BYTES: u64 = 256 << 20;
 
-/// How a pair is found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    /// The least radius at which fingerprints alone find it.
-    pub alone: Option<u32>,
-    /// The least radius at which fingerprints find it and the wording is enough.
-    pub checked: Option<u32>,
-    /// Whether similar search finds it, by bands and fingerprints, and the wording is enough.
-    pub similar: bool,
+/// A way in which a document is found, with the distance.
+enum Sighting {
+    Alone(u32),
+    Checked(Option<u32>),
+    Similar,
 }
 
-/// What is found.
-pub(super) struct Measured {
-    /// The fingerprint of each document.
-    pub made: Vec<TextFingerprint>,
-    /// How each listed pair is found, in order.
-    pub listed: Vec<Found>,
-    /// Pairs that are found and not listed, if the corpus is closed.
-    pub unlisted: Vec<(Key, Found)>,
-}
-
-/// Loads the documents into databases of their own, and asks these for each document of a pair.
-pub(super) fn measure(
-    corpus: &Corpus,
+/// Loads the documents into a temporary database, asks it for the documents of the pairs, or for all
+/// documents if the corpus is closed, and notes the pairs that are found.
+pub(super) fn find_pairs(
+    corpus: &mut LabelledCorpus,
     recipe: &Recipe,
     likeness: Likeness,
     interrupt: &Interrupt,
-) -> Result<Measured> {
-    let fingerprinter = Fingerprinter::new(recipe.clone());
-    let documents = &corpus.documents;
-    let made = fingerprints(&fingerprinter, documents)?;
-    // A recipe with a dictionary takes memory.
-    drop(fingerprinter);
+) -> Result<()> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
-    let mut notes = Notes::of(corpus);
-
     let path = folder.path().join("texts.simdb");
-    let plain = database(&path, recipe, documents, &made, false)?;
-    interrupt.check()?;
-    let snapshot = plain.snapshot()?;
-    alone(&snapshot, &made, &mut notes, interrupt)?;
-    let radius = Some(MOST_RADIUS);
-    ask(
-        &plain,
-        documents,
-        likeness,
-        radius,
-        &mut notes,
-        interrupt,
-        |found, distance| {
-            found.checked = distance;
-        },
-    )?;
-    drop((snapshot, plain));
-
-    let path = folder.path().join("bands.simdb");
-    let banded = database(&path, recipe, documents, &made, true)?;
-    interrupt.check()?;
-    ask(
-        &banded,
-        documents,
-        likeness,
-        None,
-        &mut notes,
-        interrupt,
-        |found, _| found.similar = true,
-    )?;
-    Ok(notes.into_measured(corpus, made))
+    let database = load(&path, recipe, &mut corpus.documents, interrupt)?;
+    let snapshot = database.snapshot()?;
+    // One document of a pair finds the other or is found by it, so one of them is asked for.
+    let asked: BTreeSet<u32> = if corpus.is_closed {
+        (0..corpus.documents.len() as u32).collect()
+    } else {
+        corpus.pairs.keys().map(|(first, _)| *first).collect()
+    };
+    let sightings = asked.into_par_iter().map(|index| {
+        interrupt.check()?;
+        let text = &corpus.documents[index as usize].text;
+        let found = near(&database, &snapshot, text, likeness)?.into_iter();
+        let pairs = found.map(|(id, sighting)| (key(index, id.0 as u32), sighting));
+        let is_noted = |key: &PairKey| corpus.is_closed || corpus.pairs.contains_key(key);
+        Ok(pairs
+            .filter(|(key, _)| key.0 != key.1 && is_noted(key))
+            .collect::<Vec<_>>())
+    });
+    for (key, sighting) in sightings.collect::<Result<Vec<_>>>()?.into_iter().flatten() {
+        let pair = corpus.pair(key);
+        match sighting {
+            Sighting::Alone(distance) => pair.alone = Some(distance),
+            Sighting::Checked(distance) => pair.checked = distance,
+            Sighting::Similar => pair.similar = true,
+        }
+    }
+    Ok(())
 }
 
-fn fingerprints(
-    fingerprinter: &Fingerprinter,
-    documents: &[Doc],
-) -> simdb::Result<Vec<TextFingerprint>> {
-    let documents = documents.par_iter();
-    documents
-        .map(|document| fingerprinter.fingerprint(&document.text))
-        .collect()
-}
-
-/// A database of the documents in a new file.
-fn database(
+/// Loads the documents into a new database.
+fn load(
     path: &Path,
     recipe: &Recipe,
-    documents: &[Doc],
-    made: &[TextFingerprint],
-    similar: bool,
+    documents: &mut [LabelledText],
+    interrupt: &Interrupt,
 ) -> Result<Database> {
+    let fingerprinter = Fingerprinter::new(recipe.clone());
+    let texts = documents.par_iter().map(|document| &document.text);
+    let made: Vec<_> = texts.map(|text| fingerprinter.fingerprint(text)).collect();
+    // A recipe with a dictionary takes memory.
+    drop(fingerprinter);
     let builder = Database::builder()
         .recipe(recipe.clone())
         .cache_bytes(MEMORY_BYTES as usize)
-        .keep_texts(true)
-        .similar(similar);
+        .similar(true);
     let mut load = builder.clone().bulk_create(path, MEMORY_BYTES)?;
-    for (place, (document, made)) in documents.iter().zip(made).enumerate() {
+    for (index, (document, made)) in documents.iter_mut().zip(made).enumerate() {
+        let made = made?;
+        document.reliable = made.reliable;
         load.push(Document {
-            id: DocId(place as u64),
+            id: DocId(index as u64),
             fingerprint: made.fingerprint,
             reliable: made.reliable,
             arrival: None,
             text: Some(document.text.clone()),
         })?;
     }
-    load.finish(|_| ControlFlow::Continue(()))?;
+    load.finish(|_| interrupt.flow())?;
+    interrupt.check()?;
     Ok(builder.open_read_only(path)?)
 }
 
-/// What is noted of pairs: of those that are listed, or of all if the corpus is closed.
-struct Notes {
-    found: HashMap<Key, Found>,
-    /// The documents that are asked for.
-    asked: Vec<u32>,
-    takes_all: bool,
-}
-
-impl Notes {
-    fn of(corpus: &Corpus) -> Self {
-        let takes_all = corpus.closed.is_some();
-        let keys = corpus.pairs.iter().map(|pair| pair.key);
-        // Whether one finds the other or the other the one is the same, so one of them is asked for.
-        let mut asked: Vec<u32> = match takes_all {
-            true => (0..corpus.documents.len() as u32).collect(),
-            false => keys.clone().map(|(first, _)| first).collect(),
-        };
-        asked.sort_unstable();
-        asked.dedup();
-        Self {
-            found: keys.map(|key| (key, Found::default())).collect(),
-            asked,
-            takes_all,
-        }
-    }
-
-    fn takes(&self, key: Key) -> bool {
-        key.0 != key.1 && (self.takes_all || self.found.contains_key(&key))
-    }
-
-    fn into_measured(mut self, corpus: &Corpus, made: Vec<TextFingerprint>) -> Measured {
-        let listed = corpus.pairs.iter();
-        let listed = listed.map(|pair| self.found.remove(&pair.key).unwrap_or_default());
-        Measured {
-            made,
-            listed: listed.collect(),
-            unlisted: self.found.into_iter().collect(),
-        }
-    }
-}
-
-/// Notes what lies within the largest radius.
-fn alone(
-    snapshot: &Snapshot,
-    made: &[TextFingerprint],
-    notes: &mut Notes,
-    interrupt: &Interrupt,
-) -> Result<()> {
-    let asked = notes.asked.iter().copied();
-    let asked: Vec<_> = asked
-        .filter(|place| made[*place as usize].reliable)
-        .collect();
-    let queries = asked.iter().map(|place| made[*place as usize].fingerprint);
-    let queries: Vec<_> = queries.collect();
-    let visit = |number: usize, matches: Vec<simdb::Match>| {
-        for near in matches {
-            let key = key(asked[number], near.id.0 as u32);
-            if notes.takes(key) {
-                notes.found.entry(key).or_default().alone = Some(near.distance);
-            }
-        }
-        interrupt.flow()
-    };
-    snapshot.within_batch_with(&queries, MOST_RADIUS, usize::MAX, visit)?;
-    interrupt.check()
-}
-
-/// Notes what is similar to each of the documents, on all cores.
-fn ask(
+/// Finds the documents that are like a text in any way.
+fn near(
     database: &Database,
-    documents: &[Doc],
+    snapshot: &Snapshot,
+    text: &str,
     likeness: Likeness,
-    radius: Option<u32>,
-    notes: &mut Notes,
-    interrupt: &Interrupt,
-    set: impl Fn(&mut Found, Option<u32>),
-) -> Result<()> {
-    let snapshot = database.snapshot()?;
-    let one = |place: &u32| -> Result<Vec<(Key, Option<u32>)>> {
-        interrupt.check()?;
-        let query = database.text_query(&documents[*place as usize].text)?;
-        let query = query.likeness(likeness);
-        let query = match radius {
-            Some(radius) => query.radius(radius),
-            None => query,
-        };
-        let found = snapshot.similar(&query)?.into_iter();
-        let found = found.map(|found| (key(*place, found.id.0 as u32), found.distance));
-        Ok(found.filter(|(key, _)| notes.takes(*key)).collect())
-    };
-    let found: Result<Vec<_>> = notes.asked.par_iter().map(one).collect();
-    for (key, distance) in found?.into_iter().flatten() {
-        set(notes.found.entry(key).or_default(), distance);
+) -> Result<Vec<(DocId, Sighting)>> {
+    let query = database.text_query(text)?.likeness(likeness);
+    let mut found = Vec::new();
+    if let Some(made) = query.fingerprint().filter(|made| made.reliable) {
+        let alone = snapshot.within(made.fingerprint, MOST_RADIUS)?.into_iter();
+        found.extend(alone.map(|near| (near.id, Sighting::Alone(near.distance))));
     }
-    Ok(())
+    let similar = snapshot.similar(&query)?.into_iter();
+    found.extend(similar.map(|similar| (similar.id, Sighting::Similar)));
+    let checked = snapshot
+        .similar(&query.without_bands().radius(MOST_RADIUS))?
+        .into_iter();
+    found.extend(checked.map(|checked| (checked.id, Sighting::Checked(checked.distance))));
+    Ok(found)
 }

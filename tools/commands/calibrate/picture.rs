@@ -4,17 +4,16 @@ use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
 use super::measure::MOST_RADIUS;
-use super::score::{ClassScore, Counts};
+use super::score::{ClassScore, WayScore};
 use crate::console::{counted, grouped};
 
-/// The size of a chart, and how many are side by side.
+/// The size of a chart, and the number of charts side by side.
 const CHART_PIXELS: (u32, u32) = (560, 380);
 const CHARTS_ACROSS: usize = 2;
 
-/// The strip above all charts that names the curves: a row for each way.
+/// The strip above all charts that names the curves, in their colours.
 const ROW_PIXELS: i32 = 20;
-const NAME_PIXELS: i32 = 190;
-const SAMPLE_PIXELS: i32 = 28;
+const NAME_PIXELS: i32 = 220;
 
 const FONT: &str = "sans-serif";
 const TITLE_PIXELS: i32 = 18;
@@ -23,19 +22,19 @@ const LABEL_PIXELS: i32 = 14;
 /// The length of the strokes of a dashed curve, and of the gaps.
 const DASH_PIXELS: (i32, i32) = (8, 4);
 
-type Measure = fn(&Counts) -> Option<f64>;
+type Measure = fn(&WayScore) -> Option<f64>;
 
-/// What is drawn of each way, with its colour.
+/// The curves of each way, with their colours.
 const CURVES: [(&str, Measure, RGBColor); 3] = [
-    ("precision", Counts::precision, RGBColor(27, 120, 184)),
-    ("recall", Counts::recall, RGBColor(217, 95, 2)),
-    ("F1", Counts::f1, RGBColor(0, 130, 90)),
+    ("precision", |score| score.precision, RGBColor(27, 120, 184)),
+    ("recall", |score| score.recall, RGBColor(217, 95, 2)),
+    ("F1", |score| score.f1, RGBColor(0, 130, 90)),
 ];
 
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-/// The picture as SVG.
+/// Draws the picture as SVG.
 pub(super) fn picture(scores: &[ClassScore]) -> Result<String> {
     let mut svg = String::new();
     draw(scores, &mut svg).map_err(|reason| anyhow!("cannot draw: {reason}"))?;
@@ -43,17 +42,31 @@ pub(super) fn picture(scores: &[ClassScore]) -> Result<String> {
 }
 
 fn draw(scores: &[ClassScore], svg: &mut String) -> Drawn {
-    let down = scores.len().div_ceil(CHARTS_ACROSS).max(1);
+    let down = scores.len().div_ceil(CHARTS_ACROSS);
     let (width, height) = CHART_PIXELS;
-    let names_pixels = 3 * ROW_PIXELS;
+    let strip_pixels = 3 * ROW_PIXELS as u32;
     let size = (
         width * CHARTS_ACROSS as u32,
-        height * down as u32 + names_pixels as u32,
+        height * down as u32 + strip_pixels,
     );
     let root = SVGBackend::with_string(svg, size).into_drawing_area();
     root.fill(&WHITE)?;
-    let (strip, charts) = root.split_vertically(names_pixels);
-    names(&strip)?;
+    let (strip, charts) = root.split_vertically(strip_pixels);
+    let name = |row: i32, column: i32, name: String, colour: RGBColor| {
+        let style = (FONT, LABEL_PIXELS).into_font().color(&colour);
+        let corner = (16 + column * NAME_PIXELS, 4 + row * ROW_PIXELS);
+        strip.draw(&Text::new(name, corner, style))
+    };
+    for (column, (measure, _, colour)) in (0..).zip(CURVES) {
+        name(0, column, format!("{measure}, fingerprints"), colour)?;
+        name(
+            1,
+            column,
+            format!("{measure}, with wording (dashed)"),
+            colour,
+        )?;
+    }
+    name(2, 0, "F1, similar".to_owned(), BLACK)?;
     for (score, area) in scores
         .iter()
         .zip(charts.split_evenly((down, CHARTS_ACROSS)))
@@ -64,34 +77,6 @@ fn draw(scores: &[ClassScore], svg: &mut String) -> Drawn {
     Ok(())
 }
 
-/// The names of the curves: one row for each way, one column for each measure.
-fn names(strip: &Area<'_>) -> Drawn {
-    let draw = |row: i32, column: i32, name: String, style: ShapeStyle, gap: i32| -> Drawn {
-        let (left, top) = (16 + column * NAME_PIXELS, 4 + row * ROW_PIXELS);
-        let middle = top + ROW_PIXELS / 2;
-        let mut x = left;
-        while x < left + SAMPLE_PIXELS {
-            let end = if gap > 0 {
-                x + DASH_PIXELS.0
-            } else {
-                left + SAMPLE_PIXELS
-            };
-            strip.draw(&PathElement::new([(x, middle), (end, middle)], style))?;
-            x = end + gap.max(1);
-        }
-        let place = (left + SAMPLE_PIXELS + 8, top + 3);
-        strip.draw(&Text::new(name, place, (FONT, LABEL_PIXELS)))?;
-        Ok(())
-    };
-    for (column, (name, _, colour)) in (0..).zip(CURVES) {
-        let (solid, dashed) = (colour.stroke_width(2), colour.stroke_width(1));
-        draw(0, column, format!("{name}, fingerprints"), solid, 0)?;
-        let checked = format!("{name}, with wording");
-        draw(1, column, checked, dashed, DASH_PIXELS.1)?;
-    }
-    draw(2, 0, "F1, similar".to_owned(), BLACK.stroke_width(1), 0)
-}
-
 fn chart(score: &ClassScore, area: &Area<'_>) -> Drawn {
     let title = format!(
         "{}: {}, {} near-duplicates",
@@ -99,12 +84,13 @@ fn chart(score: &ClassScore, area: &Area<'_>) -> Drawn {
         counted(score.pairs, "pair"),
         grouped(score.near_duplicates)
     );
+    let most_radius = f64::from(MOST_RADIUS);
     let mut chart = ChartBuilder::on(area)
         .caption(title, (FONT, TITLE_PIXELS))
         .margin(8)
         .x_label_area_size(36)
         .y_label_area_size(44)
-        .build_cartesian_2d(0.0..f64::from(MOST_RADIUS), 0.0..1.0)?;
+        .build_cartesian_2d(0.0..most_radius, 0.0..1.0)?;
     chart
         .configure_mesh()
         .max_light_lines(0)
@@ -122,16 +108,17 @@ fn chart(score: &ClassScore, area: &Area<'_>) -> Drawn {
         let thin = colour.stroke_width(1);
         chart.draw_series(DashedLineSeries::new(checked, dash, gap, thin))?;
     }
-    if let Some(f1) = score.similar.f1() {
-        let ends = [(0.0, f1), (f64::from(MOST_RADIUS), f1)];
+    if let Some(f1) = score.similar.f1 {
+        let ends = [(0.0, f1), (most_radius, f1)];
         chart.draw_series(LineSeries::new(ends, BLACK.stroke_width(1)))?;
     }
     Ok(())
 }
 
-/// The points of a curve; where nothing is found there is no precision.
-fn points(counts: &[Counts], measure: Measure) -> Vec<(f64, f64)> {
-    let values = counts.iter().enumerate();
-    let values = values.filter_map(|(radius, counts)| Some((radius as f64, measure(counts)?)));
-    values.collect()
+/// The points of a curve; without a point where no pair is found.
+fn points(scores: &[WayScore], measure: Measure) -> Vec<(f64, f64)> {
+    let points = scores.iter().enumerate();
+    points
+        .filter_map(|(radius, score)| Some((radius as f64, measure(score)?)))
+        .collect()
 }

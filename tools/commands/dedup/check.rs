@@ -2,7 +2,7 @@
 //! that cannot be copied, outputs that would replace an input.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Result, bail, ensure};
 
@@ -10,11 +10,8 @@ use super::mark::check_names;
 use super::options::Dedup;
 use super::output::{file_name, is_folder};
 use crate::commands::clusters::options::KeepRule;
-use crate::console::content::Content;
-use crate::console::files::Identity;
-use crate::console::output_file::is_stdout;
-use crate::corpus::clashes;
-use crate::corpus::ledger::Input;
+use crate::console::paths::{OutputPath, OutputPaths, is_stdout};
+use crate::corpus::inputs::{Input, reserve_inputs};
 use crate::formats::input::Compression;
 use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::columns::{document_columns, has_default_names};
@@ -157,21 +154,40 @@ impl Dedup {
     }
 
     /// Refuses outputs that would replace an input or one another.
-    pub(super) fn check_outputs(&self, inputs: &[Input]) -> Result<()> {
-        let reports = [
-            (self.rejects.as_deref(), "--rejects", Content::Rejects),
-            (self.report.as_deref(), "--report", Content::Removed),
-        ];
-        let mut others: Vec<(&Path, _)> = vec![(&self.output, "the output")];
+    pub(super) fn check_outputs(&self, inputs: &[Input], format: Format) -> Result<DedupOutputs> {
+        let mut paths = OutputPaths::new(self.overwrite);
+        reserve_inputs(&mut paths, inputs);
         if let Some(clusters) = &self.clusters {
-            others.push((clusters, "the file of --clusters"));
+            paths.reserve(clusters, "the file of --clusters");
         }
         if let Some(database) = &self.against {
-            if Identity::of(database).is(&Identity::of(&self.output)) {
-                bail!("{} is the database of --against", self.output.display());
-            }
-            others.push((database, "the database"));
+            paths.reserve(database, "the database");
         }
-        clashes::check(&reports, inputs, &others)
+        let corpus = if is_folder(&self.output, format) {
+            paths.folder("--output", &self.output, "parquet")?
+        } else {
+            paths.file("--output", &self.output)?
+        };
+        if !corpus.is_file() {
+            bail!(
+                "-o names a new file, which appears when it is whole; a pipe or a device cannot be one"
+            );
+        }
+        let mut report = |option: &str, path: &Option<PathBuf>| {
+            let report = path.as_deref().map(|path| paths.file(option, path));
+            report.transpose()
+        };
+        Ok(DedupOutputs {
+            corpus,
+            rejects: report("--rejects", &self.rejects)?,
+            report: report("--report", &self.report)?,
+        })
     }
+}
+
+/// The paths of all outputs.
+pub(super) struct DedupOutputs {
+    pub corpus: OutputPath,
+    pub rejects: Option<OutputPath>,
+    pub report: Option<OutputPath>,
 }

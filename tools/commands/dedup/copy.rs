@@ -14,9 +14,10 @@ use super::options::Dedup;
 use super::output::CorpusOutput;
 use super::summary::{DedupSummary, RemovalLine};
 use crate::console::interrupt::Interrupt;
-use crate::corpus::ledger::{Ledger, Rejected};
-use crate::corpus::report::ReportFile;
-use crate::corpus::{bulk, half_of};
+use crate::corpus::bulk;
+use crate::corpus::memory::MemoryBudget;
+use crate::corpus::report::RecordReport;
+use crate::corpus::statistics::{Rejected, Statistics};
 use crate::formats::copy::{CopyDecision, KeeperMark};
 use crate::formats::{Content, Item, reader};
 
@@ -30,8 +31,8 @@ pub struct Copier<'c> {
     pub rejected: Rejected,
     /// The ids so far, if some records have the id of an earlier one.
     pub ids: Option<HashSet<u64>>,
-    pub ledger: &'c mut Ledger,
-    pub report: Option<&'c mut ReportFile>,
+    pub statistics: &'c mut Statistics,
+    pub report: Option<&'c mut RecordReport>,
     pub texts: TextHashes,
     pub summary: DedupSummary,
 }
@@ -43,7 +44,7 @@ impl Copier<'_> {
         output: &mut CorpusOutput<'_>,
         interrupt: &Interrupt,
     ) -> Result<DedupSummary> {
-        let inputs = self.ledger.inputs.clone();
+        let inputs = self.statistics.inputs.clone();
         let mut wanted = self.options.wanted()?;
         let bar = self.options.input_bar(&inputs, "writing");
         let bytes_read = Arc::<AtomicU64>::default();
@@ -70,16 +71,16 @@ impl Copier<'_> {
 
     /// Decides about a record, counts and reports it.
     fn decide(&mut self, input: usize, item: Item) -> Result<CopyDecision> {
-        self.ledger.counts.read += 1;
+        self.statistics.counts.read += 1;
         let record = match item {
-            Item::Record(record) if !self.rejected.places.contains(&(input, record.number)) => {
+            Item::Record(record) if !self.rejected.records.contains(&(input, record.number)) => {
                 record
             }
             _ => return Ok(CopyDecision::Drop),
         };
         let id = record.id.0;
         if let Some(stored) = self.decisions.taken.get(&id) {
-            self.ledger
+            self.statistics
                 .conflict(input, record.number, record.id, *stored)?;
             return Ok(CopyDecision::Drop);
         }
@@ -104,7 +105,7 @@ impl Copier<'_> {
         self.summary.removed += 1;
         self.summary.against += u64::from(removal.cluster.is_none());
         if let Some(report) = &mut self.report {
-            let input = &self.ledger.inputs[input];
+            let input = &self.statistics.inputs[input];
             report.line(&RemovalLine::new(id, &removal, input, record.number))?;
         }
         if !self.options.mark {
@@ -161,7 +162,8 @@ pub fn add(
     let bar = options.progress.work();
     bar.set_prefix("adding");
     let keep_texts = database.settings().keep_texts;
-    let mut bulk = database.bulk_load(half_of(options.memory) / 2)?;
+    let sort_bytes = MemoryBudget::new(options.memory).shared_sort_bytes();
+    let mut bulk = database.bulk_load(sort_bytes)?;
     for document in corpus.snapshot()?.documents() {
         let mut document = document?;
         interrupt.check()?;

@@ -11,9 +11,11 @@ use simdb::{Database, Fingerprinter, Settings};
 
 use super::options::Dedup;
 use crate::console::interrupt::Interrupt;
-use crate::corpus::ledger::{Input, Ledger, Rejected};
-use crate::corpus::pipeline::{Pipeline, Plan};
-use crate::corpus::{bulk, half_of};
+use crate::corpus::bulk;
+use crate::corpus::inputs::Input;
+use crate::corpus::memory::MemoryBudget;
+use crate::corpus::pipeline::{Pipeline, PipelineConfig};
+use crate::corpus::statistics::{Rejected, Statistics};
 
 /// A corpus in a database of its own.
 pub struct LoadedCorpus {
@@ -73,40 +75,33 @@ pub fn load(
     options: &Dedup,
     settings: &Settings,
     folder: &Path,
-    ledger: &mut Ledger,
+    statistics: &mut Statistics,
     interrupt: &Interrupt,
 ) -> Result<LoadedCorpus> {
     let path = folder.join("corpus.simdb");
-    let bar = options.input_bar(&ledger.inputs, "reading");
-    let mut pipeline = Pipeline::start(
-        Plan {
-            inputs: ledger.inputs.clone(),
+    let pipeline = Pipeline::start(
+        PipelineConfig {
+            inputs: statistics.inputs.clone(),
             wanted: options.wanted()?,
             fingerprinter: Fingerprinter::new(settings.recipe.clone()),
-            threads: options.threads(),
+            threads: options.threads,
             keep_texts: settings.keep_texts,
         },
+        options.progress,
         interrupt.clone(),
     )?;
     let builder = options.builder_of(settings);
     let bulk = builder
         .clone()
-        .bulk_create(&path, half_of(options.memory))?;
-    ledger.rejected = Some(Rejected::default());
-    let pushed = bulk::push_all(bulk, ledger, || {
-        pipeline.next(|bytes| bar.set_position(bytes))
-    })?;
-    bar.finish_and_clear();
-    let bar = options.progress.work();
-    bar.set_prefix("loading");
-    let report = pushed.write(ledger, &bar, interrupt)?;
-    bar.finish_and_clear();
+        .bulk_create(&path, MemoryBudget::new(options.memory).sort_bytes())?;
+    statistics.rejected = Some(Rejected::default());
+    let report = bulk::load(bulk, pipeline, statistics, options.progress, interrupt)?;
     // The second reading counts them again.
-    let records = std::mem::take(&mut ledger.counts.read);
+    let records = std::mem::take(&mut statistics.counts.read);
     Ok(LoadedCorpus {
         database: builder.open(&path)?,
         records,
-        rejected: ledger.rejected.take().unwrap_or_default(),
+        rejected: statistics.rejected.take().unwrap_or_default(),
         has_repeats: report.present > 0,
     })
 }

@@ -8,10 +8,11 @@ use indicatif::ProgressBar;
 
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};
 use crate::console::parse_memory;
+use crate::console::paths::Overwrite;
 use crate::console::progress::Progress;
-use crate::corpus::ledger::Input;
+use crate::corpus::inputs::Input;
 use crate::formats::copy::MarkNames;
-use crate::formats::counter::Counter;
+use crate::formats::id_sequence::IdSequence;
 use crate::formats::{Fields, Format, Wanted, parse_id};
 use crate::options::{FieldNames, OnError, RecipeOptions};
 
@@ -208,6 +209,9 @@ pub struct Dedup {
     /// Show progress on standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(super) progress: Progress,
+
+    #[command(flatten, next_help_heading = "Output")]
+    pub(super) overwrite: Overwrite,
 }
 
 impl Dedup {
@@ -215,7 +219,7 @@ impl Dedup {
     pub(super) fn wanted(&self) -> Result<Wanted> {
         Ok(Wanted {
             fields: self.document_fields()?,
-            counted: Some(Counter::new(self.first_id)),
+            counted: Some(IdSequence::new(self.first_id)),
             ids: None,
         })
     }
@@ -245,14 +249,6 @@ impl Dedup {
     pub(super) fn marks(&self) -> Option<MarkNames<'_>> {
         self.mark
             .then_some([&self.keeper_field, &self.distance_field])
-    }
-
-    /// The number of threads that make fingerprints.
-    pub(super) fn threads(&self) -> usize {
-        match self.threads {
-            Some(threads) => usize::from(threads),
-            None => std::thread::available_parallelism().map_or(1, usize::from),
-        }
     }
 
     /// A progress bar over the bytes of the inputs.

@@ -11,9 +11,9 @@ use zstd::stream::write::Encoder as ZstdEncoder;
 
 use super::options::Dedup;
 use super::text_copy::TextCopy;
-use crate::console::new_file::{NewFile, WholeFile};
-use crate::console::new_folder::NewFolder;
-use crate::corpus::ledger::Input;
+use crate::console::file::{NewFile, NewFolder};
+use crate::console::paths::OutputPath;
+use crate::corpus::inputs::Input;
 use crate::formats::Format;
 use crate::formats::copy::{MarkNames, NextDecision};
 use crate::formats::input::Compression;
@@ -28,12 +28,6 @@ pub enum CorpusOutput<'o> {
     Parquet(Box<ParquetCopy<NewFile>>),
     /// A folder with a Parquet file for each input.
     Folder(NewFolder, Option<MarkNames<'o>>),
-}
-
-/// A corpus that is whole and durable, but still without its name.
-pub enum FinishedOutput {
-    File(WholeFile),
-    Folder(NewFolder),
 }
 
 /// Returns `true` if an output of this name is a folder of Parquet files.
@@ -53,15 +47,21 @@ fn open(input: &Input) -> Result<Arc<ParquetFile>> {
 }
 
 impl<'o> CorpusOutput<'o> {
-    /// Starts a corpus of these inputs. An error if there is a file or folder of its name.
-    pub fn create(options: &'o Dedup, format: Format, inputs: &[Input]) -> Result<Self> {
-        let (path, marks) = (&options.output, options.marks());
-        if is_folder(path, format) {
-            return Ok(Self::Folder(NewFolder::create(path)?, marks));
+    /// Starts a corpus of these inputs.
+    pub fn create(
+        options: &'o Dedup,
+        output: OutputPath,
+        format: Format,
+        inputs: &[Input],
+    ) -> Result<Self> {
+        let marks = options.marks();
+        if is_folder(output.path(), format) {
+            return Ok(Self::Folder(NewFolder::create(output)?, marks));
         }
-        let file = NewFile::create(path)?;
+        let compression = Compression::of(output.path());
+        let file = NewFile::create(output)?;
         if format != Format::Parquet {
-            let file = CompressedFile::new(file, Compression::of(path))?;
+            let file = CompressedFile::new(file, compression)?;
             return Ok(Self::Text(TextCopy::new(file, format, marks)));
         }
         let first = open(inputs.first().context("there is nothing to read")?)?;
@@ -85,7 +85,7 @@ impl<'o> CorpusOutput<'o> {
             Self::Folder(folder, marks) => {
                 let name = file_name(input)?;
                 let cannot = || {
-                    let folder = folder.target().display();
+                    let folder = folder.path().display();
                     format!("cannot write {} in {folder}", name.display())
                 };
                 let file = open(input)?;
@@ -98,22 +98,12 @@ impl<'o> CorpusOutput<'o> {
         }
     }
 
-    /// Writes the rest, and makes it durable.
-    pub fn finish(self) -> Result<FinishedOutput> {
+    /// Writes the rest, and gives the corpus its name.
+    pub fn publish(self) -> Result<()> {
         match self {
-            Self::Text(copy) => Ok(FinishedOutput::File(copy.finish().finish()?)),
-            Self::Parquet(copy) => Ok(FinishedOutput::File(copy.finish()?.finish()?)),
-            Self::Folder(folder, _) => Ok(FinishedOutput::Folder(folder)),
-        }
-    }
-}
-
-impl FinishedOutput {
-    /// Gives the corpus its name.
-    pub fn persist(self) -> Result<()> {
-        match self {
-            Self::File(file) => file.persist(),
-            Self::Folder(folder) => folder.finish(),
+            Self::Text(copy) => copy.finish().publish(),
+            Self::Parquet(copy) => Ok(copy.finish()?.publish()?),
+            Self::Folder(folder, _) => folder.publish(),
         }
     }
 }
@@ -137,13 +127,13 @@ impl CompressedFile {
         })
     }
 
-    fn finish(self) -> Result<WholeFile> {
-        match self {
+    fn publish(self) -> Result<()> {
+        let file = match self {
             Self::Plain(file) => file,
             Self::Gzip(encoder) => encoder.finish()?,
             Self::Zstd(encoder) => encoder.finish()?,
-        }
-        .finish()
+        };
+        Ok(file.publish()?)
     }
 }
 

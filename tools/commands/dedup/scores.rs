@@ -9,7 +9,7 @@ use simdb::{Clustering, ClustersEvent, Database, Shape};
 
 use super::options::Dedup;
 use crate::console::interrupt::Interrupt;
-use crate::corpus::ledger::Input;
+use crate::corpus::inputs::Input;
 use crate::formats::score::ranks;
 use crate::formats::{Item, reader};
 

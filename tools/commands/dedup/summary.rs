@@ -8,7 +8,8 @@ use serde::Serialize;
 use super::decisions::{Decisions, Removal};
 use crate::console::table::{Align, Table};
 use crate::console::{Output, grouped};
-use crate::corpus::ledger::{Counts, Input};
+use crate::corpus::inputs::Input;
+use crate::corpus::statistics::RecordCounts;
 
 /// The counts, as the line of JSON has them. `read` = `kept` + `removed` + `rejected`.
 #[derive(Default, Serialize)]
@@ -34,7 +35,7 @@ pub struct DedupSummary {
 
 impl DedupSummary {
     /// Completes the counts.
-    pub fn finish(&mut self, decisions: &Decisions, counts: &Counts, elapsed: Duration) {
+    pub fn finish(&mut self, decisions: &Decisions, counts: &RecordCounts, elapsed: Duration) {
         self.read = counts.read;
         self.near = self.removed.saturating_sub(self.identical);
         self.rejected = counts.rejected;
@@ -87,7 +88,7 @@ impl DedupSummary {
     }
 }
 
-/// A line of the report; [`Content`](crate::console::content::Content) knows it by its first fields.
+/// A line of the report.
 #[derive(Serialize)]
 pub struct RemovalLine<'r> {
     id: u64,
@@ -104,15 +105,16 @@ pub struct RemovalLine<'r> {
 impl<'r> RemovalLine<'r> {
     /// The line of a removed document, which is at this line or row of an input.
     pub fn new(id: u64, removal: &Removal, input: &'r Input, number: u64) -> Self {
+        let location = input.location(number);
         Self {
             id,
             keeper: removal.keeper,
             distance: removal.distance,
             cluster: removal.cluster,
             against: removal.cluster.is_none(),
-            file: input.source.name(),
-            line: input.line(number),
-            row: input.row(number),
+            file: location.file,
+            line: location.line,
+            row: location.row,
         }
     }
 }

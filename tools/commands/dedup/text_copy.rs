@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::mark::{mark_head, mark_record};
 use super::output::CompressedFile;
-use crate::corpus::ledger::Input;
+use crate::corpus::inputs::Input;
 use crate::formats::copy::{CopyDecision, MarkNames, NextDecision};
 use crate::formats::input::Opened;
 use crate::formats::{Format, MAX_LINE_BYTES};

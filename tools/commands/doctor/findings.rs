@@ -1,47 +1,46 @@
-//! What `simdb-cli doctor` makes of the numbers: findings, each with what it means and what to do.
+//! Findings of `simdb-cli doctor`: each a fact that needs attention, and advice.
 
 use serde::Serialize;
 use simdb::Diagnosis;
 
 use crate::console::{counted, grouped};
 
-/// Something about a database that is not as it should be.
-#[derive(Debug, Serialize)]
+/// Something about a database that needs attention.
+#[derive(Serialize)]
 pub struct Finding {
-    /// One word, the same for every finding of the kind.
+    /// The kind of the finding, for programs.
     pub finding: &'static str,
-    /// What was found, and what it means.
+    /// The fact, and its meaning.
     pub says: String,
-    /// What to do about it.
+    /// The next step.
     pub advice: &'static str,
 }
 
-/// Of fewer fingerprints a bit may have the same value in all of them by chance.
+/// In fewer fingerprints, bits that are equal in all of them are chance.
 const LEAST_FINGERPRINTS: u64 = 64;
 
-/// A share of ones that is farther than this from one half is more than what texts have in common
-/// makes of it: in corpora of one kind (package descriptions) bits reach 0.25 and 0.77. At 0.2 or
-/// 0.8 two fingerprints agree in the bit 68 times of 100, not 50.
+/// Shares of ones are up to 0.27 away from one half in corpora of one kind (package descriptions:
+/// 0.25 to 0.77). At 0.2 or 0.8 two fingerprints agree in the bit 68 times of 100, not 50.
 const MOST_BIAS: f64 = 0.3;
 
-/// What is farther than so many standard deviations beyond that is no chance.
+/// Standard deviations beyond [`MOST_BIAS`] that are no chance.
 const STANDARD_DEVIATIONS: f64 = 6.0;
 
-/// A key is hot that so many times as many fingerprints have as do on average, and so many at
-/// least: eight pages to be read for one look-up.
+/// A hot key has this many times the average number of fingerprints, and at least this number: eight
+/// pages to read for one look-up.
 const HOT_TIMES: f64 = 16.0;
 const HOT_FINGERPRINTS: u64 = 4_096;
 
-/// Queries are slow that meet so many times as many candidates as they would if fingerprints were
-/// random, and so many at least: some ten microseconds of comparing.
+/// Slow queries meet this many times the candidates of random fingerprints, and at least this
+/// number: some ten microseconds of comparing.
 const SLOW_TIMES: f64 = 8.0;
 const SLOW_CANDIDATES: f64 = 20_000.0;
 
-/// Documents with one fingerprint are too many from this share of all and this number on.
+/// Documents with one fingerprint are too many from this share of all, and this number, on.
 const COPIES_SHARE: f64 = 0.01;
 const COPIES_DOCUMENTS: u64 = 1_000;
 
-/// Unreliable documents are too many from this share of all and this number on.
+/// Unreliable documents are too many from this share of all, and this number, on.
 const UNRELIABLE_SHARE: f64 = 0.1;
 const UNRELIABLE_DOCUMENTS: u64 = 100;
 
@@ -58,15 +57,15 @@ pub fn findings(diagnosis: &Diagnosis) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// The share of fingerprints that have a 1 in each bit, bit 0 the least significant one; nothing
-/// without fingerprints.
-pub fn shares(diagnosis: &Diagnosis) -> Option<Vec<f64>> {
+/// The share of fingerprints with a 1 in each bit, the least significant bit first; `None` without
+/// fingerprints.
+pub fn shares_of_ones(diagnosis: &Diagnosis) -> Option<Vec<f64>> {
     let fingerprints = diagnosis.distinct_fingerprints;
     let share = |ones| ones as f64 / fingerprints as f64;
     (fingerprints > 0).then(|| diagnosis.ones().map(share).to_vec())
 }
 
-/// How far from one half a share of ones may be.
+/// The largest distance of a share of ones from one half that is no finding.
 pub fn most_bias(diagnosis: &Diagnosis) -> f64 {
     // The standard deviation of the share of n random bits is 1 / (2 √n).
     let deviation = 0.5 / (diagnosis.distinct_fingerprints.max(1) as f64).sqrt();
@@ -105,21 +104,17 @@ fn biased_bits(diagnosis: &Diagnosis) -> Option<Finding> {
     })
 }
 
-/// The bits with such a share of ones; nothing if there are none, or if there are too few
-/// fingerprints to tell.
+/// Names the bits with such a share of ones; `None` if there are none, or too few fingerprints.
 fn bits_where(diagnosis: &Diagnosis, is_such: impl Fn(f64) -> bool) -> Option<String> {
-    let shares =
-        shares(diagnosis).filter(|_| diagnosis.distinct_fingerprints >= LEAST_FINGERPRINTS)?;
+    let shares = shares_of_ones(diagnosis)
+        .filter(|_| diagnosis.distinct_fingerprints >= LEAST_FINGERPRINTS)?;
     let bits: Vec<String> = (0..64)
         .rev()
         .filter(|bit| is_such(shares[*bit]))
         .map(|bit| format!("{bit} (block {}, ones {:.2})", 3 - bit / 16, shares[bit]))
         .collect();
-    match bits.len() {
-        0 => None,
-        1 => Some(format!("bit {}", bits[0])),
-        _ => Some(format!("bits {}", bits.join(", "))),
-    }
+    let plural = if bits.len() == 1 { "" } else { "s" };
+    (!bits.is_empty()).then(|| format!("bit{plural} {}", bits.join(", ")))
 }
 
 fn hot_keys(diagnosis: &Diagnosis) -> Option<Finding> {
@@ -139,9 +134,8 @@ fn hot_keys(diagnosis: &Diagnosis) -> Option<Finding> {
     (!hot.is_empty()).then(|| Finding {
         finding: "hot-keys",
         says: format!(
-            "keys with {} times the average of {mean:.1} and more: {}; a query that has one \
-             compares that many",
-            HOT_TIMES,
+            "keys with {HOT_TIMES} times the average of {mean:.1} and more: {}; a query that has \
+             one compares that many",
             hot.join(", ")
         ),
         advice: "look at the documents named above: if they are one template (a cookie notice, an \
@@ -160,8 +154,8 @@ fn slow_queries(diagnosis: &Diagnosis) -> Option<Finding> {
              fingerprints were random",
             grouped(load.candidates.round() as u64)
         ),
-        advice: "mend what crowds the keys, as the other findings say; with more documents it grows \
-                 in proportion",
+        advice: "repair the cause that the other findings name; the candidates grow in proportion \
+                 to the documents",
     })
 }
 
@@ -196,7 +190,7 @@ fn unreliable(diagnosis: &Diagnosis) -> Option<Finding> {
     })
 }
 
-/// A share as people read it.
+/// A share in percent, with one decimal.
 pub fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }

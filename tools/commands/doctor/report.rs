@@ -1,164 +1,277 @@
-//! What `simdb-cli doctor` finds, as one object.
+//! The report of `simdb-cli doctor`: its JSON, and its text.
+
+use std::collections::HashMap;
+use std::fmt::{self, Display, Formatter};
 
 use anyhow::Result;
-use serde::Serialize;
-use simdb::{Bin, BlockDiagnosis, Diagnosis, DocId, DuplicateGroup, Snapshot};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use simdb::{Bin, BlockDiagnosis, Diagnosis, DocId, Snapshot};
 
-use super::findings::{Finding, findings, most_bias, shares};
-use crate::console::table::one_line;
+use super::findings::{Finding, findings, most_bias, percent, shares_of_ones};
+use crate::console::rows::{cells, or_dash};
+use crate::console::table::Align::{Left, Right};
+use crate::console::table::{Table, columns, one_line};
+use crate::console::{counted, grouped};
 
-#[derive(Serialize)]
-pub struct DoctorLine {
-    pub ok: bool,
-    pub documents: u64,
-    pub distinct_fingerprints: u64,
-    pub unreliable: u64,
-    pub unmerged_changes: u64,
-    pub blocks: Vec<BlockLine>,
-    /// Of bit 0 first; `None` without fingerprints.
-    pub ones: Option<Vec<f64>>,
-    /// How far from one half a share of ones may be.
-    pub most_bias: f64,
-    pub duplicates: DuplicatesLine,
-    pub queries: Vec<QueryLine>,
+/// A diagnosis with its findings and the texts of its samples.
+pub struct Examination {
+    pub diagnosis: Diagnosis,
     pub findings: Vec<Finding>,
+    /// The beginnings of the texts of samples, where texts are kept.
+    texts: HashMap<DocId, String>,
 }
 
-#[derive(Serialize)]
-pub struct BlockLine {
-    pub block: usize,
-    pub histogram: Vec<BinLine>,
-    /// 1 if fingerprints are random; `None` without any.
-    pub dispersion: Option<f64>,
-    pub hottest: Vec<HotLine>,
-}
-
-/// Keys that so many fingerprints have.
-#[derive(Serialize)]
-pub struct BinLine {
-    pub from: u64,
-    /// `None`: no bound.
-    pub to: Option<u64>,
-    pub keys: u64,
-    pub keys_if_random: f64,
-}
-
-#[derive(Serialize)]
-pub struct HotLine {
-    /// 4 hexadecimal digits.
-    pub key: String,
-    pub distinct_fingerprints: u64,
-    pub documents: u64,
-    pub samples: Vec<Sample>,
-}
-
-#[derive(Serialize)]
-pub struct DuplicatesLine {
-    pub groups: u64,
-    pub documents: u64,
-    pub largest: Vec<GroupLine>,
-}
-
-#[derive(Serialize)]
-pub struct GroupLine {
-    pub fingerprint: String,
-    pub documents: u64,
-    pub samples: Vec<Sample>,
-}
-
-#[derive(Serialize)]
-pub struct Sample {
-    pub id: u64,
-    /// How its text begins, where texts are kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-}
-
-#[derive(Serialize)]
-pub struct QueryLine {
-    pub growth: f64,
-    pub candidates: f64,
-    pub candidates_if_random: f64,
-    pub look_ups: f64,
-}
-
-/// How wide the beginning of a text is, in columns of a terminal.
+/// Columns of the beginning of a text.
 const TEXT_COLUMNS: usize = 60;
 
-/// What a query meets is said for so many times as many documents.
+/// The load of queries is reported for this many times as many documents.
 const GROWTHS: [f64; 3] = [1.0, 2.0, 10.0];
 
-/// Looks at everything, and fetches the texts of the samples.
-pub fn examine(snapshot: &Snapshot, diagnosis: &Diagnosis) -> Result<DoctorLine> {
-    let sample = |id: &DocId| -> Result<Sample> {
-        let text = snapshot.get(*id)?.and_then(|document| document.text);
-        let text = text.map(|text| one_line(&text, TEXT_COLUMNS));
-        Ok(Sample { id: id.0, text })
-    };
-    let samples = |ids: &[DocId]| ids.iter().map(sample).collect::<Result<Vec<_>>>();
-    let block_line = |(block, found): (usize, &BlockDiagnosis)| -> Result<BlockLine> {
+/// The hottest keys of a block in the text; JSON has all of the diagnosis.
+const HOTTEST_SHOWN: usize = 3;
+
+impl Examination {
+    /// Diagnoses a database, and fetches the texts of the samples.
+    pub fn new(snapshot: &Snapshot) -> Result<Self> {
+        let diagnosis = snapshot.diagnose()?;
+        let keys = diagnosis.blocks.iter().flat_map(|block| &block.hottest);
+        let groups = diagnosis.duplicates.largest.iter();
+        let in_keys = keys.flat_map(|key| &key.samples);
+        let mut texts = HashMap::new();
+        for id in in_keys.chain(groups.flat_map(|group| &group.samples)) {
+            if let Some(text) = snapshot.get(*id)?.and_then(|document| document.text) {
+                texts.insert(*id, one_line(&text, TEXT_COLUMNS));
+            }
+        }
+        Ok(Self {
+            findings: findings(&diagnosis),
+            diagnosis,
+            texts,
+        })
+    }
+
+    fn all_documents(&self) -> u64 {
+        self.diagnosis.documents + self.diagnosis.unreliable
+    }
+
+    fn samples_json(&self, ids: &[DocId]) -> Value {
+        let sample = |id: &DocId| match self.texts.get(id) {
+            Some(text) => json!({ "id": id.0, "text": text }),
+            None => json!({ "id": id.0 }),
+        };
+        ids.iter().map(sample).collect()
+    }
+
+    fn block_json(&self, (block, found): (usize, &BlockDiagnosis)) -> Value {
+        let bins = found.histogram().into_iter().map(|bin| {
+            let to = bin.to;
+            json!({ "from": bin.from, "to": to, "keys": bin.keys, "keys_if_random": bin.keys_if_random })
+        });
         let hottest = found.hottest.iter().map(|hot| {
-            Ok(HotLine {
-                key: format!("{:04x}", hot.key),
-                distinct_fingerprints: hot.distinct_fingerprints,
-                documents: hot.documents,
-                samples: samples(&hot.samples)?,
+            json!({
+                "key": format!("{:04x}", hot.key),
+                "distinct_fingerprints": hot.distinct_fingerprints,
+                "documents": hot.documents,
+                "samples": self.samples_json(&hot.samples),
             })
         });
-        Ok(BlockLine {
-            block,
-            histogram: found.histogram().into_iter().map(bin_line).collect(),
-            dispersion: found.dispersion(),
-            hottest: hottest.collect::<Result<_>>()?,
+        json!({
+            "block": block,
+            "histogram": bins.collect::<Value>(),
+            "dispersion": found.dispersion(),
+            "hottest": hottest.collect::<Value>(),
         })
-    };
-    let group_line = |group: &DuplicateGroup| -> Result<GroupLine> {
-        Ok(GroupLine {
-            fingerprint: group.fingerprint.to_string(),
-            documents: group.documents,
-            samples: samples(&group.samples)?,
-        })
-    };
-    let query_line = |growth: f64| {
-        let load = diagnosis.query_load(growth);
-        QueryLine {
-            growth,
-            candidates: load.candidates,
-            candidates_if_random: load.candidates_if_random,
-            look_ups: load.look_ups,
-        }
-    };
-    let findings = findings(diagnosis);
-    let largest = diagnosis.duplicates.largest.iter().map(group_line);
-    Ok(DoctorLine {
-        ok: findings.is_empty(),
-        documents: diagnosis.documents + diagnosis.unreliable,
-        distinct_fingerprints: diagnosis.distinct_fingerprints,
-        unreliable: diagnosis.unreliable,
-        unmerged_changes: diagnosis.unmerged_changes,
-        blocks: diagnosis
-            .blocks
-            .iter()
-            .enumerate()
-            .map(block_line)
-            .collect::<Result<_>>()?,
-        ones: shares(diagnosis),
-        most_bias: most_bias(diagnosis),
-        duplicates: DuplicatesLine {
-            groups: diagnosis.duplicates.groups,
-            documents: diagnosis.duplicates.documents,
-            largest: largest.collect::<Result<_>>()?,
-        },
-        queries: GROWTHS.map(query_line).into(),
-        findings,
-    })
+    }
 }
 
-fn bin_line(bin: Bin) -> BinLine {
-    BinLine {
-        from: bin.from,
-        to: bin.to,
-        keys: bin.keys,
-        keys_if_random: bin.keys_if_random,
+impl Serialize for Examination {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let diagnosis = &self.diagnosis;
+        let duplicates = &diagnosis.duplicates;
+        let blocks = diagnosis.blocks.iter().enumerate();
+        let groups = duplicates.largest.iter().map(|group| {
+            json!({
+                "fingerprint": group.fingerprint.to_string(),
+                "documents": group.documents,
+                "samples": self.samples_json(&group.samples),
+            })
+        });
+        let queries = GROWTHS.into_iter().map(|growth| {
+            let load = diagnosis.query_load(growth);
+            json!({
+                "growth": growth,
+                "candidates": load.candidates,
+                "candidates_if_random": load.candidates_if_random,
+                "look_ups": load.look_ups,
+            })
+        });
+        let report = json!({
+            "ok": self.findings.is_empty(),
+            "documents": self.all_documents(),
+            "distinct_fingerprints": diagnosis.distinct_fingerprints,
+            "unreliable": diagnosis.unreliable,
+            "unmerged_changes": diagnosis.unmerged_changes,
+            "blocks": blocks.map(|block| self.block_json(block)).collect::<Value>(),
+            "ones": shares_of_ones(diagnosis),
+            "most_bias": most_bias(diagnosis),
+            "duplicates": {
+                "groups": duplicates.groups,
+                "documents": duplicates.documents,
+                "largest": groups.collect::<Value>(),
+            },
+            "queries": queries.collect::<Value>(),
+            "findings": self.findings,
+        });
+        report.serialize(serializer)
+    }
+}
+
+impl Display for Examination {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n\n{}\n\n", self.counts(), self.keys())?;
+        for table in [self.hottest(), self.bits(), self.largest_groups()] {
+            // Without fingerprints or duplicates, there is a header only.
+            if table.lines().nth(1).is_some() {
+                write!(f, "{table}\n\n")?;
+            }
+        }
+        writeln!(f, "{}", self.queries())?;
+        for Finding {
+            finding,
+            says,
+            advice,
+        } in &self.findings
+        {
+            write!(f, "\nattention  {finding}: {says}\n           {advice}")?;
+        }
+        if self.findings.is_empty() {
+            f.write_str("\nsound  nothing needs attention")?;
+        }
+        Ok(())
+    }
+}
+
+impl Examination {
+    fn counts(&self) -> String {
+        let distinct = self.diagnosis.distinct_fingerprints;
+        let documents = self.all_documents();
+        let duplicates = &self.diagnosis.duplicates;
+        let count = |count: u64, of: u64| {
+            let share = (of > 0).then(|| percent(count as f64 / of as f64));
+            format!("{} ({})", grouped(count), or_dash(share))
+        };
+        format!(
+            "{}, of which {} are unreliable and {} share a fingerprint with others\n{}, of which {} \
+             are shared",
+            counted(documents, "document"),
+            count(self.diagnosis.unreliable, documents),
+            count(duplicates.documents, documents),
+            counted(distinct, "distinct fingerprint"),
+            count(duplicates.groups, distinct),
+        )
+    }
+
+    /// The number of keys in each bin of the histograms: a row for each bin, a column for each block
+    /// and one for random fingerprints.
+    fn keys(&self) -> Table {
+        let blocks = &self.diagnosis.blocks;
+        let mut table = Table::new(&[Right; 6]);
+        table.row("fingerprints a key|block 0|block 1|block 2|block 3|if random".split('|'));
+        let histograms = blocks.each_ref().map(BlockDiagnosis::histogram);
+        // All blocks have the same mean, so their histograms differ in length only.
+        let longest = histograms.iter().max_by_key(|bins| bins.len());
+        for (index, bin) in longest.into_iter().flatten().enumerate() {
+            let label = match bin.to {
+                Some(to) if to == bin.from => grouped(to),
+                Some(to) => format!("{} to {}", grouped(bin.from), grouped(to)),
+                None => format!("{} and more", grouped(bin.from)),
+            };
+            let keys = |bins: &Vec<Bin>| grouped(bins.get(index).map_or(0, |bin| bin.keys));
+            let [a, b, c, d] = histograms.each_ref().map(keys);
+            table.row([label, a, b, c, d, tenths(bin.keys_if_random)]);
+        }
+        let dispersions = blocks.each_ref().map(BlockDiagnosis::dispersion);
+        let shown = |dispersion: f64| format!("{dispersion:.2}");
+        let [a, b, c, d] = dispersions.map(|dispersion| or_dash(dispersion.map(shown)));
+        table.row(cells!["variance / mean", a, b, c, d, "1.0"]);
+        table
+    }
+
+    fn hottest(&self) -> Table {
+        let mut table = Table::new(&[Left, Left, Right, Right, Left]);
+        table.row("block|hottest key|fingerprints|documents|such as".split('|'));
+        for (block, found) in self.diagnosis.blocks.iter().enumerate() {
+            for hot in found.hottest.iter().take(HOTTEST_SHOWN) {
+                let key = format!("{:04x}", hot.key);
+                let fingerprints = grouped(hot.distinct_fingerprints);
+                let samples = self.samples(&hot.samples);
+                table.row(cells![
+                    block,
+                    key,
+                    fingerprints,
+                    grouped(hot.documents),
+                    samples
+                ]);
+            }
+        }
+        table
+    }
+
+    /// The share of ones in the bits of each block, the most significant bit first.
+    fn bits(&self) -> Table {
+        let mut table = Table::new(&[Left; 3]);
+        table.row(["block", "bits", "ones in each, in hundredths"]);
+        let shares = shares_of_ones(&self.diagnosis).unwrap_or_default();
+        for (block, shares) in shares.rchunks(16).enumerate() {
+            let bits = format!("{} to {}", 63 - 16 * block, 48 - 16 * block);
+            let hundredths = |share: &f64| format!("{:>3.0}", share * 100.0);
+            let shares: Vec<_> = shares.iter().rev().map(hundredths).collect();
+            table.row(cells![block, bits, shares.join(" ")]);
+        }
+        table
+    }
+
+    fn largest_groups(&self) -> Table {
+        let mut table = Table::new(&[Left, Right, Left]);
+        table.row(["shared fingerprint", "documents", "such as"]);
+        for group in &self.diagnosis.duplicates.largest {
+            let samples = self.samples(&group.samples);
+            table.row(cells![group.fingerprint, grouped(group.documents), samples]);
+        }
+        table
+    }
+
+    fn queries(&self) -> Table {
+        let mut table = Table::new(&[Left, Right, Right, Right]);
+        table.row(["a query at radius 3", "candidates", "if random", "look-ups"]);
+        for growth in GROWTHS {
+            let load = self.diagnosis.query_load(growth);
+            let name = match growth {
+                1.0 => "now".to_owned(),
+                growth => format!("with {growth} times as many documents"),
+            };
+            let [found, random] = [load.candidates, load.candidates_if_random].map(tenths);
+            table.row([name, found, random, tenths(load.look_ups)]);
+        }
+        table
+    }
+
+    /// The ids, and the beginning of the first text that is kept.
+    fn samples(&self, ids: &[DocId]) -> String {
+        let numbers: Vec<_> = ids.iter().map(DocId::to_string).collect();
+        let text = ids.iter().find_map(|id| self.texts.get(id));
+        let text = text.map_or_else(String::new, |text| format!(": {text}"));
+        let samples = numbers.join(" ") + &text;
+        one_line(&samples, columns().saturating_sub(50).max(30))
+    }
+}
+
+/// A number with one decimal, without decimals from 100 on.
+fn tenths(number: f64) -> String {
+    if number < 100.0 {
+        format!("{number:.1}")
+    } else {
+        grouped(number.round() as u64)
     }
 }

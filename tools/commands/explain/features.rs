@@ -1,140 +1,181 @@
-//! What the features of two texts have in common, and what they say of each bit.
+//! The features of two texts side by side, and their pull on each bit.
 
 use std::collections::HashMap;
 
+use serde_json::{Value, json};
 use simdb::Feature;
 
 /// Bits of a fingerprint.
 pub(super) const BITS: usize = 64;
 
+/// The most features in a list of JSON.
+const MOST_LISTED: usize = 1000;
+
+/// The most features that are shown to pull a bit to one side.
+const MOST_PULLING: usize = 3;
+
 /// A feature of one text or of both.
-#[derive(Clone, Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedFeature {
     pub token: String,
-    /// Its weight in each text; 0 where it is not there.
+    /// Its weight in each text; 0 in a text without it.
     pub weights: [f64; 2],
     hash: u64,
 }
 
+/// Features by the texts that have them.
+pub(super) struct FeatureGroup<'c> {
+    /// The heaviest first.
+    pub features: Vec<&'c SharedFeature>,
+    /// The share of the weight of each text that these features have; `None` for a text without
+    /// features.
+    pub shares: [Option<f64>; 2],
+}
+
 /// The features of two texts.
-pub(super) struct Comparison {
-    /// All, the heaviest first; of equally heavy ones those first whose weights differ most.
-    pub features: Vec<Shared>,
-    /// What the features of each text say of each bit: the weight for a 1 less that for a 0. Bit 0
-    /// is the least significant one.
-    pub sums: [[f64; BITS]; 2],
-    /// How large a sum of each text is by chance: the square root of the sum of squared weights.
+pub(super) struct FeatureComparison {
+    /// The heaviest first, and of equally heavy ones those with the larger difference.
+    features: Vec<SharedFeature>,
+    /// The size of a sum of weights by chance: the square root of the sum of squared weights.
     pub chance: [f64; 2],
     /// The cosine of the angle between the features.
     pub cosine: f64,
 }
 
-pub(super) fn compare(features: [Vec<Feature>; 2]) -> Comparison {
-    let sums = [0, 1].map(|text| sums(&features[text]));
-    // By ngram a token may be a feature twice, with the weight of a short and of a long shingle.
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut all: Vec<Shared> = Vec::new();
-    for (text, features) in features.into_iter().enumerate() {
-        for Feature {
-            token,
-            weight,
-            hash,
-        } in features
-        {
-            let next = all.len();
-            let place = *places.entry(token.clone()).or_insert(next);
-            if place == next {
-                let weights = [0.0; 2];
-                all.push(Shared {
-                    token,
-                    weights,
-                    hash,
+impl FeatureComparison {
+    pub fn new(features: [Vec<Feature>; 2]) -> Self {
+        let mut shared: HashMap<String, SharedFeature> = HashMap::new();
+        for (text, features) in features.into_iter().enumerate() {
+            for feature in features {
+                // By ngram a token may be a feature twice, as a short and as a long shingle.
+                let entry = shared.entry(feature.token.clone());
+                let shared = entry.or_insert_with(|| SharedFeature {
+                    token: feature.token,
+                    weights: [0.0; 2],
+                    hash: feature.hash,
                 });
+                shared.weights[text] += feature.weight;
             }
-            all[place].weights[text] += weight;
+        }
+        let mut features: Vec<_> = shared.into_values().collect();
+        features.sort_by(|one, other| {
+            let heavier = other.heaviest().total_cmp(&one.heaviest());
+            heavier
+                .then_with(|| other.difference().total_cmp(&one.difference()))
+                .then_with(|| one.token.cmp(&other.token))
+        });
+        let dot = |i: usize, j: usize| -> f64 {
+            let products = features.iter().map(|f| f.weights[i] * f.weights[j]);
+            products.sum()
+        };
+        let chance = [dot(0, 0).sqrt(), dot(1, 1).sqrt()];
+        let lengths = chance[0] * chance[1];
+        let cosine = if lengths > 0.0 {
+            dot(0, 1) / lengths
+        } else {
+            0.0
+        };
+        Self {
+            features,
+            chance,
+            cosine,
         }
     }
-    all.sort_by(|a, b| {
-        let heavier = b.heaviest().total_cmp(&a.heaviest());
-        heavier
-            .then_with(|| b.difference().total_cmp(&a.difference()))
-            .then_with(|| a.token.cmp(&b.token))
-    });
-    let chance = [0, 1].map(|text| {
-        let squares = all.iter().map(|f| f.weights[text] * f.weights[text]);
-        squares.sum::<f64>().sqrt()
-    });
-    let dot: f64 = all.iter().map(|f| f.weights[0] * f.weights[1]).sum();
-    let lengths = chance[0] * chance[1];
-    Comparison {
-        features: all,
-        sums,
-        chance,
-        cosine: if lengths > 0.0 { dot / lengths } else { 0.0 },
+
+    /// The number of bits to be expected to differ: 64 times the angle, divided by π.
+    pub fn expected_distance(&self) -> f64 {
+        BITS as f64 * self.cosine.clamp(-1.0, 1.0).acos() / std::f64::consts::PI
+    }
+
+    /// The features that are in both texts, in the first only, and in the second only.
+    pub fn groups(&self) -> [FeatureGroup<'_>; 3] {
+        let weight = |text: usize, features: &[&SharedFeature]| {
+            let weights = features.iter().map(|feature| feature.weights[text]);
+            weights.fold(0.0, |sum, weight| sum + weight)
+        };
+        let all: Vec<_> = self.features.iter().collect();
+        [[true, true], [true, false], [false, true]].map(|texts| {
+            let is_there =
+                |feature: &&&SharedFeature| feature.weights.map(|weight| weight > 0.0) == texts;
+            let features: Vec<_> = all.iter().filter(is_there).copied().collect();
+            let shares = [0, 1].map(|text| {
+                let whole = weight(text, &all);
+                (whole > 0.0).then(|| weight(text, &features) / whole)
+            });
+            FeatureGroup { features, shares }
+        })
+    }
+
+    /// The sums of both texts for a bit, of which 0 is the least significant: the weight of the
+    /// features with a 1 in it, less that of the others.
+    pub fn sums(&self, bit: usize) -> [f64; 2] {
+        [0, 1].map(|text| {
+            self.features.iter().fold(0.0, |sum, feature| {
+                let weight = feature.weights[text];
+                if feature.hash >> bit & 1 == 1 {
+                    sum + weight
+                } else {
+                    sum - weight
+                }
+            })
+        })
+    }
+
+    /// The heaviest features that pull a bit to 0 or to 1.
+    pub fn pulling(&self, bit: usize, to: u64) -> Vec<&SharedFeature> {
+        let pulling = self
+            .features
+            .iter()
+            .filter(|feature| feature.hash >> bit & 1 == to);
+        pulling.take(MOST_PULLING).collect()
+    }
+
+    pub fn json(&self) -> Value {
+        let [both, only_a, only_b] = self.groups().map(|group| {
+            json!({
+                "count": group.features.len(),
+                "share_of_a": group.shares[0],
+                "share_of_b": group.shares[1],
+                "heaviest": list(&group.features),
+            })
+        });
+        json!({
+            "cosine": self.cosine,
+            "expected_distance": self.expected_distance(),
+            "both": both,
+            "only_a": only_a,
+            "only_b": only_b,
+        })
+    }
+
+    pub fn bit_json(&self, bit: usize, block: usize) -> Value {
+        let sums = self.sums(bit);
+        json!({
+            "bit": bit,
+            "block": block,
+            "sum_a": sums[0],
+            "sum_b": sums[1],
+            "chance_a": self.chance[0],
+            "chance_b": self.chance[1],
+            "to_one": list(&self.pulling(bit, 1)),
+            "to_zero": list(&self.pulling(bit, 0)),
+        })
     }
 }
 
-fn sums(features: &[Feature]) -> [f64; BITS] {
-    let mut sums = [0.0; BITS];
-    for feature in features {
-        for (bit, sum) in sums.iter_mut().enumerate() {
-            let is_set = feature.hash >> bit & 1 == 1;
-            *sum += if is_set {
-                feature.weight
-            } else {
-                -feature.weight
-            };
-        }
-    }
-    sums
-}
-
-impl Shared {
-    fn heaviest(&self) -> f64 {
+impl SharedFeature {
+    pub fn heaviest(&self) -> f64 {
         self.weights[0].max(self.weights[1])
     }
 
     fn difference(&self) -> f64 {
         (self.weights[0] - self.weights[1]).abs()
     }
-
-    /// Which of the texts have it: 0, 1, or both.
-    pub fn is_in(&self, text: usize) -> bool {
-        self.weights[text] > 0.0
-    }
-
-    pub fn is_in_both(&self) -> bool {
-        self.is_in(0) && self.is_in(1)
-    }
 }
 
-impl Comparison {
-    /// The features that pull a bit to 1, or to 0, the heaviest first.
-    pub fn pulling(&self, bit: usize, to: u64) -> impl Iterator<Item = &Shared> {
-        let features = self.features.iter();
-        features.filter(move |feature| feature.hash >> bit & 1 == to)
-    }
-
-    /// The features that are in both texts.
-    pub fn in_both(&self) -> impl Iterator<Item = &Shared> {
-        self.features.iter().filter(|feature| feature.is_in_both())
-    }
-
-    /// The features that are in one text only, 0 or 1.
-    pub fn only_in(&self, text: usize) -> impl Iterator<Item = &Shared> {
-        let features = self.features.iter();
-        features.filter(move |feature| feature.is_in(text) && !feature.is_in_both())
-    }
-
-    /// What share of the weight of a text is in features that both have; nothing without features.
-    pub fn share_in_both(&self, text: usize) -> Option<f64> {
-        let all: f64 = self.features.iter().map(|f| f.weights[text]).sum();
-        let both: f64 = self.in_both().map(|f| f.weights[text]).sum();
-        (all > 0.0).then(|| both / all)
-    }
-
-    /// How many bits are to be expected to differ: 64 times the angle, divided by π.
-    pub fn expected_distance(&self) -> f64 {
-        BITS as f64 * self.cosine.clamp(-1.0, 1.0).acos() / std::f64::consts::PI
-    }
+fn list(features: &[&SharedFeature]) -> Value {
+    let features = features.iter().take(MOST_LISTED).map(|feature| {
+        let [a, b] = feature.weights;
+        json!({ "token": feature.token, "a": a, "b": b })
+    });
+    features.collect()
 }

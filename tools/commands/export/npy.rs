@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use npyz::{DType, NpyWriter, TypeStr, WriterBuilder};
 use simdb::Document;
 
-use crate::console::new_folder::NewFolder;
+use crate::console::file::NewFolder;
 
 /// The files `ids.npy` and `fingerprints.npy` of a folder.
 pub struct NpyFolder {

@@ -6,7 +6,7 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use simdb::{Document, Recipe};
 
-use crate::console::new_folder::NewFolder;
+use crate::console::file::NewFolder;
 use crate::formats::RELIABLE_FIELD;
 use crate::formats::parquet::metadata::{
     DOCUMENTS_KEY, FINGERPRINT_COLUMN, FORMAT, FORMAT_KEY, ID_COLUMN, UNRELIABLE_KEY, pair,
@@ -125,6 +125,6 @@ fn part_name(number: u32) -> String {
 }
 
 fn cannot_write(folder: &NewFolder, number: u32) -> String {
-    let folder = folder.target().display();
+    let folder = folder.path().display();
     format!("cannot write {} in {folder}", part_name(number))
 }

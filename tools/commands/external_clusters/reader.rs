@@ -12,14 +12,14 @@ use serde::Deserialize;
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
 use crate::corpus::inputs::files_of;
-use crate::formats::input::{Line, LineReader, Source};
-use crate::formats::jsonl::what_is_wrong;
+use crate::formats::input::{LineReader, Source};
+use crate::formats::jsonl::reason_of;
 use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::columns::{ColumnRole, required};
 use crate::formats::parquet::metadata::ID_COLUMN;
 use crate::formats::parquet::rows::{ParquetCell, ParquetRows};
-use crate::formats::table::{Column, RecordLimit, Table};
-use crate::formats::{Format, MAX_LINE_BYTES, excerpt, id_of_digits, line_too_long, utf8};
+use crate::formats::table::{RecordLimit, TableColumn, TableReader};
+use crate::formats::{Format, MAX_LINE_BYTES, excerpt, id_of_digits, utf8};
 
 /// A document in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,23 +149,19 @@ impl<'r> ClusterReader<'r> {
 
     fn read_lines(&mut self, source: &Source) -> Result<()> {
         let mut lines = LineReader::new(source.open(&self.bytes_read)?, MAX_LINE_BYTES)?;
-        while let Some((number, line)) = lines.next()? {
+        while let Some((number, line)) = lines.next_not_blank()? {
             let place = format!("{}:{number}", source.name());
             let at = |reason: String| anyhow!("{place}: {reason}");
-            let line = match line {
-                Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
-                Line::Whole(bytes) => utf8(bytes).map_err(at)?,
-                Line::TooLong => {
-                    let reason = line_too_long(MAX_LINE_BYTES);
-                    return Err(at(format!(
-                        "{reason}; csv and parquet have a line or a row for each document"
-                    )));
-                }
-            };
+            let line = line.map_err(|reason| {
+                at(format!(
+                    "{reason}; csv and parquet have a line or a row for each document"
+                ))
+            })?;
+            let line = utf8(line).map_err(at)?;
             let cluster: ExternalCluster = serde_json::from_str(line).map_err(|error| {
                 at(format!(
                     "{}; a line of simdb-cli clusters is expected",
-                    what_is_wrong(&error)
+                    reason_of(&error)
                 ))
             })?;
             for ExternalMember { id, distance } in cluster.members {
@@ -177,10 +173,10 @@ impl<'r> ClusterReader<'r> {
     }
 
     fn read_table(&mut self, source: &Source) -> Result<()> {
-        let mut table = Table::csv(source.open(&self.bytes_read)?, RECORD_LIMIT)?;
-        let columns = ["id", "keeper", "cluster", "distance"].map(|name| table.required(name));
-        let columns: Vec<Column> = columns.into_iter().collect::<Result<_>>()?;
-        while let Some((line, record)) = table.next()? {
+        let mut table = TableReader::csv(source.open(&self.bytes_read)?, RECORD_LIMIT)?;
+        let columns = ["id", "keeper", "cluster", "distance"].map(|name| table.required(name, ""));
+        let columns: Vec<TableColumn> = columns.into_iter().collect::<Result<_>>()?;
+        while let Some((line, record)) = table.next_record()? {
             let row = record.and_then(|record| {
                 let mut numbers = [None; 4];
                 for (index, column) in columns.iter().enumerate() {

@@ -1,223 +1,210 @@
-//! Answers to a file of queries, in its order: many are asked at once, so that each part of the
-//! database is read once for all of them.
+//! The answers to the queries of a file, in its order and on all cores.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rayon::prelude::*;
-use simdb::{Fingerprint, Match, TextFingerprint};
+use simdb::TextFingerprint;
 
-use super::file::{Asked, Queries};
-use super::search::{Found, Searcher};
+use super::answer::print;
+use super::file::QueryFile;
+use super::search::{Answered, Matches, Searcher, Way};
 use crate::console::{Answer, Output, note};
 
-/// The most queries asked at once: few the first time, so that answers come soon.
-const FIRST_BATCH: usize = 1 << 10;
-const LARGEST_BATCH: usize = 1 << 20;
+/// Queries by fingerprints in one search, which reads each part of the database once for all of them.
+/// The first search has few, so that answers come soon.
+const FIRST_SEARCH: usize = 1 << 10;
+const LARGEST_SEARCH: usize = 1 << 20;
 
-/// How long queries are gathered before they are asked: this, and so many times as long as the
-/// answers to those before took, whichever is longer. So many are asked at once where that pays,
-/// and where queries come slowly the answers do not wait for many of them.
+/// Queries that are held with their texts.
+const READ_AT_ONCE: usize = 1 << 14;
+
+/// Queries are gathered for this long, or this many times the duration of the search before, whichever
+/// is longer: where queries come slowly, the answers do not wait for many of them.
 const SHORT_READING: Duration = Duration::from_millis(200);
-const READING_PER_ANSWERING: u32 = 2;
+const READING_PER_SEARCH: u32 = 2;
 
-/// Answers that are given their texts at once, on all cores: so many, or with so many matches.
+/// Answers, or matches in answers, that are composed at once.
 const ANSWERS_AT_ONCE: usize = 1024;
 const MATCHES_AT_ONCE: usize = 4096;
 
-/// Asks for each query and prints the answers in order.
+/// Composed answers of this size are printed before others are composed.
+const WAITING_BYTES: usize = 64 << 20;
+
+/// Answers each query of a file.
 pub(super) fn ask_all(
     searcher: &Searcher<'_>,
-    mut queries: Queries,
+    queries: QueryFile,
     output: &mut Output,
 ) -> Result<Answer> {
     let mut printer = Printer {
         searcher,
         output,
-        waiting: Vec::new(),
-        waiting_matches: 0,
         printed: 0,
-        unreliable: 0,
-        answer: Answer::No,
+        too_little: 0,
+        has_matches: false,
     };
-    let (mut most, mut reading) = (FIRST_BATCH, SHORT_READING);
-    loop {
-        let batch = read_batch(searcher, &mut queries, most, Instant::now() + reading)?;
-        if batch.is_empty() {
-            break;
-        }
-        let started = Instant::now();
-        printer.answer(batch)?;
-        most = LARGEST_BATCH;
-        reading = SHORT_READING.max(READING_PER_ANSWERING * started.elapsed());
+    if let Way::Within(radius) = searcher.way {
+        printer.ask_together(queries, radius)?;
+    } else {
+        printer.ask_each(queries)?;
     }
-    let Printer {
-        printed,
-        unreliable,
-        answer,
-        ..
-    } = printer;
-    if unreliable > 0 {
+    if printer.too_little > 0 {
         note(format_args!(
-            "{unreliable} of {printed} texts say too little: too short, or one phrase over and \
-             over; they have no matches"
+            "{} of {} texts say too little: too short, or one phrase over and over; they have no \
+             matches",
+            printer.too_little, printer.printed
         ));
     }
-    Ok(answer)
+    Ok(printer.has_matches.into())
 }
 
-/// The fingerprints of the next queries; texts are read and forgotten a part at a time.
-fn read_batch(
-    searcher: &Searcher<'_>,
-    queries: &mut Queries,
-    most: usize,
-    until: Instant,
-) -> Result<Vec<TextFingerprint>> {
-    let mut batch = Vec::new();
-    while batch.is_empty() || (batch.len() < most && Instant::now() < until) {
-        let asked = queries.read(most - batch.len(), until)?;
-        if asked.is_empty() {
-            break;
-        }
-        let made = asked.into_par_iter().map(|asked| match asked {
-            Asked::Text(text) => searcher.database.fingerprint(&text),
-            Asked::Fingerprint(fingerprint, reliable) => Ok(TextFingerprint {
-                fingerprint,
-                reliable,
-            }),
-        });
-        batch.append(&mut made.collect::<simdb::Result<Vec<_>>>()?);
-    }
-    Ok(batch)
-}
-
-/// Prints answers as they come.
+/// A printer of answers in the order of the queries.
 struct Printer<'p> {
     searcher: &'p Searcher<'p>,
     output: &'p mut Output,
-    /// Answers that are not printed yet.
-    waiting: Vec<(TextFingerprint, Vec<Match>)>,
-    waiting_matches: usize,
-    /// Answers printed so far: the number of the next one.
+    /// The number of answers printed, and of the next query.
     printed: u64,
-    unreliable: u64,
-    answer: Answer,
+    /// Queries without matches because their texts say too little.
+    too_little: u64,
+    has_matches: bool,
 }
 
 impl Printer<'_> {
-    fn answer(&mut self, batch: Vec<TextFingerprint>) -> Result<()> {
-        let Some(radius) = self.searcher.radius else {
-            return self.answer_one_by_one(batch);
-        };
-        // Those that say too little are not asked for, and have no matches.
-        let asked: Vec<Fingerprint> = batch
-            .iter()
-            .filter(|query| query.reliable)
-            .map(|query| query.fingerprint)
-            .collect();
-        let mut failed = None;
-        let mut batch = batch.into_iter();
-        self.searcher.snapshot.within_batch_with(
-            &asked,
-            radius,
-            self.searcher.most,
-            |_, matches| match self.take(&mut batch, matches) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            },
-        )?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        for unreliable in batch {
-            self.wait(unreliable, Vec::new())?;
-        }
-        self.flush()
-    }
-
-    /// Takes the matches of the next query that says something, behind those that do not.
-    fn take(
-        &mut self,
-        batch: &mut impl Iterator<Item = TextFingerprint>,
-        matches: Vec<Match>,
-    ) -> Result<()> {
-        for query in batch {
-            if query.reliable {
-                return self.wait(query, matches);
-            }
-            self.wait(query, Vec::new())?;
-        }
-        Ok(())
-    }
-
-    fn wait(&mut self, query: TextFingerprint, matches: Vec<Match>) -> Result<()> {
-        self.waiting_matches += matches.len();
-        self.waiting.push((query, matches));
-        if self.waiting.len() >= ANSWERS_AT_ONCE || self.waiting_matches >= MATCHES_AT_ONCE {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.waiting_matches = 0;
-        let waiting = std::mem::take(&mut self.waiting);
-        self.print_all(waiting, |(query, matches)| {
-            Ok(Found {
-                fingerprint: query.fingerprint,
-                reliable: query.reliable,
-                matches,
-            })
-        })
-    }
-
-    /// Where the nearest are asked for, however far, no two queries look at the same keys.
-    fn answer_one_by_one(&mut self, batch: Vec<TextFingerprint>) -> Result<()> {
+    /// Searches for one query at a time on each core: these searches read no common parts.
+    fn ask_each(&mut self, mut queries: QueryFile) -> Result<()> {
         let searcher = self.searcher;
-        for part in batch.chunks(ANSWERS_AT_ONCE) {
-            self.print_all(part.to_vec(), |query| {
-                searcher.search(query.fingerprint, query.reliable, None)
-            })?;
+        loop {
+            let asked = queries.read(ANSWERS_AT_ONCE, Instant::now() + SHORT_READING)?;
+            if asked.is_empty() {
+                return Ok(());
+            }
+            self.print_all(asked, |asked| searcher.search(&asked))?;
         }
-        Ok(())
     }
 
-    /// Finds out and puts into words on all cores, and prints in order.
+    /// Searches for many fingerprints together.
+    fn ask_together(&mut self, mut queries: QueryFile, radius: u32) -> Result<()> {
+        let (mut most, mut reading) = (FIRST_SEARCH, SHORT_READING);
+        loop {
+            let made = self.fingerprints(&mut queries, most, Instant::now() + reading)?;
+            if made.is_empty() {
+                return Ok(());
+            }
+            let started = Instant::now();
+            self.search_together(&made, radius)?;
+            most = LARGEST_SEARCH;
+            reading = SHORT_READING.max(READING_PER_SEARCH * started.elapsed());
+        }
+    }
+
+    /// The fingerprints of the next queries.
+    fn fingerprints(
+        &self,
+        queries: &mut QueryFile,
+        most: usize,
+        until: Instant,
+    ) -> Result<Vec<TextFingerprint>> {
+        let mut all = Vec::new();
+        while all.is_empty() || (all.len() < most && Instant::now() < until) {
+            let asked = queries.read(READ_AT_ONCE.min(most - all.len()), until)?;
+            if asked.is_empty() {
+                break;
+            }
+            let made = asked
+                .par_iter()
+                .map(|asked| self.searcher.fingerprint(asked));
+            all.append(&mut made.collect::<simdb::Result<_>>()?);
+        }
+        Ok(all)
+    }
+
+    fn search_together(&mut self, made: &[TextFingerprint], radius: u32) -> Result<()> {
+        let Searcher { snapshot, most, .. } = *self.searcher;
+        // Those that say too little are not searched for, and have no matches.
+        let (mut searched, mut all) = (made.iter().filter(|made| made.reliable), made.iter());
+        let fingerprints: Vec<_> = searched.clone().map(|made| made.fingerprint).collect();
+        let unmatched = |made: &TextFingerprint| Answered::by_fingerprint(*made, Vec::new());
+        let (mut waiting, mut waiting_matches, mut printed) = (Vec::new(), 0, Ok(()));
+        snapshot.within_batch_with(&fingerprints, radius, most, |_, matches| {
+            waiting_matches += matches.len();
+            // Takes the query of these matches too.
+            let unsearched = all.by_ref().take_while(|made| !made.reliable);
+            waiting.extend(unsearched.map(unmatched));
+            let query = searched.next();
+            waiting.extend(query.map(|made| Answered::by_fingerprint(*made, matches)));
+            if waiting.len() >= ANSWERS_AT_ONCE || waiting_matches >= MATCHES_AT_ONCE {
+                waiting_matches = 0;
+                printed = self.print_all(std::mem::take(&mut waiting), Ok);
+            }
+            match printed {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        printed?;
+        waiting.extend(all.map(unmatched));
+        self.print_all(waiting, Ok)
+    }
+
+    /// Searches and composes on all cores, and prints in order.
     fn print_all<Q: Send>(
         &mut self,
         queries: Vec<Q>,
-        find: impl Fn(Q) -> Result<Found> + Sync,
+        search: impl Fn(Q) -> Result<Answered> + Sync,
     ) -> Result<()> {
-        let (searcher, first) = (self.searcher, self.printed);
-        let answers: Vec<Result<(Found, Option<Vec<String>>)>> = queries
-            .into_par_iter()
-            .enumerate()
-            .map(|(place, query)| {
-                let found = find(query)?;
-                let lines = searcher.lines(first + place as u64, &found)?;
-                Ok((found, lines))
-            })
-            .collect();
-        for answer in answers {
-            let (found, lines) = answer?;
-            match lines {
-                Some(lines) => {
-                    for line in lines {
-                        self.output.line(line)?;
-                    }
-                }
-                None => searcher.print(self.printed, &found, self.output)?,
+        let searcher = self.searcher;
+        let mut queries = (self.printed..).zip(queries);
+        loop {
+            let waiting_bytes = AtomicUsize::new(0);
+            let some = std::iter::from_fn(|| {
+                let has_room = waiting_bytes.load(Ordering::Relaxed) < WAITING_BYTES;
+                has_room.then(|| queries.next()).flatten()
+            });
+            let compose = |number, query| {
+                let answered = search(query)?;
+                let composed = searcher.compose(number, &answered)?;
+                let bytes = bytes_of(&answered) + composed.as_ref().map_or(0, String::len);
+                waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+                Ok((answered, composed))
+            };
+            let mut answers: Vec<(u64, Result<_>)> = some
+                .par_bridge()
+                .map(|(number, query)| (number, compose(number, query)))
+                .collect();
+            if answers.is_empty() {
+                return Ok(());
             }
-            self.printed += 1;
-            self.unreliable += u64::from(!found.reliable);
-            if !found.matches.is_empty() {
-                self.answer = Answer::Yes;
+            answers.sort_unstable_by_key(|(number, _)| *number);
+            for (number, answer) in answers {
+                let (answered, composed) = answer?;
+                self.print(number, &answered, composed)?;
             }
         }
+    }
+
+    fn print(&mut self, number: u64, answered: &Answered, composed: Option<String>) -> Result<()> {
+        match composed {
+            Some(answer) => print(&answer, self.output)?,
+            None => {
+                for part in self.searcher.parts(number, answered) {
+                    print(&part?, self.output)?;
+                }
+            }
+        }
+        self.printed += 1;
+        self.too_little += u64::from(answered.says_too_little);
+        self.has_matches |= answered.has_matches();
         Ok(())
+    }
+}
+
+/// Memory that the matches of an answer take.
+fn bytes_of(answered: &Answered) -> usize {
+    match &answered.matches {
+        Matches::Near(matches) => size_of_val(&matches[..]),
+        Matches::Similar(matches) => size_of_val(&matches[..]),
     }
 }

@@ -5,12 +5,11 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use simdb::Fingerprint;
+use simdb::{Document, Fingerprint, TextFingerprint};
 
-use crate::formats::input::{Line, LineReader, Opened, Source, extension_of};
-use crate::formats::{
-    Content, Fields, MAX_LINE_BYTES, MAX_TEXT_BYTES, jsonl, line_too_long, raw, utf8,
-};
+use crate::formats::input::{LineReader, Opened, Source, extension_of};
+use crate::formats::jsonl::JsonParts;
+use crate::formats::{Content, DocumentPart, Fields, MAX_LINE_BYTES, MAX_TEXT_BYTES, raw, utf8};
 
 /// The most text that is read at a time.
 const TEXT_BYTES: usize = 4 << 20;
@@ -18,7 +17,7 @@ const TEXT_BYTES: usize = 4 << 20;
 /// Bytes of a raw fingerprint.
 const RAW_BYTES: usize = 8;
 
-/// How a file of queries is written.
+/// The format of a file of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum QueryFormat {
     /// JSON Lines: objects with "fingerprint" or, without that, "text".
@@ -27,65 +26,67 @@ pub enum QueryFormat {
     Raw,
 }
 
-/// What is asked for.
+/// A query.
 #[derive(Debug)]
-pub enum Asked {
-    /// A text.
+pub(super) enum Asked {
     Text(String),
-    /// A fingerprint, and whether it says anything.
-    Fingerprint(Fingerprint, bool),
+    Fingerprint(TextFingerprint),
+    /// A stored document, which is not among its own matches.
+    Document(Document),
+}
+
+impl Asked {
+    pub fn fingerprint(fingerprint: Fingerprint, reliable: bool) -> Self {
+        Self::Fingerprint(TextFingerprint {
+            fingerprint,
+            reliable,
+        })
+    }
 }
 
 /// The queries of a file. The first bad one is an error that names its place.
-pub enum Queries {
-    /// JSON Lines.
-    Jsonl {
-        name: String,
-        lines: LineReader,
-        /// Whether each must be a text, beside whatever fingerprint.
-        are_texts: bool,
-    },
-    /// Raw fingerprints.
+pub(super) struct QueryFile {
+    name: String,
+    source: QuerySource,
+    /// `true` if each query must be a text.
+    needs_texts: bool,
+}
+
+enum QuerySource {
+    Lines(LineReader),
     Raw { input: Opened, offset_bytes: u64 },
 }
 
-/// The format that the name of a file of queries promises.
-pub fn format_of(path: &Path) -> QueryFormat {
-    match extension_of(path).as_deref() {
-        Some("raw") => QueryFormat::Raw,
-        _ => QueryFormat::Jsonl,
-    }
-}
-
-impl Queries {
-    /// Opens a file of queries; `-` is standard input.
-    pub fn open(path: &Path, format: QueryFormat) -> Result<Self> {
+impl QueryFile {
+    /// Opens a file of queries; `-` is standard input. Without a format, the name decides.
+    pub fn open(path: &Path, format: Option<QueryFormat>, needs_texts: bool) -> Result<Self> {
+        let is_raw = format.map_or_else(
+            || extension_of(path).as_deref() == Some("raw"),
+            |format| format == QueryFormat::Raw,
+        );
+        if is_raw && needs_texts {
+            bail!(
+                "raw queries are fingerprints, and only texts can be compared: {}",
+                path.display()
+            );
+        }
         let input = Source::new(path)?.open(&Default::default())?;
-        Ok(match format {
-            QueryFormat::Jsonl => Self::Jsonl {
-                name: input.name.clone(),
-                lines: LineReader::new(input, MAX_LINE_BYTES)?,
-                are_texts: false,
-            },
-            QueryFormat::Raw => Self::Raw {
-                input,
-                offset_bytes: 0,
-            },
-        })
-    }
-
-    /// Opens a file of queries in JSON Lines each of which must be a text; `-` is standard input.
-    pub fn open_texts(path: &Path) -> Result<Self> {
-        let input = Source::new(path)?.open(&Default::default())?;
-        Ok(Self::Jsonl {
+        Ok(Self {
             name: input.name.clone(),
-            lines: LineReader::new(input, MAX_LINE_BYTES)?,
-            are_texts: true,
+            source: if is_raw {
+                let offset_bytes = 0;
+                QuerySource::Raw {
+                    input,
+                    offset_bytes,
+                }
+            } else {
+                QuerySource::Lines(LineReader::new(input, MAX_LINE_BYTES)?)
+            },
+            needs_texts,
         })
     }
 
-    /// The next queries in order, up to `most` of them, and fewer if it takes until `until` to
-    /// read them; none when there are no more.
+    /// Reads the next queries: at most `most`, and fewer if that takes until `until`; none at the end.
     pub fn read(&mut self, most: usize, until: Instant) -> Result<Vec<Asked>> {
         let mut queries = Vec::new();
         let mut text_bytes = 0;
@@ -103,38 +104,42 @@ impl Queries {
     }
 
     fn next(&mut self) -> Result<Option<Asked>> {
-        match self {
-            Self::Jsonl {
-                name,
-                lines,
-                are_texts,
-            } => next_line(name, lines, *are_texts),
-            Self::Raw {
+        let name = &self.name;
+        match &mut self.source {
+            QuerySource::Lines(lines) => {
+                let Some((number, line)) = lines.next_not_blank()? else {
+                    return Ok(None);
+                };
+                let asked = line.and_then(utf8);
+                match asked.and_then(|line| parse(line, self.needs_texts)) {
+                    Ok(asked) => Ok(Some(asked)),
+                    Err(reason) => bail!("{name}:{number}: {reason}"),
+                }
+            }
+            QuerySource::Raw {
                 input,
                 offset_bytes,
-            } => next_raw(input, offset_bytes),
+            } => {
+                let mut bits = [0; RAW_BYTES];
+                let read = raw::fill(&mut *input.reader, &mut bits)
+                    .with_context(|| format!("cannot read {name} beyond byte {offset_bytes}"))?;
+                if ![0, RAW_BYTES].contains(&read) {
+                    bail!(
+                        "{name}: byte {offset_bytes}: the last fingerprint is cut: {read} of its \
+                         {RAW_BYTES} bytes are there"
+                    );
+                }
+                *offset_bytes += read as u64;
+                let bits = Fingerprint::from_bits(u64::from_le_bytes(bits));
+                Ok((read > 0).then(|| Asked::fingerprint(bits, true)))
+            }
         }
     }
 }
 
-fn next_line(name: &str, lines: &mut LineReader, is_text: bool) -> Result<Option<Asked>> {
-    while let Some((number, line)) = lines.next()? {
-        let bytes = match line {
-            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
-            Line::Whole(bytes) => Ok(bytes),
-            Line::TooLong => Err(line_too_long(MAX_LINE_BYTES)),
-        };
-        return match bytes.and_then(utf8).and_then(|line| parse(line, is_text)) {
-            Ok(asked) => Ok(Some(asked)),
-            Err(reason) => bail!("{name}:{number}: {reason}"),
-        };
-    }
-    Ok(None)
-}
-
-/// Reads a query. What `simdb-cli get --json` prints is one: a document with both asks for its
-/// fingerprint, unless it must be a text.
-fn parse(line: &str, is_text: bool) -> Result<Asked, String> {
+/// Parses a query. A line of `simdb-cli get --json` is one: a document with both asks for its
+/// fingerprint, unless texts are needed.
+fn parse(line: &str, needs_texts: bool) -> Result<Asked, String> {
     let mut fields = Fields {
         id: "id".to_owned(),
         text: Some("text".to_owned()),
@@ -144,43 +149,24 @@ fn parse(line: &str, is_text: bool) -> Result<Asked, String> {
         are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,
     };
-    let parts = jsonl::parse(line, &fields)?;
-    if is_text && parts.text.is_none() {
+    let parts = JsonParts::parse(line, &fields)?;
+    if needs_texts && !parts.has(DocumentPart::Text) {
         return Err("there is no field \"text\", and only texts can be compared".to_owned());
     }
-    if parts.fingerprint.is_some() && !is_text {
+    if parts.has(DocumentPart::Fingerprint) && !needs_texts {
         fields.text = None;
-    } else if parts.text.is_some() {
+    } else if parts.has(DocumentPart::Text) {
         fields.fingerprint = None;
     } else {
         return Err("there is neither a field \"text\" nor a field \"fingerprint\"".to_owned());
     }
-    match parts.content(&fields, true)? {
-        Content {
-            fingerprint: Some((fingerprint, reliable)),
-            ..
-        } => Ok(Asked::Fingerprint(fingerprint, reliable)),
-        Content { text, .. } => Ok(Asked::Text(text.unwrap_or_default())),
-    }
-}
-
-fn next_raw(input: &mut Opened, offset_bytes: &mut u64) -> Result<Option<Asked>> {
-    let name = &input.name;
-    let mut bits = [0; RAW_BYTES];
-    let read = raw::fill(&mut *input.reader, &mut bits)
-        .with_context(|| format!("cannot read {name} beyond byte {offset_bytes}"))?;
-    match read {
-        0 => Ok(None),
-        RAW_BYTES => {
-            *offset_bytes += RAW_BYTES as u64;
-            let fingerprint = Fingerprint::from_bits(u64::from_le_bytes(bits));
-            Ok(Some(Asked::Fingerprint(fingerprint, true)))
-        }
-        _ => bail!(
-            "{name}: byte {offset_bytes}: the last fingerprint is cut: \
-             {read} of its {RAW_BYTES} bytes are there"
-        ),
-    }
+    let Content {
+        text, fingerprint, ..
+    } = fields.content(parts)?;
+    Ok(match fingerprint {
+        Some((fingerprint, reliable)) => Asked::fingerprint(fingerprint, reliable),
+        None => Asked::Text(text.unwrap_or_default()),
+    })
 }
 
 #[cfg(test)]
@@ -190,11 +176,10 @@ mod tests {
     #[test]
     fn a_query_is_a_text_or_a_fingerprint() {
         assert!(matches!(parse(r#"{"text":"a"}"#, false), Ok(Asked::Text(text)) if text == "a"));
-        let both = parse(
-            r#"{"id":1,"fingerprint":"00000000000000ff","reliable":true,"text":null}"#,
-            false,
-        );
-        assert!(matches!(both, Ok(Asked::Fingerprint(f, true)) if f.bits() == 0xff));
+        let both = r#"{"id":1,"fingerprint":"00000000000000ff","reliable":true,"text":null}"#;
+        let bits = |made: TextFingerprint| made.fingerprint.bits();
+        let both = parse(both, false);
+        assert!(matches!(both, Ok(Asked::Fingerprint(made)) if bits(made) == 0xff));
         assert!(parse("{}", false).is_err_and(|reason| reason.contains("neither")));
         assert!(parse(r#"{"fingerprint":"ff"}"#, false).is_err());
         assert!(parse(r#"{"text":7}"#, false).is_err());

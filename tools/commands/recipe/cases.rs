@@ -1,117 +1,115 @@
 //! Cases of `simdb-cli recipe test`: a line of JSON each, read field by field.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 use serde_json::{Map, Value};
 
-use crate::commands::json_object::object;
-use crate::formats::input::{Line, LineReader, Source};
-use crate::formats::{MAX_LINE_BYTES, line_too_long, utf8};
+use crate::commands::json_object::for_each_object;
+use crate::options::OnError;
 
-/// A case: a text or features, and what other software made of it.
+/// A case: a text or features, and the fingerprints that other software made of it.
 pub(super) struct Case {
-    /// Its line in the file, counted from 1.
+    /// The number of its line, counted from 1.
     pub line: u64,
     fields: Map<String, Value>,
 }
 
-/// All cases of a file, at least one; .gz and .zst are read through, `-` is standard input.
+/// Reads the cases of a file; .gz and .zst are read through, `-` is standard input.
 pub(super) fn cases(path: &Path) -> Result<Vec<Case>> {
-    let input = Source::new(path)?.open(&Default::default())?;
-    let name = input.name.clone();
-    let mut lines = LineReader::new(input, MAX_LINE_BYTES)?;
     let mut cases = Vec::new();
-    while let Some((line, content)) = lines.next()? {
-        let bytes = match content {
-            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
-            Line::Whole(bytes) => Ok(bytes),
-            Line::TooLong => Err(line_too_long(MAX_LINE_BYTES)),
-        };
-        match bytes.and_then(utf8).and_then(object) {
-            Ok(fields) => cases.push(Case { line, fields }),
-            Err(reason) => bail!("cannot read {name}:{line}: {reason}"),
-        }
-    }
-    if cases.is_empty() {
-        bail!("cannot read {name}: there is no case in it");
-    }
+    for_each_object(path, OnError::Abort, |line, fields| {
+        cases.push(Case { line, fields });
+        Ok(())
+    })?;
     Ok(cases)
 }
 
+/// A number of up to 128 bits, in a string as a rule.
+struct Bits(u128);
+
+impl<'de> Deserialize<'de> for Bits {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bits = match Value::deserialize(deserializer)? {
+            Value::String(digits) => digits.parse().ok(),
+            number => number.as_u64().map(u128::from),
+        };
+        bits.map(Self)
+            .ok_or_else(|| D::Error::custom("a whole number is expected"))
+    }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(untagged, expecting = "tokens and hashes are expected")]
+enum Hashes {
+    Object(BTreeMap<String, Bits>),
+    List(Vec<(String, Bits)>),
+}
+
+#[derive(serde::Deserialize)]
+#[serde(untagged, expecting = "a list of [token, weight] is expected")]
+enum Weighted {
+    Pair(String, f64),
+    Token(String),
+}
+
 impl Case {
-    /// Whether it has this field.
+    /// Returns `true` if the case has this field.
     pub fn has(&self, name: &str) -> bool {
         self.fields.contains_key(name)
     }
 
-    /// The names of its fields that start so, without that start.
+    /// The rest of the names of the fields that start so.
     pub fn ends_of_names<'c>(&'c self, start: &'c str) -> impl Iterator<Item = &'c str> {
-        self.fields
-            .keys()
-            .filter_map(move |name| name.strip_prefix(start))
+        let names = self.fields.keys();
+        names.filter_map(move |name| name.strip_prefix(start))
     }
 
     pub fn text(&self, name: &str) -> Result<&str> {
-        self.value(name)?
-            .as_str()
-            .ok_or_else(|| self.wrong(name, "a string"))
+        let text = self.value(name)?.as_str();
+        text.ok_or_else(|| self.wrong(name, "a string is expected"))
     }
 
-    /// A number of up to 128 bits, in a string as a rule.
+    pub fn texts(&self, name: &str) -> Result<Vec<String>> {
+        self.get(name)
+    }
+
     pub fn bits(&self, name: &str) -> Result<u128> {
-        bits(self.value(name)?).ok_or_else(|| self.wrong(name, "a whole number"))
-    }
-
-    pub fn texts(&self, name: &str) -> Result<Vec<&str>> {
-        let texts = self
-            .list(name)?
-            .iter()
-            .map(Value::as_str)
-            .collect::<Option<_>>();
-        texts.ok_or_else(|| self.wrong(name, "a list of strings"))
+        self.get(name).map(|Bits(bits)| bits)
     }
 
     /// Tokens with their hashes: a list of pairs, or an object.
-    pub fn hashes(&self, name: &str) -> Result<Vec<(&str, u128)>> {
-        let hashes: Option<Vec<_>> = match self.value(name)? {
-            Value::Object(object) => {
-                let pairs = object
-                    .iter()
-                    .map(|(token, hash)| Some((token.as_str(), bits(hash)?)));
-                pairs.collect()
-            }
-            Value::Array(pairs) => pairs
-                .iter()
-                .map(|pair| {
-                    let (token, hash) = two(pair)?;
-                    Some((token.as_str()?, bits(hash)?))
-                })
-                .collect(),
-            _ => None,
+    pub fn hashes(&self, name: &str) -> Result<Vec<(String, u128)>> {
+        let hashes: Vec<_> = match self.get(name)? {
+            Hashes::Object(object) => object.into_iter().collect(),
+            Hashes::List(list) => list,
         };
-        hashes.ok_or_else(|| self.wrong(name, "tokens and hashes"))
+        let hashes = hashes.into_iter().map(|(token, Bits(hash))| (token, hash));
+        Ok(hashes.collect())
     }
 
-    /// Tokens with their weights. One that stands alone has the weight of the one before it, or 1:
-    /// so reads the Python package.
-    pub fn weights(&self, name: &str) -> Result<Vec<(&str, f64)>> {
+    /// Tokens with their weights. A token that stands alone has the weight of the token before it,
+    /// or 1, as in the Python package.
+    pub fn weights(&self, name: &str) -> Result<Vec<(String, f64)>> {
         let mut last = 1.0;
-        let weights = self.list(name)?.iter().map(|item| {
-            if let Some((_, weight)) = two(item) {
-                last = weight.as_f64()?;
-            }
-            let token = two(item).map_or(item, |(token, _)| token);
-            Some((token.as_str()?, last))
-        });
-        let weights = weights.collect::<Option<_>>();
-        weights.ok_or_else(|| self.wrong(name, "a list of [token, weight]"))
+        let weights = self
+            .get::<Vec<Weighted>>(name)?
+            .into_iter()
+            .map(|item| match item {
+                Weighted::Pair(token, weight) => {
+                    last = weight;
+                    (token, weight)
+                }
+                Weighted::Token(token) => (token, last),
+            });
+        Ok(weights.collect())
     }
 
-    fn list(&self, name: &str) -> Result<&Vec<Value>> {
-        self.value(name)?
-            .as_array()
-            .ok_or_else(|| self.wrong(name, "a list"))
+    fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+        T::deserialize(self.value(name)?).map_err(|error| self.wrong(name, error))
     }
 
     fn value(&self, name: &str) -> Result<&Value> {
@@ -119,21 +117,7 @@ impl Case {
         value.ok_or_else(|| anyhow!("line {}: there is no field {name:?}", self.line))
     }
 
-    fn wrong(&self, name: &str, expected: &str) -> anyhow::Error {
-        anyhow!("line {}: field {name:?}: {expected} is expected", self.line)
-    }
-}
-
-fn bits(value: &Value) -> Option<u128> {
-    match value {
-        Value::String(digits) => digits.parse().ok(),
-        number => number.as_u64().map(u128::from),
-    }
-}
-
-fn two(value: &Value) -> Option<(&Value, &Value)> {
-    match value.as_array()?.as_slice() {
-        [one, two] => Some((one, two)),
-        _ => None,
+    fn wrong(&self, name: &str, reason: impl Display) -> anyhow::Error {
+        anyhow!("line {}: field {name:?}: {reason}", self.line)
     }
 }

@@ -1,4 +1,4 @@
-//! What became of each line, in their order, as soon as it is durable.
+//! The answer to each line, in the order of the lines, as soon as it is durable.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 
@@ -6,15 +6,15 @@ use anyhow::{Error, Result, anyhow};
 use serde::Serialize;
 use simdb::{Fingerprint, Outcome};
 
-use super::documents::{Entry, Group, given_up};
+use super::documents::{Group, PendingLine, aborted};
 use super::lines::Room;
 use crate::console::Output;
 use crate::console::duplicate::{Alike, DuplicateOf};
 use crate::options::OnError;
 
-/// How many lines there were of each fate.
+/// The number of lines of each verdict.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct VerdictCounts {
     pub(super) new: u64,
     pub(super) duplicates: u64,
     pub(super) exist: u64,
@@ -55,21 +55,21 @@ pub(super) struct Answers<'a> {
     pub(super) output: &'a mut Output,
     pub(super) room: &'a Room,
     pub(super) on_error: OnError,
-    pub(super) tally: Tally,
+    pub(super) counts: VerdictCounts,
 }
 
 impl Answers<'_> {
-    /// Answers everything that is on its way. `stop` is called when no more lines should set out:
-    /// an answer cannot be given, or the id of a line is taken and that is enough. In the latter
-    /// case those that are on their way are answered still.
+    /// Answers all lines that are submitted. Calls `stop` when no more lines should be read, because
+    /// the id of a line is taken and that ends the tool. Lines that are submitted then are answered
+    /// still.
     pub(super) fn answer_all(&mut self, groups: &Receiver<Group>, stop: impl Fn()) -> Result<()> {
-        let mut enough = None;
+        let mut failed = Ok(());
         loop {
             let group = match groups.try_recv() {
                 Ok(group) => group,
                 Err(TryRecvError::Disconnected) => break,
                 Err(TryRecvError::Empty) => {
-                    // Whoever reads the answers need not wait for those to come.
+                    // The answers so far do not wait for those to come.
                     self.output.flush()?;
                     match groups.recv() {
                         Ok(group) => group,
@@ -79,63 +79,63 @@ impl Answers<'_> {
             };
             if let Some(error) = self.answer(group)? {
                 stop();
-                enough.get_or_insert(error);
+                failed = failed.and(Err(error));
             }
         }
         self.output.flush()?;
-        enough.map_or(Ok(()), Err)
+        failed
     }
 
-    /// Answers lines, and returns an error for later if one is enough to give up.
+    /// Answers the lines of a group. Returns an error for later if one of them ends the tool.
     fn answer(&mut self, group: Group) -> Result<Option<Error>> {
         if !group.ticket.is_done() {
             self.output.flush()?;
         }
         let mut outcomes = group.ticket.wait()?.into_iter();
-        let len_bytes = group.entries.iter().map(|entry| entry.len_bytes).sum();
-        self.room.give_back(group.entries.len(), len_bytes);
-        let mut enough = None;
-        for entry in &group.entries {
-            let conflict = match &entry.fingerprint {
-                Err(reason) => self.reject(entry, reason).map(|()| None)?,
-                Ok((fingerprint, reliable)) => {
-                    let outcome = outcomes
-                        .next()
-                        .ok_or_else(|| anyhow!("line {} has no outcome", entry.number))?;
-                    self.say(entry, *fingerprint, *reliable, outcome)?
+        let len_bytes = group.lines.iter().map(|line| line.len_bytes).sum();
+        self.room.give_back(group.lines.len(), len_bytes);
+        let mut failed = None;
+        for line in &group.lines {
+            match &line.fingerprint {
+                Err(reason) => self.reject(line, reason)?,
+                Ok((fingerprint, is_reliable)) => {
+                    let outcome = outcomes.next();
+                    let outcome =
+                        outcome.ok_or_else(|| anyhow!("line {} has no outcome", line.number))?;
+                    let conflict = self.decide(line, *fingerprint, *is_reliable, outcome)?;
+                    if self.on_error == OnError::Abort {
+                        failed = failed.or(conflict);
+                    }
                 }
-            };
-            if self.on_error == OnError::Abort {
-                enough = enough.or(conflict);
             }
         }
-        Ok(enough)
+        Ok(failed)
     }
 
-    fn reject(&mut self, entry: &Entry, error: &str) -> Result<()> {
-        self.tally.rejected += 1;
+    fn reject(&mut self, line: &PendingLine, error: &str) -> Result<()> {
+        self.counts.rejected += 1;
         self.output.json(&AnswerLine {
-            line: entry.number,
-            id: entry.id.map(|id| id.0),
+            line: line.number,
+            id: line.id.map(|id| id.0),
             fingerprint: None,
             reliable: None,
             verdict: Verdict::Rejected { error },
         })
     }
 
-    /// Says what became of a document, and returns an error if its id is taken by another.
-    fn say(
+    /// Writes the verdict on a document. Returns an error if the id is taken by another fingerprint.
+    fn decide(
         &mut self,
-        entry: &Entry,
+        line: &PendingLine,
         fingerprint: Fingerprint,
-        reliable: bool,
+        is_reliable: bool,
         outcome: Outcome,
     ) -> Result<Option<Error>> {
-        let id = entry.id.unwrap_or_default();
+        let id = line.id.unwrap_or_default();
         let mut conflict = None;
         let (count, verdict) = match (DuplicateOf::in_outcome(&outcome), outcome) {
             (Some(duplicate), _) => (
-                &mut self.tally.duplicates,
+                &mut self.counts.duplicates,
                 Verdict::Duplicate {
                     of: duplicate.id.0,
                     distance: duplicate.distance,
@@ -147,21 +147,21 @@ impl Answers<'_> {
                 if !repeated {
                     let reason =
                         format!("the id {id} is taken by a document with fingerprint {stored}");
-                    conflict = Some(given_up(entry.number, &reason));
+                    conflict = Some(aborted(line.number, &reason));
                 }
                 let stored = stored.to_string();
-                (&mut self.tally.exist, Verdict::Exists { stored, repeated })
+                (&mut self.counts.exist, Verdict::Exists { stored, repeated })
             }
-            _ => (&mut self.tally.new, Verdict::New),
+            _ => (&mut self.counts.new, Verdict::New),
         };
         *count += 1;
-        // An id that was given for nothing is the id of nothing.
+        // An assigned id of a document that is not stored is the id of no document.
         let is_stored = !matches!(verdict, Verdict::Duplicate { .. });
         self.output.json(&AnswerLine {
-            line: entry.number,
-            id: (is_stored || !entry.is_assigned).then_some(id.0),
+            line: line.number,
+            id: (is_stored || !line.is_assigned).then_some(id.0),
             fingerprint: Some(fingerprint.to_string()),
-            reliable: Some(reliable),
+            reliable: Some(is_reliable),
             verdict,
         })?;
         Ok(conflict)

@@ -1,98 +1,56 @@
-//! From lines to documents, and into the database: many at a time where many have come, in their
-//! order, on all cores.
+//! Lines to documents, and documents into the database, in their order: many at a time if many have
+//! come, on all cores.
 
 use std::sync::mpsc::{Receiver, Sender};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Error, Result, anyhow};
 use rayon::prelude::*;
-use serde_json::Value;
 use simdb::{Change, Database, DocId, Document, Fingerprint, Ticket};
 
-use super::lines::{Event, Line};
+use super::lines::{Event, InputLine};
 use crate::console::interrupt::Interrupt;
-use crate::formats::{Fields, id_of, jsonl, utf8};
+use crate::formats::id_sequence::IdSequence;
+use crate::formats::jsonl::JsonParts;
+use crate::formats::{DocumentPart, Fields, utf8};
 use crate::options::{OnError, Rule};
 
-/// The most lines that are handed over together. While they are committed the next are made
-/// documents, so this is a part of what may be on its way.
-const MOST_TOGETHER: usize = 1024;
+/// The most lines that are submitted together. While they are committed the next are made documents,
+/// so they are a fraction of the lines that are not answered.
+const MAX_TOGETHER: usize = 1024;
 
-/// A line on its way: what must be known to answer it.
-pub(super) struct Entry {
+/// A line that is to be answered.
+pub(super) struct PendingLine {
     /// Its number, from 1.
     pub(super) number: u64,
     /// The room it takes.
     pub(super) len_bytes: usize,
-    /// The id it has, or was given.
     pub(super) id: Option<DocId>,
-    /// Whether it was given that id by us.
+    /// The line has no id of its own.
     pub(super) is_assigned: bool,
-    /// The fingerprint and whether that is reliable, or why the line is no document.
+    /// The fingerprint and whether it is reliable, or the reason why the line is no document.
     pub(super) fingerprint: Result<(Fingerprint, bool), String>,
 }
 
-/// Lines that were handed over together.
+/// Lines that were submitted together.
 pub(super) struct Group {
-    /// In their order.
-    pub(super) entries: Vec<Entry>,
-    /// For the outcomes of those that are documents.
+    /// The lines in their order.
+    pub(super) lines: Vec<PendingLine>,
+    /// The outcomes of those that are documents.
     pub(super) ticket: Ticket,
 }
 
-/// Makes documents of lines.
+/// Makes documents of lines and submits them.
 pub(super) struct Documents<'d> {
     pub(super) database: &'d Database,
     pub(super) fields: Fields,
-    /// When a document is not stored, unless all are.
+    /// The rule that forbids duplicates, or `None` if all documents are stored.
     pub(super) rule: Option<Rule>,
-    /// The id of the next line without one, if such lines are given ids.
-    pub(super) ids: Option<Ids>,
+    /// The ids of lines without one, if such lines are given ids.
+    pub(super) ids: Option<IdSequence>,
     pub(super) on_error: OnError,
 }
 
-/// Ids that count up, beyond all that were met.
-pub(super) struct Ids {
-    next: Option<DocId>,
-}
-
-impl Ids {
-    /// From `first` on, or beyond the last that is stored.
-    pub(super) fn new(first: u64, last_stored: Option<DocId>) -> Self {
-        let mut ids = Self {
-            next: Some(DocId(first)),
-        };
-        if let Some(last) = last_stored {
-            ids.pass(last);
-        }
-        ids
-    }
-
-    /// An id is taken: only larger ones are given.
-    fn pass(&mut self, taken: DocId) {
-        if self.next.is_some_and(|next| next <= taken) {
-            self.next = taken.0.checked_add(1).map(DocId);
-        }
-    }
-
-    fn take(&mut self) -> Result<DocId, String> {
-        let id = self
-            .next
-            .ok_or_else(|| format!("it has no id, and none is left: the ids reach {}", u64::MAX))?;
-        self.pass(id);
-        Ok(id)
-    }
-}
-
-/// A line as it was read.
-struct Parsed {
-    number: u64,
-    len_bytes: usize,
-    id: Option<DocId>,
-    /// With id 0 as long as the line has none.
-    document: Result<Document, String>,
-}
-
-/// Why nothing more is gathered.
+/// The reason why no more lines are gathered.
 enum Stop {
     /// The input has ended, or cannot be read on.
     Input(Result<()>),
@@ -101,8 +59,7 @@ enum Stop {
 }
 
 impl Documents<'_> {
-    /// Hands everything over, until the input ends, the tool is to stop, nobody listens to the
-    /// answers, or a line is bad and that is enough.
+    /// Submits all lines, until the input ends, the tool is to stop, or a bad line ends it.
     pub(super) fn submit_all(
         &mut self,
         events: &Receiver<Event>,
@@ -121,135 +78,105 @@ impl Documents<'_> {
         }
     }
 
-    /// Hands lines over. An error is also returned, for later, if one of them is bad and that is
-    /// enough.
-    fn submit(
-        &mut self,
-        lines: Vec<Line>,
-        groups: &Sender<Group>,
-    ) -> Result<Option<anyhow::Error>> {
-        if lines.is_empty() {
+    /// Submits lines. Returns an error for later if one of them is bad and ends the tool.
+    fn submit(&mut self, lines: Vec<InputLine>, groups: &Sender<Group>) -> Result<Option<Error>> {
+        let this = &*self;
+        let parsed: Vec<_> = if lines.len() > 1 {
+            lines.into_par_iter().map(|line| this.parse(line)).collect()
+        } else {
+            // To wake other threads takes longer.
+            lines.into_iter().map(|line| this.parse(line)).collect()
+        };
+        if parsed.is_empty() {
             return Ok(None);
         }
-        let this = &*self;
-        let parsed: Vec<Parsed> = match lines.len() {
-            // Waking other threads takes longer.
-            1 => lines.into_iter().map(|line| this.parse(line)).collect(),
-            _ => lines.into_par_iter().map(|line| this.parse(line)).collect(),
-        };
-        let mut entries = Vec::with_capacity(parsed.len());
-        let mut changes = Vec::with_capacity(parsed.len());
+        let (mut lines, mut changes) = (Vec::new(), Vec::new());
         let mut bad = None;
-        for parsed in parsed {
-            let (entry, change) = self.decide(parsed);
-            if let (Err(reason), OnError::Abort) = (&entry.fingerprint, self.on_error) {
-                bad = Some(given_up(entry.number, reason));
+        for (mut line, document) in parsed {
+            changes.extend(document.and_then(|document| self.change(&mut line, document)));
+            if let (Err(reason), OnError::Abort) = (&line.fingerprint, self.on_error) {
+                bad = Some(aborted(line.number, reason));
             }
-            entries.push(entry);
-            changes.extend(change);
+            lines.push(line);
             if bad.is_some() {
                 break;
             }
         }
         let ticket = self.database.submit(changes)?;
-        // Nobody may be listening any more: then we are told to stop as well.
-        let _ = groups.send(Group { entries, ticket });
+        // If the receiver is gone, an event that tells this thread to stop is on its way.
+        let _ = groups.send(Group { lines, ticket });
         Ok(bad)
     }
 
-    fn parse(&self, line: Line) -> Parsed {
-        let (number, len_bytes) = (line.number, line.len_bytes());
-        let parts = line
+    /// The document of a line, which has the id 0 if the line is to be given one.
+    fn parse(&self, line: InputLine) -> (PendingLine, Option<Document>) {
+        let mut pending = PendingLine {
+            number: line.number,
+            len_bytes: line.len_bytes(),
+            id: None,
+            is_assigned: false,
+            fingerprint: Err(String::new()),
+        };
+        let document = line
             .bytes
-            .and_then(|bytes| utf8(&bytes).and_then(|line| jsonl::parse(line, &self.fields)));
-        let mut parts = match parts {
-            Ok(parts) => parts,
-            Err(reason) => {
-                return Parsed {
-                    number,
-                    len_bytes,
-                    id: None,
-                    document: Err(reason),
-                };
-            }
+            .and_then(|bytes| self.document(&mut pending, &bytes));
+        pending.fingerprint = match &document {
+            Ok(document) => Ok((document.fingerprint, document.reliable)),
+            Err(reason) => Err(reason.clone()),
         };
-        let name = &self.fields.id;
-        let id = match parts.id.take() {
-            None | Some(Value::Null) if self.ids.is_some() => Ok(None),
-            None => Err(format!("there is no field {name:?}")),
-            Some(value) => id_of(&value)
-                .map(Some)
-                .map_err(|reason| format!("field {name:?}: {reason}")),
-        };
-        let (id, refused) = match id {
-            Ok(id) => (id, None),
-            Err(reason) => (None, Some(reason)),
-        };
-        let text_required = self.fields.fingerprint.is_none();
-        let content = match refused {
-            Some(reason) => Err(reason),
-            None => parts.content(&self.fields, text_required),
-        };
-        let document = content.and_then(|content| {
-            let fingerprinter = self.database.fingerprinter();
-            let document = content.into_document(id.unwrap_or_default(), fingerprinter);
-            let document = document.map_err(|error| error.to_string())?;
-            match self.rule {
-                Some(rule) => rule.refuse_without_text(document),
-                None => Ok(document),
-            }
-        });
-        Parsed {
-            number,
-            len_bytes,
-            id,
-            document,
-        }
+        (pending, document.ok())
     }
 
-    /// What is to be answered, and what is to be done.
-    fn decide(&mut self, parsed: Parsed) -> (Entry, Option<Change>) {
-        let is_assigned = parsed.id.is_none();
-        let with_id = parsed.document.and_then(|mut document| {
-            if let Some(ids) = &mut self.ids {
-                match parsed.id {
-                    Some(id) => ids.pass(id),
-                    None => document.id = ids.take()?,
-                }
-            }
-            Ok(document)
-        });
-        let entry = |id, fingerprint| Entry {
-            number: parsed.number,
-            len_bytes: parsed.len_bytes,
-            id,
-            is_assigned,
-            fingerprint,
-        };
-        match with_id {
-            Err(reason) => (entry(parsed.id, Err(reason)), None),
-            Ok(document) => {
-                let made = Ok((document.fingerprint, document.reliable));
-                let entry = entry(Some(document.id), made);
-                let change = match self.rule {
-                    Some(rule) => rule.change(document),
-                    None => Change::Insert(document),
-                };
-                (entry, Some(change))
-            }
+    fn document(&self, line: &mut PendingLine, bytes: &[u8]) -> Result<Document, String> {
+        let mut parts = JsonParts::parse(utf8(bytes)?, &self.fields)?;
+        line.is_assigned = self.ids.is_some() && parts.is_null(DocumentPart::Id);
+        if !line.is_assigned {
+            line.id = Some(self.fields.id(&mut parts)?);
         }
+        let document = self
+            .fields
+            .content(parts)?
+            .into_document(line.id.unwrap_or_default(), self.database.fingerprinter())
+            .map_err(|error| error.to_string())?;
+        if let Some(rule) = self.rule {
+            rule.check_text(&document)?;
+        }
+        Ok(document)
+    }
+
+    /// The change that stores the document of a line, which is given an id if it has none. `None` if no
+    /// id is left.
+    fn change(&mut self, line: &mut PendingLine, mut document: Document) -> Option<Change> {
+        match (&mut self.ids, line.id) {
+            (Some(ids), Some(id)) => ids.skip_to_after(id),
+            (Some(ids), None) => match ids.take() {
+                Ok(id) => {
+                    document.id = id;
+                    line.id = Some(id);
+                }
+                Err(reason) => {
+                    line.fingerprint = Err(reason);
+                    return None;
+                }
+            },
+            (None, _) => {}
+        }
+        Some(match self.rule {
+            Some(rule) => rule.change(document),
+            None => Change::Insert(document),
+        })
     }
 }
 
-/// The lines that have come, at least one, without waiting for more; and whether there will be
-/// more. None if the tool is to stop.
-fn gather(events: &Receiver<Event>, interrupt: &Interrupt) -> (Vec<Line>, Option<Stop>) {
+/// The lines that have come, at least one, without waiting for more, and the reason why no more will
+/// come, if there is one. Without lines if the tool is to stop.
+fn gather(events: &Receiver<Event>, interrupt: &Interrupt) -> (Vec<InputLine>, Option<Stop>) {
     let mut lines = Vec::new();
-    while lines.len() < MOST_TOGETHER {
+    while lines.len() < MAX_TOGETHER {
         let event = match events.try_recv() {
             Ok(event) => event,
             Err(_) if !lines.is_empty() => break,
-            // Whoever could send an event is there for as long as we are.
+            // The tool holds a sender as long as this thread runs.
             Err(_) => events.recv().unwrap_or(Event::End),
         };
         if interrupt.is_set() {
@@ -265,38 +192,10 @@ fn gather(events: &Receiver<Event>, interrupt: &Interrupt) -> (Vec<Line>, Option
     (lines, None)
 }
 
-/// What is said of a line that is enough to give up.
-pub(super) fn given_up(number: u64, reason: &str) -> anyhow::Error {
+/// The error about a line that ends the tool.
+pub(super) fn aborted(number: u64, reason: &str) -> Error {
     anyhow!(
         "<stdin>:{number}: {reason}; lines that are answered \"new\" are stored (--on-error skip \
          goes on)"
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_beyond_all_that_were_met() {
-        let mut ids = Ids::new(5, Some(DocId(7)));
-        assert_eq!(ids.take(), Ok(DocId(8)));
-        ids.pass(DocId(3));
-        assert_eq!(ids.take(), Ok(DocId(9)));
-        ids.pass(DocId(10));
-        assert_eq!(ids.take(), Ok(DocId(11)));
-        assert_eq!(Ids::new(5, None).take(), Ok(DocId(5)));
-        assert_eq!(Ids::new(9, Some(DocId(7))).take(), Ok(DocId(9)));
-    }
-
-    #[test]
-    fn the_last_id_is_given_once() {
-        let mut ids = Ids::new(u64::MAX, Some(DocId(1)));
-        assert_eq!(ids.take(), Ok(DocId(u64::MAX)));
-        assert!(
-            ids.take()
-                .is_err_and(|reason| reason.contains("none is left"))
-        );
-        assert!(Ids::new(0, Some(DocId(u64::MAX))).take().is_err());
-    }
 }

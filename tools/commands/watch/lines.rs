@@ -1,40 +1,39 @@
 //! Lines of standard input, read ahead by a thread of its own for as long as there is room.
 
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Error, Result};
+use parking_lot::{Condvar, Mutex};
 
-use crate::formats::input::{self, LineReader, Source};
-use crate::formats::line_too_long;
+use crate::formats::input::{LineReader, Source};
 
-/// What may be on its way at a time, between the input and its answer.
-const MOST_LINES: usize = 8192;
-const MOST_BYTES: usize = 16 << 20;
+/// The most lines and bytes between the input and the answers.
+const MAX_LINES: usize = 8192;
+const MAX_BYTES: usize = 16 << 20;
 
 /// A line that is not blank.
-pub(super) struct Line {
+pub(super) struct InputLine {
     /// Its number, from 1.
     pub(super) number: u64,
-    /// It, or why it cannot be had.
+    /// The line, or the reason why it is not read.
     pub(super) bytes: Result<Vec<u8>, String>,
 }
 
-/// What happens while lines are awaited.
+/// An event that the thread that makes documents waits for.
 pub(super) enum Event {
-    /// A line has come.
-    Line(Line),
-    /// There are no more.
+    Line(InputLine),
+    /// The input has ended.
     End,
-    /// They cannot be read on.
+    /// The input cannot be read on.
     Failed(Error),
-    /// Whoever waits should look whether the tool is to stop.
+    /// The tool may have been told to stop.
     Woken,
 }
 
-/// Bounds all that is on its way. So nothing between the reader and the answers needs a bound of
-/// its own, and nobody there ever waits for room.
+/// Bounds the lines that are read and not answered. So the queues between the threads need no bounds
+/// of their own, and only the reader waits for room.
 #[derive(Default)]
 pub(super) struct Room {
     taken: Mutex<Taken>,
@@ -48,12 +47,11 @@ struct Taken {
 }
 
 impl Room {
-    /// Takes room for a line, when there is some. A single line always finds it.
+    /// Takes room for a line, as soon as there is some. There always is for a single line.
     fn take(&self, bytes: usize) {
-        let mut taken = self.taken();
-        while taken.lines > 0 && (taken.lines >= MOST_LINES || taken.bytes + bytes > MOST_BYTES) {
-            let woken = self.has_room.wait(taken);
-            taken = woken.unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
+        while taken.lines > 0 && (taken.lines >= MAX_LINES || taken.bytes + bytes > MAX_BYTES) {
+            self.has_room.wait(&mut taken);
         }
         taken.lines += 1;
         taken.bytes += bytes;
@@ -61,25 +59,21 @@ impl Room {
 
     /// Gives back the room of lines that are answered.
     pub(super) fn give_back(&self, lines: usize, bytes: usize) {
-        let mut taken = self.taken();
+        let mut taken = self.taken.lock();
         taken.lines -= lines;
         taken.bytes -= bytes;
         self.has_room.notify_one();
     }
-
-    fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Line {
-    /// How many bytes of room it takes.
+impl InputLine {
+    /// The bytes of room that the line takes.
     pub(super) fn len_bytes(&self) -> usize {
         self.bytes.as_ref().map_or(0, Vec::len)
     }
 }
 
-/// Starts reading. The thread is not joined: one that waits for standard input must not keep the
+/// Starts to read. The thread is not joined: one that waits for standard input must not keep the
 /// tool from ending.
 pub(super) fn start(room: Arc<Room>, events: Sender<Event>, max_line_bytes: usize) -> Result<()> {
     let read = move || {
@@ -87,7 +81,7 @@ pub(super) fn start(room: Arc<Room>, events: Sender<Event>, max_line_bytes: usiz
             Ok(()) => Event::End,
             Err(error) => Event::Failed(error),
         };
-        // Nobody may be listening any more; then there is nobody to tell.
+        // The receiver is gone if the tool is ending.
         let _ = events.send(last);
     };
     thread::Builder::new()
@@ -97,16 +91,12 @@ pub(super) fn start(room: Arc<Room>, events: Sender<Event>, max_line_bytes: usiz
         .map(drop)
 }
 
-/// Sends every line. Ends early when nobody listens.
+/// Sends every line. Ends early if the receiver is gone.
 fn read_all(room: &Room, events: &Sender<Event>, max_line_bytes: usize) -> Result<()> {
     let mut lines = LineReader::new(Source::stdin().open(&Arc::default())?, max_line_bytes)?;
-    while let Some((number, line)) = lines.next()? {
-        let bytes = match line {
-            input::Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
-            input::Line::Whole(bytes) => Ok(bytes.to_vec()),
-            input::Line::TooLong => Err(line_too_long(max_line_bytes)),
-        };
-        let line = Line { number, bytes };
+    while let Some((number, line)) = lines.next_not_blank()? {
+        let bytes = line.map(<[u8]>::to_vec);
+        let line = InputLine { number, bytes };
         room.take(line.len_bytes());
         if events.send(Event::Line(line)).is_err() {
             break;
@@ -123,14 +113,14 @@ mod tests {
     #[test]
     fn a_line_waits_for_room_and_a_giant_for_all_of_it() {
         let room = Arc::new(Room::default());
-        room.take(10 * MOST_BYTES);
+        room.take(10 * MAX_BYTES);
         let taker = Arc::clone(&room);
         let waiting = thread::spawn(move || taker.take(1));
         thread::sleep(Duration::from_millis(20));
         assert!(!waiting.is_finished());
-        room.give_back(1, 10 * MOST_BYTES);
+        room.give_back(1, 10 * MAX_BYTES);
         waiting.join().unwrap();
-        let taken = room.taken();
+        let taken = room.taken.lock();
         assert_eq!((taken.lines, taken.bytes), (1, 1));
     }
 }

@@ -72,7 +72,7 @@ fn clusters_given_back_leave_out_what_dedup_alone_leaves_out() {
     let folder = folder();
     folder.write("texts.jsonl", TEXTS);
     folder.load(&["texts.simdb", "texts.jsonl"]).ends(0);
-    let report = ["--report", "r.jsonl", "--mark", "--json"];
+    let report = ["--report", "r.jsonl", "--mark", "--json", "--force"];
     for (name, more) in [("a", &["--fingerprint", "fp"][..]), ("texts", &[])] {
         let (input, database) = (format!("{name}.jsonl"), format!("{name}.simdb"));
         let run = |output: &str, given: &[&str]| {

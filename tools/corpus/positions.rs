@@ -1,17 +1,16 @@
-//! [`Places`]: where each document of a load was read, in a few bytes for all of them.
+//! [`RecordPositions`]: the input and the number of each document of a load, in a few bytes for all.
 //!
-//! A bulk load numbers documents as they are pushed, and reports a conflict by that number
-//! when the inputs are long closed. Documents mostly follow one another line by line, so only
-//! where they do not is written down: as runs, each a gap and a length, both as variable-length
-//! integers. A regular input takes a few bytes in all; the worst one, whose every second line
-//! is left out, two bytes a document.
+//! A bulk load reports a conflict by the position of the document among all that were pushed, after
+//! the inputs are closed. Most documents follow one another line by line, so only gaps are stored: as
+//! runs, each a gap and a length, both as variable-length integers. A regular input takes a few bytes
+//! in all. The worst one, whose every second line is left out, takes two bytes a document.
 
 use crate::formats::Unit;
 use crate::formats::raw::PAIR_BYTES;
 
-/// Where the documents of a load were read.
+/// The input and the number of each document, by the position of the document.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct RecordPositions {
     segments: Vec<Segment>,
     documents: u64,
 }
@@ -19,42 +18,42 @@ pub struct Places {
 /// Documents of one input that follow one another, with gaps.
 #[derive(Debug)]
 struct Segment {
-    /// How many documents came before it.
+    /// The number of documents before it.
     first_position: u64,
     input: usize,
-    /// From one document to the next where there is no gap: a line, a row, or the bytes of a pair.
+    /// The difference of two numbers without a gap: one line, one row, or the bytes of a pair.
     step: u64,
     /// The number of its first document.
     first_number: u64,
-    /// Runs but the last: gap before the run in steps, documents in the run.
+    /// All runs but the last: the gap before the run in steps, the documents in the run.
     runs: Vec<u8>,
-    /// The run that is still growing.
     last_gap: u64,
     last_len: u64,
     /// The number that its next document has if there is no gap.
     next_number: u64,
 }
 
-/// A segment is read from its start to find a place in it, so it must not grow without bound.
+/// The most bytes of the runs of a segment, which are read from their start.
 const SEGMENT_BYTES: usize = 1 << 14;
 
-impl Places {
-    /// Notes the place of the next document.
+impl RecordPositions {
+    /// Adds the next document.
     pub fn push(&mut self, input: usize, unit: Unit, number: u64) {
-        let fits = self.segments.last().is_some_and(|last| {
+        let last = self.segments.last_mut().filter(|last| {
             last.input == input && last.runs.len() < SEGMENT_BYTES && number >= last.next_number
         });
-        if !fits {
-            self.segments
-                .push(Segment::new(self.documents, input, unit, number));
-        }
-        if let Some(last) = self.segments.last_mut() {
-            last.push(number);
+        match last {
+            Some(last) => last.push(number),
+            None => {
+                let mut segment = Segment::new(self.documents, input, unit, number);
+                segment.push(number);
+                self.segments.push(segment);
+            }
         }
         self.documents += 1;
     }
 
-    /// The input and the number, line or offset, of the document pushed at this position.
+    /// The input and the number of the document at this position.
     pub fn find(&self, position: u64) -> Option<(usize, u64)> {
         if position >= self.documents {
             return None;
@@ -63,10 +62,8 @@ impl Places {
             .segments
             .partition_point(|segment| segment.first_position <= position);
         let segment = self.segments.get(after.checked_sub(1)?)?;
-        Some((
-            segment.input,
-            segment.number(position - segment.first_position)?,
-        ))
+        let number = segment.number(position - segment.first_position)?;
+        Some((segment.input, number))
     }
 }
 
@@ -99,7 +96,7 @@ impl Segment {
         self.next_number = number + self.step;
     }
 
-    /// The number of its document at this index.
+    /// The number of the document at this index in the segment.
     fn number(&self, index: u64) -> Option<u64> {
         let mut left = index;
         let mut steps = 0;
@@ -118,7 +115,7 @@ impl Segment {
     }
 }
 
-/// Seven bits a byte, the lowest first; the top bit says that more follow.
+/// Writes seven bits a byte, the lowest first. The top bit says that another byte follows.
 fn write_varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
@@ -144,24 +141,24 @@ fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn assert_found(pushed: &[(usize, u64)], unit: Unit) -> Places {
-        let mut places = Places::default();
+    fn assert_found(pushed: &[(usize, u64)], unit: Unit) -> RecordPositions {
+        let mut positions = RecordPositions::default();
         for &(input, number) in pushed {
-            places.push(input, unit, number);
+            positions.push(input, unit, number);
         }
-        for (position, &place) in pushed.iter().enumerate() {
+        for (position, &record) in pushed.iter().enumerate() {
             assert_eq!(
-                places.find(position as u64),
-                Some(place),
+                positions.find(position as u64),
+                Some(record),
                 "position {position}"
             );
         }
-        assert_eq!(places.find(pushed.len() as u64), None);
-        places
+        assert_eq!(positions.find(pushed.len() as u64), None);
+        positions
     }
 
     #[test]
-    fn every_place_is_found_again() {
+    fn every_record_is_found_again() {
         assert_found(&[], Unit::Line);
         assert_found(
             &[(0, 1), (0, 2), (0, 5), (0, 1000), (0, 1001), (2, 1), (2, 3)],
@@ -177,18 +174,18 @@ mod tests {
     #[test]
     fn a_regular_input_takes_no_memory_and_an_irregular_one_little() {
         let regular: Vec<_> = (1..50_000).map(|line| (0, line)).collect();
-        let places = assert_found(&regular, Unit::Line);
-        assert_eq!(places.segments.len(), 1);
-        assert!(places.segments[0].runs.is_empty());
+        let positions = assert_found(&regular, Unit::Line);
+        assert_eq!(positions.segments.len(), 1);
+        assert!(positions.segments[0].runs.is_empty());
 
         let irregular: Vec<_> = (1..50_000).map(|line| (0, line * 2)).collect();
-        let places = assert_found(&irregular, Unit::Line);
-        let bytes: usize = places
+        let positions = assert_found(&irregular, Unit::Line);
+        let bytes: usize = positions
             .segments
             .iter()
             .map(|segment| segment.runs.len())
             .sum();
         assert!(bytes <= 2 * irregular.len(), "{bytes}");
-        assert!(places.segments.len() > 1);
+        assert!(positions.segments.len() > 1);
     }
 }

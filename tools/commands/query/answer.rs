@@ -1,0 +1,166 @@
+//! The answer to one query as it is printed.
+
+use std::iter::once;
+
+use anyhow::Result;
+use serde::Serialize;
+use serde_json::json;
+use simdb::{Fingerprint, Match, Similar};
+
+use super::search::{Answered, Matches, Searcher};
+use crate::console::Output;
+use crate::console::duplicate::share;
+use crate::console::rows::{displayed, or_dash};
+use crate::console::table::Align::{Left, Right};
+use crate::console::table::{Table, columns, one_line};
+
+/// Matches in one table. With more, the columns line up within a part, since a query may match every
+/// document, and their texts need not fit into memory; matches by texts are few.
+const MATCHES_IN_TABLE: usize = 256;
+
+/// A longer answer is composed while it is printed.
+const ANSWER_BYTES: usize = 1 << 20;
+
+/// Columns beside the text of a match.
+const COLUMNS_BESIDE_TEXT: usize = 40;
+
+/// Prints a part of an answer.
+pub(super) fn print(part: &str, output: &mut Output) -> Result<()> {
+    match part.strip_suffix('\n') {
+        Some(lines) => output.line(lines),
+        None => output.bytes(part.as_bytes()),
+    }
+}
+
+/// One match of either kind.
+#[derive(Serialize)]
+struct QueryMatch {
+    id: u64,
+    #[serde(serialize_with = "displayed")]
+    fingerprint: Fingerprint,
+    distance: Option<u32>,
+    /// `None` unless texts are compared.
+    #[serde(flatten)]
+    wording: Option<WordingScores>,
+    text: Option<String>,
+}
+
+#[derive(Serialize)]
+struct WordingScores {
+    edit_similarity: Option<f64>,
+    jaccard: f64,
+    same_wording: bool,
+    #[serde(skip)]
+    score: f64,
+}
+
+impl Searcher<'_> {
+    /// The whole answer to the query with this number; `None` if it is long, and should be printed
+    /// in [parts](Self::parts).
+    pub fn compose(&self, number: u64, answered: &Answered) -> Result<Option<String>> {
+        let mut answer = String::new();
+        for part in self.parts(number, answered) {
+            answer.push_str(&part?);
+            if answer.len() > ANSWER_BYTES {
+                return Ok(None);
+            }
+        }
+        Ok(Some(answer))
+    }
+
+    /// The parts of the answer to the query with this number: tables, or a line of JSON in parts with
+    /// at most one text each.
+    pub fn parts<'a>(
+        &'a self,
+        number: u64,
+        answered: &'a Answered,
+    ) -> Box<dyn Iterator<Item = Result<String>> + 'a> {
+        let count = answered.matches.len();
+        if !self.json {
+            let (numbers, rows) = match &answered.matches {
+                Matches::Near(_) => (2, MATCHES_IN_TABLE),
+                Matches::Similar(_) => (5, count.max(1)),
+            };
+            let numbers = numbers + usize::from(self.is_numbered);
+            return Box::new((0..count).step_by(rows).map(move |first| {
+                let mut table = Table::new(&[vec![Right; numbers], vec![Left; 2]].concat());
+                for index in first..count.min(first + rows) {
+                    table.row(self.cells(number, self.found(answered, index)?));
+                }
+                Ok(format!("{table}\n"))
+            }));
+        }
+        let made = answered.fingerprint;
+        let empty = json!({
+            "query": number,
+            "fingerprint": made.map(|made| made.fingerprint.to_string()),
+            "reliable": made.map(|made| made.reliable),
+            "matches": [],
+        });
+        let start = empty.to_string().trim_end_matches("]}").to_owned();
+        let matches = (0..count).map(move |index| {
+            let comma = if index > 0 { "," } else { "" };
+            let found = serde_json::to_string(&self.found(answered, index)?)?;
+            Ok(format!("{comma}{found}"))
+        });
+        let end = once(Ok("]}\n".to_owned()));
+        Box::new(once(Ok(start)).chain(matches).chain(end))
+    }
+
+    fn cells(&self, number: u64, found: QueryMatch) -> Vec<String> {
+        let mut cells = vec![or_dash(found.distance), found.id.to_string()];
+        if self.is_numbered {
+            cells.insert(0, number.to_string());
+        }
+        match found.wording {
+            None => cells.push(found.fingerprint.to_string()),
+            Some(wording) => cells.extend([
+                share(wording.score),
+                or_dash(wording.edit_similarity.map(share)),
+                share(wording.jaccard),
+            ]),
+        }
+        if self.database.settings().keep_texts {
+            let columns = columns().saturating_sub(COLUMNS_BESIDE_TEXT).max(20);
+            cells.push(or_dash(found.text.map(|text| one_line(&text, columns))));
+        }
+        cells
+    }
+
+    /// A match, with its text if the database keeps texts.
+    fn found(&self, answered: &Answered, index: usize) -> Result<QueryMatch> {
+        let (id, fingerprint, distance, resemblance) = match &answered.matches {
+            Matches::Near(matches) => {
+                let Match {
+                    id,
+                    fingerprint,
+                    distance,
+                } = matches[index];
+                (id, fingerprint, Some(distance), None)
+            }
+            Matches::Similar(matches) => {
+                let Similar {
+                    id,
+                    fingerprint,
+                    distance,
+                    resemblance,
+                } = matches[index];
+                (id, fingerprint, distance, Some(resemblance))
+            }
+        };
+        let keeps_texts = self.database.settings().keep_texts;
+        let document = keeps_texts.then(|| self.snapshot.get(id)).transpose()?;
+        Ok(QueryMatch {
+            id: id.0,
+            fingerprint,
+            distance,
+            wording: resemblance.map(|resemblance| WordingScores {
+                edit_similarity: resemblance.edit_similarity,
+                jaccard: resemblance.jaccard,
+                same_wording: resemblance.same_wording,
+                score: resemblance.score(),
+            }),
+            text: document.flatten().and_then(|document| document.text),
+        })
+    }
+}

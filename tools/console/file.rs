@@ -1,0 +1,329 @@
+//! Outputs that get their names when they are whole: [`NewFile`], [`NewFolder`] and databases. Until
+//! then they have temporary names beside their own, and what has the name stays as it is.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use simdb::{Builder, Database};
+use tempfile::{NamedTempFile, TempDir, TempPath};
+
+use super::paths::{Destination, OutputPath, cannot_write, folder_of};
+
+/// A file in the making, or a stream. Errors name it.
+pub struct NewFile {
+    output: OutputPath,
+    writer: BufWriter<Box<dyn Write + Send>>,
+    /// The file, which is removed unless it gets its name. `None` for a stream.
+    unnamed: Option<(File, TempPath)>,
+}
+
+impl NewFile {
+    /// Starts a file, or opens a stream.
+    pub fn create(output: OutputPath) -> Result<Self> {
+        let create = || -> io::Result<(Box<dyn Write + Send>, _)> {
+            Ok(match output.destination {
+                Destination::Stdout => (Box::new(io::stdout()), None),
+                Destination::Stream => {
+                    let stream = File::options().append(true).open(&output.path)?;
+                    (Box::new(stream), None)
+                }
+                Destination::File => {
+                    let (file, temporary) = temporary_file(&output.target)?.into_parts();
+                    (Box::new(file.try_clone()?), Some((file, temporary)))
+                }
+            })
+        };
+        let (writer, unnamed) = create().map_err(|error| cannot_write(&output.path, error))?;
+        Ok(Self {
+            output,
+            writer: BufWriter::with_capacity(1 << 16, writer),
+            unnamed,
+        })
+    }
+
+    /// Writes what is buffered, and gives the file its name. The file is durable before that, because
+    /// a power cut could leave an empty file in the place of an old one otherwise.
+    pub fn publish(mut self) -> io::Result<()> {
+        self.flush()?;
+        let Some((file, temporary)) = self.unnamed else {
+            return Ok(());
+        };
+        let OutputPath {
+            path,
+            target,
+            is_replaced,
+            ..
+        } = self.output;
+        file.sync_all()
+            .and_then(|()| publish(temporary, &target, is_replaced))
+            .map_err(|error| cannot_write(&path, error))
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.writer.write(bytes);
+        written.map_err(|error| cannot_write(&self.output.path, error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.writer.flush();
+        flushed.map_err(|error| cannot_write(&self.output.path, error))
+    }
+}
+
+/// A folder of files in the making.
+pub struct NewFolder {
+    temporary: TempDir,
+    output: OutputPath,
+}
+
+impl NewFolder {
+    pub fn create(output: OutputPath) -> Result<Self> {
+        let prefix = temporary_prefix(&output.target);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&prefix).suffix(".new");
+        // What the umask allows, as for any other new folder.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        let temporary = builder
+            .tempdir_in(folder_of(&output.target))
+            .with_context(|| format!("cannot create the folder {}", output.path.display()))?;
+        Ok(Self { temporary, output })
+    }
+
+    /// The path that the folder will have.
+    pub fn path(&self) -> &Path {
+        &self.output.path
+    }
+
+    /// A new file in the folder.
+    pub fn file(&self, name: impl AsRef<Path>) -> io::Result<File> {
+        File::create_new(self.temporary.path().join(name))
+    }
+
+    /// Gives the folder its name, and makes that durable. Its files must be durable.
+    pub fn publish(self) -> Result<()> {
+        let path = &self.output.target;
+        let publish = || -> io::Result<()> {
+            sync_folder(self.temporary.path())?;
+            if self.output.is_replaced {
+                // Two steps, because a folder with files in it cannot be replaced in one.
+                let old = tempfile::Builder::new()
+                    .prefix(&temporary_prefix(path))
+                    .suffix(".old")
+                    .tempdir_in(folder_of(path))?;
+                std::fs::rename(path, old.path().join("old"))?;
+                std::fs::rename(self.temporary.path(), path).or_else(|error| {
+                    std::fs::rename(old.path().join("old"), path)?;
+                    Err(error)
+                })?;
+            } else {
+                // Of what got the name meanwhile, only an empty folder is replaced.
+                std::fs::rename(self.temporary.path(), path)?;
+            }
+            sync_folder(folder_of(path))
+        };
+        publish().with_context(|| format!("cannot put {} in place", path.display()))?;
+        let _ = self.temporary.keep();
+        Ok(())
+    }
+}
+
+/// Lets `make` create and close a database at the path that it is given, in a temporary folder whose
+/// name begins with `prefix`, and gives the database its name. `old` is the database that is replaced.
+/// It is open, so that no process writes to it meanwhile.
+pub fn make_database<T>(
+    path: &Path,
+    prefix: &str,
+    old: Option<Database>,
+    make: impl FnOnce(&Path) -> Result<T>,
+) -> Result<T> {
+    let parent = folder_of(path);
+    let folder = tempfile::Builder::new()
+        .prefix(prefix)
+        .tempdir_in(parent)
+        .with_context(|| format!("cannot create a folder in {}", parent.display()))?;
+    let temporary = folder.path().join("new.simdb");
+    let made = make(&temporary)?;
+    let is_replacing = old.is_some();
+    if let Some(old) = old {
+        old.close()?;
+    }
+    TempPath::try_from_path(temporary)
+        .and_then(|temporary| publish(temporary, path, is_replacing))
+        .with_context(|| format!("cannot put the new database in place as {}", path.display()))?;
+    Ok(made)
+}
+
+/// Lets `make` create a database at the path that it is given. A database that exists is replaced only
+/// if this builder opens it: then no process has it open, and no journals of it are left for the new
+/// one.
+pub fn make_or_replace_database<T>(
+    output: &OutputPath,
+    builder: Builder,
+    make: impl FnOnce(&Path) -> Result<T>,
+) -> Result<T> {
+    let OutputPath { path, target, .. } = output;
+    if !output.is_replaced {
+        return make(path);
+    }
+    let old = builder.open(target);
+    let old = old.with_context(|| format!("cannot replace {}", path.display()))?;
+    make_database(target, &temporary_prefix(target), Some(old), make)
+}
+
+/// Gives a file that is whole its name, and makes that durable. Without `is_replacing` it is an error
+/// if another file got the name meanwhile.
+fn publish(temporary: TempPath, path: &Path, is_replacing: bool) -> io::Result<()> {
+    let outcome = if is_replacing {
+        temporary.persist(path)
+    } else {
+        temporary.persist_noclobber(path)
+    };
+    outcome.map_err(|refused| refused.error)?;
+    sync_folder(folder_of(path))
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        File::open(path)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// A new file beside a path, `.NAME.XXXXXX.new`, that is removed unless it is persisted.
+fn temporary_file(path: &Path) -> io::Result<NamedTempFile> {
+    let prefix = temporary_prefix(path);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(".new");
+    // What the umask allows, as for any other new file, and not what suits a secret.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder_of(path))
+}
+
+/// The longest name that a temporary name contains, which has 12 bytes more: names have at most 255.
+const MAX_NAME_BYTES: usize = 240;
+
+/// The start of the temporary name of a file or folder: `.NAME.`, or `.simdb-` for long names. Random
+/// letters and `.new` follow.
+fn temporary_prefix(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if name.len() <= MAX_NAME_BYTES {
+        format!(".{name}.")
+    } else {
+        ".simdb-".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::console::paths::{OutputPaths, Overwrite};
+    use simdb::DocId;
+
+    fn names(folder: &TempDir) -> usize {
+        std::fs::read_dir(folder.path()).unwrap().count()
+    }
+
+    fn output(path: &Path) -> OutputPath {
+        let mut paths = OutputPaths::new(Overwrite { force: true });
+        paths.file("-o", path).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_there_when_it_is_published_and_leaves_nothing_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new");
+        for earlier in [None, Some("earlier")] {
+            let before = names(&folder);
+            let read = || std::fs::read_to_string(&path).ok();
+            let mut file = NewFile::create(output(&path)).unwrap();
+            file.write_all(b"lost").unwrap();
+            drop(file);
+            assert_eq!((names(&folder), read().as_deref()), (before, earlier));
+
+            let mut file = NewFile::create(output(&path)).unwrap();
+            file.write_all(b"earlier").unwrap();
+            assert_eq!(read().as_deref(), earlier);
+            file.publish().unwrap();
+            assert_eq!((names(&folder), read().as_deref()), (1, Some("earlier")));
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_taken_meanwhile_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new");
+        let file = NewFile::create(output(&path)).unwrap();
+        std::fs::write(&path, "other").unwrap();
+        assert!(file.publish().is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"other");
+        assert_eq!(names(&folder), 1);
+    }
+
+    #[test]
+    fn errors_name_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("missing/new");
+        let error = NewFile::create(output(&path)).err().unwrap().to_string();
+        assert!(error.contains("missing/new"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_is_there_when_it_is_published_and_leaves_nothing_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new");
+        for name in ["a.npy", "b.npy"] {
+            let mut paths = OutputPaths::new(Overwrite { force: true });
+            let output = paths.folder("-o", &path, "npy").unwrap();
+            let before = names(&folder);
+            let new = NewFolder::create(output.clone()).unwrap();
+            new.file(name).unwrap();
+            drop(new);
+            assert_eq!(names(&folder), before);
+            let new = NewFolder::create(output).unwrap();
+            new.file(name).unwrap();
+            assert!(!path.join(name).exists());
+            new.publish().unwrap();
+            let files: Vec<_> = path
+                .read_dir()
+                .unwrap()
+                .map(|file| file.unwrap().file_name())
+                .collect();
+            assert_eq!((names(&folder), files), (1, vec![name.into()]));
+        }
+    }
+
+    #[test]
+    fn a_database_replaces_only_one_that_is_not_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("db");
+        let make = || {
+            let mut paths = OutputPaths::new(Overwrite { force: true });
+            let output = paths.database("TO", &path)?;
+            make_or_replace_database(&output, Database::builder(), |path| {
+                let database = Database::builder().keep_texts(true).create(path)?;
+                database.insert_text(DocId(1), "a text")?;
+                Ok(database.close()?)
+            })
+        };
+        let old = Database::builder().create(&path).unwrap();
+        assert!(make().unwrap_err().to_string().contains("cannot replace"));
+        old.insert_text(DocId(7), "another text").unwrap();
+        drop(old);
+        for _ in 0..2 {
+            make().unwrap();
+            assert_eq!(names(&folder), 1);
+            let new = Database::open(&path).unwrap();
+            assert_eq!(new.len().unwrap(), 1);
+            assert!(new.get(DocId(1)).unwrap().is_some());
+        }
+        std::fs::write(&path, "no database").unwrap();
+        assert!(make().is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"no database");
+    }
+}

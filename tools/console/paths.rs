@@ -1,0 +1,372 @@
+//! [`OutputPaths`]: the paths that a command writes to, checked before anything is read.
+
+use std::fs::Metadata;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use simdb::{Database, Error};
+
+/// The permission to replace outputs that exist.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Overwrite {
+    /// Replace outputs that exist; without this they are refused
+    ///
+    /// Until the new output is whole, the old one stays as it is. What the command reads is never
+    /// replaced, nor a database by anything but a database, nor a folder with other files than the
+    /// command writes. A process that is killed while it replaces a folder may leave the old one beside
+    /// it, in .NAME.XXXXXX.old.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// The outputs of one command. Each is refused if it exists and must not be replaced, or if it is
+/// the same file as an input or another output.
+pub struct OutputPaths {
+    overwrite: Overwrite,
+    taken: Vec<(FileIdentity, String)>,
+}
+
+/// An output path that has passed all checks.
+#[derive(Clone, Debug)]
+pub struct OutputPath {
+    /// The path as it is given.
+    pub(super) path: PathBuf,
+    /// The target of the path, if that is a symbolic link: the link stays.
+    pub(super) target: PathBuf,
+    pub(super) destination: Destination,
+    /// Something has the name, and is to be replaced.
+    pub(super) is_replaced: bool,
+}
+
+/// The destination of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    Stdout,
+    /// A pipe, a terminal or an open file, which cannot be replaced.
+    Stream,
+    /// A file or a folder, which gets its name when it is whole.
+    File,
+}
+
+impl OutputPaths {
+    pub fn new(overwrite: Overwrite) -> Self {
+        Self {
+            overwrite,
+            taken: Vec::new(),
+        }
+    }
+
+    /// Adds a path that no output may have. `what` says in messages what the path is.
+    pub fn reserve(&mut self, path: &Path, what: &str) {
+        let identity = FileIdentity::new(path);
+        self.taken.push((identity, what.to_owned()));
+    }
+
+    /// Checks the file that an option names.
+    pub fn file(&mut self, option: &str, path: &Path) -> Result<OutputPath> {
+        let output = self.check(option, path)?;
+        if !output.is_file() {
+            return Ok(output);
+        }
+        refuse_unwritable_name(path).map_err(|error| cannot_write(path, error))?;
+        if output.is_replaced {
+            ensure!(
+                !path.is_dir(),
+                "cannot write {}: it is a folder",
+                path.display()
+            );
+            match Database::builder().open_read_only(path) {
+                Err(Error::NotADatabase { .. }) => {}
+                Err(Error::Io { source, .. }) => return Err(cannot_write(path, source).into()),
+                _ => bail!(
+                    "{} is a database, which {option} does not replace; choose another name",
+                    path.display()
+                ),
+            }
+        }
+        Ok(output)
+    }
+
+    /// Checks the folder that an option names, for files with this extension.
+    pub fn folder(&mut self, option: &str, path: &Path, extension: &str) -> Result<OutputPath> {
+        // Without `/.` at the end, which is no name.
+        let path: &Path = &path.components().collect::<PathBuf>();
+        let output = self.check(option, path)?;
+        if !output.is_file() {
+            return Ok(output);
+        }
+        path.file_name()
+            .with_context(|| format!("cannot create the folder {}", path.display()))?;
+        if output.is_replaced {
+            let cannot = || format!("cannot replace {}", path.display());
+            for entry in path.read_dir().with_context(cannot)? {
+                let entry = entry.with_context(cannot)?.path();
+                ensure!(
+                    entry.is_file() && entry.extension().is_some_and(|ending| ending == extension),
+                    "{}: {} is not a file that a folder of {option} has; remove it, or choose \
+                     another name",
+                    cannot(),
+                    entry.display()
+                );
+            }
+        }
+        Ok(output)
+    }
+
+    /// Checks the database that an option or argument names.
+    pub fn database(&mut self, option: &str, path: &Path) -> Result<OutputPath> {
+        refuse_special(path)?;
+        self.check(option, path)
+    }
+
+    /// Checks what holds for all outputs. Of a stream nothing does.
+    fn check(&mut self, option: &str, path: &Path) -> Result<OutputPath> {
+        let mut output = OutputPath {
+            path: path.to_owned(),
+            target: path.to_owned(),
+            destination: destination(path),
+            is_replaced: false,
+        };
+        if !output.is_file() {
+            return Ok(output);
+        }
+        let identity = FileIdentity::new(path);
+        let taken = self.taken.iter().find(|(taken, _)| taken.is_in(&identity));
+        if let Some((taken, what)) = taken {
+            let is = if identity.is_in(taken) { "is" } else { "holds" };
+            let path = path.display();
+            bail!("{option} {path} {is} {what}; choose another name");
+        }
+        let exists = path.symlink_metadata().is_ok();
+        ensure!(
+            !exists || self.overwrite.force,
+            "{} already exists; choose another name, or give --force to replace it",
+            path.display()
+        );
+        self.taken
+            .push((identity, format!("the output of {option}")));
+        output.is_replaced = exists;
+        if let Ok(target) = path.canonicalize() {
+            output.target = target;
+        }
+        Ok(output)
+    }
+}
+
+impl OutputPath {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns `true` for a file or a folder, which gets its name when it is whole.
+    pub fn is_file(&self) -> bool {
+        self.destination == Destination::File
+    }
+}
+
+/// Returns `true` if the path means standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    // The other names are not opened: a file that is opened anew is written from its start, over the
+    // results that the tool prints.
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+        .iter()
+        .any(|name| path == Path::new(name))
+}
+
+fn destination(path: &Path) -> Destination {
+    let is_special = |metadata: Metadata| !metadata.is_file() && !metadata.is_dir();
+    if is_stdout(path) {
+        Destination::Stdout
+    } else if path.starts_with("/dev/fd")
+        || path.starts_with("/proc")
+        || path == Path::new("/dev/stderr")
+        || std::fs::metadata(path).is_ok_and(is_special)
+    {
+        Destination::Stream
+    } else {
+        Destination::File
+    }
+}
+
+/// The folder that holds a file.
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Refuses the path of a database that leads to a pipe or a device. To open a pipe would wait until
+/// another process opens the other end.
+pub fn refuse_special(path: &Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => bail!(
+            "cannot open {}: it is a device or a pipe, not a file",
+            path.display()
+        ),
+        // Other errors are reported when the file is opened.
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a name that ends as only the name of a folder does, and a symbolic link to nothing.
+pub fn refuse_unwritable_name(path: &Path) -> io::Result<()> {
+    let is_separator = |byte: &u8| std::path::is_separator(char::from(*byte));
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let bytes = bytes.strip_suffix(b".").unwrap_or(bytes);
+    if path.file_name().is_none() || bytes.last().is_some_and(is_separator) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is the name of a folder, and a file is to be written",
+        ));
+    }
+    if path.is_symlink() && !path.exists() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "it is a symbolic link to a file that is not there; name that file",
+        ));
+    }
+    Ok(())
+}
+
+/// An error of the same kind that names the output.
+pub fn cannot_write(path: &Path, error: io::Error) -> io::Error {
+    let text = format!("cannot write {}: {error}", path.display());
+    io::Error::new(error.kind(), text)
+}
+
+/// The file that a path means, whether it exists or not.
+#[derive(Debug)]
+struct FileIdentity {
+    path: PathBuf,
+    node: Option<FileNode>,
+}
+
+/// Device and number of a file, on file systems that have them.
+pub type FileNode = (u64, u64);
+
+impl FileIdentity {
+    fn new(path: &Path) -> Self {
+        let of_missing = || {
+            let folder = folder_of(path).canonicalize()?;
+            Ok::<_, io::Error>(folder.join(path.file_name().unwrap_or_default()))
+        };
+        Self {
+            path: path
+                .canonicalize()
+                .or_else(|_| of_missing())
+                // A file whose folder is missing is the same as no other.
+                .unwrap_or_else(|_| path.to_owned()),
+            node: std::fs::metadata(path).ok().as_ref().and_then(file_node),
+        }
+    }
+
+    /// Returns `true` if both are one file, by their paths or by a hard link, or if the other is a
+    /// folder that holds this one.
+    fn is_in(&self, other: &Self) -> bool {
+        self.path.starts_with(&other.path) || (self.node.is_some() && self.node == other.node)
+    }
+}
+
+/// Device and number of a file, on file systems that have them.
+#[cfg(unix)]
+pub fn file_node(metadata: &Metadata) -> Option<FileNode> {
+    use std::os::unix::fs::MetadataExt;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+/// Device and number of a file, on file systems that have them.
+#[cfg(not(unix))]
+pub fn file_node(_: &Metadata) -> Option<FileNode> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of<T>(outcome: Result<T>) -> String {
+        outcome.err().expect("it is refused").to_string()
+    }
+
+    #[test]
+    fn a_file_is_known_under_all_its_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir(path("sub")).unwrap();
+        let is_same =
+            |a: &str, b: &str| FileIdentity::new(&path(a)).is_in(&FileIdentity::new(&path(b)));
+        for exists in [false, true] {
+            assert!(is_same("sub/../a", "a"), "{exists}");
+            assert!(!is_same("b", "a"));
+            std::fs::write(path("a"), "a").unwrap();
+        }
+        assert!(is_same("sub/a", "sub") && !is_same("sub", "sub/a"));
+        std::fs::hard_link(path("a"), path("linked")).unwrap();
+        assert_eq!(is_same("linked", "a"), cfg!(unix));
+    }
+
+    #[test]
+    fn existing_outputs_are_refused_unless_they_may_be_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["a", "out/1.npy", "other/1.npy", "other/notes.txt"] {
+            std::fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+            std::fs::write(path(name), "a").unwrap();
+        }
+        Database::builder()
+            .create(path("db"))
+            .unwrap()
+            .close()
+            .unwrap();
+        let paths = |force| OutputPaths::new(Overwrite { force });
+        assert!(!paths(false).file("-o", &path("new")).unwrap().is_replaced);
+        for name in ["a", "out", "db"] {
+            let error = error_of(paths(false).file("-o", &path(name)));
+            assert!(
+                error.contains("already exists") && error.contains("--force"),
+                "{error}"
+            );
+        }
+        assert!(paths(true).file("-o", &path("a")).unwrap().is_replaced);
+        assert!(error_of(paths(true).file("-o", &path("out"))).contains("it is a folder"));
+        assert!(error_of(paths(true).file("-o", &path("db"))).contains("is a database"));
+        assert!(
+            paths(true)
+                .folder("-o", &path("out/."), "npy")
+                .unwrap()
+                .is_replaced
+        );
+        let error = error_of(paths(true).folder("-o", &path("other"), "npy"));
+        assert!(error.contains("notes.txt is not a file"), "{error}");
+        assert!(paths(true).folder("-o", &path("a"), "npy").is_err());
+    }
+
+    #[test]
+    fn inputs_and_other_outputs_are_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir(path("in")).unwrap();
+        std::fs::write(path("in/1.npy"), "a").unwrap();
+        let mut paths = OutputPaths::new(Overwrite { force: true });
+        paths.reserve(&path("in/1.npy"), "an input");
+        paths.file("--report", &path("r")).unwrap();
+        assert!(error_of(paths.file("-o", &path("in/1.npy"))).contains("is an input"));
+        assert!(error_of(paths.folder("-o", &path("in"), "npy")).contains("holds an input"));
+        assert!(error_of(paths.file("-o", &path("in/../r"))).contains("is the output of --report"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_and_one_to_nothing_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink("target", path("link")).unwrap();
+        let check = || OutputPaths::new(Overwrite { force: true }).file("-o", &path("link"));
+        assert!(error_of(check()).contains("symbolic link"));
+        std::fs::write(path("target"), "").unwrap();
+        assert!(check().unwrap().target.ends_with("target"));
+    }
+}

@@ -1,0 +1,57 @@
+//! [`InputFingerprints`]: a check that inputs that are read more than once have not changed.
+
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, ensure};
+
+use super::inputs::Input;
+use crate::console::paths::{FileNode, file_node};
+
+/// The state of each input before it is read. `None` for standard input.
+pub struct InputFingerprints(Vec<Option<InputFingerprint>>);
+
+/// The properties that differ if a file was written to, or if another file has got its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct InputFingerprint {
+    node: Option<FileNode>,
+    len_bytes: u64,
+    /// `None` on file systems that do not keep it.
+    modified: Option<SystemTime>,
+}
+
+impl InputFingerprints {
+    /// The present state of these inputs.
+    pub fn new(inputs: &[Input]) -> Result<Self> {
+        inputs
+            .iter()
+            .map(fingerprint)
+            .collect::<Result<_>>()
+            .map(Self)
+    }
+
+    /// An error that names the first of the same inputs that has changed.
+    pub fn check(&self, inputs: &[Input]) -> Result<()> {
+        for (before, input) in self.0.iter().zip(inputs) {
+            ensure!(
+                fingerprint(input)? == *before,
+                "{} has changed while it was read; nothing was changed; repeat the command when \
+                 no process writes to it",
+                input.source.name()
+            );
+        }
+        Ok(())
+    }
+}
+
+fn fingerprint(input: &Input) -> Result<Option<InputFingerprint>> {
+    let Some(path) = input.source.path() else {
+        return Ok(None);
+    };
+    let metadata =
+        std::fs::metadata(path).with_context(|| format!("cannot read {}", input.source.name()))?;
+    Ok(Some(InputFingerprint {
+        node: file_node(&metadata),
+        len_bytes: metadata.len(),
+        modified: metadata.modified().ok(),
+    }))
+}

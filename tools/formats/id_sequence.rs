@@ -1,0 +1,63 @@
+//! [`IdSequence`]: ids for documents that have none of their own.
+
+use simdb::DocId;
+
+/// Ids that count up, from input to input. Each is given once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdSequence {
+    /// `None` if the last id is given.
+    next: Option<DocId>,
+}
+
+impl IdSequence {
+    /// A sequence that begins with this id.
+    pub fn new(first: u64) -> Self {
+        Self {
+            next: Some(DocId(first)),
+        }
+    }
+
+    /// The next id, or the reason why a document gets none.
+    pub fn take(&mut self) -> Result<DocId, String> {
+        let id = self
+            .next
+            .ok_or_else(|| format!("it has no id, and none is left: the ids reach {}", u64::MAX))?;
+        self.skip_to_after(id);
+        Ok(id)
+    }
+
+    /// Gives only ids that are greater than this one.
+    pub fn skip_to_after(&mut self, taken: DocId) {
+        if self.next.is_some_and(|next| next <= taken) {
+            self.next = taken.0.checked_add(1).map(DocId);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_greater_than_all_that_are_taken() {
+        let mut ids = IdSequence::new(5);
+        assert_eq!(ids.take(), Ok(DocId(5)));
+        ids.skip_to_after(DocId(7));
+        assert_eq!(ids.take(), Ok(DocId(8)));
+        ids.skip_to_after(DocId(3));
+        assert_eq!(ids.take(), Ok(DocId(9)));
+    }
+
+    #[test]
+    fn the_last_id_is_given_once() {
+        let mut ids = IdSequence::new(u64::MAX - 1);
+        assert_eq!(ids.take(), Ok(DocId(u64::MAX - 1)));
+        assert_eq!(ids.take(), Ok(DocId(u64::MAX)));
+        for _ in 0..2 {
+            assert!(ids.take().unwrap_err().contains("none is left"));
+        }
+        let mut ids = IdSequence::new(0);
+        ids.skip_to_after(DocId(u64::MAX));
+        assert!(ids.take().is_err());
+    }
+}

@@ -1,0 +1,170 @@
+//! [`Plan`]: a load whose options, inputs, paths and database are checked.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use simdb::{Database, Settings};
+
+use super::exports::MadeWith;
+use super::options::Options;
+use crate::console::paths::{
+    OutputPath, OutputPaths, folder_of, refuse_special, refuse_unwritable_name,
+};
+use crate::corpus::inputs;
+use crate::corpus::inputs::{Input, reserve_inputs};
+use crate::corpus::memory::MemoryBudget;
+use crate::formats::id_sequence::IdSequence;
+use crate::formats::input::Source;
+use crate::formats::{Format, Wanted};
+use crate::options::{Rule, created_without};
+
+/// Everything that a load reads and writes.
+pub struct Plan {
+    pub inputs: Vec<Input>,
+    pub wanted: Wanted,
+    /// `None` if near-duplicates are loaded too.
+    pub rule: Option<Rule>,
+    pub target: LoadTarget,
+    pub rejects: Option<OutputPath>,
+    pub duplicates: Option<OutputPath>,
+    pub memory: MemoryBudget,
+}
+
+/// The database that is loaded into.
+pub enum LoadTarget {
+    Existing(Box<Database>),
+    /// The settings of a database that is to be created.
+    New(Settings),
+}
+
+impl Plan {
+    pub fn new(options: &Options) -> Result<Self> {
+        options.check()?;
+        let inputs = inputs(&options.inputs, options.format, &options.fields)?;
+        ensure!(
+            options.ids.is_none() || matches!(&inputs[..], [input] if input.format == Format::Npy),
+            "--ids goes with one array of fingerprints; load several one after the other"
+        );
+        let rule = options.unique.rule()?;
+        if let Some(rule) = &rule {
+            rule.refuse_textless(&options.fields)?;
+            refuse_textless(rule, &inputs)?;
+        }
+
+        let mut paths = OutputPaths::new(options.overwrite);
+        paths.reserve(&options.database, "the database");
+        reserve_inputs(&mut paths, &inputs);
+        if let Some(ids) = &options.ids {
+            paths.reserve(ids, "an input");
+        }
+        let mut report = |option: &str, path: &Option<_>| {
+            let report = path.as_deref().map(|path: &Path| paths.file(option, path));
+            report.transpose()
+        };
+        let rejects = report("--rejects", &options.rejects)?;
+        let duplicates = report("--duplicates", &options.duplicates)?;
+
+        let memory = MemoryBudget::new(options.memory);
+        let made_with = MadeWith::from_inputs(options, rule, &inputs)?;
+        let target = LoadTarget::open(options, memory, rule, made_with.as_ref())?;
+        let settings = target.settings();
+        options.fields.refuse_unkept(settings)?;
+        if let Some(rule) = &rule {
+            rule.refuse_unkept(&options.database, settings)?;
+        }
+        Ok(Self {
+            inputs,
+            wanted: Wanted {
+                fields: options.fields.fields()?,
+                counted: options.first_id.map(IdSequence::new),
+                ids: options.ids.as_deref().map(Source::new).transpose()?,
+            },
+            rule,
+            target,
+            rejects,
+            duplicates,
+            memory,
+        })
+    }
+}
+
+/// Refuses inputs without texts if texts are compared.
+fn refuse_textless(rule: &Rule, inputs: &[Input]) -> Result<()> {
+    let is_textless = |input: &&Input| matches!(input.format, Format::Raw | Format::Npy);
+    match inputs.iter().find(is_textless) {
+        Some(input) if rule.needs_texts() => bail!(
+            "--unique similar compares texts, and raw pairs and arrays have none: {}",
+            input.source.name()
+        ),
+        _ => Ok(()),
+    }
+}
+
+impl LoadTarget {
+    /// Opens the database, or checks that it can be created. If the inputs say with which recipe their
+    /// fingerprints were made, the database must have that recipe.
+    fn open(
+        options: &Options,
+        memory: MemoryBudget,
+        rule: Option<Rule>,
+        made_with: Option<&MadeWith>,
+    ) -> Result<Self> {
+        let path = &options.database;
+        refuse_special(path)?;
+        let exists = path
+            .try_exists()
+            .with_context(|| format!("cannot look for {}", path.display()))?;
+        if !exists {
+            check_new(path)?;
+            return Ok(Self::New(new_settings(options, rule, made_with)?));
+        }
+        let builder = options.new.recipe.builder()?;
+        let database = builder.cache_bytes(memory.cache_bytes()).open(path)?;
+        let settings = database.settings();
+        options.new.refuse_other(path, settings)?;
+        if let Some(made_with) = made_with {
+            made_with.refuse_other(path, &settings.recipe)?;
+        }
+        if options.frozen && !settings.frozen {
+            return Err(created_without(path, "--frozen"));
+        }
+        Ok(Self::Existing(Box::new(database)))
+    }
+
+    pub fn settings(&self) -> &Settings {
+        match self {
+            Self::Existing(database) => database.settings(),
+            Self::New(settings) => settings,
+        }
+    }
+}
+
+/// Refuses a path at which no database can be created.
+fn check_new(path: &Path) -> Result<()> {
+    let cannot = || format!("cannot create {}", path.display());
+    refuse_unwritable_name(path).with_context(cannot)?;
+    let folder = folder_of(path);
+    ensure!(
+        folder.is_dir(),
+        "{}: there is no folder {}",
+        cannot(),
+        folder.display()
+    );
+    Ok(())
+}
+
+fn new_settings(
+    options: &Options,
+    rule: Option<Rule>,
+    made_with: Option<&MadeWith>,
+) -> Result<Settings> {
+    let mut settings = options.new.settings(&options.fields)?;
+    settings.frozen = options.frozen;
+    if let Some(made_with) = made_with {
+        settings.recipe = made_with.recipe(options.new.recipe()?)?;
+    }
+    Ok(match rule {
+        Some(rule) => rule.settings(settings),
+        None => settings,
+    })
+}
