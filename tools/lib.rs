@@ -1,13 +1,13 @@
 //! The parts of the two command lines, `simdb-load` and `simdb-cli`. They use the public API of
 //! `simdb` only.
 //!
-//! - [`commands`]: one file a verb of `simdb-cli`
-//! - [`load`]: `simdb-load`, from the options to the summary
-//! - [`corpus`]: reads documents out of files and hands them to a bulk load
-//! - [`formats`]: the formats of corpora
-//! - [`measures`]: measures of two texts, for `compare`
-//! - [`options`]: options that several commands share
-//! - [`console`]: exit codes, errors, results, progress
+//! - `commands`: one file a verb of `simdb-cli`
+//! - `load`: `simdb-load`, from the options to the summary
+//! - `corpus`: reads documents out of files and hands them to a bulk load
+//! - `formats`: the formats of corpora
+//! - `measures`: measures of two texts, for `compare`
+//! - `options`: options that several commands share
+//! - `console`: exit codes, errors, results, progress
 
 mod commands;
 mod console;
