@@ -5,7 +5,7 @@ use std::fmt;
 use crate::document::Timestamp;
 use crate::error::{Error, Result};
 use crate::ingest::{Batch, Change, Outcome, prepare_next};
-use crate::store::limits::Limits;
+use crate::store::Limits;
 use crate::store::{DocumentEdit, Store, WriteGuard, WriteTransaction};
 
 /// Many calls of [`apply`](Self::apply) and one commit. A transaction that is dropped before

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::store::limits::Limits;
+use crate::store::Limits;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit, View};
 
 /// The fingerprint from which those of a [`SpreadFixture`] differ.

@@ -67,10 +67,8 @@ fn push_pieces(token: &str, pieces: &mut Vec<Piece>) {
         let mut others = rest.char_indices().skip(1);
         let end = others.find(|&(_, c)| !goes_on(c));
         let (whole, others) = rest.split_at(end.map_or(rest.len(), |(at, _)| at));
-        pieces.push(match is_single {
-            true => piece(whole, 1),
-            false => piece(whole, CHARACTERS_PER_WORD),
-        });
+        let characters = if is_single { 1 } else { CHARACTERS_PER_WORD };
+        pieces.push(piece(whole, characters));
         rest = others;
     }
 }

@@ -280,7 +280,7 @@ impl Normaliser {
     /// Normalises a run as a whole, the slow way. False if the result holds what may join again.
     fn push_settled<const SEPARATED: bool>(&self, run: &str, out: &mut String) -> bool {
         let mut settled = true;
-        for c in self.settle(run).chars() {
+        for c in self.normalise_run(run).chars() {
             match self.kind(c) {
                 Rule::Becomes(c) => {
                     settled &= self.stays(c);
@@ -298,7 +298,7 @@ impl Normaliser {
     }
 
     /// NFKC, case folding and simplified forms until nothing changes; nothing is removed.
-    fn settle(&self, run: &str) -> String {
+    fn normalise_run(&self, run: &str) -> String {
         let mut settled = run.to_owned();
         for _ in 0..=MOST_ROUNDS {
             if self.is_settled(&settled) {
@@ -314,7 +314,7 @@ impl Normaliser {
     }
 
     /// Whether a run certainly stays as it is, which is found out in a fraction of the time that it
-    /// takes to settle it: so it is with most letters and their marks.
+    /// takes to normalise it: so it is with most letters and their marks.
     fn is_settled(&self, run: &str) -> bool {
         let folded = || run.chars().default_case_fold().map(|c| self.simplify(c));
         is_nfkc_quick(run.chars()) == IsNormalized::Yes && folded().eq(run.chars())
@@ -362,7 +362,7 @@ impl Normaliser {
         {
             return Rule::Joins;
         }
-        let settled = self.settle(c.encode_utf8(&mut [0; 4]));
+        let settled = self.normalise_run(c.encode_utf8(&mut [0; 4]));
         let mut chars = settled.chars();
         match (chars.next(), chars.next()) {
             (Some(only), None) => self.kind(only),
@@ -452,7 +452,7 @@ fn is_shared_mark(mark: char) -> bool {
 /// Writes a separator for a segmenter: one space for a run of them, or the connecting character.
 fn push_separator(out: &mut String, c: char, rule: Rule) {
     if rule == Rule::Connects {
-        // A full-width form stands 0xfee0 above its ASCII form; the rarer forms settle the slow
+        // A full-width form stands 0xfee0 above its ASCII form; the rarer forms take the slow
         // way, and all of them end as one of seven ASCII characters.
         out.extend(std::iter::once(c).nfkc());
     } else if !out.ends_with(' ') {
@@ -619,7 +619,7 @@ mod tests {
                 for _ in 0..MOST_ROUNDS {
                     expected = normaliser.settle_once(&expected);
                 }
-                prop_assert_eq!(normaliser.settle(&run), expected);
+                prop_assert_eq!(normaliser.normalise_run(&run), expected);
             }
         }
 

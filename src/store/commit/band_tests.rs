@@ -20,9 +20,9 @@ use crate::retention::Retention;
 use crate::store::bulk::Load;
 use crate::store::commit::flush::flush_edits;
 use crate::store::commit::flush_options::FlushOptions;
-use crate::store::limits::Limits;
 use crate::store::maintenance::{check, copy};
 use crate::store::tables::bands::BandMaker;
+use crate::store::view::limits::Limits;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit};
 
 const CACHE_BYTES: usize = 16 << 20;

@@ -9,9 +9,9 @@ use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
 use crate::store::bulk::new_file::{FinishedFile, NOT_MADE, NewFile};
 use crate::store::disk::path::DbPath;
-use crate::store::limits::Limits;
 use crate::store::tables::texts;
 use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE};
+use crate::store::view::limits::Limits;
 use crate::store::view::snapshot_tables::SnapshotTables;
 
 /// The engine's cache while a copy is made.

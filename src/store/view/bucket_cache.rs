@@ -21,7 +21,7 @@ pub(crate) const KEYS: usize = 1 << BLOCK_BITS;
 pub(crate) enum Bucket<'b> {
     /// All of them, rotated, in order.
     Whole(&'b [u64]),
-    /// More than [`Limits::max_bucket_len`](crate::store::limits::Limits::max_bucket_len): readers
+    /// More than [`Limits::max_bucket_len`](crate::store::view::limits::Limits::max_bucket_len): readers
     /// read the parts of the range that they need.
     TooLarge,
 }

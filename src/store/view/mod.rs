@@ -10,6 +10,7 @@
 mod bands;
 pub(crate) mod bucket_cache;
 mod contents;
+pub(crate) mod limits;
 mod overlay;
 pub(crate) mod pages;
 pub(crate) mod pool;

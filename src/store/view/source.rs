@@ -5,12 +5,12 @@ use redb::ReadableTable;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::limits::MAX_BUCKET_LEN;
 use crate::store::tables::edit::StoredDocument;
 use crate::store::tables::packed::Step;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::{Tables, WriteTables, texts};
 use crate::store::view::bucket_cache::Bucket;
+use crate::store::view::limits::MAX_BUCKET_LEN;
 use crate::store::view::pages::{Page, paged};
 
 /// The block whose table a scan reads: it holds each distinct fingerprint once, in half the bytes

@@ -4,11 +4,11 @@ use redb::TableError;
 
 use crate::error::{Error, Result};
 use crate::store::disk::path::DbPath;
-use crate::store::limits::Limits;
 use crate::store::pager::backend::Backend;
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::schema::{self, Header};
 use crate::store::view::bucket_cache::BucketCache;
+use crate::store::view::limits::Limits;
 use crate::store::view::pool::Pool;
 
 /// One half of the cache holds buckets, the other half is redb's, for pages.

@@ -2,8 +2,8 @@
 
 use super::{BlockDiagnosis, Diagnosis};
 use crate::block::{self, Probes};
-use crate::store::limits::MAX_BUCKET_LEN;
 use crate::store::view::bucket_cache::KEYS;
+use crate::store::view::limits::MAX_BUCKET_LEN;
 
 /// The radius that is usual.
 const RADIUS: u32 = 3;
