@@ -225,7 +225,7 @@ fn an_older_copy_of_a_file_beside_a_journal_in_use_is_refused() {
         assert!(matches!(said, Error::Corrupt { .. }), "{said:?}");
         let said = said.to_string();
         assert!(
-            said.contains("holds commits; if it is a copy that was put back"),
+            said.contains("holds commits; if the database was restored from an older copy"),
             "{said}"
         );
         // Nothing else is advised besides, which would not help.
@@ -274,7 +274,10 @@ fn a_copy_put_back_beside_a_much_later_journal_is_refused() {
         if round == 5 {
             for opened in [builder().open(&in_use), builder().open_read_only(&in_use)] {
                 let said = opened.unwrap_err();
-                assert!(said.to_string().contains("is of a later time"), "{said}");
+                assert!(
+                    said.to_string().contains("is newer than the file"),
+                    "{said}"
+                );
             }
         }
         database.close().unwrap();
