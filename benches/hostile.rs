@@ -10,8 +10,6 @@
 //! is.
 
 mod common;
-#[path = "../tests/common/hostile.rs"]
-mod hostile;
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -21,7 +19,7 @@ use simdb::{Fingerprinter, Normaliser, Recipe, Resemblance};
 
 use common::arguments::Usage;
 use common::table::{Table, number};
-use hostile::{HOSTILE, Kind, ORDINARY};
+use test_support::hostile::{HOSTILE, Kind, ORDINARY};
 
 /// What no hostile text may take, of the time of an ordinary one.
 const MOST_TIMES: f64 = 20.0;
