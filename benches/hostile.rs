@@ -10,8 +10,6 @@
 //! harmless multiples. The bench fails if a cell is above 20.
 
 mod common;
-#[path = "../tests/common/hostile.rs"]
-mod hostile;
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -21,7 +19,7 @@ use simdb::{Fingerprinter, Normaliser, Recipe, Resemblance};
 
 use common::arguments::Usage;
 use common::table::{Table, number};
-use hostile::{HOSTILE, Kind, ORDINARY};
+use test_support::hostile::{HOSTILE, Kind, ORDINARY};
 
 /// The largest multiple of the time of ordinary text that a hostile text may take.
 const MAX_SLOWDOWN: f64 = 20.0;
