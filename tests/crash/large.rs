@@ -4,7 +4,7 @@
 //! of it in memory: some 6 GiB and half an hour, so it is run by hand:
 //!
 //! ```sh
-//! cargo test --release --test large -- --ignored --nocapture
+//! cargo test --release --test crash large -- --ignored --nocapture
 //! ```
 //!
 //! `SIMDB_TEST_CUTS` sets how often power is cut beyond the boundary at least.
