@@ -30,7 +30,6 @@ const MIN_ORDINARY_SECONDS: f64 = 40e-9;
 /// Turns per cell. The best turn counts, since other load only adds time.
 const TURNS: usize = 3;
 
-/// An operation on a text.
 type Work = Box<dyn Fn(&str)>;
 
 fn main() {
@@ -77,7 +76,6 @@ fn main() {
     );
 }
 
-/// The operations with their names.
 fn works() -> Vec<(String, Work)> {
     let recipes = Recipe::all().into_iter().filter(Recipe::takes_texts);
     let mut works: Vec<(String, Work)> = recipes

@@ -1,18 +1,18 @@
-//! The arguments of a bench: numbers of documents, flags, and options with numbers.
+//! The command line of a bench: numbers of documents, flags, and options with numbers.
 
 use std::collections::BTreeMap;
 
-/// What a bench takes on its command line.
+/// The arguments that a bench accepts.
 pub struct Usage {
-    /// The line that is shown with an error.
+    /// The usage line that is printed with an error.
     pub line: &'static str,
-    /// Options without a value, with their dashes.
+    /// Options without a value, with their leading dashes.
     pub flags: &'static [&'static str],
-    /// Options followed by a number, or several with commas between them.
+    /// Options with a number as value, or several numbers separated by commas.
     pub options: &'static [&'static str],
 }
 
-/// What a bench was given.
+/// The parsed arguments of a bench.
 pub struct Arguments {
     sizes: Vec<u64>,
     flags: Vec<String>,
@@ -20,7 +20,8 @@ pub struct Arguments {
 }
 
 impl Usage {
-    /// The arguments of this process. One that is not known ends it, with the usage.
+    /// Parses the arguments of this process. Prints the usage and exits with 2 if an argument is
+    /// unknown.
     pub fn arguments(&self) -> Arguments {
         self.parse(std::env::args().skip(1))
             .unwrap_or_else(|problem| {
@@ -36,7 +37,7 @@ impl Usage {
             options: BTreeMap::new(),
         };
         while let Some(word) = words.next() {
-            // Cargo passes this to every bench.
+            // Cargo passes `--bench` to every bench.
             if word == "--bench" {
                 continue;
             }
@@ -59,19 +60,19 @@ impl Usage {
 }
 
 impl Arguments {
-    /// The numbers of documents, or the usual ones if none is given.
-    pub fn sizes(&self, usual: &[u64]) -> Vec<u64> {
+    /// The numbers of documents, or `default` if none is given.
+    pub fn sizes(&self, default: &[u64]) -> Vec<u64> {
         let given = if self.sizes.is_empty() {
-            usual
+            default
         } else {
             &self.sizes
         };
         given.to_vec()
     }
 
-    /// The one number of documents.
-    pub fn size(&self, usual: u64) -> u64 {
-        let sizes = self.sizes(&[usual]);
+    /// The number of documents. Panics if several numbers are given.
+    pub fn size(&self, default: u64) -> u64 {
+        let sizes = self.sizes(&[default]);
         assert_eq!(sizes.len(), 1, "this bench takes one number of documents");
         sizes[0]
     }
@@ -80,19 +81,19 @@ impl Arguments {
         self.flags.iter().any(|flag| flag == name)
     }
 
-    pub fn number(&self, name: &str, usual: u64) -> u64 {
-        self.numbers(name, &[usual])[0]
+    pub fn number(&self, name: &str, default: u64) -> u64 {
+        self.numbers(name, &[default])[0]
     }
 
-    pub fn numbers(&self, name: &str, usual: &[u64]) -> Vec<u64> {
+    pub fn numbers(&self, name: &str, default: &[u64]) -> Vec<u64> {
         self.options
             .get(name)
             .cloned()
-            .unwrap_or_else(|| usual.to_vec())
+            .unwrap_or_else(|| default.to_vec())
     }
 }
 
-/// A number, in which `_` may separate digits.
+/// Parses a number whose digits may be separated by `_`.
 fn number(text: &str) -> Result<u64, String> {
     let digits = text.replace('_', "");
     digits

@@ -1,14 +1,15 @@
-//! Answers that are known, from the plain scan.
+//! The check of answers against the plain scan.
 
 use super::contender::{Answer, Contender};
-use super::keys::{Query, queries_of};
+use super::keys::{Query, queries_for};
 use super::plain_scan;
 
-/// Queries of each kind.
+/// Random queries and queries with a document at the radius, together.
 const QUERIES: usize = 16;
 
-/// A sample of queries at one radius, and what must be answered: half of them random, a quarter
-/// with a document at exactly the radius, a quarter with one at one bit more.
+/// Queries at one radius with their expected answers. A third of the queries are random, a third
+/// have a document at exactly the radius, and a third have a document one bit beyond the radius,
+/// which is the case that an off-by-one error gets wrong.
 pub struct Sample {
     radius: u32,
     expected: Vec<(u64, Answer)>,
@@ -16,13 +17,14 @@ pub struct Sample {
 
 impl Sample {
     pub fn new(keys: &[u64], radius: u32) -> Self {
-        Self::with(keys, radius, QUERIES)
+        Self::with_queries(keys, radius, QUERIES)
     }
 
-    /// A sample with that many queries of each kind.
-    pub fn with(keys: &[u64], radius: u32, queries: usize) -> Self {
+    /// A sample with `queries` random queries and queries with a document at the radius, and half
+    /// as many with a document one bit beyond.
+    pub fn with_queries(keys: &[u64], radius: u32, queries: usize) -> Self {
         let planted = |flips: u32| {
-            queries_of(
+            queries_for(
                 &|id| keys[id as usize],
                 keys.len() as u64,
                 queries,
@@ -38,6 +40,7 @@ impl Sample {
             }
             expected.push((query.bits, answer));
         }
+        // At radius 64 every document matches, so no query can be planted beyond it.
         let beyond = if radius < 64 {
             planted(radius + 1)
         } else {
@@ -52,14 +55,14 @@ impl Sample {
         Self { radius, expected }
     }
 
-    /// Panics unless the contender answers what the plain scan does.
+    /// Panics if an answer of the contender differs from that of the plain scan.
     pub fn check(&self, name: &str, contender: &dyn Contender) {
         let mut ask = contender.asker();
         for (bits, expected) in &self.expected {
             let answer = ask(*bits, self.radius);
             assert!(
                 answer == *expected,
-                "{name} gives {} matches of {bits:016x} at radius {}, the plain scan {}",
+                "{name} returns {} matches of {bits:016x} at radius {}, the plain scan {}",
                 answer.len(),
                 self.radius,
                 expected.len()
@@ -67,7 +70,7 @@ impl Sample {
         }
     }
 
-    /// The queries, as ones to be timed.
+    /// The queries of the sample, to be timed.
     pub fn queries(&self) -> Vec<Query> {
         let query = |(bits, _): &(u64, Answer)| Query {
             bits: *bits,

@@ -1,71 +1,72 @@
-//! Something that answers queries, and how fast it does.
+//! A contender: an index that answers queries, and the measurement of its speed.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use super::keys::Query;
-use super::timing::{Latency, TURN, TURNS, middle, times};
+use super::timing::{Latency, TURN_TIME, TURNS, median, time_ratio};
 
-/// Distance and id of each document within the radius, nearest first, then smallest id.
+/// Distance and id of each document within the radius, by distance, then id.
 pub type Answer = Vec<(u32, u64)>;
 
-/// One thread's way to ask: query and radius to answer.
+/// A function from query and radius to answer, with the scratch memory of one thread.
 pub type Asker<'a> = Box<dyn FnMut(u64, u32) -> Answer + 'a>;
 
-/// Something that answers queries from any number of threads.
+/// An index that any number of threads can query.
 pub trait Contender: Sync {
     fn asker(&self) -> Asker<'_>;
 }
 
-/// How fast a contender answers.
 pub struct Speed {
     pub latency: Latency,
-    /// How many times as long as the floor it took to answer half the queries.
+    /// The median latency as a multiple of that of the floor.
     pub over_floor: f64,
-    /// Answers in a second, by one thread and by two at once.
+    /// Answers per second, by one thread and by two.
     pub throughput: [f64; 2],
-    /// How many times as many answers two threads gave.
+    /// The throughput of two threads as a multiple of that of one.
     pub scaling: f64,
 }
 
-/// Queries that [`measure`] asks at a time.
+/// Queries per measurement, if a turn has time for as many.
 const QUERIES: usize = 20_000;
 
-/// How many queries [`measure`] needs, so that it asks none of them twice: else a cache that is too
-/// small for everything might hold just what they need.
+/// The number of queries that [`measure`] needs to ask none twice. Repeated queries would be
+/// answered from a cache that is too small for the whole index.
 pub const MEASURED_QUERIES: usize = QUERIES * (1 + 3 * TURNS);
 
-/// Measures a contender and the floor in turns, with as many of the queries as a turn has time for.
-/// Every planted query must find its document.
+/// Measures a contender and the floor in turns, with as many queries as a turn has time for. Panics
+/// if a planted query does not find its document.
 pub fn measure(
     contender: &dyn Contender,
     floor: &dyn Contender,
     queries: &[Query],
     radius: u32,
 ) -> Speed {
+    // A slow contender answers fewer queries, each of them only once: parts are taken in order.
     let mut parts = queries.chunks_exact(QUERIES);
     let mut part = || parts.next().expect("queries for every turn");
-    let affordable = affordable(contender, part(), radius);
-    let mut fresh = || &part()[..affordable];
+    let queries_per_turn = queries_per_turn(contender, part(), radius);
+    let mut fresh = || &part()[..queries_per_turn];
     let (mut own, mut of_floor) = (Vec::new(), Vec::new());
     let (mut by_one, mut by_two) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
+        // The floor directly before the contender, so that both meet the same load of the machine.
         let queries = fresh();
-        of_floor.push(Latency::of(latencies(floor, queries, radius)));
-        own.push(Latency::of(latencies(contender, queries, radius)));
+        of_floor.push(Latency::new(latencies(floor, queries, radius)));
+        own.push(Latency::new(latencies(contender, queries, radius)));
         by_one.push(throughput(contender, fresh(), radius, 1));
         by_two.push(throughput(contender, fresh(), radius, 2));
     }
     let turns = || own.iter().zip(&of_floor);
     Speed {
-        latency: Latency::middle(&own),
-        over_floor: middle(turns().map(|(own, floor)| times(own.p50, floor.p50))),
-        scaling: middle(by_one.iter().zip(&by_two).map(|(one, two)| two / one)),
-        throughput: [middle(by_one.into_iter()), middle(by_two.into_iter())],
+        latency: Latency::median(&own),
+        over_floor: median(turns().map(|(own, floor)| time_ratio(own.p50, floor.p50))),
+        scaling: median(by_one.iter().zip(&by_two).map(|(one, two)| two / one)),
+        throughput: [median(by_one.into_iter()), median(by_two.into_iter())],
     }
 }
 
-/// How long each query takes on one thread.
+/// The latency of each query on one thread. Panics if a planted query does not find its document.
 pub fn latencies(contender: &dyn Contender, queries: &[Query], radius: u32) -> Vec<Duration> {
     let mut ask = contender.asker();
     let time = |query: &Query| {
@@ -79,20 +80,20 @@ pub fn latencies(contender: &dyn Contender, queries: &[Query], radius: u32) -> V
     queries.iter().map(time).collect()
 }
 
-/// How many of the queries, asked once before, fit in a turn; at least two of them.
-pub fn affordable(contender: &dyn Contender, queries: &[Query], radius: u32) -> usize {
+/// Asks queries for one turn and returns their number, at least two. Also warms the caches.
+pub fn queries_per_turn(contender: &dyn Contender, queries: &[Query], radius: u32) -> usize {
     let mut ask = contender.asker();
     let started = Instant::now();
     for (number, query) in queries.iter().enumerate() {
         black_box(ask(query.bits, radius));
-        if number >= 1 && started.elapsed() > TURN {
+        if number >= 1 && started.elapsed() > TURN_TIME {
             return number + 1;
         }
     }
     queries.len()
 }
 
-/// Answers in a second of threads that share the queries.
+/// Answers per second, by threads that share the queries.
 fn throughput(contender: &dyn Contender, queries: &[Query], radius: u32, threads: usize) -> f64 {
     let started = Instant::now();
     std::thread::scope(|scope| {

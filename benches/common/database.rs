@@ -1,4 +1,4 @@
-//! Databases of simdb as benches make and ask them.
+//! Databases of simdb for the benches.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -7,15 +7,16 @@ use simdb::{Database, DocId, Document, Fingerprint, Snapshot};
 
 use super::contender::{Asker, Contender};
 
-/// Memory to load with unless another size is asked for.
+/// 1 GiB of memory for a bulk load, unless a bench sets another size.
 pub const LOAD_MEMORY_BYTES: u64 = 1 << 30;
 
-/// A folder in the current one, with the database in it; both vanish in the end.
+/// A temporary folder for databases. In the current folder, since `/tmp` may be in memory.
 pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(".").expect("a folder for the database")
 }
 
-/// Loads documents whose ids count from 0 into a new file; its length in bytes.
+/// Bulk loads documents with ids from 0 into a new file, and returns the length of the file in
+/// bytes.
 pub fn load(path: &Path, frozen: bool, fingerprints: impl Iterator<Item = u64>) -> u64 {
     let builder = Database::builder().frozen(frozen);
     let mut load = builder
@@ -33,14 +34,16 @@ pub fn load(path: &Path, frozen: bool, fingerprints: impl Iterator<Item = u64>) 
     std::fs::metadata(path).expect("the file").len()
 }
 
-/// A cache that holds a file of that length: pages carry some bookkeeping beside their bytes.
+/// The size of a cache that holds a file of this length: half as much again, for the bookkeeping of
+/// pages.
 pub fn cache_for(file_bytes: u64) -> usize {
     file_bytes as usize / 2 * 3
 }
 
-/// Reads every page, and has every key of every block asked for once, so that the caches are as
-/// full as they get.
+/// Reads every page and queries every key of every block once, so that the caches are as full as
+/// possible.
 pub fn warm(snapshot: &Snapshot) {
+    // 2^16 queries, each with one 16-bit key in all four blocks, probe all keys of all blocks.
     snapshot.stats().expect("stats");
     let queries: Vec<Fingerprint> = (0..=u64::from(u16::MAX))
         .map(|key| Fingerprint::from_bits(key * 0x0001_0001_0001_0001))

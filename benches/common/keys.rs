@@ -1,13 +1,15 @@
-//! Keys and queries: seeded, so that every run, every bench and every peer sees the same ones.
+//! Keys and queries from fixed seeds, equal in every run, bench and peer.
 
-/// Keys are splitmix64 from this seed; the id of a document is its place in the sequence, from 0.
+/// Keys are the splitmix64 sequence of this seed. The id of a document is the index of its key,
+/// from 0.
 const KEY_SEED: u64 = 1;
-/// Queries are splitmix64 from this seed.
+/// Queries are drawn by splitmix64 from this seed.
 const QUERY_SEED: u64 = 77;
 
+/// The increment of splitmix64.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The sequence of splitmix64 from a seed.
+/// The generator splitmix64. The field is the seed.
 pub struct SplitMix(pub u64);
 
 impl SplitMix {
@@ -19,7 +21,7 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// A number with exactly that many bits set.
+    /// A random number with exactly `count` bits set.
     pub fn bits(&mut self, count: u32) -> u64 {
         let mut bits = 0_u64;
         while bits.count_ones() < count {
@@ -29,32 +31,32 @@ impl SplitMix {
     }
 }
 
-/// The fingerprint of a document.
+/// The fingerprint of a document. Computed from the id, so no bench has to store keys.
 pub fn key(id: u64) -> u64 {
     SplitMix(KEY_SEED.wrapping_add(id.wrapping_mul(STEP))).next()
 }
 
-/// The fingerprints of that many documents, in order of their ids.
+/// The fingerprints of the documents with ids from 0, in order.
 pub fn keys(documents: u64) -> Vec<u64> {
     (0..documents).map(key).collect()
 }
 
-/// What is asked, and what must be found.
+/// A query, and the document that it must find.
 #[derive(Clone, Copy)]
 pub struct Query {
     pub bits: u64,
-    /// The document whose fingerprint was changed to make this query; nothing for a random one.
+    /// The document whose fingerprint was changed to make the query; `None` for a random query.
     pub planted: Option<u64>,
 }
 
-/// Queries of that many documents: the even ones a stored fingerprint with exactly `flips` bits
-/// flipped, the others random, near to nothing.
+/// Queries for documents with [`key`]s: the even queries are a stored fingerprint with exactly
+/// `flips` bits flipped, the odd queries are random and near to no document.
 pub fn queries(documents: u64, count: usize, flips: u32) -> Vec<Query> {
-    queries_of(&key, documents, count, flips)
+    queries_for(&key, documents, count, flips)
 }
 
-/// The same where fingerprints are not [`key`]'s.
-pub fn queries_of(
+/// [`queries`] for documents with other fingerprints.
+pub fn queries_for(
     fingerprint: &dyn Fn(u64) -> u64,
     documents: u64,
     count: usize,

@@ -1,21 +1,21 @@
-//! What a process and the machine say about memory and bytes written, on Linux.
+//! Memory and bytes written, from `/proc` of Linux. Other systems give `None`.
 
-/// What is to be had without swapping, in bytes; nothing where the system does not tell.
+/// Bytes of memory that can be allocated without swapping.
 pub fn available() -> Option<u64> {
     kibibytes("/proc/meminfo", "MemAvailable:")
 }
 
-/// What this process holds now.
+/// Bytes of memory of this process.
 pub fn resident() -> Option<u64> {
     kibibytes("/proc/self/status", "VmRSS:")
 }
 
-/// The most that this process ever held.
+/// The largest number of bytes of memory of this process so far.
 pub fn peak_resident() -> Option<u64> {
     kibibytes("/proc/self/status", "VmHWM:")
 }
 
-/// Bytes that this process had the disk write, and bytes that it handed over to be written.
+/// Bytes of this process that went to the disk, and bytes of its `write` calls.
 pub fn written() -> Option<(u64, u64)> {
     let file = std::fs::read_to_string("/proc/self/io").ok()?;
     Some((number(&file, "write_bytes:")?, number(&file, "wchar:")?))

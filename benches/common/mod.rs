@@ -1,7 +1,7 @@
-//! What the benches share: their arguments, keys and queries, the table they print, and the plain
-//! answers that everything else is checked against and compared with.
+//! The common parts of the benches: arguments, keys and queries, timing, the printed table, and the
+//! plain scan that is both baseline and definition of the right answer.
 
-// Each bench is a program of its own and uses its own part of this.
+// Each bench is a program that compiles this module and uses a part of it.
 #![allow(dead_code)]
 #![allow(clippy::print_stdout)]
 

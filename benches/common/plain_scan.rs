@@ -1,14 +1,15 @@
-//! Comparing with every key, in memory: the definition of the right answer, and the baseline that
-//! needs no index.
+//! The plain scan: a comparison with every key, in memory. It is the definition of the right
+//! answer, and the baseline without an index.
 
 use multiversion::multiversion;
 
 use super::contender::{Answer, Asker, Contender};
 
-/// Keys that are compared before the matches among them are looked for.
-const RUN: usize = 4096;
+/// Keys per vectorised count. A chunk of 32 KiB stays in the L1 cache for the second pass, which
+/// finds the matches and is seldom needed.
+const CHUNK_LEN: usize = 4096;
 
-/// Scans all keys, on a number of threads.
+/// A scan of all keys by a number of threads.
 pub struct PlainScan<'k> {
     pub keys: &'k [u64],
     pub threads: usize,
@@ -20,7 +21,7 @@ impl Contender for PlainScan<'_> {
     }
 }
 
-/// The right answer.
+/// The right answer to a query, computed on all cores.
 pub fn answer(keys: &[u64], query: u64, radius: u32) -> Answer {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     scan_on(threads, keys, query, radius)
@@ -52,20 +53,20 @@ fn scan_on(threads: usize, keys: &[u64], query: u64, radius: u32) -> Answer {
 }
 
 fn scan(keys: &[u64], first_id: usize, query: u64, radius: u32, found: &mut Answer) {
-    for (number, run) in keys.chunks(RUN).enumerate() {
-        if count_within(run, query, radius) == 0 {
+    for (number, chunk) in keys.chunks(CHUNK_LEN).enumerate() {
+        if count_within(chunk, query, radius) == 0 {
             continue;
         }
-        for (place, key) in run.iter().enumerate() {
+        for (place, key) in chunk.iter().enumerate() {
             let distance = (key ^ query).count_ones();
             if distance <= radius {
-                found.push((distance, (first_id + number * RUN + place) as u64));
+                found.push((distance, (first_id + number * CHUNK_LEN + place) as u64));
             }
         }
     }
 }
 
-/// How many of the keys lie within the radius, by the widest population count of the processor.
+/// The number of keys within the radius, with the widest population count of the processor.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
     "x86_64+avx2+popcnt+bmi1+bmi2",
@@ -73,6 +74,7 @@ fn scan(keys: &[u64], first_id: usize, query: u64, radius: u32, found: &mut Answ
     "aarch64+neon",
 ))]
 pub fn count_within(keys: &[u64], query: u64, radius: u32) -> usize {
+    // A sum without branches, which the compiler vectorises.
     keys.iter()
         .map(|key| u64::from((key ^ query).count_ones() <= radius))
         .sum::<u64>() as usize

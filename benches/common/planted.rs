@@ -1,4 +1,4 @@
-//! Labelled pairs out of texts without labels: edited copies, and pairs of unrelated texts.
+//! Labelled pairs from texts without labels: edited copies, and pairs of unrelated texts.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use simdb::{Fingerprint, Likeness, Normaliser, Resemblance};
 
 use super::keys::SplitMix;
 
-/// Strengths of an edit.
+/// The number of strengths of each edit.
 const STRENGTHS: usize = 3;
 
-/// Two texts with more in common than this may be near-duplicates that were not planted. The limits
-/// lie well below those of the wording check, so that pairs in between are left out.
+/// Two texts with more in common may be near-duplicates by chance. The limits are well below those
+/// of the check of wording, so doubtful pairs are left out of the set.
 const RESEMBLES: Likeness = Likeness {
     edit_similarity: 0.5,
     jaccard: 0.4,
 };
 
-/// An edit of a text, for which it is given another text and a strength.
+/// An edit: random generator, text, another text as donor, strength.
 type Edit = fn(&mut SplitMix, &str, &str, usize) -> String;
 
 const EDITS: [(&str, Edit); 5] = [
@@ -32,7 +32,6 @@ const EDITS: [(&str, Edit); 5] = [
     }),
 ];
 
-/// An edited copy of a text.
 pub struct EditedCopy {
     pub original: usize,
     pub text: String,
@@ -40,18 +39,19 @@ pub struct EditedCopy {
     pub strength: usize,
 }
 
-/// Pairs that are planted among texts.
+/// The labelled pairs of [`plant`].
 #[derive(Default)]
 pub struct PlantedPairs {
     pub copies: Vec<EditedCopy>,
     /// Indices of two texts that are no near-duplicates.
     pub unrelated: BTreeSet<(usize, usize)>,
-    /// The number of pairs of texts that are left out because their wording resembles.
+    /// The number of pairs that are left out, since their wording resembles.
     pub left_out: usize,
 }
 
-/// Plants edited copies of each text, and takes a random other text and the one with the nearest
-/// fingerprint as unrelated. The same seed gives the same pairs.
+/// Makes edited copies of each text, and pairs each text with two unrelated ones: a random text,
+/// and the text with the nearest fingerprint, which is the hardest case. A seed always gives the
+/// same pairs.
 pub fn plant(texts: &[&str], fingerprints: &[Fingerprint], seed: u64) -> PlantedPairs {
     let mut draws = SplitMix(seed);
     let normaliser = Normaliser::new();
@@ -60,7 +60,8 @@ pub fn plant(texts: &[&str], fingerprints: &[Fingerprint], seed: u64) -> Planted
         let letters = normaliser.letters(text);
         for strength in 0..STRENGTHS {
             let donor = texts[other(&mut draws, original, texts.len())];
-            // Of the edits, in turn, the first that changes the wording.
+            // The edits take turns. An edit that changes no letter of a text is skipped, such as
+            // moving the only sentence.
             let in_turn = EDITS
                 .iter()
                 .cycle()
@@ -95,7 +96,8 @@ pub fn plant(texts: &[&str], fingerprints: &[Fingerprint], seed: u64) -> Planted
     planted
 }
 
-/// Asserts that every edit changes some of a text and leaves most, and bears every text.
+/// Asserts that every edit changes a text and keeps most of it, is deterministic, and panics for no
+/// text.
 pub fn check_edits() {
     const TEXT: &str =
         "海内存知己，天涯若比邻。The cat sat on the mat. It looked at the rain outside.";
@@ -125,7 +127,7 @@ pub fn check_edits() {
     assert_eq!(header("xxxxxxxx", "abcdef", 0.2), "ab\nxxxxxxxx");
 }
 
-/// Returns an index other than this one.
+/// A random index other than `index`.
 fn other(draws: &mut SplitMix, index: usize, count: usize) -> usize {
     (index + 1 + below(draws, count.max(2) - 1)) % count
 }
@@ -134,7 +136,7 @@ fn below(draws: &mut SplitMix, limit: usize) -> usize {
     (draws.next() % limit.max(1) as u64) as usize
 }
 
-/// Draws a share of the indices below `count`, at least one if there is any.
+/// A random share of the indices below `count`, at least one if `count` is not 0.
 fn some_of(draws: &mut SplitMix, share: f64, count: usize) -> BTreeSet<usize> {
     let mut some = BTreeSet::new();
     while some.len() < share_of(share, count).min(count) {
@@ -147,7 +149,7 @@ fn share_of(share: f64, count: usize) -> usize {
     ((share * count as f64).round() as usize).max(1)
 }
 
-/// Characters lost, doubled, swapped, or replaced by others of the text.
+/// Removes, doubles, swaps or replaces characters.
 fn typos(draws: &mut SplitMix, text: &str, _: &str, strength: usize) -> String {
     let characters: Vec<char> = text.chars().collect();
     let letters = (0..characters.len()).filter(|index| characters[*index].is_alphanumeric());
@@ -175,13 +177,13 @@ fn typos(draws: &mut SplitMix, text: &str, _: &str, strength: usize) -> String {
     edited
 }
 
-/// Tokens replaced by those of another text.
+/// Replaces tokens by those of the donor.
 fn words(draws: &mut SplitMix, text: &str, donor: &str, strength: usize) -> String {
     let (own, others) = (tokens(text), tokens(donor));
     let replaced = some_of(draws, [0.05, 0.1, 0.18][strength], own.len());
     let (mut edited, mut rest) = (String::new(), text);
     for (index, token) in own.into_iter().enumerate() {
-        // Tokens are slices of the text, in order, so each is found.
+        // Tokens are slices of the text, in order, so each token is found.
         let Some((before, after)) = rest.split_once(token) else {
             break;
         };
@@ -197,7 +199,7 @@ fn words(draws: &mut SplitMix, text: &str, donor: &str, strength: usize) -> Stri
     edited + rest
 }
 
-/// Sentences swapped with the next one.
+/// Swaps neighbouring sentences.
 fn moved(draws: &mut SplitMix, text: &str, _: &str, strength: usize) -> String {
     let mut sentences = sentences(text);
     if sentences.len() > 1 {
@@ -209,14 +211,15 @@ fn moved(draws: &mut SplitMix, text: &str, _: &str, strength: usize) -> String {
     sentences.join(" ")
 }
 
-/// The sentences of a text, without the white space around them: each ends with a mark that ends
-/// sentences, or with a line feed, and has a letter or digit.
+/// The trimmed sentences of a text. A sentence ends with a mark or a line feed, and has a letter or
+/// digit.
 fn sentences(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut start = 0;
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let ends = match c {
+            // Not the point in `3.14`.
             '.' => chars.peek().is_none_or(|(_, next)| next.is_whitespace()),
             c => "。｡．！!？?；;…\n\r".contains(c),
         };
@@ -232,14 +235,14 @@ fn sentences(text: &str) -> Vec<&str> {
     sentences
 }
 
-/// The end cut off.
+/// Removes a share of the text at its end.
 fn cut(text: &str, share: f64) -> String {
     let characters = text.chars().count();
     let kept = characters.saturating_sub(share_of(share, characters));
     text.chars().take(kept).collect()
 }
 
-/// The beginning of another text put before the text; the share is one of the outcome.
+/// Puts the beginning of the donor before the text. `share` is its share of the result.
 fn header(text: &str, donor: &str, share: f64) -> String {
     let characters = share_of(share / (1.0 - share), text.chars().count());
     let header: String = donor.chars().take(characters).collect();

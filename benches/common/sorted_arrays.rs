@@ -1,6 +1,6 @@
-//! The floor: the least that probing by blocks can cost. Four sorted arrays in memory, each of all
-//! keys rotated so that another block of 16 bits is in front, and for each a directory of where the
-//! keys with each front begin. No page, no checksum, no update, nothing on disk.
+//! The floor: the smallest cost of a search by blocks. Four sorted arrays in memory hold all keys,
+//! each array rotated so that another block of 16 bits comes first, and a directory gives the
+//! bucket of each block key. There are no pages, checksums or updates, and nothing is on disk.
 
 use rdst::RadixSort;
 
@@ -12,20 +12,21 @@ const BLOCK_BITS: u32 = 16;
 
 pub struct SortedArrays {
     blocks: Vec<Block>,
-    /// The document of each key of block 0.
+    /// The document of each key in the array of block 0.
     ids: Vec<u32>,
-    /// What a front may be changed by: all there is, in order of the number of bits.
-    changes: Vec<u16>,
+    /// All 16-bit masks, by number of set bits: the block keys near a query are its own XOR these
+    /// masks.
+    masks: Vec<u16>,
 }
 
 struct Block {
     keys: Vec<u64>,
-    /// Where the keys with each front begin, and at the end how many keys there are.
+    /// The index of the first key of each bucket, and finally the number of keys.
     directory: Vec<u32>,
 }
 
 impl SortedArrays {
-    /// Arrays of keys whose ids count from 0.
+    /// The arrays for keys whose ids count from 0.
     pub fn new(keys: &[u64]) -> Self {
         let numbered = keys.iter().zip(0_u32..);
         let mut pairs: Vec<u128> = numbered
@@ -33,52 +34,52 @@ impl SortedArrays {
             .collect();
         pairs.radix_sort_unstable();
         let ids = pairs.iter().map(|pair| *pair as u32).collect();
-        let mut blocks = vec![Block::of_sorted(
+        let mut blocks = vec![Block::from_sorted(
             pairs.iter().map(|pair| (pair >> 64) as u64).collect(),
         )];
         drop(pairs);
         for block in 1..BLOCKS {
             let mut rotated: Vec<u64> = keys.iter().map(|key| rotate(*key, block)).collect();
             rotated.radix_sort_unstable();
-            blocks.push(Block::of_sorted(rotated));
+            blocks.push(Block::from_sorted(rotated));
         }
-        let mut changes: Vec<u16> = (0..=u16::MAX).collect();
-        changes.sort_by_key(|change| change.count_ones());
-        Self {
-            blocks,
-            ids,
-            changes,
-        }
+        let mut masks: Vec<u16> = (0..=u16::MAX).collect();
+        masks.sort_by_key(|mask| mask.count_ones());
+        Self { blocks, ids, masks }
     }
 
-    /// Every key within the radius, by the probes that no match can escape: of radius 4a + b, fronts
-    /// within a bits in the first b + 1 blocks and within a − 1 in the others.
+    /// Every document within the radius.
+    ///
+    /// At radius 4a + b, a match differs by at most a bits in one of the first b + 1 blocks, or by
+    /// at most a − 1 bits in one of the other blocks: otherwise it would differ by more than the
+    /// radius in all.
     fn within(&self, query: u64, radius: u32) -> Answer {
-        let (share, more) = (radius / BLOCKS as u32, radius as usize % BLOCKS);
-        let share_of = |block| {
-            if block <= more {
-                Some(share)
+        let (max_flips, last_full_block) = (radius / BLOCKS as u32, radius as usize % BLOCKS);
+        let max_flips_of = |block| {
+            if block <= last_full_block {
+                Some(max_flips)
             } else {
-                share.checked_sub(1)
+                max_flips.checked_sub(1)
             }
         };
         let mut answer = Vec::new();
         for (number, block) in self.blocks.iter().enumerate() {
-            let Some(share) = share_of(number) else {
+            let Some(max_flips) = max_flips_of(number) else {
                 continue;
             };
-            let within_share = |change: &u16| change.count_ones() <= share;
-            let changes = &self.changes[..self.changes.partition_point(within_share)];
+            let has_few_bits = |mask: &u16| mask.count_ones() <= max_flips;
+            let masks = &self.masks[..self.masks.partition_point(has_few_bits)];
             let mut last = None;
-            block.probe(rotate(query, number), changes, radius, |found| {
+            block.probe(rotate(query, number), masks, radius, |found| {
                 let repeated = last.replace(found) == Some(found);
                 let key = found.rotate_right(number as u32 * BLOCK_BITS);
-                // Each match is taken from the first block whose probes meet it.
-                let met_before = (0..number).any(|before| {
-                    let front = front(rotate(key ^ query, before)) as u16;
-                    share_of(before).is_some_and(|share| front.count_ones() <= share)
+                // Several blocks may find a match: it is taken from the first of them.
+                let found_before = (0..number).any(|before| {
+                    let block_key = block_key(rotate(key ^ query, before)) as u16;
+                    max_flips_of(before)
+                        .is_some_and(|max_flips| block_key.count_ones() <= max_flips)
                 });
-                if !met_before && !repeated {
+                if !found_before && !repeated {
                     self.push_documents(key, (key ^ query).count_ones(), &mut answer);
                 }
             });
@@ -88,7 +89,7 @@ impl SortedArrays {
     }
 
     fn push_documents(&self, key: u64, distance: u32, answer: &mut Answer) {
-        let range = self.blocks[0].range(front(key));
+        let range = self.blocks[0].range(block_key(key));
         let keys = &self.blocks[0].keys[range.clone()];
         let first = keys.partition_point(|stored| *stored < key);
         let equal = keys[first..].iter().take_while(|stored| **stored == key);
@@ -99,11 +100,11 @@ impl SortedArrays {
 }
 
 impl Block {
-    fn of_sorted(keys: Vec<u64>) -> Self {
+    fn from_sorted(keys: Vec<u64>) -> Self {
         let fronts = 1 << BLOCK_BITS;
         let mut directory = vec![0; fronts + 1];
         for key in &keys {
-            directory[front(*key) + 1] += 1;
+            directory[block_key(*key) + 1] += 1;
         }
         for place in 0..fronts {
             directory[place + 1] += directory[place];
@@ -111,17 +112,18 @@ impl Block {
         Self { keys, directory }
     }
 
-    fn range(&self, front: usize) -> std::ops::Range<usize> {
-        self.directory[front] as usize..self.directory[front + 1] as usize
+    fn range(&self, block_key: usize) -> std::ops::Range<usize> {
+        self.directory[block_key] as usize..self.directory[block_key + 1] as usize
     }
 
-    /// Calls `found` with every key within the radius whose front is the query's with a change.
-    fn probe(&self, query: u64, changes: &[u16], radius: u32, mut found: impl FnMut(u64)) {
-        for change in changes {
-            let run = &self.keys[self.range(front(query) ^ usize::from(*change))];
-            if count_within(run, query, radius) > 0 {
+    /// Calls `found` with every key within the radius in the buckets of the query's block key XOR a
+    /// mask.
+    fn probe(&self, query: u64, masks: &[u16], radius: u32, mut found: impl FnMut(u64)) {
+        for mask in masks {
+            let bucket = &self.keys[self.range(block_key(query) ^ usize::from(*mask))];
+            if count_within(bucket, query, radius) > 0 {
                 let near = |key: &&u64| (**key ^ query).count_ones() <= radius;
-                run.iter().filter(near).for_each(|key| found(*key));
+                bucket.iter().filter(near).for_each(|key| found(*key));
             }
         }
     }
@@ -137,6 +139,6 @@ fn rotate(key: u64, block: usize) -> u64 {
     key.rotate_left(block as u32 * BLOCK_BITS)
 }
 
-fn front(rotated: u64) -> usize {
+fn block_key(rotated: u64) -> usize {
     (rotated >> (64 - BLOCK_BITS)) as usize
 }

@@ -1,12 +1,12 @@
-//! The tables that the benches print, ready to be pasted into a page.
+//! The printed tables, in Markdown.
 
 use std::time::Duration;
 
-/// Width of the first column, which says what a row is about.
+/// The width of the first column, the label of a row.
 const LABEL_WIDTH: usize = 54;
 const VALUE_WIDTH: usize = 13;
 
-/// A table whose rows are printed as they are measured.
+/// A table that prints each row at once, since measuring all rows takes minutes.
 pub struct Table {
     columns: usize,
 }
@@ -26,7 +26,7 @@ impl Table {
         table
     }
 
-    /// Prints a row. Values that are missing at its end are left empty.
+    /// Prints a row. Missing values at the end are left empty.
     pub fn row<V: AsRef<str>>(&self, label: &str, values: &[V]) {
         let mut line = format!("| {label:<LABEL_WIDTH$} |");
         for column in 0..self.columns {
@@ -37,7 +37,7 @@ impl Table {
     }
 }
 
-/// A time in the unit that suits it, with three digits that mean something.
+/// A time in µs, ms or s, with three significant digits.
 pub fn time(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     let (value, unit) = match seconds {
@@ -48,12 +48,12 @@ pub fn time(time: Duration) -> String {
     format!("{} {unit}", number(value))
 }
 
-/// A ratio, written as the factor it is.
+/// A ratio, as in `1.50 ×`.
 pub fn ratio(ratio: f64) -> String {
     format!("{} ×", number(ratio))
 }
 
-/// Three digits that mean something.
+/// A number with three significant digits.
 pub fn number(value: f64) -> String {
     match value {
         v if v < 10.0 => format!("{v:.2}"),
