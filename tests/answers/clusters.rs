@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 use crate::history::{database_of, later_changes, steps};
 use proptest::prelude::*;
 use simdb::{
     Change, Cluster, Clustering, ClustersEvent, Database, DocId, Document, Error, Fingerprint,
     Keep, Likeness, Member, Resemblance, Shape, Snapshot, Timestamp,
 };
+use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 
 const CONNECTED: Shape = Shape::Connected { most_documents: 0 };
 

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 use crate::history::{database_of, later_changes, steps};
 use proptest::prelude::*;
 use simdb::{
     Change, Database, DocId, Document, Fingerprint, Pair, PairsEvent, Snapshot, Timestamp,
 };
+use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 
 /// Two documents and their distance.
 type Found = (u64, u64, u32);

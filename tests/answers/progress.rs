@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use test_support::{builder, documents, folder, names_in};
 use simdb::{Builder, Change, Clustering, Database, Error, Progress, Stage};
-
+use test_support::{builder, documents, folder, names_in};
 
 const MEMORY_BYTES: u64 = 16 << 20;
 

@@ -4,12 +4,12 @@
 use std::sync::Barrier;
 use std::time::{Duration, UNIX_EPOCH};
 
-use test_support::{SplitMix, assert_sound, builder, caught, copy_open, folder, window};
 use simdb::similarity::{edit_similarity, shingle_jaccard};
 use simdb::{
     Change, Database, DocId, Document, Error, Fingerprint, Insertion, Likeness, Normaliser,
     Outcome, Resemblance, Similar, TextFingerprint,
 };
+use test_support::{SplitMix, assert_sound, builder, caught, copy_open, folder, window};
 
 const WORDS: [&str; 64] = [
     "river", "stone", "window", "market", "yellow", "seven", "captain", "harbour", "letter",
@@ -734,12 +734,12 @@ fn a_document_without_a_text_cannot_be_compared() {
     };
     assert!(matches!(
         database.apply([change.clone()]),
-        Err(Error::TextMissing { id: 3 })
+        Err(Error::TextMissing { id: DocId(3) })
     ));
     let mut transaction = database.begin().unwrap();
     assert!(matches!(
         transaction.apply([change]),
-        Err(Error::TextMissing { id: 3 })
+        Err(Error::TextMissing { id: DocId(3) })
     ));
     drop(transaction);
     assert!(database.is_empty().unwrap());

@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread::ScopedJoinHandle;
 
+use simdb::{Change, Database, DocId, Error, Fingerprint, Insertion, Outcome, Snapshot};
 use test_support::timing::{SetWhenDropped, wait_until};
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, documents, folder, planted,
 };
-use simdb::{Change, Database, DocId, Error, Fingerprint, Insertion, Outcome, Snapshot};
-
 
 #[test]
 fn handles_and_snapshots_go_from_thread_to_thread() {

@@ -9,14 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Insertion, Outcome, Timestamp};
+use test_support::gate::Gate;
 use test_support::timing::{PATIENCE, SetWhenDropped, shortest, timed, wait_until};
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, document, documents, folder,
     names_in, planted,
 };
-use test_support::gate::Gate;
-use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Insertion, Outcome, Timestamp};
-
 
 /// Changes that the queue of a database holds.
 const QUEUE: u64 = 64 << 10;

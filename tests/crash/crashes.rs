@@ -7,14 +7,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint};
 use test_support::children::{child_task, kills, lives, report, reports, spawn};
 use test_support::timing::SetWhenDropped;
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, copy_open, document, documents,
     folder, journal, names_in,
 };
-use simdb::{Change, Database, DocId, Document, Error, Fingerprint};
-
 
 fn inserts(documents: &[Document]) -> Vec<Change> {
     documents.iter().cloned().map(Change::Insert).collect()

@@ -7,14 +7,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use simdb::{BulkLoad, Change, Database, DocId, Document, Error, Fingerprint, Outcome, Progress};
 use test_support::children::{child_task, kills, lives, report, reports, spawn};
 use test_support::engine::pages_of;
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, copy_open, document, documents,
     folder, journal, names_in,
 };
-use simdb::{BulkLoad, Change, Database, DocId, Document, Error, Fingerprint, Outcome, Progress};
-
 
 const MEMORY_BYTES: u64 = 16 << 20;
 const REOPEN_LIMIT: Duration = Duration::from_millis(500);
@@ -91,7 +90,13 @@ fn batch_with_a_refused_change_is_gone_whole() {
     changes.push(Change::Remove(DocId(0)));
     let refused = database.apply(changes).unwrap_err();
     assert!(
-        matches!(refused, Error::TextTooLong { id: 1_000, .. }),
+        matches!(
+            refused,
+            Error::TextTooLong {
+                id: DocId(1_000),
+                ..
+            }
+        ),
         "{refused:?}"
     );
     assert_holds(&database.snapshot().unwrap(), &Model::of(kept, true));
@@ -383,7 +388,11 @@ fn kill_what_applies_batches(seed: u64, kills: u64) {
     let (mut in_flight_whole, mut in_flight_absent) = (0, 0);
     let mut reopened = Vec::new();
     for _ in 0..kills {
-        let mut child = spawn("durability::child_applies_batches_until_it_is_killed", &path, next);
+        let mut child = spawn(
+            "durability::child_applies_batches_until_it_is_killed",
+            &path,
+            next,
+        );
         let mut acknowledged = reports(&mut child);
         let mut last = None;
         for _ in 0..sequence.below(6) {

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Outcome, Timestamp};
 
 use crate::answers::{Exam, KINDS, Tally};
-use test_support::{Model, SplitMix, builder, caught, documents, folder, journal, planted};
 use crate::corpus::{FIRST_ARRIVAL, damageable};
 use crate::damage::{Damage, SECTOR_BYTES};
+use test_support::{Model, SplitMix, builder, caught, documents, folder, journal, planted};
 
 const READ_ONLY: &str = "read only";
 const WRITABLE: &str = "opened for writing";

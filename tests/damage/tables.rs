@@ -5,8 +5,8 @@ use std::path::Path;
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
 use simdb::{Change, DocId, Document, Error, Fingerprint};
 
-use test_support::{builder, documents, engine::with_engine, folder};
 use crate::corpus::replace_setting;
+use test_support::{builder, documents, engine::with_engine, folder};
 
 /// What tables have as keys.
 trait TableKey: redb::Key + for<'k> redb::Value<SelfType<'k> = Self> + 'static {}

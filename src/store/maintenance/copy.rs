@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use super::check;
+use crate::advice::Advice;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
-use crate::store::bulk::new_file::{FinishedFile, NOT_MADE, NewFile};
+use crate::store::bulk::new_file::{FinishedFile, NewFile};
 use crate::store::disk::path::DbPath;
 use crate::store::tables::texts;
 use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE};
@@ -44,6 +45,7 @@ pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> 
 
 /// What became of a file that was rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Vacuumed {
     /// The length it had, its journal merged.
     pub before_bytes: u64,
@@ -86,7 +88,7 @@ fn prove(copy: &FinishedFile, target: &DbPath, progress: &ProgressHandler) -> Re
         None => Ok(()),
         Some(what) => Err(target.corrupt_advising(
             format!("what was written to the copy is not what is read back: {what}"),
-            NOT_MADE,
+            Advice::CheckDisk,
         )),
     }
 }

@@ -5,15 +5,17 @@ use std::collections::BTreeSet;
 use redb::ReadableTable;
 
 use crate::block;
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::error::Result;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::view::View;
+use crate::timestamp::Timestamp;
 
 /// Counts and sizes of a database, as [`Snapshot::stats`](crate::Snapshot::stats) gives them.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Stats {
     /// Documents stored, those that are expired and not removed yet among them.
     pub documents: u64,
@@ -41,6 +43,7 @@ pub struct Stats {
 /// Counts of one packed table.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TableStats {
     /// Its name in the file.
     pub name: &'static str,

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use redb::{ReadableDatabase, StorageBackend};
 
+use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::disk::folder::sync_folder;
@@ -24,10 +25,6 @@ use crate::store::tables::{ReadTables, TableOf, WriteTables};
 use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
 use temporary_file::TemporaryFile;
 use write_behind::WriteBehind;
-
-/// The advice if a new file is damaged before it has its name.
-pub(crate) const NOT_MADE: &str = "it was not made, and nothing was changed; see to the disk, and \
-                                   try again";
 
 /// The share of redb's cache that chunks may fill between two commits. A transaction that fills
 /// more than half of the cache, with all other pages, writes its pages twice.
@@ -59,6 +56,9 @@ pub(crate) struct NewFile {
 
 /// Refuses a name that a file, a folder or a link has already, even a link that leads nowhere.
 pub(crate) fn refuse_existing(target: &DbPath) -> Result<()> {
+    if target.path().as_os_str().is_empty() {
+        return Err(Error::EmptyPath);
+    }
     // Any other error is reported when the file is created.
     if target.disk().link_info(target.path()).is_err() {
         return Ok(());
@@ -278,7 +278,7 @@ impl NewFile {
         closed.close_soon();
         if counters_of(&database, &db_path)? != expected {
             let what = "what was written is not what is read back";
-            return Err(db_path.corrupt_advising(what, NOT_MADE));
+            return Err(db_path.corrupt_advising(what, Advice::CheckDisk));
         }
         Ok(FinishedFile { temporary, db_path })
     }

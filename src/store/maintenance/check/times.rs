@@ -1,10 +1,10 @@
 //! The tables of arrival times: that they hold the same times, one of every document.
 
 use super::{EntrySum, TableCheck, both};
-use crate::document::Timestamp;
 use crate::error::Result;
 use crate::store::tables::packed::chunk::{pair, swapped};
 use crate::store::view::snapshot_tables::SnapshotTables;
+use crate::timestamp::Timestamp;
 
 /// The content of `times` and `arrivals`.
 #[derive(Default)]

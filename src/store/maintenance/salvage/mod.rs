@@ -35,6 +35,7 @@ pub(crate) use open::Damaged;
 /// What was saved of a damaged database, and what was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Salvage {
     /// Documents in the new database.
     pub documents: u64,

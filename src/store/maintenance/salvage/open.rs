@@ -3,7 +3,7 @@
 use redb::TableDefinition;
 
 use super::pages::{self, Scavenged};
-use crate::document::Timestamp;
+use crate::advice::ForeignFile;
 use crate::error::{Error, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::new_file::refuse_existing;
@@ -14,6 +14,7 @@ use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{self, Header, JournalMark};
+use crate::timestamp::Timestamp;
 
 /// The engine's cache while a damaged file is read.
 const CACHE_BYTES: usize = 64 << 20;
@@ -62,6 +63,15 @@ impl Damaged {
     ) -> Result<Self> {
         refuse_existing(target)?;
         let db_path = db_path.read_only();
+        if db_path.path().as_os_str().is_empty() {
+            return Err(Error::EmptyPath);
+        }
+        if matches!(db_path.info("open"), Ok(info) if info.is_folder) {
+            return Err(Error::NotADatabase {
+                path: db_path.path().to_path_buf(),
+                found: ForeignFile::Folder,
+            });
+        }
         let file = db_path.disk().open(db_path.path(), false);
         let file = file.map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => Error::NotFound {

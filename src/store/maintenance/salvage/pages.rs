@@ -13,7 +13,6 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::streams::{JoinCursor, SourceJoin, first_of_each};
-use crate::document::Timestamp;
 use crate::error::Result;
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
@@ -25,6 +24,7 @@ use crate::store::pager::PageFile;
 use crate::store::tables::packed::chunk::{Chunk, Entry, pair, swapped};
 use crate::store::tables::packed::damaged_ranges::Part;
 use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, TIMES, UNRELIABLE};
+use crate::timestamp::Timestamp;
 
 const LEAF: u8 = 1;
 /// The longest text, compressed or not, is in a page of at most this size.

@@ -1,11 +1,12 @@
 //! What the tables say of each document, in the order of ids.
 
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::disk::path::message_without_path;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
+use crate::timestamp::Timestamp;
 
 /// What is known of one document.
 pub(super) struct Known {
