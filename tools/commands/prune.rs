@@ -134,9 +134,6 @@ impl Prune {
         let Some(age) = self.which.older_than else {
             return Ok(self.which.before);
         };
-        let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-        Ok(snapshot
-            .now()
-            .map(|now| Timestamp(now.0.saturating_sub(age_ms))))
+        Ok(snapshot.now().map(|now| now - age))
     }
 }

@@ -71,7 +71,12 @@ impl Records for Delimited {
         let columns = &self.columns;
         Ok(Some(match (counted, record) {
             (Err(reason), _) => Item::reject(line, None, reason),
-            (Ok(counted), Err(reason)) => Item::reject(line, counted, reason),
+            (Ok(counted), Err(reason)) => {
+                let record = self.table.sound_fields();
+                let id =
+                    counted.or_else(|| self.fields.id(&mut ColumnParts { columns, record }).ok());
+                Item::reject(line, id, reason)
+            }
             (Ok(counted), Ok(record)) => {
                 let values = ColumnParts { columns, record };
                 self.fields.item(line, counted, values)
@@ -243,7 +248,8 @@ mod tests {
         .err();
         assert_eq!(
             error.unwrap().to_string(),
-            "t.csv:1: a quotation mark is opened and never closed"
+            "t.csv:1: a quotation mark is opened and never closed; lines 1 to 2 were read as one \
+             record, because of a quotation mark"
         );
     }
 

@@ -52,6 +52,8 @@ struct RecordShape {
     /// A carriage return stands outside of quotation marks and before no line feed.
     has_lone_return: bool,
     defect: Option<Defect>,
+    /// The number of the line on which the record ends.
+    last_line: u64,
 }
 
 /// Defects of a record. The last of several is the one that is reported.
@@ -120,7 +122,8 @@ impl TableReader {
             bail!("{name}:1: there are no column names");
         };
         if let Some(defect) = header.defect {
-            bail!("{name}:1: {}", defect.reason(limit));
+            let lines = lines_read(reader.line, header.last_line);
+            bail!("{name}:1: {}{lines}", defect.reason(limit));
         }
         // A file whose lines end in carriage returns alone consists of column names.
         if header.has_lone_return {
@@ -185,15 +188,25 @@ impl TableReader {
                 break record;
             }
         };
-        let outcome = match record.defect {
-            Some(defect) => Err(defect.reason(self.limit)),
-            None if record.fields != columns => Err(format!(
-                "there are {} fields under {columns} column names",
-                record.fields
-            )),
-            None => Ok(&self.record),
+        let reason = match record.defect {
+            Some(defect) => defect.reason(self.limit),
+            None if record.fields != columns => {
+                // A delimiter too many or too few may have moved every field but the first.
+                self.record.truncate(1);
+                format!(
+                    "there are {} fields under {columns} column names",
+                    record.fields
+                )
+            }
+            None => return Ok(Some((self.line, Ok(&self.record)))),
         };
-        Ok(Some((self.line, outcome)))
+        let lines = lines_read(self.line, record.last_line);
+        Ok(Some((self.line, Err(reason + &lines))))
+    }
+
+    /// The fields of a record with a defect, up to the defect.
+    pub fn sound_fields(&self) -> &ByteRecord {
+        &self.record
     }
 
     /// Reads the next record, of which at most `columns` fields are held. A record that is too long is
@@ -234,6 +247,9 @@ impl TableReader {
                 if is_end {
                     // Between quotation marks the line feed is part of the value.
                     record.add_defect(Defect::NeverClosed);
+                    // The input may end in a line feed, which the one of the parser follows.
+                    let after = 1 + u64::from(field.last[1] == b'\n');
+                    record.last_line = self.parser.line().saturating_sub(after);
                     return Ok(Some(record));
                 }
                 continue;
@@ -254,6 +270,7 @@ impl TableReader {
             }
             record.fields += 1;
             if record_end {
+                record.last_line = self.parser.line() - 1;
                 return Ok(Some(record));
             }
             field = RawField::default();
@@ -282,6 +299,15 @@ impl TableReader {
             self.parser.set_line(self.parser.line() + line_feeds as u64);
         }
     }
+}
+
+/// The lines of a record with a defect, if there are several: a quotation mark that is not closed
+/// makes the lines behind it part of the record.
+fn lines_read(first: u64, last: u64) -> String {
+    if last <= first {
+        return String::new();
+    }
+    format!("; lines {first} to {last} were read as one record, because of a quotation mark")
 }
 
 /// The name of a column, without control characters, which could move the cursor of a terminal.

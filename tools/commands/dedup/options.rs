@@ -40,6 +40,10 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 /// With --clusters, clusters that were found elsewhere decide: of the whole corpus in a database, or by
 /// Spark. Their documents that are not in the inputs are counted on standard error.
 ///
+/// Formats: jsonl (.jsonl, .ndjson, .json), csv (.csv), tsv (.tsv, .tab), lines (.txt, .lines) and
+/// parquet (.parquet), all but the last also as .gz and .zst; `simdb-load --help` describes each.
+/// raw and npy hold fingerprints only and cannot be copied.
+///
 /// The counts are printed on standard output; --json makes that a line. --report writes a line
 /// {"id":7,"keeper":1,"distance":2,"cluster":1,"against":false,"file":"a.jsonl","line":7} for each
 /// document that was left out or marked, of Parquet with a "row" beside an empty "line"; "cluster" is
