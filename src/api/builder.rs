@@ -276,13 +276,23 @@ impl Builder {
             }
         };
         let recipe = recipe_of(&header.recipe, self.recipe.as_ref(), db_path.path())?;
+        log::info!(
+            "salvaging {} into {}",
+            db_path.path().display(),
+            target.path().display()
+        );
         let fingerprinter = OnceLock::new();
         let fingerprint = |text: &str| {
             let fingerprinter = fingerprinter.get_or_init(|| Fingerprinter::new(recipe.clone()));
             let made = fingerprinter.fingerprint(text).ok()?;
             Some((made.fingerprint, made.reliable))
         };
-        found.salvage(&target, &header, memory_bytes, fingerprint, &self.progress)
+        let salvaged =
+            found.salvage(&target, &header, memory_bytes, fingerprint, &self.progress)?;
+        for damage in &salvaged.damage {
+            log::warn!("salvage of {}: {damage}", db_path.path().display());
+        }
+        Ok(salvaged)
     }
 
     /// The path, on the disk of this builder.

@@ -5,4 +5,5 @@ mod crashes;
 mod durability;
 mod faults;
 mod large;
+mod logs;
 mod power;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Parser;
 
+use crate::console::logger::Verbosity;
 use crate::console::parse_memory;
 use crate::console::paths::{Overwrite, is_stdout};
 use crate::console::progress::Progress;
@@ -27,6 +28,9 @@ const MOST_SHOWN: i64 = 10_000;
 #[derive(Debug, Parser)]
 #[command(name = "simdb-load", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n{DETAILS}"))]
 pub struct Options {
+    #[command(flatten)]
+    pub verbosity: Verbosity,
+
     /// The database; it is created if it is missing
     pub database: PathBuf,
 
