@@ -1,0 +1,195 @@
+//! [`DamagedFile`]: a damaged database, opened as far as possible.
+
+use std::io::ErrorKind;
+
+use redb::{TableDefinition, TableHandle};
+
+use super::pages::ScannedPages;
+use super::wal_overlay;
+use crate::document::Timestamp;
+use crate::error::{Error, Result};
+use crate::progress::{ProgressHandler, ProgressReporter, Stage};
+use crate::store::bulk::new_file::refuse_existing;
+use crate::store::disk::path::{DbPath, RedbResult, said};
+use crate::store::pager::redb_handle::RedbHandle;
+use crate::store::pager::{CowFile, PageFile};
+use crate::store::tables::packed::chunk::Entry;
+use crate::store::tables::packed::{Packed, TableId};
+use crate::store::tables::schema::{self, Header, JournalMark};
+
+/// 64 MiB for redb's cache. Most pages are read once, so more would not help.
+const CACHE_BYTES: usize = 64 << 20;
+
+pub(super) type Table<K> = redb::ReadOnlyTable<K, &'static [u8]>;
+
+/// A damaged database, opened for reading.
+pub(crate) struct DamagedFile {
+    pub(super) db_path: DbPath,
+    pub(super) content: Content,
+    /// The settings, if they can be read.
+    pub(crate) header: Option<Header>,
+    pub(super) identity: Option<u64>,
+    pub(super) mark: Option<JournalMark>,
+    /// The arrival of the last document, if that can be read.
+    pub(super) latest_arrival: Option<Timestamp>,
+    /// A sentence for each part that cannot be read.
+    pub(super) damage: Vec<String>,
+}
+
+pub(super) enum Content {
+    Tables(OpenFile),
+    /// redb cannot open the file.
+    Pages(Box<ScannedPages>),
+}
+
+/// The file as redb has opened it.
+pub(super) struct OpenFile {
+    transaction: redb::ReadTransaction,
+    _redb: RedbHandle,
+}
+
+impl DamagedFile {
+    /// Opens the file, with a lock shared with other readers. If redb cannot open the file, scans
+    /// all pages: sorting takes `memory_bytes`, and spills to the folder of `target`.
+    ///
+    /// # Errors
+    /// If the file does not exist, is locked or has no page of a database, or if `target` exists.
+    pub(crate) fn open(
+        db_path: &DbPath,
+        target: &DbPath,
+        memory_bytes: u64,
+        progress: &ProgressHandler,
+    ) -> Result<Self> {
+        refuse_existing(target)?;
+        let db_path = db_path.only_read();
+        let path = db_path.path();
+        let file = db_path.disk().open(path, false);
+        let file = file.map_err(|source| match source.kind() {
+            ErrorKind::NotFound => Error::NotFound { path: path.into() },
+            _ => db_path.io("open")(source),
+        })?;
+        if !file.try_lock(false).map_err(db_path.io("lock"))? {
+            return Err(Error::Locked { path: path.into() });
+        }
+        let mut damage = Vec::new();
+        // redb panics at some damaged pages while it opens a file.
+        let opened =
+            db_path.guarded(|| OpenFile::new(PageFile::open(file.clone(), &db_path)?, &db_path));
+        let content = match opened {
+            Ok(opened) => Content::Tables(opened),
+            Err(error @ Error::FormatVersion { .. }) => return Err(error),
+            Err(error) => {
+                damage.push(format!("the file cannot be opened: {}", said(&error)));
+                let file = PageFile::open_damaged(file);
+                let target = target.path();
+                let progress = ProgressReporter::new(progress, Stage::Salvage, None, target);
+                let pages = ScannedPages::scan(file, &db_path, target, memory_bytes, &progress)?;
+                // The documents of a journal can be saved without the file.
+                if pages.sound_pages == 0 && !wal_overlay::has_journal(&db_path) {
+                    return Err(Error::NothingToSalvage { path: path.into() });
+                }
+                Content::Pages(Box::new(pages))
+            }
+        };
+        let mut damaged = Self {
+            db_path,
+            content,
+            header: None,
+            identity: None,
+            mark: None,
+            latest_arrival: None,
+            damage,
+        };
+        damaged.read_meta();
+        Ok(damaged)
+    }
+
+    /// Reads table `meta`, each value by itself, because a value may be readable beside a damaged
+    /// one.
+    fn read_meta(&mut self) {
+        let db_path = &self.db_path;
+        let (header, identity, mark, counters) = match &self.content {
+            Content::Tables(file) => {
+                let Some(meta) = file.table(schema::META, db_path, &mut self.damage) else {
+                    return;
+                };
+                (
+                    db_path.reading_only(|| schema::read_header(&meta, db_path)),
+                    db_path.reading_only(|| schema::read_identity(&meta, db_path)),
+                    db_path.reading_only(|| schema::read_journal_mark(&meta, db_path).map(Some)),
+                    db_path.reading_only(|| schema::read_counters(&meta, db_path)),
+                )
+            }
+            Content::Pages(pages) => {
+                let value = |key: &'static str| {
+                    let value = pages.meta.get(key).cloned();
+                    value.ok_or_else(|| {
+                        db_path.corrupt(format!("no page holds value {key} of table meta"))
+                    })
+                };
+                (
+                    schema::header_from(value, db_path),
+                    schema::identity_from(value, db_path),
+                    // Pages hold old marks too, and no page says which mark is the last.
+                    Ok(None),
+                    schema::counters_from(value, db_path),
+                )
+            }
+        };
+        let mut note = |error: Error| self.damage.push(said(&error));
+        self.header = header.map_err(&mut note).ok();
+        self.identity = identity.map_err(&mut note).ok();
+        self.mark = mark.map_err(&mut note).ok().flatten();
+        // Damaged counters are not reported, because all others are counted again.
+        let counted = counters
+            .ok()
+            .and_then(|counted| counted.counts().latest_arrival);
+        self.latest_arrival = match &self.content {
+            Content::Tables(_) => counted,
+            Content::Pages(pages) => counted.max(pages.latest_arrival),
+        };
+    }
+}
+
+impl OpenFile {
+    fn new(file: PageFile, db_path: &DbPath) -> Result<Self> {
+        // redb repairs the file as it opens it, in memory only.
+        let file = CowFile::new(file).map_err(db_path.io("open"))?;
+        let database = redb::Database::builder()
+            .set_cache_size(CACHE_BYTES)
+            .create_with_backend(file.clone())
+            .map_err(|cause| db_path.opening(cause))?;
+        file.close_soon();
+        let redb = RedbHandle::new(database);
+        Ok(Self {
+            transaction: redb.begin_read().reading(db_path)?,
+            _redb: redb,
+        })
+    }
+
+    /// A packed table; see [`table`](Self::table).
+    pub(super) fn packed<E: Entry>(
+        &self,
+        id: TableId,
+        db_path: &DbPath,
+        damage: &mut Vec<String>,
+    ) -> Option<Packed<Table<E>>> {
+        let table = self.table(id.definition::<E>(), db_path, damage)?;
+        Some(Packed::new(table, id, db_path.clone()))
+    }
+
+    /// A table; `None` if it cannot be opened, which is noted in `damage`.
+    pub(super) fn table<K: redb::Key + 'static>(
+        &self,
+        definition: TableDefinition<'static, K, &'static [u8]>,
+        db_path: &DbPath,
+        damage: &mut Vec<String>,
+    ) -> Option<Table<K>> {
+        let open = || self.transaction.open_table(definition).reading(db_path);
+        let note = |error| {
+            let (name, why) = (definition.name(), said(&error));
+            damage.push(format!("table {name} cannot be opened: {why}"));
+        };
+        db_path.reading_only(open).map_err(note).ok()
+    }
+}
