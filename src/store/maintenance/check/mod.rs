@@ -1,10 +1,10 @@
-//! The check that proves a file sound.
+//! The check of a whole database.
 //!
-//! Every chunk and every text is read and its checksum compared; chunks must be in order and within
-//! their fences. That the tables hold the same documents is shown by comparing counts and 128-bit
-//! sums of scrambled entries, which do not depend on order; only where they differ is each entry
-//! looked up, to name the ones that differ. That `bands` holds the bands of the stored texts and
-//! no others is shown in the same way: the bands are made of each text again.
+//! Reads every chunk and every text, and compares their checksums; chunks must be in order and
+//! within their fences. The tables must hold the same documents, and `bands` exactly the bands of
+//! the stored texts, which are made again. Both are shown by counts and 128-bit sums of scrambled
+//! entries, which do not depend on order. Only if sums differ is each entry looked up, to name the
+//! entries that differ.
 
 mod memtable;
 mod texts;
@@ -13,7 +13,7 @@ mod times;
 use std::fmt::LowerHex;
 use std::path::Path;
 
-use redb::ReadableTable;
+use redb::ReadOnlyTable;
 
 use crate::block::{self, BLOCKS};
 use crate::error::{Error, Result};
@@ -27,15 +27,18 @@ use crate::store::tables::schema::Counters;
 use crate::store::view::snapshot_tables::SnapshotTables;
 use times::TimeSums;
 
-/// Entries of each kind of damage that are named one by one.
+/// At most 10 entries are named for each kind of damage.
 const NAMED: usize = 10;
 
-/// All damage found, a sentence each.
+type PackedTable<E> = Packed<ReadOnlyTable<E, &'static [u8]>>;
+
+/// Checks a database, and returns a sentence for each damage found.
 pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec<String>> {
     if !store.is_read_only() {
+        // Fails early if a snapshot is held: redb's own check, at the end, needs the file alone.
         store.tables_mut()?;
     }
-    // Buckets that were read before may differ from those in the file.
+    // Cached buckets may hide damage that came after they were read.
     store.tables().buckets.clear();
     let mut damage = Vec::new();
     let is_flushed = store.db_path().guarded(|| Ok(store.read()?.is_flushed()));
@@ -43,7 +46,7 @@ pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec
         return Ok(damage);
     };
     if !is_flushed {
-        // A flush writes, and fails at the first damage, so everything is read before.
+        // A flush writes, and stops at the first damage: all damage must be found before.
         let damage = check_tables(store, progress, store.path())?;
         if !damage.is_empty() || store.is_read_only() {
             return Ok(damage);
@@ -59,8 +62,9 @@ pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec
     Ok(damage)
 }
 
-/// Checks all tables; an interruption is reported for the file at `path`. While the memtables are
-/// not flushed, the tables are not compared with each other, but with the edits to be flushed.
+/// Checks all tables; an interruption is reported for the file at `path`. Before a flush the tables
+/// are not compared with each other, which a flush cut short may have left unequal, but with the
+/// edits of the memtables.
 pub(crate) fn check_tables(
     store: &Store,
     progress: &ProgressHandler,
@@ -85,7 +89,7 @@ pub(crate) fn check_tables(
     Ok(check.damage)
 }
 
-/// The estimated number of entries and texts of a file.
+/// An estimate of the number of entries and texts of a file.
 pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
     let Counters {
         documents,
@@ -107,22 +111,22 @@ pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
         .saturating_sub(unreliable))
 }
 
-/// Has redb verify its pages, and which of them are free.
+/// Lets redb verify its pages and its lists of free pages.
 fn check_redb(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
     let db_path = store.db_path().clone();
     let tables = store.tables_mut()?;
+    // redb repairs the damage that it finds, so the file must be writable.
     if !tables.backend.is_writable() {
-        // redb would repair the damage that it finds.
         return Ok(());
     }
     let is_sound = db_path.guarded(|| tables.backend.check_integrity());
     if unless_corrupt(is_sound, damage)? == Some(false) {
-        damage.push("the storage engine found damage in its pages and mended it".to_owned());
+        damage.push("redb found damage in its pages and repaired it".to_owned());
     }
     Ok(())
 }
 
-/// `None` for damage, which is noted; other errors are returned.
+/// Returns `None` for damage, which is noted, and all other errors.
 fn unless_corrupt<V>(result: Result<V>, damage: &mut Vec<String>) -> Result<Option<V>> {
     match result {
         Err(Error::Corrupt { what, .. }) => {
@@ -141,7 +145,7 @@ struct EntrySum {
 }
 
 impl EntrySum {
-    /// The sum of both sets.
+    /// The sum of two disjoint sets.
     fn union(self, other: Self) -> Self {
         Self {
             count: self.count + other.count,
@@ -150,8 +154,8 @@ impl EntrySum {
     }
 
     fn add(&mut self, entry: u128) {
-        // Two rounds of the finaliser of splitmix64, crossed, so that the sums of different sets
-        // are equal by chance only.
+        // Two crossed rounds of the finaliser of splitmix64: sums of plain entries would be equal
+        // for sets such as {1, 4} and {2, 3}.
         let scramble = |mut word: u64| {
             word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -178,11 +182,11 @@ struct DocumentSums {
     repeated: Vec<u64>,
 }
 
-/// A check of all tables under way.
+/// The state of a check of all tables.
 struct TableCheck {
     damage: Vec<String>,
     progress: ProgressReporter,
-    /// The tables hold every edit, so they must hold the same documents.
+    /// The tables hold every edit, so all of them must hold the same documents.
     is_flushed: bool,
 }
 
@@ -208,13 +212,17 @@ impl TableCheck {
                 Ok(())
             })?;
         }
-        let mut times = TimeSums::default();
-        is_whole &= self.times(tables, &mut times)?;
-        // That a table lacks an entry means nothing while a part of it cannot be read.
+        let mut time_sums = TimeSums::default();
+        if let Some(times) = &tables.times {
+            is_whole &= self.times(times, &mut time_sums)?;
+        }
+        // An entry that seems to be missing may be in a part that cannot be read.
         if !is_whole || !self.is_flushed {
             return Ok(());
         }
-        self.compare_times(tables, &times, documents.ids)?;
+        if let Some(times) = &tables.times {
+            self.compare_times(tables, times, &time_sums, documents.ids)?;
+        }
         for id in &documents.repeated {
             self.damage.push(format!(
                 "table fingerprints holds document {id} more than once"
@@ -302,9 +310,9 @@ impl TableCheck {
     }
 
     /// Calls `each` with every entry of a table. Returns `true` if all of the table can be read.
-    fn read<E: Entry + KeyInt, T: ReadableTable<E, &'static [u8]>>(
+    fn read<E: Entry + KeyInt>(
         &mut self,
-        table: &Packed<T>,
+        table: &PackedTable<E>,
         mut each: impl FnMut(E) -> Result<()>,
     ) -> Result<bool> {
         let mut is_whole = true;
@@ -325,10 +333,10 @@ impl TableCheck {
         Ok(is_whole)
     }
 
-    /// Names a range of a table that is damaged. That the disk does not read is an error, not
-    /// damage to the file.
+    /// Adds a sentence for a damaged range of a table.
     fn name_range<K: LowerHex>(&mut self, table: &str, range: Damaged<K>) -> Result<()> {
         let Damaged { from, to, why } = range;
+        // A failed read of the disk is no damage to the file.
         let Error::Corrupt { what, .. } = why else {
             return Err(why);
         };
@@ -339,7 +347,7 @@ impl TableCheck {
         Ok(())
     }
 
-    /// Adds the first sentences.
+    /// Adds the first [`NAMED`] sentences.
     fn name(&mut self, sentences: impl Iterator<Item = Result<Option<String>>>) -> Result<()> {
         for sentence in sentences.filter_map(Result::transpose).take(NAMED) {
             self.damage.push(sentence?);
@@ -348,23 +356,23 @@ impl TableCheck {
     }
 
     fn name_differing_documents(&mut self, tables: &SnapshotTables) -> Result<()> {
-        let is_reliable = |id| Ok::<_, Error>(tables.unreliable.first_in(id, id)?.is_none());
-        let missing = tables.fingerprints.entries()?.map(|entry| {
-            let (id, fingerprint) = both(entry?);
-            let wanted = pair(fingerprint, id);
-            let is_missing = is_reliable(id)? && tables.block0.first_in(wanted, wanted)?.is_none();
-            Ok(is_missing
-                .then(|| format!("table block0 lacks document {id} with {fingerprint:016x}")))
+        let SnapshotTables {
+            fingerprints,
+            block0,
+            unreliable,
+            ..
+        } = tables;
+        let missing = fingerprints.entries()?.map(|entry| {
+            let (id, bits) = both(entry?);
+            let is_missing = !holds(unreliable, id)? && !holds(block0, pair(bits, id))?;
+            Ok(is_missing.then(|| format!("table block0 lacks document {id} with {bits:016x}")))
         });
-        let orphans = tables.block0.entries()?.map(|entry| {
-            let (fingerprint, id) = both(entry?);
-            let wanted = pair(id, fingerprint);
-            let is_orphan =
-                tables.fingerprints.first_in(wanted, wanted)?.is_none() || !is_reliable(id)?;
+        let orphans = block0.entries()?.map(|entry| {
+            let (bits, id) = both(entry?);
+            let is_orphan = !holds(fingerprints, pair(id, bits))? || holds(unreliable, id)?;
             Ok(is_orphan.then(|| {
                 format!(
-                    "table block0 holds document {id} with {fingerprint:016x}, table fingerprints \
-                     does not"
+                    "table block0 holds document {id} with {bits:016x}, table fingerprints does not"
                 )
             }))
         });
@@ -375,10 +383,9 @@ impl TableCheck {
         let table = &tables.rotated[block - 1];
         let name = table.id().name;
         let missing = tables.block0.entries()?.map(|entry| {
-            let (bits, _) = both(entry?);
-            let rotated = block::rotate(Fingerprint::from_bits(bits), block);
-            let is_missing = table.first_in(rotated, rotated)?.is_none();
-            Ok(is_missing.then(|| format!("table {name} lacks fingerprint {bits:016x}")))
+            let fingerprint = Fingerprint::from_bits(entry?.first());
+            let is_missing = !holds(table, block::rotate(fingerprint, block))?;
+            Ok(is_missing.then(|| format!("table {name} lacks fingerprint {fingerprint}")))
         });
         let orphans = table.entries()?.map(|rotated| {
             let fingerprint = block::unrotate(rotated?, block);
@@ -388,6 +395,15 @@ impl TableCheck {
         });
         self.name(missing.chain(orphans))
     }
+}
+
+fn holds<E: Entry>(table: &PackedTable<E>, entry: E) -> Result<bool> {
+    Ok(table.first_in(entry, entry)?.is_some())
+}
+
+/// Returns `true` if a table whose entries begin with an id holds this one.
+fn has_document(table: &PackedTable<u128>, id: u64) -> Result<bool> {
+    Ok(table.first_in(pair(id, 0), pair(id, u64::MAX))?.is_some())
 }
 
 /// Both halves of an entry.
