@@ -8,8 +8,24 @@ use crate::store::maintenance::salvage::source::Table;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
+use crate::store::tables::schema::UNRELIABLE;
 
-/// Everything that the sources hold of one document.
+/// The name of table `texts`.
+pub(super) const TEXTS_NAME: &str = "texts";
+
+/// A fact about a document, from one row.
+pub(super) enum Fact {
+    Fingerprint(u64),
+    /// A fingerprint from `block0`, in a range where `fingerprints` is damaged.
+    TwinFingerprint(u64),
+    Unreliable,
+    /// The arrival time in ms.
+    Arrival(u64),
+    /// The text as stored.
+    Text(Vec<u8>),
+}
+
+/// All facts about one document.
 pub(super) struct JoinedDocument {
     pub(super) id: DocId,
     pub(super) fingerprint: Option<Fingerprint>,
@@ -17,62 +33,89 @@ pub(super) struct JoinedDocument {
     pub(super) reliable: Option<bool>,
     pub(super) arrival: Option<Timestamp>,
     pub(super) sealed_text: Option<Vec<u8>>,
+    /// The fingerprint is from a twin.
     pub(super) from_one_table: bool,
+    /// The table with the fingerprint holds another one too.
     pub(super) is_ambiguous: bool,
-    pub(super) lost_arrival: bool,
+    /// A text may be in a damaged range.
     pub(super) lost_text: bool,
 }
 
-/// A merge join of cursors.
+impl JoinedDocument {
+    /// Adds a fact. Of several values the first counts.
+    fn add(&mut self, fact: Fact) {
+        match fact {
+            Fact::Fingerprint(bits) => self.add_fingerprint(bits, false),
+            Fact::TwinFingerprint(bits) => self.add_fingerprint(bits, true),
+            Fact::Unreliable => self.reliable = Some(false),
+            Fact::Arrival(time) => {
+                self.arrival.get_or_insert(Timestamp(time));
+            }
+            Fact::Text(sealed) => {
+                self.sealed_text.get_or_insert(sealed);
+            }
+        }
+    }
+
+    fn add_fingerprint(&mut self, bits: u64, is_twin: bool) {
+        let fingerprint = Fingerprint::from_bits(bits);
+        if let Some(first) = self.fingerprint {
+            self.is_ambiguous |= is_twin == self.from_one_table && fingerprint != first;
+        } else {
+            (self.fingerprint, self.from_one_table) = (Some(fingerprint), is_twin);
+        }
+    }
+}
+
+/// A merge join of sources. The facts of a source come before those of the sources behind it.
 pub(super) struct SourceJoin<'s> {
-    pub(super) fingerprints: TwinCursor<'s>,
+    pub(super) sources: Vec<Source<'s>>,
     /// Table `block0`, to look up single entries.
     pub(super) block0: Option<&'s Packed<Table<u128>>>,
-    pub(super) unreliable: JoinCursor<'s, Value>,
-    pub(super) times: TwinCursor<'s>,
-    pub(super) texts: JoinCursor<'s, Vec<u8>>,
-    pub(super) keeps_arrivals: bool,
 }
 
 impl SourceJoin<'_> {
     pub(super) fn next(&mut self) -> Result<Option<JoinedDocument>> {
-        let ids = [
-            self.fingerprints.next_id()?,
-            self.unreliable.next_id()?,
-            self.times.next_id()?,
-            self.texts.next_id()?,
-        ];
-        let Some(id) = ids.into_iter().flatten().min() else {
+        let mut next_id = None;
+        for source in &mut self.sources {
+            next_id = [next_id, source.next_id()?].into_iter().flatten().min();
+        }
+        let Some(id) = next_id else {
             return Ok(None);
         };
-        let fingerprint = self.fingerprints.take(id)?;
-        let reliable = match self.unreliable.take(id)? {
-            Lookup::Found(_) => Some(false),
-            Lookup::Absent => Some(true),
-            // Only reliable documents are in `block0`.
-            Lookup::Lost => match fingerprint {
-                Some((_, Origin::Twin)) => Some(true),
-                Some(((bits, _), Origin::Table)) => self.is_in_block0(pair(bits, id)),
-                None => None,
-            },
-        };
-        let arrival = self.times.take(id)?.map(|((time, _), _)| Timestamp(time));
-        let (sealed_text, lost_text) = match self.texts.take(id)? {
-            Lookup::Found(text) => (Some(text), false),
-            Lookup::Absent => (None, false),
-            Lookup::Lost => (None, true),
-        };
-        Ok(Some(JoinedDocument {
+        let mut document = JoinedDocument {
             id: DocId(id),
-            fingerprint: fingerprint.map(|((bits, _), _)| Fingerprint::from_bits(bits)),
-            reliable,
-            arrival,
-            sealed_text,
-            from_one_table: matches!(fingerprint, Some((_, Origin::Twin))),
-            is_ambiguous: fingerprint.is_some_and(|((_, is_ambiguous), _)| is_ambiguous),
-            lost_arrival: self.keeps_arrivals && arrival.is_none(),
-            lost_text,
-        }))
+            fingerprint: None,
+            reliable: Some(true),
+            arrival: None,
+            sealed_text: None,
+            from_one_table: false,
+            is_ambiguous: false,
+            lost_text: false,
+        };
+        for source in &mut self.sources {
+            while let Some(fact) = source.take(id)? {
+                document.add(fact);
+            }
+        }
+        document.lost_text = document.sealed_text.is_none() && self.may_lack(TEXTS_NAME, id);
+        if document.reliable == Some(true) && self.may_lack(UNRELIABLE.name, id) {
+            // Only reliable documents are in `block0`.
+            let fingerprint = document.fingerprint;
+            document.reliable = if document.from_one_table {
+                Some(true)
+            } else {
+                fingerprint.and_then(|bits| self.is_in_block0(pair(bits.bits(), id)))
+            };
+        }
+        Ok(Some(document))
+    }
+
+    /// Returns `true` if the id is in a damaged range of a table.
+    fn may_lack(&mut self, name: &str, id: u64) -> bool {
+        let mut sources = self.sources.iter_mut();
+        let source = sources.find(|source| source.name == name);
+        source.is_some_and(|source| source.may_lack(id))
     }
 
     /// Returns `None` if the chunk that would hold the entry cannot be read.
@@ -81,98 +124,51 @@ impl SourceJoin<'_> {
         Some(found.ok()?.is_some())
     }
 
-    /// A sentence for each damaged range. The rows of twins and block0 have none: they come from
-    /// sorters and single look-ups.
-    pub(super) fn into_damage(self) -> Vec<String> {
-        let tables = [
-            self.fingerprints.table.damage,
-            self.unreliable.damage,
-            self.times.table.damage,
-            self.texts.damage,
-        ];
-        tables.concat()
+    /// A sentence for each damaged range.
+    pub(super) fn into_damage(self) -> impl Iterator<Item = String> {
+        self.sources.into_iter().flat_map(|source| source.damage)
     }
 }
 
-/// The second half of an entry, and `true` if the id has another value as well.
-pub(super) type Value = (u64, bool);
+/// A row, its id first.
+pub(super) type Row = Part<u64, (u64, Fact)>;
 
-#[derive(Clone, Copy)]
-pub(super) enum Origin {
-    Table,
-    Twin,
-}
-
-/// A table, and the entries that its twin has in the damaged ranges of the table. In the twin each
-/// entry is swapped.
-pub(super) struct TwinCursor<'s> {
-    pub(super) table: JoinCursor<'s, Value>,
-    pub(super) twin: JoinCursor<'s, Value>,
-}
-
-impl TwinCursor<'_> {
-    /// The cursor over a table that the file does not have.
-    pub(super) fn empty() -> Self {
-        Self {
-            table: JoinCursor::empty(),
-            twin: JoinCursor::empty(),
-        }
-    }
-
-    fn next_id(&mut self) -> Result<Option<u64>> {
-        let ids = [self.table.next_id()?, self.twin.next_id()?];
-        Ok(ids.into_iter().flatten().min())
-    }
-
-    fn take(&mut self, id: u64) -> Result<Option<(Value, Origin)>> {
-        // Both cursors must leave the id behind.
-        let found = (self.table.take(id)?, self.twin.take(id)?);
-        Ok(match found {
-            (Lookup::Found(value), _) => Some((value, Origin::Table)),
-            (_, Lookup::Found(value)) => Some((value, Origin::Twin)),
-            _ => None,
-        })
-    }
-}
-
-type Row<V> = Part<u64, (u64, V)>;
-type Rows<'s, V> = Box<dyn Iterator<Item = Result<Row<V>>> + 's>;
-
-/// A source in order of ids, in which ascending ids are looked up.
-pub(super) struct JoinCursor<'s, V> {
-    rows: Rows<'s, V>,
-    next: Option<(u64, V)>,
+/// Facts of one kind, in order of ids.
+pub(super) struct Source<'s> {
+    name: &'static str,
+    rows: Box<dyn Iterator<Item = Result<Row>> + 's>,
+    next: Option<(u64, Fact)>,
     /// The damaged ranges in front of `next`.
     ranges: Vec<Damaged<u64>>,
     /// A sentence for each damaged range.
     damage: Vec<String>,
-    name: &'static str,
 }
 
-enum Lookup<V> {
-    Found(V),
-    Absent,
-    /// The id is in a damaged range.
-    Lost,
-}
-
-impl<'s, V: 's> JoinCursor<'s, V> {
-    pub(super) fn new(name: &'static str, rows: impl Iterator<Item = Result<Row<V>>> + 's) -> Self {
+impl<'s> Source<'s> {
+    pub(super) fn new(name: &'static str, rows: impl Iterator<Item = Result<Row>> + 's) -> Self {
         Self {
+            name,
             rows: Box::new(rows),
             next: None,
             ranges: Vec::new(),
             damage: Vec::new(),
-            name,
         }
     }
 
-    /// The cursor over a table that the file does not have.
-    pub(super) fn empty() -> Self {
-        Self::new("", std::iter::empty())
+    /// The source of a table that was sorted, and has no damaged ranges.
+    pub(super) fn sorted<E: Entry>(
+        name: &'static str,
+        entries: impl Iterator<Item = Result<E>> + 's,
+        fact: fn(u64) -> Fact,
+    ) -> Self {
+        let rows = entries.map(move |entry| {
+            let entry = entry?;
+            Ok(Part::Read((entry.first(), fact(entry.second()))))
+        });
+        Self::new(name, rows)
     }
 
-    /// The cursor over a table that cannot be opened: one damaged range.
+    /// The source of a table that cannot be opened: one damaged range.
     pub(super) fn lost(name: &'static str, db_path: &DbPath) -> Self {
         let range = Damaged {
             from: 0,
@@ -197,42 +193,16 @@ impl<'s, V: 's> JoinCursor<'s, V> {
         Ok(self.next.as_ref().map(|(id, _)| *id))
     }
 
-    /// Looks up an id, which must be larger than the last one and at most `next_id`.
-    fn take(&mut self, id: u64) -> Result<Lookup<V>> {
-        if self.next_id()? == Some(id)
-            && let Some((_, value)) = self.next.take()
-        {
-            return Ok(Lookup::Found(value));
-        }
-        self.ranges
-            .retain(|range| range.to.is_none_or(|to| to > id));
-        Ok(if self.ranges.iter().any(|range| range.from <= id) {
-            Lookup::Lost
-        } else {
-            Lookup::Absent
-        })
+    /// The next fact, if it is about this document.
+    fn take(&mut self, id: u64) -> Result<Option<Fact>> {
+        let is_next = self.next_id()? == Some(id);
+        Ok(self.next.take_if(|_| is_next).map(|(_, fact)| fact))
     }
-}
 
-/// One row for each id, made of the first of its entries.
-pub(super) fn first_of_each_id<'s, E: Entry>(
-    entries: impl Iterator<Item = Result<E>> + 's,
-) -> impl Iterator<Item = Result<Row<Value>>> + 's {
-    let mut entries = entries.peekable();
-    std::iter::from_fn(move || {
-        let first = match entries.next()? {
-            Ok(first) => first,
-            Err(error) => return Some(Err(error)),
-        };
-        let has_same_id =
-            |other: &Result<E>| matches!(other, Ok(other) if other.first() == first.first());
-        let mut is_ambiguous = false;
-        while let Some(Ok(other)) = entries.next_if(has_same_id) {
-            is_ambiguous |= other != first;
-        }
-        Some(Ok(Part::Read((
-            first.first(),
-            (first.second(), is_ambiguous),
-        ))))
-    })
+    /// Returns `true` if the id is in a damaged range. Ids must ascend.
+    fn may_lack(&mut self, id: u64) -> bool {
+        let is_ahead = |range: &Damaged<u64>| range.to.is_none_or(|to| to > id);
+        self.ranges.retain(is_ahead);
+        self.ranges.iter().any(|range| range.from <= id)
+    }
 }

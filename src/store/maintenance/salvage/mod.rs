@@ -92,7 +92,7 @@ impl DamagedFile {
                 }
                 tables.join(target.path(), memory_bytes, &reporter)?
             }
-            Content::Pages(pages) => pages.join(keeps.arrivals)?,
+            Content::Pages(pages) => pages.join()?,
         };
 
         // Without a clock, a document without an arrival time must not arrive now: its arrival would
@@ -114,6 +114,8 @@ impl DamagedFile {
             match overlay.get_mut(&joined.id.0) {
                 None => {
                     if let Some(document) = salvage.document(joined, &db_path, &fingerprint) {
+                        let lacks_arrival = keeps.arrivals && document.arrival.is_none();
+                        salvage.without_arrival += u64::from(lacks_arrival);
                         load.push(document)?;
                     }
                 }
@@ -179,7 +181,6 @@ impl Salvage {
         };
         self.from_one_table += u64::from(joined.from_one_table);
         self.ambiguous += u64::from(joined.is_ambiguous);
-        self.without_arrival += u64::from(joined.lost_arrival);
         Some(Document {
             id: joined.id,
             fingerprint,

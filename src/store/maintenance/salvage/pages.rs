@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use super::join::{JoinCursor, SourceJoin, TwinCursor, first_of_each_id};
+use super::join::{Fact, Source, SourceJoin, TEXTS_NAME};
 use super::leaf;
 use crate::document::Timestamp;
 use crate::error::Result;
@@ -156,15 +156,10 @@ impl ScannedPages {
     }
 
     /// The documents found, in order of their ids.
-    pub(super) fn join(self, keeps_arrivals: bool) -> Result<SourceJoin<'static>> {
-        let single = |name, entries| TwinCursor {
-            table: JoinCursor::new(name, first_of_each_id(entries)),
-            twin: JoinCursor::empty(),
-        };
+    pub(super) fn join(self) -> Result<SourceJoin<'static>> {
         let file = self.file;
         let mut last = None;
-        // The first text of each id that can be read: a page may have been freed and reused since
-        // it took a text.
+        // The first text of each id that can be read: its page may have been reused since.
         let texts = self.texts.sorted()?.filter_map(move |position| {
             let (id, position) = match position {
                 Ok(entry) => (entry.first(), entry.second()),
@@ -175,18 +170,18 @@ impl ScannedPages {
             }
             let sealed = read_text(&file, position)?;
             last = Some(id);
-            Some(Ok(Part::Read((id, sealed))))
+            Some(Ok(Part::Read((id, Fact::Text(sealed)))))
         });
+        let (fingerprints, times) = (self.fingerprints.sorted()?, self.times.sorted()?);
+        let unreliable = self.unreliable.sorted()?;
         Ok(SourceJoin {
-            fingerprints: single(FINGERPRINTS.name, self.fingerprints.sorted()?),
+            sources: vec![
+                Source::sorted(FINGERPRINTS.name, fingerprints, Fact::Fingerprint),
+                Source::sorted(UNRELIABLE.name, unreliable, |_| Fact::Unreliable),
+                Source::sorted(TIMES.name, times, Fact::Arrival),
+                Source::new(TEXTS_NAME, texts),
+            ],
             block0: None,
-            unreliable: JoinCursor::new(
-                UNRELIABLE.name,
-                first_of_each_id(self.unreliable.sorted()?),
-            ),
-            times: single(TIMES.name, self.times.sorted()?),
-            texts: JoinCursor::new("texts", texts),
-            keeps_arrivals,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::join::{JoinCursor, SourceJoin, TwinCursor, Value, first_of_each_id};
+use super::join::{Fact, Source, SourceJoin, TEXTS_NAME};
 use super::source::{OpenFile, Table};
 use crate::document::Timestamp;
 use crate::error::Result;
@@ -71,27 +71,31 @@ impl SalvageTables {
     ) -> Result<SourceJoin<'_>> {
         let context = SortContext::new(folder_of(target));
         let sorter_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize / 2;
-        let twins = |id: TableId, table, twin| {
+        let only_in_twin = |table, twin| {
             let sorter = Sorter::new(sorter_bytes, &context);
-            let only_in_twin = only_in_twin(table, twin, sorter, progress)?;
-            Ok(TwinCursor {
-                table: self.cursor(id, table),
-                twin: JoinCursor::new(id.name, first_of_each_id(only_in_twin)),
-            })
+            only_in_twin(table, twin, sorter, progress)
         };
-        let block0 = self.block0.as_ref();
-        Ok(SourceJoin {
-            fingerprints: twins(FINGERPRINTS, self.fingerprints.as_ref(), block0)?,
-            times: if self.keeps.arrivals {
-                twins(TIMES, self.times.as_ref(), self.arrivals.as_ref())?
-            } else {
-                TwinCursor::empty()
-            },
-            block0,
-            unreliable: self.cursor(UNRELIABLE, self.unreliable.as_ref()),
-            texts: self.texts(),
-            keeps_arrivals: self.keeps.arrivals,
-        })
+        let (fingerprints, block0) = (self.fingerprints.as_ref(), self.block0.as_ref());
+        let (times, arrivals) = (self.times.as_ref(), self.arrivals.as_ref());
+        let only_in_block0 = only_in_twin(fingerprints, block0)?;
+        let mut sources = vec![
+            self.source(FINGERPRINTS, fingerprints, Fact::Fingerprint),
+            Source::sorted(BLOCK0.name, only_in_block0, Fact::TwinFingerprint),
+            self.source(UNRELIABLE, self.unreliable.as_ref(), |_| Fact::Unreliable),
+        ];
+        if self.keeps.arrivals {
+            let only_in_arrivals = only_in_twin(times, arrivals)?;
+            sources.push(self.source(TIMES, times, Fact::Arrival));
+            sources.push(Source::sorted(
+                ARRIVALS.name,
+                only_in_arrivals,
+                Fact::Arrival,
+            ));
+        }
+        if self.keeps.texts {
+            sources.push(self.texts());
+        }
+        Ok(SourceJoin { sources, block0 })
     }
 
     /// The latest arrival time that can be read.
@@ -112,16 +116,17 @@ impl SalvageTables {
         Ok(latest.map(Timestamp))
     }
 
-    /// The rows of a packed table whose entries begin with a document id.
-    fn cursor<'s, E: Entry + KeyInt>(
+    /// The facts in a packed table whose entries begin with a document id.
+    fn source<'s, E: Entry + KeyInt>(
         &self,
         id: TableId,
         table: Option<&'s Packed<Table<E>>>,
-    ) -> JoinCursor<'s, Value> {
+        fact: fn(u64) -> Fact,
+    ) -> Source<'s> {
         let Some(table) = table else {
-            return JoinCursor::lost(id.name, &self.db_path);
+            return Source::lost(id.name, &self.db_path);
         };
-        let row = |entry: E| Ok(Part::Read((entry.first(), (entry.second(), false))));
+        let row = move |entry: E| Ok(Part::Read((entry.first(), fact(entry.second()))));
         let rows = table.parts::<E>().flat_map(move |part| match part {
             Ok(Part::Read(entries)) => entries.into_iter().map(row).collect(),
             Ok(Part::Damaged(Damaged { from, to, why })) => vec![Ok(Part::Damaged(Damaged {
@@ -131,24 +136,20 @@ impl SalvageTables {
             }))],
             Err(error) => vec![Err(error)],
         });
-        JoinCursor::new(id.name, rows)
+        Source::new(id.name, rows)
     }
 
-    fn texts(&self) -> JoinCursor<'_, Vec<u8>> {
+    fn texts(&self) -> Source<'_> {
         let Some(table) = &self.texts else {
-            return if self.keeps.texts {
-                JoinCursor::lost("texts", &self.db_path)
-            } else {
-                JoinCursor::empty()
-            };
+            return Source::lost(TEXTS_NAME, &self.db_path);
         };
         let rows = texts::parts(table, &self.db_path).map(|part| {
             Ok(match part? {
-                Part::Read((id, sealed)) => Part::Read((id.0, sealed)),
+                Part::Read((id, sealed)) => Part::Read((id.0, Fact::Text(sealed))),
                 Part::Damaged(range) => Part::Damaged(range),
             })
         });
-        JoinCursor::new("texts", rows)
+        Source::new(TEXTS_NAME, rows)
     }
 }
 
