@@ -6,6 +6,8 @@
 //! entries, which do not depend on order. Only if sums differ is each entry looked up, to name the
 //! entries that differ.
 
+mod documents;
+mod entry_sum;
 mod memtable;
 mod texts;
 mod times;
@@ -15,9 +17,7 @@ use std::path::Path;
 
 use redb::ReadOnlyTable;
 
-use crate::block::{self, BLOCKS};
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
 use crate::store::tables::packed::Packed;
@@ -25,7 +25,6 @@ use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::schema::Counters;
 use crate::store::view::snapshot_tables::SnapshotTables;
-use times::TimeSums;
 
 /// At most 10 entries are named for each kind of damage.
 const NAMED: usize = 10;
@@ -137,51 +136,6 @@ fn unless_corrupt<V>(result: Result<V>, damage: &mut Vec<String>) -> Result<Opti
     }
 }
 
-/// The count and the sum of a set of entries, by which two sets are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct EntrySum {
-    count: u64,
-    sum: u128,
-}
-
-impl EntrySum {
-    /// The sum of two disjoint sets.
-    fn union(self, other: Self) -> Self {
-        Self {
-            count: self.count + other.count,
-            sum: self.sum.wrapping_add(other.sum),
-        }
-    }
-
-    fn add(&mut self, entry: u128) {
-        // Two crossed rounds of the finaliser of splitmix64: sums of plain entries would be equal
-        // for sets such as {1, 4} and {2, 3}.
-        let scramble = |mut word: u64| {
-            word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            word ^ (word >> 31)
-        };
-        let low = scramble(entry.second() ^ scramble(entry.first().wrapping_add(1)));
-        let high = scramble(entry.first() ^ scramble(low.wrapping_add(2)));
-        self.count += 1;
-        self.sum = self.sum.wrapping_add(pair(high, low));
-    }
-}
-
-/// The content of `fingerprints` and `unreliable`.
-#[derive(Default)]
-struct DocumentSums {
-    /// The reliable documents, as `block0` should hold them.
-    reliable: EntrySum,
-    /// The ids of all documents, where arrival times are kept.
-    ids: EntrySum,
-    unreliable: u64,
-    /// The first ids in `unreliable` that are not in `fingerprints`.
-    orphans: Vec<u64>,
-    /// The first ids that `fingerprints` holds more than once.
-    repeated: Vec<u64>,
-}
-
 /// The state of a check of all tables.
 struct TableCheck {
     damage: Vec<String>,
@@ -191,124 +145,6 @@ struct TableCheck {
 }
 
 impl TableCheck {
-    /// Reads all packed tables but `bands`, then compares their content.
-    fn packed_tables(&mut self, tables: &SnapshotTables) -> Result<()> {
-        let mut documents = DocumentSums::default();
-        let mut is_whole = self.documents(tables, &mut documents)?;
-        let mut from_block0 = EntrySum::default();
-        let mut distinct = [EntrySum::default(); BLOCKS];
-        let mut last = None;
-        is_whole &= self.read(&tables.block0, |entry: u128| {
-            from_block0.add(entry);
-            if last.replace(entry.first()) != Some(entry.first()) {
-                distinct[0].add(u128::from(entry.first()));
-            }
-            Ok(())
-        })?;
-        for (table, block) in tables.rotated.iter().zip(1..) {
-            is_whole &= self.read(table, |rotated: u64| {
-                let fingerprint = block::unrotate(rotated, block);
-                distinct[block].add(u128::from(fingerprint.bits()));
-                Ok(())
-            })?;
-        }
-        let mut time_sums = TimeSums::default();
-        if let Some(times) = &tables.times {
-            is_whole &= self.times(times, &mut time_sums)?;
-        }
-        // An entry that seems to be missing may be in a part that cannot be read.
-        if !is_whole || !self.is_flushed {
-            return Ok(());
-        }
-        if let Some(times) = &tables.times {
-            self.compare_times(tables, times, &time_sums, documents.ids)?;
-        }
-        for id in &documents.repeated {
-            self.damage.push(format!(
-                "table fingerprints holds document {id} more than once"
-            ));
-        }
-        for id in &documents.orphans {
-            self.damage.push(format!(
-                "table unreliable holds document {id}, table fingerprints does not"
-            ));
-        }
-        if documents.reliable != from_block0 {
-            self.name_differing_documents(tables)?;
-        }
-        for block in 1..BLOCKS {
-            if distinct[block] != distinct[0] {
-                self.name_differing_fingerprints(tables, block)?;
-            }
-        }
-        self.compare_counters(&tables.counters(), &documents, distinct[0].count);
-        Ok(())
-    }
-
-    fn compare_counters(&mut self, counters: &Counters, documents: &DocumentSums, distinct: u64) {
-        let counted = [
-            counters.documents,
-            counters.distinct_fingerprints,
-            counters.unreliable,
-        ];
-        let found = [
-            documents.reliable.count + documents.unreliable,
-            distinct,
-            documents.unreliable,
-        ];
-        if counted != found {
-            self.damage.push(format!(
-                "the counters say {} documents, {} distinct fingerprints and {} unreliable ones; \
-                 the tables hold {}, {} and {}",
-                counted[0], counted[1], counted[2], found[0], found[1], found[2]
-            ));
-        }
-    }
-
-    /// Reads `fingerprints` and, in step, `unreliable`. Returns `true` if all of both can be read.
-    fn documents(&mut self, tables: &SnapshotTables, sums: &mut DocumentSums) -> Result<bool> {
-        if !self.read(&tables.unreliable, |_: u64| Ok(()))? {
-            self.read(&tables.fingerprints, |_: u128| Ok(()))?;
-            return Ok(false);
-        }
-        let mut unreliable = tables.unreliable.entries()?.peekable();
-        let mut orphans = Vec::new();
-        let mut last = None;
-        let is_whole = self.read(&tables.fingerprints, |entry: u128| {
-            let (id, fingerprint) = (entry.first(), entry.second());
-            if last.replace(id) == Some(id)
-                && sums.repeated.len() < NAMED
-                && sums.repeated.last() != Some(&id)
-            {
-                sums.repeated.push(id);
-            }
-            if tables.times.is_some() {
-                sums.ids.add(pair(id, 0));
-            }
-            let mut is_reliable = true;
-            let is_behind = |other: &Result<u64>| other.as_ref().is_ok_and(|other| *other > id);
-            while let Some(other) = unreliable.next_if(|other| !is_behind(other)) {
-                let other: u64 = other?;
-                if other == id {
-                    is_reliable = false;
-                } else if orphans.len() < NAMED {
-                    orphans.push(other);
-                }
-            }
-            if is_reliable {
-                sums.reliable.add(pair(fingerprint, id));
-            } else {
-                sums.unreliable += 1;
-            }
-            Ok(())
-        })?;
-        for other in unreliable.take(NAMED - orphans.len()) {
-            orphans.push(other?);
-        }
-        sums.orphans = orphans;
-        Ok(is_whole)
-    }
-
     /// Calls `each` with every entry of a table. Returns `true` if all of the table can be read.
     fn read<E: Entry + KeyInt>(
         &mut self,
@@ -353,47 +189,6 @@ impl TableCheck {
             self.damage.push(sentence?);
         }
         Ok(())
-    }
-
-    fn name_differing_documents(&mut self, tables: &SnapshotTables) -> Result<()> {
-        let SnapshotTables {
-            fingerprints,
-            block0,
-            unreliable,
-            ..
-        } = tables;
-        let missing = fingerprints.entries()?.map(|entry| {
-            let (id, bits) = both(entry?);
-            let is_missing = !holds(unreliable, id)? && !holds(block0, pair(bits, id))?;
-            Ok(is_missing.then(|| format!("table block0 lacks document {id} with {bits:016x}")))
-        });
-        let orphans = block0.entries()?.map(|entry| {
-            let (bits, id) = both(entry?);
-            let is_orphan = !holds(fingerprints, pair(id, bits))? || holds(unreliable, id)?;
-            Ok(is_orphan.then(|| {
-                format!(
-                    "table block0 holds document {id} with {bits:016x}, table fingerprints does not"
-                )
-            }))
-        });
-        self.name(missing.chain(orphans))
-    }
-
-    fn name_differing_fingerprints(&mut self, tables: &SnapshotTables, block: usize) -> Result<()> {
-        let table = &tables.rotated[block - 1];
-        let name = table.id().name;
-        let missing = tables.block0.entries()?.map(|entry| {
-            let fingerprint = Fingerprint::from_bits(entry?.first());
-            let is_missing = !holds(table, block::rotate(fingerprint, block))?;
-            Ok(is_missing.then(|| format!("table {name} lacks fingerprint {fingerprint}")))
-        });
-        let orphans = table.entries()?.map(|rotated| {
-            let fingerprint = block::unrotate(rotated?, block);
-            let is_orphan = !tables.has_fingerprint(fingerprint.bits())?;
-            Ok(is_orphan
-                .then(|| format!("table {name} holds {fingerprint}, table block0 does not")))
-        });
-        self.name(missing.chain(orphans))
     }
 }
 

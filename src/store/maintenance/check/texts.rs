@@ -3,7 +3,8 @@
 
 use rayon::prelude::*;
 
-use super::{EntrySum, PackedTable, TableCheck, both, has_document, holds, unless_corrupt};
+use super::entry_sum::EntrySum;
+use super::{PackedTable, TableCheck, both, has_document, holds, unless_corrupt};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::store::tables::bands::BandMaker;

@@ -1,6 +1,7 @@
 //! The tables of arrival times: both hold the same times, one for each document.
 
-use super::{EntrySum, PackedTable, TableCheck, both, has_document, holds};
+use super::entry_sum::EntrySum;
+use super::{PackedTable, TableCheck, both, has_document, holds};
 use crate::document::Timestamp;
 use crate::error::Result;
 use crate::store::tables::Times;
