@@ -1,5 +1,5 @@
-//! [`NewDocuments`]: which of the pushed documents are new, and the sorters that take their parts
-//! to the tables.
+//! [`NewDocuments`]: selects the pushed documents that are new, and sorts their parts for the
+//! tables.
 
 use bytemuck::{Pod, Zeroable};
 use rdst::RadixKey;
@@ -12,20 +12,21 @@ use crate::store::bulk::reporter::{Conflict, LoadReporter};
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
 use crate::store::tables::packed::chunk::pair;
 
-/// A document as it was pushed, its text apart.
+/// A pushed document without its text.
 #[derive(Clone, Copy)]
 pub(super) struct PushedDocument {
-    /// Documents are counted from 0 as they are pushed.
+    /// The position among all documents pushed, from 0.
     pub(super) position: u64,
     pub(super) id: DocId,
     pub(super) fingerprint: Fingerprint,
     pub(super) is_reliable: bool,
     pub(super) has_text: bool,
-    /// The arrival time in ms, where those are kept.
+    /// The arrival time in ms, if arrival times are kept.
     pub(super) arrival: Option<u64>,
 }
 
-/// The fingerprint or the arrival time of a pushed document, ordered by id, then by position.
+/// The fingerprint or the arrival time of a pushed document, ordered by id, then by position. Two
+/// records of 24 bytes instead of one of 32, because most loads have no arrival times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct PushedRecord {
@@ -34,7 +35,7 @@ struct PushedRecord {
     value: u64,
 }
 
-/// The number of combinations of flags.
+/// The number of combinations of flags: a position is multiplied by this.
 const FLAGS: u64 = 4;
 const UNRELIABLE: u64 = 1;
 const WITH_TEXT: u64 = 2;
@@ -55,12 +56,11 @@ impl RadixKey for PushedRecord {
 /// Sorts pushed documents by id, then by position.
 pub(super) struct PushedSorter {
     fingerprints: Sorter<PushedRecord>,
-    /// Apart from the fingerprints, because most loads have no arrival times.
     arrivals: Option<Sorter<PushedRecord>>,
 }
 
 impl PushedSorter {
-    /// A sorter that uses up to `memory_bytes`, twice if it takes arrival times.
+    /// A sorter in up to `memory_bytes`, or twice that with arrival times.
     pub(super) fn new(memory_bytes: usize, with_arrivals: bool, context: &SortContext) -> Self {
         Self {
             fingerprints: Sorter::new(memory_bytes, context),
@@ -94,7 +94,7 @@ impl PushedSorter {
     }
 }
 
-/// Pushed documents in order.
+/// Pushed documents, by id, then by position.
 pub(super) struct SortedPushed {
     fingerprints: Sorted<PushedRecord>,
     /// As many as `fingerprints`, in the same order.
@@ -118,33 +118,34 @@ impl SortedPushed {
     }
 }
 
-/// The documents of a load that are new, taken apart for the tables behind `fingerprints`.
+/// Sorters of the parts of new documents, for all tables except `fingerprints`.
 pub(super) struct NewDocuments {
-    /// Fingerprint and id of each reliable document.
+    /// Fingerprint, document id: reliable documents.
     pub(super) by_fingerprint: Sorter<u128>,
-    /// Ids of the other documents.
+    /// The ids of all other documents.
     pub(super) unreliable: Sorter<u64>,
-    /// Id and arrival time of each document, where arrival times are kept.
+    /// Document id, arrival time: all documents, if arrival times are kept.
     pub(super) times: Option<Sorter<u128>>,
     pub(super) latest_arrival: u64,
-    /// Ids whose first push had no text and whose later push had one, which is stored and must go.
+    /// Ids pushed without a text first, and with a text later. That text is stored by then, and must
+    /// be removed.
     pub(super) orphaned_texts: Sorter<u64>,
     pub(super) report: BulkReport,
 }
 
-/// The first document that has an id, stored before or pushed.
+/// The document that holds an id: stored before the load, or the first pushed.
 #[derive(Clone, Copy)]
 struct IdHolder {
     id: DocId,
     fingerprint: Fingerprint,
-    /// `false` if a text pushed under this id later is orphaned. A stored document counts as
-    /// having a text: texts pushed under its id are never stored.
+    /// `false` if a text pushed under this id later becomes orphaned. `true` for a stored document,
+    /// because texts pushed under its id are never stored.
     has_text: bool,
 }
 
 impl NewDocuments {
-    /// Gives the memory to the fingerprints, as much again to arrival times, and some more to the
-    /// sorters that are mostly empty.
+    /// Sorters in `memory_bytes` for fingerprints, the same for arrival times, and a 64th for each
+    /// of the others, which are mostly empty.
     pub(super) fn new(memory_bytes: usize, with_arrivals: bool, context: &SortContext) -> Self {
         let few_bytes = memory_bytes / 64;
         Self {
@@ -157,7 +158,7 @@ impl NewDocuments {
         }
     }
 
-    /// Takes a document that is new.
+    /// Adds a new document.
     pub(super) fn insert(&mut self, document: PushedDocument) -> Result<()> {
         let id = document.id.0;
         self.report.inserted += 1;
@@ -173,9 +174,8 @@ impl NewDocuments {
         }
     }
 
-    /// Takes those of the pushed documents that are new, and gives their entries of
-    /// `fingerprints` in order. `stored` returns the fingerprint that is stored for an id; it is
-    /// called with ascending ids.
+    /// Adds the pushed documents that are new, and returns their entries of `fingerprints` in order.
+    /// `stored` returns the stored fingerprint of an id; it is called with ascending ids.
     pub(super) fn new_only(
         &mut self,
         mut pushed: SortedPushed,
@@ -201,6 +201,7 @@ impl NewDocuments {
                 id, fingerprint, ..
             } = document;
             reporter.step()?;
+            // Documents with one id are neighbours, so the table is read once for all of them.
             let holder = match *last {
                 Some(last) if last.id == id => Some(last),
                 _ => stored(id.0)?.map(|stored| IdHolder {
@@ -218,6 +219,8 @@ impl NewDocuments {
                 self.insert(document)?;
                 return Ok(Some(pair(id.0, fingerprint.bits())));
             };
+            // `TextWriter` keeps the first text of an id, and does not know that an earlier push of
+            // the id had none.
             if !holder.has_text && document.has_text {
                 holder.has_text = true;
                 self.orphaned_texts.push(id.0)?;

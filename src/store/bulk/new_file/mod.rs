@@ -1,4 +1,4 @@
-//! [`NewFile`]: a database file in the making, which appears under its name only when it is whole.
+//! [`NewFile`]: a new database file, which gets its name only when it is complete and durable.
 
 mod length;
 mod temporary_file;
@@ -25,39 +25,41 @@ use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
 use temporary_file::TemporaryFile;
 use write_behind::WriteBehind;
 
-/// The advice if a new file is damaged before it has its name.
-pub(crate) const NOT_MADE: &str = "it was not made, and nothing was changed; see to the disk, and \
-                                   try again";
+/// The advice for a new file that is damaged before it has its name.
+pub(crate) const NOT_MADE: &str = "it was not created, and nothing was changed; check the disk, \
+                                   and try again";
 
-/// The share of redb's cache that chunks may fill between two commits. A transaction that fills
-/// more than half of the cache, with all other pages, writes its pages twice.
+/// A commit writes chunks of at most a third of redb's cache. A transaction that fills more than
+/// half of the cache, other pages included, writes its pages twice.
 const CACHE_PER_COMMIT: usize = 3;
 
-/// Chunks that are handed at once to the thread that writes them.
+/// Chunks per batch for the writer thread: 256 KiB.
 const CHUNKS_PER_BATCH: usize = 64;
-/// Batches that may wait for that thread: with those at either end 2 MiB.
+/// Batches in the queue. With the two at its ends they take 2 MiB.
 const WAITING_BATCHES: usize = 6;
 
 /// Fences and bytes of consecutive chunks.
 type ChunkBatch<E> = Vec<(E, Vec<u8>)>;
 
-/// redb's cache while a file that was just closed is read back.
+/// 1 MiB for redb's cache while the counters of a closed file are read back.
 const READ_BACK_CACHE_BYTES: usize = 1 << 20;
 
-/// A new database under a temporary name in the folder of its target. Dropped before it is
-/// published, the file is removed. redb can leave a file behind that never opens if creating one is
-/// cut short, which is why no database is ever created under its own name.
+/// A new database under a temporary name in the folder of its target. The file is removed on drop,
+/// unless it was published.
+///
+/// No database is created under its own name: a crash while redb creates a file can leave a file
+/// that never opens.
 pub(crate) struct NewFile {
     database: redb::Database,
     temporary: TemporaryFile,
     file: WriteBehind,
     header: Header,
     cache_bytes: usize,
-    /// The target: errors name the file that the caller asked for.
+    /// The target, which errors name instead of the temporary file.
     db_path: DbPath,
 }
 
-/// Refuses a name that a file, a folder or a link has already, even a link that leads nowhere.
+/// Refuses the name of an existing file, folder or link, even of a dangling link.
 pub(crate) fn refuse_existing(target: &DbPath) -> Result<()> {
     // Any other error is reported when the file is created.
     if target.disk().link_info(target.path()).is_err() {
@@ -69,8 +71,8 @@ pub(crate) fn refuse_existing(target: &DbPath) -> Result<()> {
 }
 
 impl NewFile {
-    /// Creates an empty database that will be published at `target`, where nothing may be yet. The
-    /// file gets no more permissions than those given, from the start.
+    /// Creates an empty database to be published at `target`, which must not exist. From the start
+    /// the file has no more than the given permissions.
     pub(crate) fn create(
         target: &DbPath,
         header: &Header,
@@ -82,8 +84,7 @@ impl NewFile {
         Self::create_replacement(target, header, cache_bytes, permissions, journal)
     }
 
-    /// Creates an empty database that may replace one at `target`, with the identity and the
-    /// journal mark of that.
+    /// Creates an empty database to replace the one at `target`, with its identity and journal mark.
     pub(crate) fn create_replacement(
         target: &DbPath,
         header: &Header,
@@ -147,19 +148,19 @@ impl NewFile {
         &self.db_path
     }
 
-    /// Starts a write transaction in the new file.
+    /// Begins a write transaction.
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
         let transaction = self.begin_keeping_length()?;
         let keeps = self.header.keeps();
         WriteTransaction::new(transaction, &self.db_path, keeps, self.bands())
     }
 
-    /// The maker of the bands of the new file, if the file keeps any.
+    /// The maker of bands, if the file keeps bands.
     pub(crate) fn bands(&self) -> Option<BandMaker> {
         self.header.bands.is_some().then_some(BandMaker)
     }
 
-    /// Begins a transaction without quick repair, because the file is not opened after a crash.
+    /// Begins a transaction without quick repair, because the file is never opened after a crash.
     fn begin(&self) -> Result<redb::WriteTransaction> {
         self.database.begin_write().writing(&self.db_path)
     }
@@ -168,11 +169,9 @@ impl NewFile {
     fn begin_keeping_length(&self) -> Result<redb::WriteTransaction> {
         let mut transaction = self.begin()?;
         let length = (self.file.len()).map_err(self.db_path.io("read the size of"))?;
-        // A durable commit might cut the file. All commits that cannot are durable all the same:
-        // redb lists in memory the pages written since the last durable commit, which are so at
-        // most half a region, for which the list takes some 50 MiB.
-        //
-        // The cache bounds the pages that this transaction will write, and those not written yet.
+        // Only a durable commit can cut the file. Commits that cannot cut it stay durable: redb keeps
+        // a list of the pages written since the last durable commit, which takes 50 MiB for half a
+        // region. The cache bounds the pages of this transaction, and those not written yet.
         if may_shrink(length, self.file.end(), self.cache_bytes as u64) {
             transaction
                 .set_durability(redb::Durability::None)
@@ -181,9 +180,9 @@ impl NewFile {
         Ok(transaction)
     }
 
-    /// Writes entries in ascending order into a table that is still empty, and returns their
-    /// number. The entries are made and cut into chunks here, and the chunks are written beside
-    /// that, on a thread. Each page is written once: commits come often enough for redb's cache.
+    /// Writes ascending entries to an empty table, and returns their number. This thread cuts the
+    /// entries into chunks, and another thread writes the chunks. Commits are so frequent that redb
+    /// writes each page once.
     pub(crate) fn append<E: Entry>(
         &self,
         table: TableOf<E>,
@@ -245,17 +244,17 @@ impl NewFile {
         self.finish()?.publish()
     }
 
-    /// Gives the file the permissions of the one it will replace.
+    /// Sets the permissions of the file that this one replaces.
     pub(crate) fn set_permissions(&self, permissions: &Permissions) -> Result<()> {
         let disk = self.db_path.disk();
         disk.set_permissions(self.temporary.path(), permissions)
             .map_err(self.db_path.io("set the permissions of"))
     }
 
-    /// Closes the database, which cuts off the free pages at its end, and makes the file durable.
+    /// Closes the database, which cuts off free pages at the end, and makes the file durable.
     pub(crate) fn finish(self) -> Result<FinishedFile> {
-        // redb says nothing of an error while it closes a file. So everything in the file is made
-        // durable before, and read back after.
+        // redb drops errors while it closes a file. So an empty commit makes the file durable before,
+        // and the counters are read back after.
         self.commit(self.begin()?)?;
         let expected = counters_of(&self.database, &self.db_path)?;
         let Self {
@@ -265,7 +264,7 @@ impl NewFile {
             db_path,
             ..
         } = self;
-        // Closed on another thread: if this thread is panicking, redb leaves the file as it is.
+        // Another thread closes the file: in a panicking thread redb would not close it.
         std::thread::scope(|scope| scope.spawn(|| drop(database)).join())
             .unwrap_or_else(|panic| resume_unwind(panic));
         file.finish().map_err(db_path.io("make durable"))?;
@@ -284,7 +283,7 @@ impl NewFile {
     }
 }
 
-/// A new file that is whole and durable, and has no name yet. Dropped, it is removed.
+/// A complete and durable file without its final name. The file is removed on drop.
 pub(crate) struct FinishedFile {
     temporary: TemporaryFile,
     /// The target.
@@ -292,7 +291,7 @@ pub(crate) struct FinishedFile {
 }
 
 impl FinishedFile {
-    /// The path under which the file can be read.
+    /// The current path of the file.
     pub(crate) fn temporary_path(&self) -> DbPath {
         self.db_path.beside(self.temporary.path())
     }
@@ -311,7 +310,7 @@ impl FinishedFile {
         sync_folder(db_path.disk(), db_path.path())
     }
 
-    /// Puts the file in the place of the one that has the name now. Returns its length.
+    /// Renames the file to the target, and replaces the file there. Returns the new length.
     pub(crate) fn replace(self) -> Result<u64> {
         let Self { temporary, db_path } = self;
         let info = db_path.disk().info(temporary.path());
@@ -328,7 +327,7 @@ fn counters_of(database: &impl ReadableDatabase, db_path: &DbPath) -> Result<Cou
     schema::read_counters(&meta, db_path)
 }
 
-/// Hands chunks over in batches, for as long as the receiver takes them.
+/// Sends chunks in batches until the receiver is dropped, which it is after a failed write.
 fn send<E: Entry>(
     mut chunks: impl Iterator<Item = Result<(E, Vec<u8>)>>,
     sender: &SyncSender<ChunkBatch<E>>,
