@@ -86,34 +86,22 @@ impl PushedSorter {
         self.fingerprints.push(record(document.fingerprint.bits()))
     }
 
-    pub(super) fn sorted(self) -> Result<SortedPushed> {
-        Ok(SortedPushed {
-            fingerprints: self.fingerprints.sorted()?,
-            arrivals: self.arrivals.map(Sorter::sorted).transpose()?,
-        })
-    }
-}
-
-/// Pushed documents, by id, then by position.
-pub(super) struct SortedPushed {
-    fingerprints: Sorted<PushedRecord>,
-    /// As many as `fingerprints`, in the same order.
-    arrivals: Option<Sorted<PushedRecord>>,
-}
-
-impl SortedPushed {
-    fn next(&mut self) -> Result<Option<PushedDocument>> {
-        let Some(record) = self.fingerprints.next().transpose()? else {
-            return Ok(None);
-        };
-        let arrival = self.arrivals.as_mut().and_then(Sorted::next).transpose()?;
-        Ok(Some(PushedDocument {
-            position: record.position_and_flags / FLAGS,
-            id: DocId(record.id),
-            fingerprint: Fingerprint::from_bits(record.value),
-            is_reliable: record.position_and_flags & UNRELIABLE == 0,
-            has_text: record.position_and_flags & WITH_TEXT != 0,
-            arrival: arrival.map(|arrival| arrival.value),
+    /// The pushed documents by id, then by position.
+    pub(super) fn sorted(self) -> Result<impl Iterator<Item = Result<PushedDocument>>> {
+        // Both sorters hold a record of each document, so their orders are equal.
+        let fingerprints = self.fingerprints.sorted()?;
+        let mut arrivals = self.arrivals.map(Sorter::sorted).transpose()?;
+        Ok(fingerprints.map(move |record| {
+            let record = record?;
+            let arrival = arrivals.as_mut().and_then(Sorted::next).transpose()?;
+            Ok(PushedDocument {
+                position: record.position_and_flags / FLAGS,
+                id: DocId(record.id),
+                fingerprint: Fingerprint::from_bits(record.value),
+                is_reliable: record.position_and_flags & UNRELIABLE == 0,
+                has_text: record.position_and_flags & WITH_TEXT != 0,
+                arrival: arrival.map(|arrival| arrival.value),
+            })
         }))
     }
 }
@@ -178,64 +166,65 @@ impl NewDocuments {
     /// `stored` returns the stored fingerprint of an id; it is called with ascending ids.
     pub(super) fn new_only(
         &mut self,
-        mut pushed: SortedPushed,
+        pushed: impl Iterator<Item = Result<PushedDocument>>,
         reporter: &mut LoadReporter<'_>,
         mut stored: impl FnMut(u64) -> Result<Option<u64>>,
     ) -> impl Iterator<Item = Result<u128>> {
         let mut last = None;
-        std::iter::from_fn(move || {
-            self.next_new(&mut pushed, reporter, &mut last, &mut stored)
+        pushed.filter_map(move |document| {
+            document
+                .and_then(|document| self.insert_if_new(document, reporter, &mut last, &mut stored))
                 .transpose()
         })
     }
 
-    fn next_new(
+    /// Adds a document if its id is new, and returns its entry of `fingerprints`. `last` is the
+    /// holder of the id before.
+    fn insert_if_new(
         &mut self,
-        pushed: &mut SortedPushed,
+        document: PushedDocument,
         reporter: &mut LoadReporter<'_>,
         last: &mut Option<IdHolder>,
-        mut stored: impl FnMut(u64) -> Result<Option<u64>>,
+        stored: &mut impl FnMut(u64) -> Result<Option<u64>>,
     ) -> Result<Option<u128>> {
-        while let Some(document) = pushed.next()? {
-            let PushedDocument {
-                id, fingerprint, ..
-            } = document;
-            reporter.step()?;
-            // Documents with one id are neighbours, so the table is read once for all of them.
-            let holder = match *last {
-                Some(last) if last.id == id => Some(last),
-                _ => stored(id.0)?.map(|stored| IdHolder {
-                    id,
-                    fingerprint: Fingerprint::from_bits(stored),
-                    has_text: true,
-                }),
-            };
-            let Some(mut holder) = holder else {
-                *last = Some(IdHolder {
-                    id,
-                    fingerprint,
-                    has_text: document.has_text,
-                });
-                self.insert(document)?;
-                return Ok(Some(pair(id.0, fingerprint.bits())));
-            };
-            // `TextWriter` keeps the first text of an id, and does not know that an earlier push of
-            // the id had none.
-            if !holder.has_text && document.has_text {
-                holder.has_text = true;
-                self.orphaned_texts.push(id.0)?;
-            }
-            *last = Some(holder);
-            if holder.fingerprint == fingerprint {
-                self.report.present += 1;
-            } else {
-                self.report.conflicts += 1;
-                reporter.conflict(Conflict {
-                    position: document.position,
-                    id,
-                    stored: holder.fingerprint,
-                })?;
-            }
+        let PushedDocument {
+            id, fingerprint, ..
+        } = document;
+        reporter.step()?;
+        // Documents with one id are neighbours, so the table is read once for all of them.
+        let holder = match *last {
+            Some(last) if last.id == id => Some(last),
+            _ => stored(id.0)?.map(|stored| IdHolder {
+                id,
+                fingerprint: Fingerprint::from_bits(stored),
+                has_text: true,
+            }),
+        };
+        let Some(mut holder) = holder else {
+            *last = Some(IdHolder {
+                id,
+                fingerprint,
+                has_text: document.has_text,
+            });
+            self.insert(document)?;
+            return Ok(Some(pair(id.0, fingerprint.bits())));
+        };
+        // `TextWriter` keeps the first text of an id, and does not know that an earlier push of the
+        // id had none.
+        if !holder.has_text && document.has_text {
+            holder.has_text = true;
+            self.orphaned_texts.push(id.0)?;
+        }
+        *last = Some(holder);
+        if holder.fingerprint == fingerprint {
+            self.report.present += 1;
+        } else {
+            self.report.conflicts += 1;
+            reporter.conflict(Conflict {
+                position: document.position,
+                id,
+                stored: holder.fingerprint,
+            })?;
         }
         Ok(None)
     }

@@ -1,7 +1,5 @@
 //! [`DamagedFile`]: a damaged database, opened as far as possible.
 
-use std::io::ErrorKind;
-
 use redb::{TableDefinition, TableHandle};
 
 use super::pages::ScannedPages;
@@ -11,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::new_file::refuse_existing;
 use crate::store::disk::path::{DbPath, RedbResult, said};
-use crate::store::pager::redb_handle::RedbHandle;
-use crate::store::pager::{CowFile, PageFile};
+use crate::store::pager::PageFile;
+use crate::store::pager::backend::Backend;
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{self, Header, JournalMark};
@@ -45,7 +43,7 @@ pub(super) enum Content {
 /// The file as redb has opened it.
 pub(super) struct OpenFile {
     transaction: redb::ReadTransaction,
-    _redb: RedbHandle,
+    _backend: Backend,
 }
 
 impl DamagedFile {
@@ -62,24 +60,24 @@ impl DamagedFile {
     ) -> Result<Self> {
         refuse_existing(target)?;
         let db_path = db_path.only_read();
-        let path = db_path.path();
-        let file = db_path.disk().open(path, false);
-        let file = file.map_err(|source| match source.kind() {
-            ErrorKind::NotFound => Error::NotFound { path: path.into() },
-            _ => db_path.io("open")(source),
-        })?;
-        if !file.try_lock(false).map_err(db_path.io("lock"))? {
-            return Err(Error::Locked { path: path.into() });
-        }
-        let mut damage = Vec::new();
         // redb panics at some damaged pages while it opens a file.
-        let opened =
-            db_path.guarded(|| OpenFile::new(PageFile::open(file.clone(), &db_path)?, &db_path));
+        let opened = db_path.guarded(|| OpenFile::new(&db_path));
+        let mut damage = Vec::new();
         let content = match opened {
             Ok(opened) => Content::Tables(opened),
-            Err(error @ Error::FormatVersion { .. }) => return Err(error),
+            Err(
+                error @ (Error::NotFound { .. }
+                | Error::Locked { .. }
+                | Error::FormatVersion { .. }),
+            ) => return Err(error),
             Err(error) => {
                 damage.push(format!("the file cannot be opened: {}", said(&error)));
+                let path = db_path.path();
+                let file = db_path.disk().open(path, false);
+                let file = file.map_err(db_path.io("open"))?;
+                if !file.try_lock(false).map_err(db_path.io("lock"))? {
+                    return Err(Error::Locked { path: path.into() });
+                }
                 let file = PageFile::open_damaged(file);
                 let target = target.path();
                 let progress = ProgressReporter::new(progress, Stage::Salvage, None, target);
@@ -152,18 +150,11 @@ impl DamagedFile {
 }
 
 impl OpenFile {
-    fn new(file: PageFile, db_path: &DbPath) -> Result<Self> {
-        // redb repairs the file as it opens it, in memory only.
-        let file = CowFile::new(file).map_err(db_path.io("open"))?;
-        let database = redb::Database::builder()
-            .set_cache_size(CACHE_BYTES)
-            .create_with_backend(file.clone())
-            .map_err(|cause| db_path.opening(cause))?;
-        file.close_soon();
-        let redb = RedbHandle::new(database);
+    fn new(db_path: &DbPath) -> Result<Self> {
+        let backend = Backend::open(db_path, CACHE_BYTES, false)?;
         Ok(Self {
-            transaction: redb.begin_read().reading(db_path)?,
-            _redb: redb,
+            transaction: backend.begin_read()?,
+            _backend: backend,
         })
     }
 
