@@ -19,13 +19,13 @@ use crate::store::tables::{
 use crate::store::view::limits::Limits;
 use crate::store::view::snapshot_tables::SnapshotTables;
 
-/// 160 MiB for redb's cache; a new file commits each time it fills a third of that.
+/// 160 MiB for redb's cache, a third of which is written per commit.
 const CACHE_BYTES: usize = 160 << 20;
 
-/// At most 32 MiB of texts in a commit, and one text more.
+/// 32 MiB of texts per commit.
 const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
 
-/// Writes the database as of now to a new file at `path`.
+/// Writes a snapshot of the database to a new file.
 pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> Result<()> {
     let info = store.db_path().info("read the permissions of")?;
     let target = store.db_path().beside(path);
@@ -40,7 +40,7 @@ pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> 
         transaction.advance_latest_arrival(view.counts().latest_arrival);
         transaction.commit()?;
     }
-    // A snapshot keeps redb from reusing pages, and the check of the copy takes long.
+    // Lets redb reuse pages during the long check of the copy.
     drop(view);
     let finished = file.finish()?;
     check_copy(&finished, &target, progress)?;
@@ -56,7 +56,6 @@ pub struct Vacuumed {
     pub after_bytes: u64,
 }
 
-/// Rewrites a database file.
 pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vacuumed> {
     // The store stays open until the end, so its lock keeps other writers out.
     let store = Store::open(db_path, CACHE_BYTES, Limits::default())?;
@@ -82,7 +81,6 @@ pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vac
     })
 }
 
-/// Checks a copy before it gets its name.
 fn check_copy(copy: &FinishedFile, target: &DbPath, progress: &ProgressHandler) -> Result<()> {
     let copy = Store::open_read_only(&copy.temporary_path(), CACHE_BYTES, Limits::default())?;
     let damage = check::check_tables(&copy, progress, target.path())?;
@@ -95,7 +93,7 @@ fn check_copy(copy: &FinishedFile, target: &DbPath, progress: &ProgressHandler) 
     }
 }
 
-/// Copies every table. The checksum of each chunk and each text is compared on the way.
+/// Copies every table, and verifies each chunk and each text.
 fn copy(tables: &SnapshotTables, file: &NewFile, progress: &ProgressHandler) -> Result<()> {
     let steps = check::steps(tables)?;
     let path = file.db_path().path();

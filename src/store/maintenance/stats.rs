@@ -15,7 +15,7 @@ use crate::store::view::View;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Documents stored, including expired documents that are not removed yet.
+    /// Documents stored, expired ones included until they are removed.
     pub documents: u64,
     /// Distinct reliable fingerprints.
     pub distinct_fingerprints: u64,
@@ -27,8 +27,8 @@ pub struct Stats {
     pub oldest_arrival: Option<Timestamp>,
     /// The last arrival of a document, if arrival times are kept.
     pub latest_arrival: Option<Timestamp>,
-    /// Changes that are durable in the journal and not in the tables yet. The counts above include
-    /// these changes, the sizes below do not.
+    /// Changes in the journal that are not in the tables yet. The counts above include these changes,
+    /// the sizes below do not.
     pub unmerged_changes: u64,
     /// Length of the file.
     pub file_bytes: u64,
@@ -48,11 +48,11 @@ pub struct TableStats {
     pub entries: u64,
     /// Chunks, of one page each.
     pub chunks: u64,
-    /// The share of the room in the chunks that is used, from 0 to 1.
+    /// The used share of the chunks, from 0 to 1.
     pub fill: f64,
 }
 
-/// Counts a database. Reads every packed table.
+/// Reads every packed table.
 pub(crate) fn stats(view: &View) -> Result<Stats> {
     let tables = &view.tables;
     let mut stats = with_counts(view)?;
@@ -82,8 +82,7 @@ pub(crate) fn stats(view: &View) -> Result<Stats> {
     Ok(stats)
 }
 
-/// The counters of the tables, corrected by the changes that are not in the tables yet, and the
-/// arrivals of these changes.
+/// The counters of the tables, corrected by the unflushed changes, and the arrivals of these.
 fn with_counts(view: &View) -> Result<Stats> {
     let tables = &view.tables;
     let mut arrivals = Vec::new();

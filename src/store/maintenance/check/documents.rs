@@ -100,9 +100,9 @@ impl TableCheck {
         }
     }
 
-    /// Reads `fingerprints`, merged with `unreliable`. Returns `true` if all of both can be read.
+    /// Reads `fingerprints` merged with `unreliable`. Returns `true` if both can be read whole.
     fn documents(&mut self, tables: &SnapshotTables, sums: &mut DocumentSums) -> Result<bool> {
-        // The merge below ends at damage to `unreliable`, so this table is read to its end before.
+        // The merge below would end at damage to `unreliable`.
         if !self.read(&tables.unreliable, |_: u64| Ok(()))? {
             self.read(&tables.fingerprints, |_: u128| Ok(()))?;
             return Ok(false);
@@ -120,7 +120,7 @@ impl TableCheck {
             if tables.times.is_some() {
                 sums.ids.add(pair(id, 0));
             }
-            // Passes by the unreliable ids up to this one; smaller ids have no document.
+            // An unreliable id that is passed by has no document.
             let mut is_reliable = true;
             let is_behind = |other: &Result<u64>| other.as_ref().is_ok_and(|other| *other > id);
             while let Some(other) = unreliable.next_if(|other| !is_behind(other)) {

@@ -2,7 +2,7 @@
 
 use crate::store::tables::packed::chunk::{Entry, pair};
 
-/// The count and the sum of a set of entries, by which two sets are compared.
+/// The count and the sum of a set of scrambled entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct EntrySum {
     pub(super) count: u64,

@@ -10,11 +10,11 @@ use crate::store::view::View;
 use crate::store::view::source::FingerprintSource;
 
 impl TableCheck {
-    /// Looks up every edited document in the tables. A flush removes the entries of the old state in
-    /// the edit, so if the tables hold another state, that state stays beside the new one.
+    /// Looks up every edited document. A flush removes the old state that an edit names; another
+    /// state in the tables would stay beside the new one.
     pub(super) fn memtables(&mut self, view: &View) -> Result<()> {
-        // The fingerprints that the tables may hold, `None` for no document: the one before the first
-        // edit, and the one after each edit, because a flush may have been cut short.
+        // The states that the tables may hold: the one before the first edit and, after a flush that
+        // was cut short, the one after any edit.
         let mut expected = BTreeMap::<DocId, Vec<Option<Fingerprint>>>::new();
         for edit in view.unflushed_edits().into_iter().flatten() {
             let [before, after] =
@@ -27,7 +27,7 @@ impl TableCheck {
         let mut named = 0;
         for (id, expected) in expected {
             let Some(stored) = unless_corrupt(view.tables.document(id), &mut self.damage)? else {
-                // Damage that the check of the tables has named already.
+                // The check of the tables has named the rest.
                 return Ok(());
             };
             if named < NAMED && !expected.contains(&stored.map(|state| state.fingerprint)) {

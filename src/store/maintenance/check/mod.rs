@@ -1,10 +1,8 @@
 //! The check of a whole database.
 //!
-//! Reads every chunk and every text, and compares their checksums; chunks must be in order and
-//! within their fences. The tables must hold the same documents, and `bands` exactly the bands of
-//! the stored texts, which are made again. Both are shown by counts and 128-bit sums of scrambled
-//! entries, which do not depend on order. Only if sums differ is each entry looked up, to name the
-//! entries that differ.
+//! Reads every chunk and every text; chunks must be in order and within their fences. Then compares
+//! the content of the tables, and `bands` with the bands of the stored texts, by order-independent
+//! 128-bit sums. Only if sums differ is each entry looked up, to name those that differ.
 
 mod documents;
 mod entry_sum;
@@ -34,7 +32,7 @@ type PackedTable<E> = Packed<ReadOnlyTable<E, &'static [u8]>>;
 /// Checks a database, and returns a sentence for each damage found.
 pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec<String>> {
     if !store.is_read_only() {
-        // Fails early if a snapshot is held: redb's own check, at the end, needs the file alone.
+        // Fails now if a snapshot is held, instead of at redb's own check at the end.
         store.tables_mut()?;
     }
     // Cached buckets may hide damage that came after they were read.
@@ -45,7 +43,7 @@ pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec
         return Ok(damage);
     };
     if !is_flushed {
-        // A flush writes, and stops at the first damage: all damage must be found before.
+        // A flush stops at the first damage, so all damage is found before.
         let damage = check_tables(store, progress, store.path())?;
         if !damage.is_empty() || store.is_read_only() {
             return Ok(damage);
@@ -61,9 +59,8 @@ pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec
     Ok(damage)
 }
 
-/// Checks all tables; an interruption is reported for the file at `path`. Before a flush the tables
-/// are not compared with each other, which a flush cut short may have left unequal, but with the
-/// edits of the memtables.
+/// Checks all tables; `path` names the file in an interruption. Tables may differ after a flush that
+/// was cut short, so unflushed tables are only compared with the memtables.
 pub(crate) fn check_tables(
     store: &Store,
     progress: &ProgressHandler,
@@ -110,7 +107,6 @@ pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
         .saturating_sub(unreliable))
 }
 
-/// Lets redb verify its pages and its lists of free pages.
 fn check_redb(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
     let db_path = store.db_path().clone();
     let tables = store.tables_mut()?;
@@ -125,7 +121,7 @@ fn check_redb(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Returns `None` for damage, which is noted, and all other errors.
+/// Notes damage, and returns other errors.
 fn unless_corrupt<V>(result: Result<V>, damage: &mut Vec<String>) -> Result<Option<V>> {
     match result {
         Err(Error::Corrupt { what, .. }) => {
@@ -136,16 +132,15 @@ fn unless_corrupt<V>(result: Result<V>, damage: &mut Vec<String>) -> Result<Opti
     }
 }
 
-/// The state of a check of all tables.
 struct TableCheck {
     damage: Vec<String>,
     progress: ProgressReporter,
-    /// The tables hold every edit, so all of them must hold the same documents.
+    /// The tables hold every edit.
     is_flushed: bool,
 }
 
 impl TableCheck {
-    /// Calls `each` with every entry of a table. Returns `true` if all of the table can be read.
+    /// Calls `each` with every entry. Returns `true` if the whole table can be read.
     fn read<E: Entry + KeyInt>(
         &mut self,
         table: &PackedTable<E>,
@@ -169,7 +164,6 @@ impl TableCheck {
         Ok(is_whole)
     }
 
-    /// Adds a sentence for a damaged range of a table.
     fn name_range<K: LowerHex>(&mut self, table: &str, range: Damaged<K>) -> Result<()> {
         let Damaged { from, to, why } = range;
         // A failed read of the disk is no damage to the file.
@@ -196,12 +190,11 @@ fn holds<E: Entry>(table: &PackedTable<E>, entry: E) -> Result<bool> {
     Ok(table.first_in(entry, entry)?.is_some())
 }
 
-/// Returns `true` if a table whose entries begin with an id holds this one.
+/// For a table whose entries begin with an id.
 fn has_document(table: &PackedTable<u128>, id: u64) -> Result<bool> {
     Ok(table.first_in(pair(id, 0), pair(id, u64::MAX))?.is_some())
 }
 
-/// Both halves of an entry.
 fn both(entry: u128) -> (u64, u64) {
     (entry.first(), entry.second())
 }

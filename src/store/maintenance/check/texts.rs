@@ -21,7 +21,6 @@ const TEXTS_PER_BATCH: usize = 4096;
 const BYTES_PER_BATCH: usize = 16 << 20;
 
 impl TableCheck {
-    /// Reads every text, and compares the bands that the texts make with those in `bands`.
     pub(super) fn texts(
         &mut self,
         tables: &SnapshotTables,
@@ -37,8 +36,8 @@ impl TableCheck {
         Ok(())
     }
 
-    /// Reads every text and looks up its document. Returns the sum of the entries that `bands` should
-    /// hold, or `None` if a text cannot be read.
+    /// Reads every text and looks up its document. Returns the sum of all bands, or `None` if a text
+    /// cannot be read.
     fn stored_texts(
         &mut self,
         tables: &SnapshotTables,
@@ -131,7 +130,7 @@ impl TableCheck {
         if self.damage.len() > before {
             return Ok(());
         }
-        // Makes the bands of a text again for each of its entries: slow, but only in a damaged file.
+        // Slow, because each entry makes all bands of its text again, but only in a damaged file.
         self.name(bands.entries()?.map(|entry| {
             let (key, id) = both(entry?);
             let text = tables.text(DocId(id))?;
@@ -145,7 +144,6 @@ impl TableCheck {
     }
 }
 
-/// The sum of the entries of `bands` that texts make.
 fn bands_of(texts: &[(DocId, String)], tables: &SnapshotTables, maker: &BandMaker) -> EntrySum {
     let bands_of_text = |(id, text): &(DocId, String)| {
         let mut sum = EntrySum::default();

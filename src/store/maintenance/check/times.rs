@@ -38,7 +38,7 @@ impl TableCheck {
         })? && is_whole)
     }
 
-    /// Compares the content of both tables with each other and with the ids of all documents.
+    /// Compares both tables with each other and with the ids of all documents.
     pub(super) fn compare_times(
         &mut self,
         tables: &SnapshotTables,
@@ -102,7 +102,6 @@ impl TableCheck {
     }
 }
 
-/// The sentence for an entry, id first, that one table holds, unless the other holds it too.
 fn one_sided(entry: u128, is_held: bool, [holds, lacks]: [&str; 2]) -> Result<Option<String>> {
     let (id, time) = both(entry);
     let time = Timestamp(time);

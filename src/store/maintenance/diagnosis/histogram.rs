@@ -1,4 +1,4 @@
-//! The number of fingerprints per block key, beside the number if fingerprints were random.
+//! The number of fingerprints per block key, compared with random fingerprints.
 
 use super::BlockDiagnosis;
 use crate::store::view::bucket_cache::KEYS;
@@ -18,16 +18,14 @@ pub struct Bin {
 }
 
 impl BlockDiagnosis {
-    /// The number of keys by their number of fingerprints, beside the number to be expected if
-    /// fingerprints were random: the number of fingerprints with a key then has a Poisson
-    /// distribution.
+    /// The number of keys by their number of fingerprints, beside the expected number if fingerprints
+    /// were random: a Poisson distribution.
     ///
-    /// Each bin begins behind the one before, the first at 0. With fewer than 16 fingerprints per
-    /// key, the bounds are powers of two. With more, they are the mean and the standard deviations
-    /// around it, and beyond these its halves and doubles.
+    /// Bins are contiguous from 0 on. Below a mean of 16 fingerprints per key their bounds are powers
+    /// of two; above, standard deviations around the mean, then halves and doubles of the mean.
     ///
     /// # Cost
-    /// Looks at each of the 65,536 keys.
+    /// Reads the counts of all 65,536 keys.
     pub fn histogram(&self) -> Vec<Bin> {
         let counts = self.counts.iter().map(|count| count.distinct_fingerprints);
         let mean = self.mean();
@@ -49,9 +47,8 @@ impl BlockDiagnosis {
         bins
     }
 
-    /// The variance of the number of fingerprints per key, divided by its mean: 1 if fingerprints
-    /// are random, with a standard deviation of 0.0055, and more if they crowd on some keys. `None`
-    /// without fingerprints.
+    /// The variance of the number of fingerprints per key, divided by its mean: 1 ± 0.0055 if
+    /// fingerprints are random, more if they crowd on some keys. `None` without fingerprints.
     pub fn dispersion(&self) -> Option<f64> {
         let mean = self.mean();
         if mean == 0.0 {
@@ -71,11 +68,10 @@ impl BlockDiagnosis {
     }
 }
 
-/// From a mean of 16 fingerprints per key on, bins are bounded by standard deviations, which show
-/// more than powers of two.
+/// From 16 fingerprints per key on, standard deviations show more than powers of two.
 const MIN_MEAN_FOR_DEVIATIONS: f64 = 16.0;
 
-/// Bins are bounded by up to 3 standard deviations around the mean.
+/// Bins end at up to 3 standard deviations around the mean.
 const DEVIATIONS: i32 = 3;
 
 /// The least number of fingerprints in each bin, given the mean and the largest number.
@@ -100,7 +96,7 @@ fn bin_starts(mean: f64, max: u64) -> Vec<u64> {
     starts
 }
 
-/// Terms more than 12 standard deviations from the mean change no probability that is shown.
+/// Terms beyond 12 standard deviations are too small to show.
 const MAX_DEVIATIONS: f64 = 12.0;
 
 /// The probability that a Poisson variable is in `from..=to`.

@@ -27,8 +27,8 @@ const MAX_SAMPLES: usize = 3;
 /// The distribution of the fingerprints of a database, returned by
 /// [`Snapshot::diagnose`](crate::Snapshot::diagnose).
 ///
-/// Queries are fast because fingerprints are spread evenly over the 65,536 keys of each block, and
-/// each bit over 0 and 1. A diagnosis shows the keys and bits of which that is not true.
+/// Queries are fast if fingerprints are spread evenly over the 65,536 keys of each block. A
+/// diagnosis shows uneven keys and bits.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagnosis {
@@ -38,8 +38,8 @@ pub struct Diagnosis {
     pub distinct_fingerprints: u64,
     /// Documents whose fingerprint is not reliable.
     pub unreliable: u64,
-    /// Changes that are durable in the journal and not in the tables yet. No other field includes
-    /// them. `Database::merge` merges them, and so does closing a database that was written to.
+    /// Changes in the journal that are not in the tables yet, and not in the other fields.
+    /// `Database::merge` merges these changes, and so does closing the database.
     pub unmerged_changes: u64,
     /// Each block, the most significant first.
     pub blocks: [BlockDiagnosis; BLOCKS],
@@ -51,9 +51,9 @@ pub struct Diagnosis {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BlockDiagnosis {
-    /// The keys with the most distinct fingerprints, those first. Keys without any are left out.
+    /// The keys with the most distinct fingerprints, most first.
     pub hottest: Vec<HotKey>,
-    /// The counts of each key.
+    /// By key.
     counts: Box<[Count]>,
 }
 
@@ -63,11 +63,11 @@ pub struct BlockDiagnosis {
 pub struct HotKey {
     /// The bits of the block.
     pub key: u16,
-    /// Distinct fingerprints with this key. A query with this key is compared with all of them.
+    /// Distinct fingerprints with this key, which a query with this key is compared with.
     pub distinct_fingerprints: u64,
     /// Documents with these fingerprints.
     pub documents: u64,
-    /// Some of these documents, with fingerprints far apart if there are such.
+    /// Some of these documents, their fingerprints far apart if possible.
     pub samples: Vec<DocId>,
 }
 
@@ -95,7 +95,6 @@ pub struct DuplicateGroup {
     pub samples: Vec<DocId>,
 }
 
-/// The counts of one key.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     distinct_fingerprints: u64,
@@ -118,9 +117,9 @@ impl Diagnosis {
     }
 }
 
-/// Counts the fingerprints of a database in one pass over `block0`, which holds every reliable
-/// document by fingerprint: the keys of all blocks are parts of the fingerprint.
 pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
+    // One pass is enough: `block0` holds every reliable document by fingerprint, and the keys of
+    // the other blocks are parts of that.
     let mut counter = FingerprintCounter::new();
     let block0 = &view.tables.block0;
     block0.visit(u128::MIN, u128::MAX, |_, chunk| {
@@ -252,8 +251,8 @@ impl BlockDiagnosis {
     }
 }
 
-/// Documents with a key, each with another fingerprint: the first fingerprint in each third of the
-/// key and, if these are too few, the first fingerprints of the key.
+/// Documents with a key and distinct fingerprints: the first of each third of the key, then the
+/// first of the key.
 fn samples_of(view: &View, block: usize, key: u16) -> Result<Vec<DocId>> {
     let (from, to) = block::front_range(key);
     let mut rotated = BTreeSet::new();
@@ -281,7 +280,7 @@ fn samples_of(view: &View, block: usize, key: u16) -> Result<Vec<DocId>> {
     Ok(samples)
 }
 
-/// The first documents with a fingerprint, of one page of documents, that answer queries.
+/// The first documents with a fingerprint that answer queries, from one page of documents.
 fn documents_with(view: &View, fingerprint: Fingerprint) -> Result<Vec<DocId>> {
     let page = view.tables.documents_page(fingerprint.bits(), DocId(0))?;
     let mut samples = Vec::new();

@@ -12,23 +12,20 @@ const RADIUS: u32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct QueryLoad {
-    /// Distinct fingerprints that share a block key with the query, counted once for each such
-    /// block. The query is compared with all of them, except with those of a key that more than
-    /// 16,384 fingerprints have.
+    /// Distinct fingerprints that share a block key with the query, once for each such block. The
+    /// query is compared with them, except for a key that more than 16,384 fingerprints have.
     pub candidates: f64,
     /// The number of candidates if fingerprints were random.
     pub candidates_if_random: f64,
-    /// Ranges of the tables to look up: 1 per block, or 17 if more than 16,384 fingerprints have the
-    /// key.
+    /// Ranges looked up: 1 per block, or 17 for a key that more than 16,384 fingerprints have.
     pub look_ups: f64,
 }
 
 impl Diagnosis {
-    /// The average cost of a query that is drawn like the stored documents, so that a key of many
-    /// documents is looked up often: the sum over the keys of n² / N, if n of N documents have a
-    /// key. `growth` multiplies the number of documents, distributed as they are now.
+    /// The average cost of a query for a stored document: a key that n of N documents have is looked
+    /// up with probability n / N. `growth` multiplies the documents, distributed as they are now.
     ///
-    /// All costs are 0 without documents, and for a growth that is not a number greater than 0.
+    /// All costs are 0 without documents, and for a growth that is not greater than 0.
     pub fn query_load(&self, growth: f64) -> QueryLoad {
         let mut load = QueryLoad {
             candidates: 0.0,
@@ -59,7 +56,6 @@ impl Diagnosis {
     }
 }
 
-/// The look-ups for a key that too many fingerprints have to compare all of them.
 fn look_ups_of_large_bucket(block: usize) -> f64 {
     let parts = Probes::for_radius(RADIUS).parts(block, 0, block::front_key(0), u64::MAX);
     parts.map_or(1.0, |parts| parts.len() as f64)

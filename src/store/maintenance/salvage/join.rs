@@ -10,18 +10,16 @@ use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
 use crate::store::tables::schema::UNRELIABLE;
 
-/// The name of table `texts`.
 pub(super) const TEXTS_NAME: &str = "texts";
 
-/// A fact about a document, from one row.
+/// The content of one row.
 pub(super) enum Fact {
     Fingerprint(u64),
-    /// A fingerprint from `block0`, in a range where `fingerprints` is damaged.
+    /// From `block0`, in a damaged range of `fingerprints`.
     TwinFingerprint(u64),
     Unreliable,
-    /// The arrival time in ms.
+    /// In ms.
     Arrival(u64),
-    /// The text as stored.
     Text(Vec<u8>),
 }
 
@@ -29,20 +27,18 @@ pub(super) enum Fact {
 pub(super) struct JoinedDocument {
     pub(super) id: DocId,
     pub(super) fingerprint: Option<Fingerprint>,
-    /// `None` if the tables that would say so cannot be read.
+    /// `None` if `unreliable` and `block0` are damaged.
     pub(super) reliable: Option<bool>,
     pub(super) arrival: Option<Timestamp>,
     pub(super) sealed_text: Option<Vec<u8>>,
-    /// The fingerprint is from a twin.
     pub(super) from_one_table: bool,
-    /// The table with the fingerprint holds another one too.
+    /// The table with the fingerprint holds another one for this id.
     pub(super) is_ambiguous: bool,
-    /// A text may be in a damaged range.
     pub(super) lost_text: bool,
 }
 
 impl JoinedDocument {
-    /// Adds a fact. Of several values the first counts.
+    /// Adds a fact. The first value of each kind counts.
     fn add(&mut self, fact: Fact) {
         match fact {
             Fact::Fingerprint(bits) => self.add_fingerprint(bits, false),
@@ -67,10 +63,9 @@ impl JoinedDocument {
     }
 }
 
-/// A merge join of sources. The facts of a source come before those of the sources behind it.
+/// A merge join. Facts of one document come in the order of the sources.
 pub(super) struct SourceJoin<'s> {
     pub(super) sources: Vec<Source<'s>>,
-    /// Table `block0`, to look up single entries.
     pub(super) block0: Option<&'s Packed<Table<u128>>>,
 }
 
@@ -111,26 +106,23 @@ impl SourceJoin<'_> {
         Ok(Some(document))
     }
 
-    /// Returns `true` if the id is in a damaged range of a table.
     fn may_lack(&mut self, name: &str, id: u64) -> bool {
         let mut sources = self.sources.iter_mut();
         let source = sources.find(|source| source.name == name);
         source.is_some_and(|source| source.may_lack(id))
     }
 
-    /// Returns `None` if the chunk that would hold the entry cannot be read.
+    /// `None` if the chunk of the entry cannot be read.
     fn is_in_block0(&self, entry: u128) -> Option<bool> {
         let found = self.block0?.first_in(entry, entry);
         Some(found.ok()?.is_some())
     }
 
-    /// A sentence for each damaged range.
     pub(super) fn into_damage(self) -> impl Iterator<Item = String> {
         self.sources.into_iter().flat_map(|source| source.damage)
     }
 }
 
-/// A row, its id first.
 pub(super) type Row = Part<u64, (u64, Fact)>;
 
 /// Facts of one kind, in order of ids.
@@ -155,7 +147,7 @@ impl<'s> Source<'s> {
         }
     }
 
-    /// The source of a table that was sorted, and has no damaged ranges.
+    /// Sorted entries, without damaged ranges.
     pub(super) fn sorted<E: Entry>(
         name: &'static str,
         entries: impl Iterator<Item = Result<E>> + 's,
@@ -168,7 +160,7 @@ impl<'s> Source<'s> {
         Self::new(name, rows)
     }
 
-    /// The source of a table that cannot be opened: one damaged range.
+    /// A table that cannot be opened: one damaged range.
     pub(super) fn lost(name: &'static str, db_path: &DbPath) -> Self {
         let range = Damaged {
             from: 0,

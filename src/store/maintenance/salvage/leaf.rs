@@ -14,18 +14,18 @@ use std::ops::Range;
 use crate::store::tables::packed::chunk::Entry;
 
 const LEAF: u8 = 1;
-/// The largest page of redb that can hold a text: 512 MiB. A larger offset belongs to no leaf.
+/// 512 MiB, the largest page for a text. A larger offset belongs to no leaf.
 const MAX_PAGE_BYTES: usize = 512 << 20;
 
-/// A key, and the range of its value in the page. A long value extends into the pages behind.
+/// A key, and the range of its value, which may extend into the pages behind.
 pub(super) type Row<'p> = (&'p [u8], Range<usize>);
 
 pub(super) fn is_leaf(page: &[u8]) -> bool {
     page.first() == Some(&LEAF)
 }
 
-/// The rows of a leaf whose keys all have `key_bytes` bytes, or any length if that is `None`.
-/// Returns `None` if the page is no such leaf.
+/// The rows of a leaf with keys of `key_bytes` bytes, or of any length; `None` if the page is no
+/// such leaf.
 pub(super) fn rows(page: &[u8], key_bytes: Option<usize>) -> Option<Vec<Row<'_>>> {
     let count = usize::from(u16::from_le_bytes(word(page, 2)?));
     let key_ends = if key_bytes.is_none() { 4 * count } else { 0 };
@@ -52,7 +52,7 @@ pub(super) fn rows(page: &[u8], key_bytes: Option<usize>) -> Option<Vec<Row<'_>>
     rows.collect()
 }
 
-/// The fence and the bytes of a chunk, if the page is a leaf with one row and such a key.
+/// The fence and the bytes of a chunk, the only row of its leaf.
 pub(super) fn chunk<E: Entry>(page: &[u8]) -> Option<(E, &[u8])> {
     let rows = rows(page, Some(8 * E::LANES))?;
     let [(fence, bytes)] = rows.as_slice() else {

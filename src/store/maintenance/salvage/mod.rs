@@ -1,12 +1,12 @@
 //! Salvage: everything that can be read of a damaged database, written to a new one.
 //!
-//! Most facts are in two tables: a document and its fingerprint in `fingerprints` and, if reliable,
-//! in `block0`; the arrival time in `times` and `arrivals`. The recipe makes a lost fingerprint again
-//! from the text. `block1` to `block3` and `bands` follow from the other tables and are not read.
+//! Most facts are in two tables, each the *twin* of the other: a reliable fingerprint in
+//! `fingerprints` and `block0`, an arrival time in `times` and `arrivals`. The recipe makes a lost
+//! fingerprint again from the text. All other tables are derived, and not read.
 //!
 //! [`tables`] reads the tables, or [`pages`] every page if redb cannot open the file; [`join`] brings
-//! the rows of each document together, and [`wal_overlay`] replaces those that the journals change.
-//! Nothing is written to the damaged file or its journals.
+//! the facts of each document together, and [`wal_overlay`] replaces the documents that the journals
+//! change. Nothing is written to the damaged file or its journals.
 
 mod join;
 mod leaf;
@@ -42,8 +42,8 @@ pub struct Salvage {
     pub from_one_table: u64,
     /// Documents whose fingerprint was made again from the text.
     pub from_text: u64,
-    /// Documents found with several fingerprints, of which the smallest was taken. Only a scan of all
-    /// pages finds such documents.
+    /// Documents found with several fingerprints, of which the smallest was taken: only in a scan of
+    /// all pages.
     pub ambiguous: u64,
     /// Documents whose id was found without a fingerprint. They are not in the new database.
     pub without_fingerprint: u64,
@@ -51,19 +51,18 @@ pub struct Salvage {
     pub lost_ids: Vec<DocId>,
     /// Documents without a text whose text may have been in a part that cannot be read.
     pub without_text: u64,
-    /// Documents whose arrival time is lost. Their arrival is that of the latest document, or now if
-    /// the system's clock counts ([`Retention::by_clock`](crate::Retention::by_clock)).
+    /// Documents whose arrival time is lost. They get that of the latest document, or now if the
+    /// system's clock counts ([`Retention::by_clock`](crate::Retention::by_clock)).
     pub without_arrival: u64,
     /// A sentence for each part that could not be read.
     pub damage: Vec<String>,
 }
 
-/// At most 100 ids of lost documents are reported.
 const MAX_LOST_IDS: usize = 100;
 
 impl DamagedFile {
-    /// Writes all documents that can be read to a new file. `fingerprint` returns the fingerprint that
-    /// the recipe makes of a text, and `true` if it is reliable.
+    /// Writes the readable documents to a new file. `fingerprint` applies the recipe to a text, and
+    /// returns `true` beside a reliable fingerprint.
     pub(crate) fn salvage(
         mut self,
         target: &DbPath,
@@ -95,8 +94,8 @@ impl DamagedFile {
             Content::Pages(pages) => pages.join()?,
         };
 
-        // Without a clock, a document without an arrival time must not arrive now: its arrival would
-        // expire all others.
+        // Without a clock the latest arrival expires the others, so a document whose arrival is lost
+        // must not arrive now.
         if header
             .retention
             .is_some_and(|retention| !retention.by_clock)
@@ -154,7 +153,7 @@ impl DamagedFile {
 }
 
 impl Salvage {
-    /// A document for the new database, and its part of the counts; `None` if it has no fingerprint.
+    /// Counts a document and returns it; `None` without a fingerprint.
     fn document(
         &mut self,
         joined: JoinedDocument,
@@ -190,7 +189,7 @@ impl Salvage {
         })
     }
 
-    /// The text of a document; a text that is lost or damaged is counted.
+    /// Returns the text of a document, and counts a lost or damaged one.
     fn text(&mut self, joined: &JoinedDocument, db_path: &DbPath) -> Option<String> {
         let sealed = joined.sealed_text.as_ref();
         let text = sealed.map(|sealed| texts::decode(joined.id, sealed, db_path));

@@ -1,8 +1,7 @@
 //! [`ScannedPages`]: the documents in the pages of a file that redb cannot open.
 //!
-//! The checksum of a chunk covers the number of its table, and texts and settings are sealed, so
-//! each page shows its content. No page shows that it is still in use: a document that was changed
-//! or removed shortly before may be found in its old state.
+//! Chunks name their table, and texts and settings are sealed. No page shows that it is still in
+//! use, so a document changed or removed shortly before may be found in its old state.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,13 +24,11 @@ use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, TIMES, UNRELI
 
 /// A leaf with more rows than table `meta` can have is not searched for settings.
 const MAX_META_ROWS: usize = 64;
-/// Pages read between two progress reports, each of which may interrupt the scan.
+/// Pages read between two progress reports.
 const PAGES_PER_REPORT: u64 = 1024;
-/// A text is found again by the number of its page, shifted by this, and its row. A page has fewer
-/// than 4,096 rows.
+/// The low 12 bits of the position of a text are its row, all others its page.
 const ROW_BITS: u32 = 12;
 
-/// All that was found in the pages of a file.
 pub(super) struct ScannedPages {
     file: PageFile,
     /// Document id, fingerprint.
@@ -39,19 +36,16 @@ pub(super) struct ScannedPages {
     unreliable: Sorter<u64>,
     /// Document id, time.
     times: Sorter<u128>,
-    /// The latest of `times`.
     pub(super) latest_arrival: Option<Timestamp>,
-    /// Document id, page and row of the text.
+    /// Document id, position.
     texts: Sorter<u128>,
-    /// The values of table `meta`.
     pub(super) meta: BTreeMap<String, Vec<u8>>,
-    /// Pages that match a checksum, of the page or of the chunk in it.
+    /// Pages that match their checksum or hold a chunk.
     pub(super) sound_pages: u64,
 }
 
 impl ScannedPages {
-    /// Reads every page. Each of four sorters takes a quarter of the memory, and spills to the
-    /// folder of `target`.
+    /// Reads every page. Sorts in `memory_bytes` and the folder of `target`.
     pub(super) fn scan(
         file: PageFile,
         db_path: &DbPath,
@@ -77,12 +71,12 @@ impl ScannedPages {
             if number % PAGES_PER_REPORT == 0 {
                 progress.report()?;
             }
-            // A page that the disk cannot read is lost; the scan continues behind it.
+            // The disk cannot read the page.
             let Ok(is_sound) = found.file.look_at(number, &mut page) else {
                 continue;
             };
             let is_leaf = leaf::is_leaf(&page);
-            // The checksum of the page may be lost: a chunk has a checksum of its own.
+            // A chunk has its own checksum, if that of the page is lost.
             let is_chunk = is_leaf && found.take_chunk(&page)?;
             found.sound_pages += u64::from(is_sound || is_chunk);
             if is_leaf && is_sound && !is_chunk {
@@ -93,8 +87,7 @@ impl ScannedPages {
         Ok(found)
     }
 
-    /// Takes the entries of a chunk. Returns `true` if the page holds a chunk of a table that is
-    /// salvaged.
+    /// Takes the entries of a chunk. Returns `false` if the page holds none.
     fn take_chunk(&mut self, page: &[u8]) -> Result<bool> {
         if let Some((fence, bytes)) = leaf::chunk::<u128>(page) {
             for (id, is_twin) in [
@@ -131,8 +124,8 @@ impl ScannedPages {
         Ok(false)
     }
 
-    /// Takes the positions of rows that may be texts. Their seals are compared when they are read,
-    /// in [`read_text`], so that a long text is read once.
+    /// Takes the positions of rows that may be texts. [`join`](Self::join) reads them and compares
+    /// their seals.
     fn take_texts(&mut self, number: u64, page: &[u8]) -> Result<()> {
         for (row, (id, _)) in text_rows(page).into_iter().flatten().enumerate() {
             self.texts.push(pair(id, number << ROW_BITS | row as u64))?;
@@ -140,7 +133,6 @@ impl ScannedPages {
         Ok(())
     }
 
-    /// Takes the settings, each of which is sealed.
     fn take_meta(&mut self, page: &[u8]) {
         let rows = leaf::rows(page, None).filter(|rows| rows.len() <= MAX_META_ROWS);
         let values: Option<Vec<_>> = rows
@@ -155,7 +147,6 @@ impl ScannedPages {
         }
     }
 
-    /// The documents found, in order of their ids.
     pub(super) fn join(self) -> Result<SourceJoin<'static>> {
         let file = self.file;
         let mut last = None;
@@ -186,14 +177,14 @@ impl ScannedPages {
     }
 }
 
-/// The rows of a leaf of table `texts`: document id and range of the sealed text.
+/// The document id and the range of each sealed text, if the leaf is one of table `texts`.
 fn text_rows(page: &[u8]) -> Option<Vec<(u64, Range<usize>)>> {
     let rows = leaf::rows(page, Some(8))?.into_iter();
     rows.map(|(id, text)| Some((u64::from_le_bytes(id.try_into().ok()?), text)))
         .collect()
 }
 
-/// The sealed text at a position; `None` if the bytes there do not match their seal.
+/// `None` if the bytes do not match their seal.
 fn read_text(file: &PageFile, position: u64) -> Option<Vec<u8>> {
     let (number, row) = (position >> ROW_BITS, position & ((1 << ROW_BITS) - 1));
     let mut page = vec![0; PAGE_BYTES];

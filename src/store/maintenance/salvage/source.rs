@@ -15,7 +15,7 @@ use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{self, Header, JournalMark};
 
-/// 64 MiB for redb's cache. Most pages are read once, so more would not help.
+/// 64 MiB for redb's cache while a damaged file is read.
 const CACHE_BYTES: usize = 64 << 20;
 
 pub(super) type Table<K> = redb::ReadOnlyTable<K, &'static [u8]>;
@@ -24,11 +24,9 @@ pub(super) type Table<K> = redb::ReadOnlyTable<K, &'static [u8]>;
 pub(crate) struct DamagedFile {
     pub(super) db_path: DbPath,
     pub(super) content: Content,
-    /// The settings, if they can be read.
     pub(crate) header: Option<Header>,
     pub(super) identity: Option<u64>,
     pub(super) mark: Option<JournalMark>,
-    /// The arrival of the last document, if that can be read.
     pub(super) latest_arrival: Option<Timestamp>,
     /// A sentence for each part that cannot be read.
     pub(super) damage: Vec<String>,
@@ -40,18 +38,17 @@ pub(super) enum Content {
     Pages(Box<ScannedPages>),
 }
 
-/// The file as redb has opened it.
 pub(super) struct OpenFile {
     transaction: redb::ReadTransaction,
     _backend: Backend,
 }
 
 impl DamagedFile {
-    /// Opens the file, with a lock shared with other readers. If redb cannot open the file, scans
-    /// all pages: sorting takes `memory_bytes`, and spills to the folder of `target`.
+    /// Opens the file with a shared lock. If redb cannot open it, scans all pages; sorting takes
+    /// `memory_bytes`, and spills to the folder of `target`.
     ///
     /// # Errors
-    /// If the file does not exist, is locked or has no page of a database, or if `target` exists.
+    /// If the file is missing, locked or without a page of a database, or if `target` exists.
     pub(crate) fn open(
         db_path: &DbPath,
         target: &DbPath,
@@ -102,8 +99,7 @@ impl DamagedFile {
         Ok(damaged)
     }
 
-    /// Reads table `meta`, each value by itself, because a value may be readable beside a damaged
-    /// one.
+    /// Reads the values of table `meta` one by one: some may be damaged.
     fn read_meta(&mut self) {
         let db_path = &self.db_path;
         let (header, identity, mark, counters) = match &self.content {
@@ -158,7 +154,6 @@ impl OpenFile {
         })
     }
 
-    /// A packed table; see [`table`](Self::table).
     pub(super) fn packed<E: Entry>(
         &self,
         id: TableId,

@@ -21,7 +21,7 @@ use crate::store::tables::texts;
 
 type Pairs = Packed<Table<u128>>;
 
-/// The tables to read documents from; `None` if a table cannot be opened or is not kept.
+/// Each table is `None` if it cannot be opened or is not kept.
 pub(super) struct SalvageTables {
     fingerprints: Option<Pairs>,
     block0: Option<Pairs>,
@@ -61,8 +61,8 @@ impl SalvageTables {
         }
     }
 
-    /// The documents of the tables, in order of their ids. Sorts the entries that only a twin of a
-    /// table has, in up to `memory_bytes` and the folder of `target`.
+    /// Joins the tables. Sorts the entries that only a twin has, in `memory_bytes` and the folder of
+    /// `target`.
     pub(super) fn join(
         &self,
         target: &Path,
@@ -116,7 +116,7 @@ impl SalvageTables {
         Ok(latest.map(Timestamp))
     }
 
-    /// The facts in a packed table whose entries begin with a document id.
+    /// A packed table whose entries begin with a document id.
     fn source<'s, E: Entry + KeyInt>(
         &self,
         id: TableId,
@@ -176,7 +176,7 @@ fn only_in_twin(
         let last = begun.checked_sub(1).and_then(|last| ranges.get(last));
         last.is_some_and(|(_, to)| to.is_none_or(|to| id < to))
     };
-    // Without a damaged range the twin holds nothing else, so it is not read.
+    // The twin of a sound table is not read.
     let twin = twin.filter(|_| !ranges.is_empty());
     for part in twin.into_iter().flat_map(|twin| twin.parts::<u128>()) {
         progress.report()?;

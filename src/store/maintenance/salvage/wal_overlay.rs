@@ -9,10 +9,9 @@ use crate::store::disk::path::{DbPath, said};
 use crate::store::journal::{Found, Identity, Journal};
 use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 
-/// The last state of each document in the journals, by id.
 pub(super) type WalOverlay = BTreeMap<u64, JournaledDocument>;
 
-/// The sum of the edits of one document.
+/// The edits of one document, added up.
 pub(super) struct JournaledDocument {
     /// `None` if the document is removed.
     pub(super) state: Option<StoredDocument>,
@@ -22,7 +21,7 @@ pub(super) struct JournaledDocument {
 }
 
 impl DamagedFile {
-    /// Replays the journals, a damaged journal up to the damage. Nothing is written to them.
+    /// Replays the journals, a damaged one up to the damage.
     pub(super) fn wal_overlay(&mut self) -> WalOverlay {
         let mut overlay = WalOverlay::new();
         let file = match self.db_path.disk().resolve(self.db_path.path()) {
@@ -33,8 +32,7 @@ impl DamagedFile {
                 return overlay;
             }
         };
-        // The journals that must exist: the first that is not flushed, and the successor of each
-        // sealed one.
+        // The first unflushed journal must exist, and the successor of each sealed one.
         let mut missing: Vec<u64> = self.first_unflushed().into_iter().collect();
         for generation in self.generations(&file) {
             let Some(database) = self.identity else {
@@ -68,8 +66,8 @@ impl DamagedFile {
         overlay
     }
 
-    /// The generations to replay, in order. Without a journal mark these are all that exist:
-    /// replaying a generation that is flushed changes nothing.
+    /// The generations to replay, in order. All of them without a journal mark: replaying a flushed
+    /// generation is harmless.
     fn generations(&mut self, file: &Path) -> Vec<u64> {
         let mut found = Vec::new();
         for owner in owners(file, &self.db_path) {
@@ -94,27 +92,24 @@ impl DamagedFile {
         found
     }
 
-    /// The first generation that is not flushed, if the journal mark says that one exists.
     fn first_unflushed(&self) -> Option<u64> {
         let mark = self.mark.filter(|mark| mark.open)?;
         Some(mark.merged_generation + 1)
     }
 }
 
-/// Returns `true` if the file has a journal beside it, of this database or another.
+/// Returns `true` if a journal of any database lies beside the file.
 pub(super) fn has_journal(db_path: &DbPath) -> bool {
     let file = db_path.disk().resolve(db_path.path());
     file.is_ok_and(|file| owners(&file, db_path).any(|owner| matches!(owner, Ok(Some(_)))))
 }
 
-/// The owners of both journal files.
 fn owners(file: &Path, db_path: &DbPath) -> impl Iterator<Item = Result<Option<Identity>>> {
     [1, 2]
         .map(|number| Journal::owner_of(file, number, db_path))
         .into_iter()
 }
 
-/// Adds an edit to those of the same document before it.
 fn add(overlay: &mut WalOverlay, edit: DocumentEdit) {
     let document = overlay.entry(edit.id.0).or_insert(JournaledDocument {
         state: None,
