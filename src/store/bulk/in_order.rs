@@ -13,11 +13,10 @@ const ENTRIES_PER_BATCH: usize = 16 << 10;
 /// Batches in the queue. With the two at its ends they take 1.5 MiB.
 const WAITING_BATCHES: usize = 4;
 
-/// A new file whose table `fingerprints` a thread writes while documents are pushed. Ascending ids
-/// need no sort, and the disk is busy from the start.
+/// A thread writes `fingerprints` while documents are pushed: ascending ids need no sort.
 pub(super) struct InOrderWriter {
     batch: Vec<u128>,
-    /// Must be declared before `worker`: the thread ends when the sender is dropped.
+    /// Declared before `worker`, whose thread ends when the sender is dropped.
     sender: SyncSender<Vec<u128>>,
     worker: Worker<Result<NewFile>>,
     last_id: Option<u64>,
@@ -48,7 +47,7 @@ impl InOrderWriter {
         self.last_id.is_none_or(|last| last < id)
     }
 
-    /// Writes a document whose id the writer accepts.
+    /// Writes a document whose id is [accepted](Self::accepts).
     pub(super) fn push(&mut self, id: u64, fingerprint: u64) -> Result<()> {
         self.last_id = Some(id);
         self.batch.push(pair(id, fingerprint));
@@ -63,7 +62,7 @@ impl InOrderWriter {
         }
     }
 
-    /// Waits until every document is written, and returns the file.
+    /// Waits for the thread, and returns the file.
     pub(super) fn finish(self) -> Result<NewFile> {
         let Self {
             batch,

@@ -1,19 +1,18 @@
-//! Bulk load: documents pushed in any order, sorted in memory and temporary files. Each table is
-//! written once, in its order.
+//! Bulk load: documents in any order, sorted in memory and temporary files for each table.
 //!
 //! ```text
 //! push ── ids ascend, new file ──► InOrderWriter ──► fingerprints
 //!   │ ╲── otherwise ─────────────► PushedSorter ─┐       │
 //!   ╰──── texts ──► TextWriter ──► texts         │       │
 //!                       │                        ▼       ▼
-//! finish                │              NewDocuments: which are new
+//! finish                │              NewDocuments
 //!                       ▼                        │
 //!         bands ◄── TableWriter: a sort a table ◄┘ ──► every other table
 //! ```
 //!
-//! A load into a database is one transaction. A load into a new file commits many times, and the
-//! file gets its name at the end ([`new_file`]). The first document with an id stays, stored or
-//! pushed; a later one with another fingerprint is reported as a [`Conflict`].
+//! A load into a database is one transaction. A load into a new file commits often, and names the
+//! file at the end ([`new_file`]). The first document with an id stays; a later one with another
+//! fingerprint is a [`Conflict`].
 //!
 //! May use `tables`, `pager`, `disk` and the write transactions of `commit`.
 
@@ -48,9 +47,9 @@ use crate::store::tables::texts::refuse_too_long;
 
 pub use crate::store::bulk::reporter::Conflict;
 
-/// 16 MiB of texts are written at once, or an eighth of the memory if that is less.
+/// 16 MiB of texts are written at once, or an eighth of the memory.
 const TEXT_BATCH_BYTES: usize = 16 << 20;
-/// 96 MiB for redb's cache while a new file is written, or an eighth of the memory if that is less.
+/// 96 MiB for redb's cache in a new file, or an eighth of the memory.
 const CACHE_BYTES: usize = 96 << 20;
 /// A load uses at least 16 MiB.
 pub(super) const MIN_MEMORY_BYTES: u64 = 16 << 20;
@@ -60,24 +59,23 @@ pub(super) const MIN_MEMORY_BYTES: u64 = 16 << 20;
 pub struct BulkReport {
     /// New documents.
     pub inserted: u64,
-    /// Documents whose id and fingerprint were stored before.
+    /// Documents whose id and fingerprint were stored or pushed before.
     pub present: u64,
-    /// Documents left out because their id has another fingerprint: see [`Conflict`].
+    /// Documents left out: see [`Conflict`].
     pub conflicts: u64,
 }
 
-/// A bulk load.
 pub(crate) struct Load {
-    /// `None` after an error: a document may have been taken in part, so the load cannot continue.
+    /// `None` after an error, which may leave a document taken in part.
     stage: Option<PushStage>,
-    /// The documents pushed while sorting.
+    /// Documents pushed while sorting.
     pushed: PushedSorter,
     new_documents: NewDocuments,
     texts: TextWriter,
-    /// The number of documents pushed.
+    /// Documents pushed.
     documents: u64,
     keeps: Keeps,
-    /// The arrival time of documents that are pushed without one.
+    /// The default arrival time.
     now: Timestamp,
     path: PathBuf,
     /// The memory of one sort.
@@ -86,14 +84,12 @@ pub(crate) struct Load {
 }
 
 enum PushStage {
-    /// All ids ascended so far: documents are written at once.
+    /// All ids ascended so far.
     InOrder(InOrderWriter),
-    /// Documents are sorted by id before they are written.
     Sorting(Target),
 }
 
 impl PushStage {
-    /// Writes all documents pushed in order. From now on documents are sorted.
     fn into_target(self) -> Result<Target> {
         match self {
             Self::InOrder(writer) => Ok(Target::New(Box::new(writer.finish()?))),
@@ -103,7 +99,6 @@ impl PushStage {
 }
 
 impl Load {
-    /// A load into a new file.
     pub(crate) fn create(db_path: &DbPath, header: &Header, memory_bytes: u64) -> Result<Self> {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let file = NewFile::create(db_path, header, CACHE_BYTES.min(memory_bytes / 8), None)?;
@@ -117,7 +112,6 @@ impl Load {
         Ok(load)
     }
 
-    /// A load into a database that is open.
     pub(crate) fn into_existing(store: &Store, memory_bytes: u64) -> Result<Self> {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let target = Target::Existing(Box::new(store.begin_write()?));
@@ -130,8 +124,8 @@ impl Load {
     fn new(path: &Path, memory_bytes: usize, keeps: Keeps, bands: Option<BandMaker>) -> Self {
         let context = SortContext::new(folder_of(path));
         // Three quarters are for sorts, the rest for redb's cache and the texts. Bands outnumber all
-        // other entries, and are sorted at the same time, so they get half of the sorts' memory. The
-        // rest is for two sorts at a time, each with a sort of arrival times if those are kept.
+        // other entries and are sorted beside them, so they get half. The other half is for two sorts
+        // at a time, each with a sort of arrival times if those are kept.
         let band_bytes = if keeps.bands { memory_bytes / 8 * 3 } else { 0 };
         let sorts = if keeps.arrivals { 4 } else { 2 };
         let sorter_bytes = (memory_bytes / 4 * 3 - band_bytes) / sorts;
@@ -151,7 +145,7 @@ impl Load {
         }
     }
 
-    /// Sets the arrival time of documents that are pushed without one.
+    /// Sets the default arrival time.
     pub(crate) fn arriving_at(self, now: Timestamp) -> Self {
         Self { now, ..self }
     }

@@ -1,5 +1,4 @@
-//! [`NewDocuments`]: selects the pushed documents that are new, and sorts their parts for the
-//! tables.
+//! [`NewDocuments`]: selects the new documents, and sorts their parts for the tables.
 
 use bytemuck::{Pod, Zeroable};
 use rdst::RadixKey;
@@ -21,12 +20,12 @@ pub(super) struct PushedDocument {
     pub(super) fingerprint: Fingerprint,
     pub(super) is_reliable: bool,
     pub(super) has_text: bool,
-    /// The arrival time in ms, if arrival times are kept.
+    /// In ms, if arrival times are kept.
     pub(super) arrival: Option<u64>,
 }
 
-/// The fingerprint or the arrival time of a pushed document, ordered by id, then by position. Two
-/// records of 24 bytes instead of one of 32, because most loads have no arrival times.
+/// A fingerprint or an arrival time, not both: most loads have no arrival times. Ordered by id, then
+/// by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct PushedRecord {
@@ -35,7 +34,7 @@ struct PushedRecord {
     value: u64,
 }
 
-/// The number of combinations of flags: a position is multiplied by this.
+/// A position is multiplied by the number of flag combinations.
 const FLAGS: u64 = 4;
 const UNRELIABLE: u64 = 1;
 const WITH_TEXT: u64 = 2;
@@ -112,11 +111,10 @@ pub(super) struct NewDocuments {
     pub(super) by_fingerprint: Sorter<u128>,
     /// The ids of all other documents.
     pub(super) unreliable: Sorter<u64>,
-    /// Document id, arrival time: all documents, if arrival times are kept.
+    /// Document id, arrival time.
     pub(super) times: Option<Sorter<u128>>,
     pub(super) latest_arrival: u64,
-    /// Ids pushed without a text first, and with a text later. That text is stored by then, and must
-    /// be removed.
+    /// Ids pushed first without and later with a text, which was stored and must be removed.
     pub(super) orphaned_texts: Sorter<u64>,
     pub(super) report: BulkReport,
 }
@@ -126,14 +124,14 @@ pub(super) struct NewDocuments {
 struct IdHolder {
     id: DocId,
     fingerprint: Fingerprint,
-    /// `false` if a text pushed under this id later becomes orphaned. `true` for a stored document,
-    /// because texts pushed under its id are never stored.
+    /// `false` if a text pushed later becomes orphaned. `true` for a stored document: no text is
+    /// stored for it.
     has_text: bool,
 }
 
 impl NewDocuments {
-    /// Sorters in `memory_bytes` for fingerprints, the same for arrival times, and a 64th for each
-    /// of the others, which are mostly empty.
+    /// `memory_bytes` each for fingerprints and arrival times; a 64th for the others, which are mostly
+    /// empty.
     pub(super) fn new(memory_bytes: usize, with_arrivals: bool, context: &SortContext) -> Self {
         let few_bytes = memory_bytes / 64;
         Self {
@@ -146,7 +144,6 @@ impl NewDocuments {
         }
     }
 
-    /// Adds a new document.
     pub(super) fn insert(&mut self, document: PushedDocument) -> Result<()> {
         let id = document.id.0;
         self.report.inserted += 1;
@@ -162,8 +159,8 @@ impl NewDocuments {
         }
     }
 
-    /// Adds the pushed documents that are new, and returns their entries of `fingerprints` in order.
-    /// `stored` returns the stored fingerprint of an id; it is called with ascending ids.
+    /// Adds the new documents, and returns their entries of `fingerprints` in order. `stored` returns
+    /// the stored fingerprint of an id, and is called with ascending ids.
     pub(super) fn new_only(
         &mut self,
         pushed: impl Iterator<Item = Result<PushedDocument>>,
@@ -178,8 +175,7 @@ impl NewDocuments {
         })
     }
 
-    /// Adds a document if its id is new, and returns its entry of `fingerprints`. `last` is the
-    /// holder of the id before.
+    /// `last` holds the id before.
     fn insert_if_new(
         &mut self,
         document: PushedDocument,

@@ -1,4 +1,4 @@
-//! [`LoadReporter`]: reports the progress and the conflicts of a bulk load to its caller.
+//! [`LoadReporter`]: the progress and the conflicts of a bulk load.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -8,12 +8,12 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 
-/// A document that a bulk load leaves out because another document has its id, with another
-/// fingerprint. The other document was stored before the load or pushed earlier.
+/// A document that a bulk load leaves out: a document stored or pushed before has its id and another
+/// fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
-    /// The position of the document among all documents pushed, from 0.
+    /// The position among all documents pushed, from 0.
     pub position: u64,
     /// The id.
     pub id: DocId,
@@ -21,15 +21,12 @@ pub struct Conflict {
     pub stored: Fingerprint,
 }
 
-/// The caller's function for conflicts. A trait object, because a type parameter would compile the
-/// whole load again for each closure.
+/// A trait object, because a type parameter would compile the whole load for each closure.
 pub(crate) type OnConflict<'o> = dyn FnMut(Conflict) -> ControlFlow<()> + 'o;
 
-/// Reports to the caller of a bulk load.
 pub(super) struct LoadReporter<'o> {
     on_conflict: &'o mut OnConflict<'o>,
     progress: ProgressReporter,
-    /// Steps that the finished tables count for.
     steps_of_tables: u64,
 }
 
@@ -51,8 +48,8 @@ impl<'o> LoadReporter<'o> {
         self.progress.step()
     }
 
-    /// Reports a finished table, which counts for `steps` in the total. If fingerprints repeat, fewer
-    /// steps were counted entry by entry.
+    /// Advances to the planned steps of a finished table, which has fewer entries if fingerprints
+    /// repeat.
     pub(super) fn finish_table(&mut self, steps: u64) -> Result<()> {
         self.steps_of_tables += steps;
         self.progress.advance_to(self.steps_of_tables)

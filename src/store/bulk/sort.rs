@@ -16,20 +16,19 @@ use crate::error::{Error, Result};
 use crate::store::bulk::worker::Worker;
 use crate::store::view::pool::Pool;
 
-/// Bytes read at once of each run in a merge: 256 KiB, or as many as the memory of the sorter
-/// allows, but at least 4 KiB.
+/// 4 to 256 KiB are read at once of each run, as the memory of the sorter allows.
 const READ_BUFFER_BYTES: RangeInclusive<usize> = 4 << 10..=256 << 10;
 
-/// A record of plain bytes with the same order as its radix key.
+/// Plain bytes with the order of their radix key.
 pub(crate) trait Record: Pod + Ord + RadixKey + Send + Sync {}
 impl<R: Pod + Ord + RadixKey + Send + Sync> Record for R {}
 
-/// Sorts records that are pushed in any order. Records that do not fit into memory are spilled, as
-/// sorted runs, to unnamed temporary files, which vanish with the process.
+/// Sorts pushed records. Spills sorted runs to unnamed temporary files, which vanish with the
+/// process.
 pub(crate) struct Sorter<R> {
     records: Vec<R>,
-    /// Records gathered before a spill: all that fit into memory before the first spill, then half
-    /// of that, because the other half is sorted and written at the same time.
+    /// Records gathered before a spill. Half of the first number after a spill, because the other half
+    /// of the memory is sorted and written meanwhile.
     capacity: usize,
     runs: Vec<File>,
     spilling: Option<Worker<Result<Spilled<R>>>>,
@@ -37,11 +36,11 @@ pub(crate) struct Sorter<R> {
     len: u64,
 }
 
-/// A run, and the empty vector of its records, to be reused.
+/// A run, and the empty vector of its records.
 type Spilled<R> = (File, Vec<R>);
 
 impl<R: Record> Sorter<R> {
-    /// A sorter in up to `memory_bytes`, of which nothing is allocated before the first push.
+    /// A sorter in up to `memory_bytes`. Allocates at the first push.
     pub(crate) fn new(memory_bytes: usize, context: &SortContext) -> Self {
         Self {
             records: Vec::new(),
@@ -53,7 +52,7 @@ impl<R: Record> Sorter<R> {
         }
     }
 
-    /// A sorter of records in memory, with no room for more.
+    /// A sorter without room for more records.
     pub(crate) fn from_vec(records: Vec<R>, context: &SortContext) -> Self {
         Self {
             capacity: records.len().max(1),
@@ -65,7 +64,6 @@ impl<R: Record> Sorter<R> {
         }
     }
 
-    /// The number of records pushed.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -98,8 +96,8 @@ impl<R: Record> Sorter<R> {
         Merge::new(self.runs, memory_bytes, self.context).map(Sorted::Merge)
     }
 
-    /// Sorts and writes the gathered records on a thread. The next records are gathered in the memory
-    /// of the run before.
+    /// Sorts and writes the gathered records on a thread, and gathers the next ones in the memory of
+    /// the run before.
     fn spill(&mut self) -> Result<()> {
         let is_first = self.runs.is_empty() && self.spilling.is_none();
         let mut spare = self.wait_for_spill()?;
@@ -110,7 +108,7 @@ impl<R: Record> Sorter<R> {
             .map_err(self.context.io("start a thread to sort for"))?;
         self.spilling = Some(worker);
         if is_first {
-            // The first run takes all the memory, so no record can be gathered during its spill.
+            // The first run takes all the memory.
             self.wait_for_spill()?;
             self.capacity = (self.capacity / 2).max(1);
         }
@@ -145,7 +143,6 @@ impl SortContext {
         }
     }
 
-    /// Runs work that uses all cores.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.pool.run(work)
     }
@@ -169,7 +166,6 @@ impl SortContext {
     }
 }
 
-/// Sorts records into a new file.
 fn write_run<R: Record>(mut records: Vec<R>, context: &SortContext) -> Result<Spilled<R>> {
     context.sort(&mut records);
     let file = tempfile::tempfile_in(&context.folder)
@@ -200,7 +196,6 @@ impl<R: Record> Iterator for Sorted<R> {
     }
 }
 
-/// A merge of sorted runs.
 pub(crate) struct Merge<R> {
     runs: Vec<BufReader<File>>,
     /// The next record of each run, and the number of the run.
@@ -245,7 +240,7 @@ impl<R: Record> Iterator for Merge<R> {
     }
 }
 
-/// The next record of a run. A partial record at the end is an error.
+/// A partial record at the end is an error.
 fn next_record<R: Record>(run: &mut BufReader<File>) -> io::Result<Option<R>> {
     if run.fill_buf()?.is_empty() {
         return Ok(None);

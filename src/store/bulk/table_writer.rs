@@ -1,10 +1,9 @@
 //! [`TableWriter`]: the last phase of a bulk load, which writes one table after another.
 //!
-//! Each table is written once, in order. The entries of a table, as they are written, feed the
-//! sorter of the next table, so that at most two sorts are in memory: by id for `fingerprints`,
-//! which shows the documents that are new; by fingerprint for `block0`; then each distinct
-//! fingerprint rotated once, twice and three times for `block1` to `block3`. Arrival times, if
-//! kept, are sorted beside the fingerprints: by id for `times`, then by time for `arrivals`.
+//! The entries of each table, as they are written, feed the sorter of the next, so that at most two
+//! sorts are in memory: by id for `fingerprints`, which shows the new documents; by fingerprint for
+//! `block0`; then each distinct fingerprint rotated once, twice and three times. Arrival times are
+//! sorted beside them: by id for `times`, then by time for `arrivals`.
 
 use redb::ReadableTable;
 
@@ -23,14 +22,14 @@ use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TA
 
 /// The file that a bulk load writes.
 pub(super) enum Target {
-    /// A new file, in many transactions, none of which is visible before the file has its name.
+    /// In many transactions, which are visible once the file has its name.
     New(Box<NewFile>),
-    /// An open database, in one transaction.
+    /// In one transaction.
     Existing(Box<WriteTransaction>),
 }
 
 impl Target {
-    /// Writes ascending entries to a table, and returns the number of new entries.
+    /// Writes ascending entries, and returns the number of new ones.
     fn write<E: Entry>(
         &mut self,
         table: TableOf<E>,
@@ -46,7 +45,7 @@ impl Target {
         }
     }
 
-    /// Runs `work` in the transaction of the load, or in a transaction of its own in a new file.
+    /// Runs `work` in the transaction of the load; in a new file, in one of its own.
     pub(super) fn in_transaction<R>(
         &mut self,
         work: impl FnOnce(&mut WriteTransaction) -> Result<R>,
@@ -62,7 +61,6 @@ impl Target {
         }
     }
 
-    /// Makes the load durable and visible.
     fn commit(self) -> Result<()> {
         match self {
             Self::New(file) => file.publish(),
@@ -71,20 +69,17 @@ impl Target {
     }
 }
 
-/// Sorts the parts of the documents and writes the tables.
 pub(super) struct TableWriter<'o> {
     pub(super) target: Target,
     pub(super) reporter: LoadReporter<'o>,
     pub(super) context: SortContext,
-    /// The memory of one sort.
     pub(super) sorter_bytes: usize,
-    /// Documents pushed: the steps that each table except `bands` counts for.
+    /// Documents pushed: the steps of each table except `bands`.
     pub(super) documents: u64,
 }
 
 impl TableWriter<'_> {
-    /// Writes all tables. The documents in `new_documents` are in `fingerprints` already; those in
-    /// `pushed` came after them.
+    /// The documents in `new_documents` are in `fingerprints` already; `pushed` came after them.
     pub(super) fn run(
         mut self,
         mut new_documents: NewDocuments,
@@ -117,7 +112,6 @@ impl TableWriter<'_> {
         Ok(report)
     }
 
-    /// Writes the entries of the pushed documents that are new.
     fn write_fingerprints(
         &mut self,
         new_documents: &mut NewDocuments,
@@ -131,8 +125,8 @@ impl TableWriter<'_> {
                 file.append(|tables| &mut tables.fingerprints, entries)?;
             }
             Target::New(file) => {
-                // A new file can only be appended to. So the documents written in order are written
-                // again, merged with those that came after them.
+                // A table can only be appended to, so the documents written in order are written
+                // again, merged with the later ones.
                 let written = file.read()?.fingerprints;
                 file.clear(|tables| &mut tables.fingerprints)?;
                 let entries = new_documents.new_only(pushed, reporter, stored_of(&written));
@@ -186,7 +180,7 @@ impl TableWriter<'_> {
         self.write(block3, rotated.sorted()?)
     }
 
-    /// Writes a table, and returns a sorter of its entries after `map`.
+    /// Writes a table, and maps its entries into a sorter.
     fn write_and_sort<E: Entry + Record>(
         &mut self,
         table: TableOf<E>,
@@ -214,7 +208,6 @@ impl TableWriter<'_> {
         Sorter::new(self.sorter_bytes, &self.context)
     }
 
-    /// Writes a table that counts for a step per document.
     fn write<E: Entry>(
         &mut self,
         table: TableOf<E>,
@@ -236,7 +229,6 @@ impl TableWriter<'_> {
     }
 }
 
-/// The entries, after `each` was called with each.
 fn feeding<E: Copy>(
     entries: impl Iterator<Item = Result<E>>,
     mut each: impl FnMut(E) -> Result<()>,
@@ -248,7 +240,7 @@ fn feeding<E: Copy>(
     })
 }
 
-/// Returns a function that looks up the fingerprints of ascending ids, and reads each chunk once.
+/// A look-up of the fingerprints of ascending ids, which reads each chunk once.
 fn stored_of<T: ReadableTable<u128, &'static [u8]>>(
     table: &Packed<T>,
 ) -> impl FnMut(u64) -> Result<Option<u64>> {

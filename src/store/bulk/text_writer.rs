@@ -1,4 +1,4 @@
-//! [`TextWriter`]: stores the texts of a bulk load as they are pushed, and sorts their bands.
+//! [`TextWriter`]: stores texts as they are pushed, and sorts their bands.
 
 use rayon::prelude::*;
 
@@ -13,11 +13,9 @@ use crate::store::view::source::FingerprintSource;
 
 /// Texts encoded in memory before they are stored.
 const TEXTS_ENCODED_AT_ONCE: usize = 4096;
-/// Texts that a core encodes at a time. Each task creates a compressor, which takes longer than
-/// compressing a short text.
+/// Each task creates a compressor, which takes longer than compressing a short text.
 const TEXTS_PER_TASK: usize = 128;
 
-/// Gathers texts and writes them in batches.
 pub(super) struct TextWriter {
     pending: Vec<(DocId, String)>,
     pending_bytes: usize,
@@ -68,13 +66,11 @@ impl TextWriter {
         self.pending.push((id, text));
     }
 
-    /// Returns `true` if the gathered texts should be written.
     pub(super) fn is_full(&self) -> bool {
         self.pending_bytes > self.batch_bytes
     }
 
-    /// Stores the gathered texts. The first text of an id stays, as its first fingerprint does. A
-    /// document that was stored before the load keeps its text, or has none.
+    /// Stores the first gathered text of each id, unless its document was stored before the load.
     pub(super) fn write(&mut self, transaction: &mut WriteTransaction) -> Result<()> {
         self.pending_bytes = 0;
         let mut pending = std::mem::take(&mut self.pending);
@@ -123,8 +119,7 @@ impl TextWriter {
         })
     }
 
-    /// Removes the texts of documents, and returns the sorter of `bands`, in which each entry of a
-    /// removed text is twice.
+    /// Removes texts, and returns the sorter of `bands`. It holds the entries of a removed text twice.
     pub(super) fn remove_orphaned(
         self,
         transaction: &mut WriteTransaction,
@@ -138,7 +133,7 @@ impl TextWriter {
         Ok(entries)
     }
 
-    /// The number of new entries of `bands`, if no text is orphaned; 0 if no bands are kept.
+    /// The number of new entries of `bands`, those of orphaned texts included.
     pub(super) fn band_entries(&self) -> u64 {
         self.bands.as_ref().map_or(0, |bands| bands.entries.len())
     }

@@ -25,12 +25,12 @@ use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
 use temporary_file::TemporaryFile;
 use write_behind::WriteBehind;
 
-/// The advice for a new file that is damaged before it has its name.
+/// The advice for a damaged new file.
 pub(crate) const NOT_MADE: &str = "it was not created, and nothing was changed; check the disk, \
                                    and try again";
 
-/// A commit writes chunks of at most a third of redb's cache. A transaction that fills more than
-/// half of the cache, other pages included, writes its pages twice.
+/// A commit writes chunks of a third of redb's cache. A transaction of more than half of the cache,
+/// other pages included, writes its pages twice.
 const CACHE_PER_COMMIT: usize = 3;
 
 /// Chunks per batch for the writer thread: 256 KiB.
@@ -41,14 +41,11 @@ const WAITING_BATCHES: usize = 6;
 /// Fences and bytes of consecutive chunks.
 type ChunkBatch<E> = Vec<(E, Vec<u8>)>;
 
-/// 1 MiB for redb's cache while the counters of a closed file are read back.
+/// 1 MiB for redb's cache while counters are read back.
 const READ_BACK_CACHE_BYTES: usize = 1 << 20;
 
-/// A new database under a temporary name in the folder of its target. The file is removed on drop,
-/// unless it was published.
-///
-/// No database is created under its own name: a crash while redb creates a file can leave a file
-/// that never opens.
+/// A new database under a temporary name, because a crash while redb creates a file can leave a file
+/// that never opens. The file is removed on drop.
 pub(crate) struct NewFile {
     database: redb::Database,
     temporary: TemporaryFile,
@@ -71,8 +68,8 @@ pub(crate) fn refuse_existing(target: &DbPath) -> Result<()> {
 }
 
 impl NewFile {
-    /// Creates an empty database to be published at `target`, which must not exist. From the start
-    /// the file has no more than the given permissions.
+    /// Creates an empty database for `target`, which must not exist. The file never has more than the
+    /// given permissions.
     pub(crate) fn create(
         target: &DbPath,
         header: &Header,
@@ -84,7 +81,7 @@ impl NewFile {
         Self::create_replacement(target, header, cache_bytes, permissions, journal)
     }
 
-    /// Creates an empty database to replace the one at `target`, with its identity and journal mark.
+    /// Creates an empty database to replace `target`, with its identity and journal mark.
     pub(crate) fn create_replacement(
         target: &DbPath,
         header: &Header,
@@ -111,8 +108,7 @@ impl NewFile {
         Ok(new)
     }
 
-    /// Writes the settings and the empty tables, and makes the number of pages a power of two (see
-    /// [`length`]).
+    /// Writes the settings and the empty tables; for the scratch values see [`length`].
     fn initialise(&mut self, identity: u64, mark: &JournalMark) -> Result<()> {
         let db_path = &self.db_path;
         let transaction = self.begin()?;
@@ -143,29 +139,26 @@ impl NewFile {
             .map_err(|cause| self.db_path.committing(cause))
     }
 
-    /// The target, for errors.
     pub(crate) fn db_path(&self) -> &DbPath {
         &self.db_path
     }
 
-    /// Begins a write transaction.
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
         let transaction = self.begin_keeping_length()?;
         let keeps = self.header.keeps();
         WriteTransaction::new(transaction, &self.db_path, keeps, self.bands())
     }
 
-    /// The maker of bands, if the file keeps bands.
     pub(crate) fn bands(&self) -> Option<BandMaker> {
         self.header.bands.is_some().then_some(BandMaker)
     }
 
-    /// Begins a transaction without quick repair, because the file is never opened after a crash.
+    /// Begins without quick repair: the file is never opened after a crash.
     fn begin(&self) -> Result<redb::WriteTransaction> {
         self.database.begin_write().writing(&self.db_path)
     }
 
-    /// Begins a transaction whose commit leaves the length of the file as it is (see [`length`]).
+    /// Begins a transaction whose commit does not cut the file: see [`length`].
     fn begin_keeping_length(&self) -> Result<redb::WriteTransaction> {
         let mut transaction = self.begin()?;
         let length = (self.file.len()).map_err(self.db_path.io("read the size of"))?;
@@ -180,9 +173,8 @@ impl NewFile {
         Ok(transaction)
     }
 
-    /// Writes ascending entries to an empty table, and returns their number. This thread cuts the
-    /// entries into chunks, and another thread writes the chunks. Commits are so frequent that redb
-    /// writes each page once.
+    /// Writes ascending entries to an empty table, and returns their number. Another thread writes
+    /// the chunks.
     pub(crate) fn append<E: Entry>(
         &self,
         table: TableOf<E>,
@@ -223,13 +215,11 @@ impl NewFile {
         Ok(())
     }
 
-    /// The packed tables as of the last commit.
     pub(crate) fn read(&self) -> Result<ReadTables> {
         let transaction = self.database.begin_read().reading(&self.db_path)?;
         ReadTables::from_transaction(&transaction, &self.db_path, self.header.keeps(), ())
     }
 
-    /// Empties a table.
     pub(crate) fn clear<E: Entry>(&self, table: TableOf<E>) -> Result<()> {
         let id = table(&mut self.write()?.tables()?).id();
         let transaction = self.begin_keeping_length()?;
@@ -239,22 +229,20 @@ impl NewFile {
         self.commit(transaction)
     }
 
-    /// Makes the file durable and gives it its name, unless another file has taken the name.
+    /// [`finish`](Self::finish), then [`FinishedFile::publish`].
     pub(crate) fn publish(self) -> Result<()> {
         self.finish()?.publish()
     }
 
-    /// Sets the permissions of the file that this one replaces.
     pub(crate) fn set_permissions(&self, permissions: &Permissions) -> Result<()> {
         let disk = self.db_path.disk();
         disk.set_permissions(self.temporary.path(), permissions)
             .map_err(self.db_path.io("set the permissions of"))
     }
 
-    /// Closes the database, which cuts off free pages at the end, and makes the file durable.
+    /// Closes the database, which cuts off the free pages, and makes the file durable.
     pub(crate) fn finish(self) -> Result<FinishedFile> {
-        // redb drops errors while it closes a file. So an empty commit makes the file durable before,
-        // and the counters are read back after.
+        // redb drops errors while it closes a file: so commit before, and read back after.
         self.commit(self.begin()?)?;
         let expected = counters_of(&self.database, &self.db_path)?;
         let Self {
@@ -286,17 +274,15 @@ impl NewFile {
 /// A complete and durable file without its final name. The file is removed on drop.
 pub(crate) struct FinishedFile {
     temporary: TemporaryFile,
-    /// The target.
     db_path: DbPath,
 }
 
 impl FinishedFile {
-    /// The current path of the file.
     pub(crate) fn temporary_path(&self) -> DbPath {
         self.db_path.beside(self.temporary.path())
     }
 
-    /// Gives the file its name, unless another file has taken the name.
+    /// Gives the file its name, unless a file with this name exists by now.
     pub(crate) fn publish(self) -> Result<()> {
         let Self { temporary, db_path } = self;
         temporary
@@ -310,7 +296,7 @@ impl FinishedFile {
         sync_folder(db_path.disk(), db_path.path())
     }
 
-    /// Renames the file to the target, and replaces the file there. Returns the new length.
+    /// Replaces the target, and returns the new length.
     pub(crate) fn replace(self) -> Result<u64> {
         let Self { temporary, db_path } = self;
         let info = db_path.disk().info(temporary.path());
@@ -327,7 +313,7 @@ fn counters_of(database: &impl ReadableDatabase, db_path: &DbPath) -> Result<Cou
     schema::read_counters(&meta, db_path)
 }
 
-/// Sends chunks in batches until the receiver is dropped, which it is after a failed write.
+/// Sends chunks in batches. A failed write drops the receiver, and returns the error itself.
 fn send<E: Entry>(
     mut chunks: impl Iterator<Item = Result<(E, Vec<u8>)>>,
     sender: &SyncSender<ChunkBatch<E>>,

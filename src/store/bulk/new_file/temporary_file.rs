@@ -10,16 +10,15 @@ use crate::store::disk::DiskFile;
 use crate::store::disk::folder::folder_of;
 use crate::store::disk::path::DbPath;
 
-/// The name of a temporary file in the folder of its target. The file is removed on drop.
+/// A file in the folder of its target. It is removed on drop.
 pub(super) struct TemporaryFile {
     path: PathBuf,
-    /// Set once the file has its final name.
     is_persisted: bool,
     target: DbPath,
 }
 
 impl TemporaryFile {
-    /// Creates the file, with the given permissions or the default ones of the user.
+    /// Creates the file; without `permissions` those of any new file.
     pub(super) fn create(
         target: &DbPath,
         permissions: Option<&Permissions>,
@@ -48,19 +47,18 @@ impl TemporaryFile {
         &self.path
     }
 
-    /// Opens the file again, for reading.
     pub(super) fn open(&self) -> io::Result<Arc<dyn DiskFile>> {
         self.target.disk().open(&self.path, false)
     }
 
-    /// Renames the file to the target, which must not exist.
+    /// Renames the file, if the target does not exist.
     pub(super) fn persist_new(mut self) -> io::Result<()> {
         (self.target.disk()).rename_new(&self.path, self.target.path())?;
         self.is_persisted = true;
         Ok(())
     }
 
-    /// Renames the file to the target, and replaces the file there.
+    /// Renames the file, and replaces the target.
     pub(super) fn persist(mut self) -> io::Result<()> {
         (self.target.disk()).replace(&self.path, self.target.path())?;
         self.is_persisted = true;

@@ -12,13 +12,11 @@ use crate::store::bulk::worker::Worker;
 use crate::store::disk::DiskFile;
 use crate::store::pager::PageFile;
 
-/// A sync begins every 32 MiB, and waits for the sync before. So the operating system holds at most
-/// 64 MiB that the disk lacks.
+/// A sync begins every 32 MiB, after the one before, so at most 64 MiB wait for the disk.
 const SYNCED_BYTES: u64 = 32 << 20;
 
 /// A backend of redb that syncs on other threads. No process can open the file before
-/// [`finish`](Self::finish), so no commit waits for the disk, and the disk is busy from the start.
-/// All clones share the file.
+/// [`finish`](Self::finish), so no commit waits for the disk. All clones share the file.
 #[derive(Clone, Debug)]
 pub(super) struct WriteBehind {
     pages: PageFile,
@@ -31,19 +29,17 @@ struct Shared {
     /// The last sync, unless its end was waited for.
     sync: Mutex<Option<Worker<io::Result<()>>>>,
     failure: Failure,
-    /// Bytes written since the begin of the last sync.
+    /// Bytes written since the last sync began.
     unsynced_bytes: AtomicU64,
-    /// The end of the pages written.
     end: AtomicU64,
 }
 
-/// The first error. All later calls return it: after a failed sync, pages may be lost that a second
-/// sync would report as durable.
+/// The first error, which all later calls return. After a failed sync, a second one would report
+/// lost pages as durable.
 #[derive(Debug, Default)]
 struct Failure(OnceLock<io::Error>);
 
 impl Failure {
-    /// Keeps an error, if it is the first.
     fn keep<T>(&self, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result {
             self.0.get_or_init(|| copy_of(error));
@@ -82,12 +78,11 @@ impl WriteBehind {
         self.pages.sync()
     }
 
-    /// The end of the pages written. redb may hold pages behind it in its cache.
+    /// The end of the pages written. redb's cache may hold pages behind it.
     pub(super) fn end(&self) -> u64 {
         self.shared.end.load(Ordering::Relaxed)
     }
 
-    /// Begins a sync once the last one has ended.
     fn begin_sync(&self) -> io::Result<()> {
         let mut sync = self.shared.sync.lock();
         self.wait_for_sync(&mut sync)?;
