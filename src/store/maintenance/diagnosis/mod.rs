@@ -118,25 +118,7 @@ impl Diagnosis {
 }
 
 pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
-    // One pass is enough: `block0` holds every reliable document by fingerprint, and the keys of
-    // the other blocks are parts of that.
-    let mut counter = FingerprintCounter::new();
-    let block0 = &view.tables.block0;
-    block0.visit(u128::MIN, u128::MAX, |_, chunk| {
-        let (fingerprints, _) = chunk.firsts().as_chunks::<8>();
-        for fingerprint in fingerprints {
-            counter.add(u64::from_le_bytes(*fingerprint));
-        }
-        Ok(Step::Next)
-    })?;
-    counter.finish_group();
-    let FingerprintCounter {
-        counts,
-        mut duplicates,
-        distinct_fingerprints,
-        documents,
-        ..
-    } = counter;
+    let (counts, mut duplicates) = count_fingerprints(view)?;
     for group in &mut duplicates.largest {
         group.samples = documents_with(view, group.fingerprint)?;
     }
@@ -146,9 +128,11 @@ pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
             hot.samples = samples_of(view, block, hot.key)?;
         }
     }
+    // Each fingerprint has one key of each block.
+    let counts = || blocks[0].counts.iter();
     Ok(Diagnosis {
-        documents,
-        distinct_fingerprints,
+        documents: counts().map(|count| count.documents).sum(),
+        distinct_fingerprints: counts().map(|count| count.distinct_fingerprints).sum(),
         unreliable: view.tables.counters().unreliable,
         unmerged_changes: view.unflushed_changes(),
         blocks,
@@ -156,54 +140,42 @@ pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
     })
 }
 
-/// Counts ascending fingerprints.
-struct FingerprintCounter {
-    counts: [Box<[Count]>; BLOCKS],
-    duplicates: Duplicates,
-    distinct_fingerprints: u64,
-    documents: u64,
-    /// The last fingerprint added, and the number of its documents so far.
-    group: (u64, u64),
-}
-
-impl FingerprintCounter {
-    fn new() -> Self {
-        Self {
-            counts: std::array::from_fn(|_| vec![Count::default(); KEYS].into_boxed_slice()),
-            duplicates: Duplicates::default(),
-            distinct_fingerprints: 0,
-            documents: 0,
-            group: (0, 0),
-        }
-    }
-
-    #[inline]
-    fn add(&mut self, fingerprint: u64) {
-        if self.group.0 != fingerprint {
-            self.finish_group();
-            self.group = (fingerprint, 0);
-        }
-        self.group.1 += 1;
-    }
-
-    fn finish_group(&mut self) {
-        let (fingerprint, documents) = std::mem::take(&mut self.group);
+/// The counts of each key of each block, and the groups of duplicates without samples.
+fn count_fingerprints(view: &View) -> Result<([Box<[Count]>; BLOCKS], Duplicates)> {
+    let mut counts = std::array::from_fn(|_| vec![Count::default(); KEYS].into_boxed_slice());
+    let mut duplicates = Duplicates::default();
+    let mut add_group = |fingerprint: u64, documents: u64| {
         if documents == 0 {
             return;
         }
         let fingerprint = Fingerprint::from_bits(fingerprint);
-        self.distinct_fingerprints += 1;
-        self.documents += documents;
-        for (block, counts) in self.counts.iter_mut().enumerate() {
+        for (block, counts) in counts.iter_mut().enumerate() {
             let key = block::front_key(block::rotate(fingerprint, block));
             let count = &mut counts[usize::from(key)];
             count.distinct_fingerprints += 1;
             count.documents += documents;
         }
         if documents > 1 {
-            self.duplicates.add(fingerprint, documents);
+            duplicates.add(fingerprint, documents);
         }
-    }
+    };
+    // One pass is enough: `block0` holds every reliable document by fingerprint, and the keys of
+    // the other blocks are parts of that.
+    let (mut last, mut documents) = (0, 0);
+    let block0 = &view.tables.block0;
+    block0.visit(u128::MIN, u128::MAX, |_, chunk| {
+        for fingerprint in chunk.firsts().as_chunks::<8>().0 {
+            let fingerprint = u64::from_le_bytes(*fingerprint);
+            if fingerprint != last {
+                add_group(last, documents);
+                (last, documents) = (fingerprint, 0);
+            }
+            documents += 1;
+        }
+        Ok(Step::Next)
+    })?;
+    add_group(last, documents);
+    Ok((counts, duplicates))
 }
 
 impl Duplicates {
