@@ -189,6 +189,7 @@ impl Load {
                 self.new_documents.insert(document)?;
             }
             stage => {
+                // The first id out of order: documents written so far stay, later ones are sorted.
                 if let Some(in_order) =
                     stage.take_if(|stage| matches!(stage, PushStage::InOrder(_)))
                 {

@@ -205,8 +205,7 @@ impl NewDocuments {
             self.insert(document)?;
             return Ok(Some(pair(id.0, fingerprint.bits())));
         };
-        // `TextWriter` keeps the first text of an id, and does not know that an earlier push of the
-        // id had none.
+        // `TextWriter` stored the first text of the id, although an earlier push had none.
         if !holder.has_text && document.has_text {
             holder.has_text = true;
             self.orphaned_texts.push(id.0)?;

@@ -55,6 +55,7 @@ impl TableCheck {
                     continue;
                 }
             };
+            // Bands are made in batches: a single text is too little work for all cores.
             let text = texts::decode(id, &sealed, &tables.db_path);
             match (unless_corrupt(text, &mut self.damage)?, maker) {
                 (Some(text), Some(maker)) => {

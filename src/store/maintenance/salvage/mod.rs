@@ -108,6 +108,7 @@ impl DamagedFile {
             }
         }
 
+        // Documents of the journals are pushed last, when their texts in the tables are known.
         let mut salvage = Salvage::default();
         while let Some(joined) = documents.next()? {
             match overlay.get_mut(&joined.id.0) {
