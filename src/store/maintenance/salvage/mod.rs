@@ -85,7 +85,7 @@ impl DamagedFile {
         let tables;
         let mut documents = match content {
             Content::Tables(file) => {
-                tables = SalvageTables::open(file, keeps, &db_path, &mut damage);
+                tables = SalvageTables::open(*file, keeps, &db_path, &mut damage);
                 if latest_arrival.is_none() {
                     latest_arrival = tables.latest_arrival(&reporter)?;
                 }

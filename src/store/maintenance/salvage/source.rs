@@ -33,7 +33,7 @@ pub(crate) struct DamagedFile {
 }
 
 pub(super) enum Content {
-    Tables(OpenFile),
+    Tables(Box<OpenFile>),
     /// redb cannot open the file.
     Pages(Box<ScannedPages>),
 }
@@ -61,7 +61,7 @@ impl DamagedFile {
         let opened = db_path.guarded(|| OpenFile::new(&db_path));
         let mut damage = Vec::new();
         let content = match opened {
-            Ok(opened) => Content::Tables(opened),
+            Ok(opened) => Content::Tables(Box::new(opened)),
             Err(
                 error @ (Error::NotFound { .. }
                 | Error::Locked { .. }
