@@ -13,7 +13,7 @@ use crate::retention::Retention;
 use crate::store::Limits;
 use crate::store::disk::Disk;
 use crate::store::maintenance::copy::Vacuumed;
-use crate::store::maintenance::salvage::{Damaged, Salvage};
+use crate::store::maintenance::salvage::{DamagedFile, Salvage};
 use crate::store::{self, DbPath, Header, Store};
 
 /// Creates and opens databases.
@@ -264,14 +264,14 @@ impl Builder {
     ) -> Result<Salvage> {
         let db_path = self.db_path(damaged);
         let target = db_path.with_path(target.as_ref());
-        let found = Damaged::open(&db_path, &target, memory_bytes, &self.progress)?;
+        let found = DamagedFile::open(&db_path, &target, memory_bytes, &self.progress)?;
         let header = match (&found.header, &self.recipe) {
             (Some(header), _) => header.clone(),
             (None, Some(_)) => self.header()?,
             (None, None) => {
                 return Err(db_path.corrupt_advising(
                     "its recipe cannot be read",
-                    "name its recipe and settings, for example `--recipe ngram --keep-texts`",
+                    "name the recipe and the settings, for example `--recipe ngram --keep-texts`",
                 ));
             }
         };
