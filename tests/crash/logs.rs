@@ -74,7 +74,8 @@ fn prune_is_logged() {
     assert!(is_logged("INFO: pruned 1 documents", "logged-prune"));
 }
 
-/// Fails one operation of the disk after the other, until a flush in the background meets the failure.
+/// Fails one operation of the disk after the other, until a flush in the background meets the
+/// failure.
 #[test]
 fn failed_background_flush_is_logged() {
     start_logging();

@@ -1,5 +1,5 @@
-//! Committed changes survive kills, power cuts, disk errors and reopening; uncommitted changes leave
-//! no trace.
+//! Committed changes survive kills, power cuts, disk errors and reopening; uncommitted changes
+//! leave no trace.
 
 mod crashes;
 mod durability;

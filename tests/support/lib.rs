@@ -1,5 +1,5 @@
-//! Shared parts of the tests: a seeded sequence, small corpora, and a plain model of a database that
-//! answers by comparison with every document.
+//! Shared parts of the tests: a seeded sequence, small corpora, and a plain model of a database
+//! that answers by comparison with every document.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -26,7 +26,10 @@ pub mod vectors;
 pub struct SplitMix(pub u64);
 
 impl SplitMix {
-    #[expect(clippy::should_implement_trait, reason = "a sequence without end needs no Option")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a sequence without end needs no Option"
+    )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -120,7 +123,7 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn of(documents: impl IntoIterator<Item = Document>, keeps_texts: bool) -> Self {
+    pub fn new(documents: impl IntoIterator<Item = Document>, keeps_texts: bool) -> Self {
         let model = Self {
             keeps_texts,
             ..Self::default()
