@@ -13,10 +13,10 @@ use clap::{Args, ValueEnum};
 use simdb::{Recipe, Retention, Settings};
 
 use crate::console::{duration, parse_duration, parse_size};
-use crate::formats::{DocumentPart, Fields, MAX_TEXT_BYTES};
+use crate::formats::{DocumentFields, DocumentPart, MAX_TEXT_BYTES};
 
 pub use recipe::RecipeOptions;
-pub use unique::{LikenessOptions, Rule, UniqueOptions, note_without_bands};
+pub use unique::{DuplicateRule, LikenessOptions, UniqueOptions, note_without_bands};
 
 /// The fields that hold the parts of a document.
 #[derive(Debug, Args)]
@@ -78,12 +78,12 @@ fn parse_text_size(text: &str) -> Result<usize, String> {
 
 impl FieldNames {
     /// The fields, which must differ.
-    pub fn fields(&self) -> Result<Fields> {
+    pub fn fields(&self) -> Result<DocumentFields> {
         let text = match (&self.text, &self.fingerprint) {
             (None, None) => Some("text".to_owned()),
             (text, _) => text.clone(),
         };
-        let fields = Fields {
+        let fields = DocumentFields {
             id: self.id.clone(),
             text,
             fingerprint: self.fingerprint.clone(),

@@ -6,7 +6,7 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 use simdb::{BulkLoad, BulkReport, Conflict, DocId, Error, Fingerprint};
 
-use super::pipeline::{Entry, Pipeline};
+use super::pipeline::{Pipeline, PipelineRecord};
 use super::positions::RecordPositions;
 use super::statistics::Statistics;
 use crate::console::interrupt::{Interrupt, interrupted};
@@ -27,8 +27,8 @@ pub fn load(
         for entry in batch.records {
             statistics.counts.read += 1;
             match entry {
-                Entry::Reject(reject) => statistics.reject(batch.input, &reject)?,
-                Entry::Document(number, document) => {
+                PipelineRecord::Reject(reject) => statistics.reject(batch.input, &reject)?,
+                PipelineRecord::Document(number, document) => {
                     statistics.counts.unreliable += u64::from(!document.reliable);
                     bulk.push(document)?;
                     positions.push(batch.input, unit, number);

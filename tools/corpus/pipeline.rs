@@ -24,7 +24,7 @@ use simdb::{Document, Fingerprinter};
 use super::inputs::Input;
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::Progress;
-use crate::formats::{Item, MAX_TEXT_BYTES, Record, Records, Reject, Wanted, reader};
+use crate::formats::{InputRecord, Item, MAX_TEXT_BYTES, Records, Reject, Wanted, reader};
 
 /// The most records of a batch.
 const BATCH_RECORDS: usize = 8192;
@@ -59,7 +59,7 @@ pub struct PipelineConfig {
 }
 
 /// Records of one input, in order.
-pub struct Batch<T> {
+pub struct RecordBatch<T> {
     /// The index of the input.
     pub input: usize,
     /// The records, bad ones among them.
@@ -67,18 +67,18 @@ pub struct Batch<T> {
 }
 
 /// The outcome of reading a record.
-pub enum Entry {
+pub enum PipelineRecord {
     /// A document, and its number in the input.
     Document(u64, Document),
     Reject(Reject),
 }
 
 /// A batch, or `None` after the last. A stage that ends without that has failed.
-type Message<T> = Result<Option<Batch<T>>>;
+type Message<T> = Result<Option<RecordBatch<T>>>;
 
 /// The documents of inputs that are read by other threads. A progress bar shows how far they are.
 pub struct Pipeline {
-    entries: Receiver<Message<Entry>>,
+    entries: Receiver<Message<PipelineRecord>>,
     bytes_read: Arc<AtomicU64>,
     bar: ProgressBar,
     interrupt: Interrupt,
@@ -122,7 +122,7 @@ impl Pipeline {
 
     /// The next batch in the order of the inputs; `None` after the last. An error if the tool is to
     /// stop.
-    pub fn next(&mut self) -> Result<Option<Batch<Entry>>> {
+    pub fn next(&mut self) -> Result<Option<RecordBatch<PipelineRecord>>> {
         loop {
             self.interrupt.check()?;
             self.bar
@@ -164,7 +164,10 @@ fn read_all(
             if records.is_empty() {
                 break;
             }
-            if items.send(Ok(Some(Batch { input, records }))).is_err() {
+            if items
+                .send(Ok(Some(RecordBatch { input, records })))
+                .is_err()
+            {
                 return Ok(());
             }
         }
@@ -196,15 +199,15 @@ fn fingerprint_all(
     fingerprinter: &Fingerprinter,
     keep_texts: bool,
     items: &Receiver<Message<Item>>,
-    entries: &SyncSender<Message<Entry>>,
+    entries: &SyncSender<Message<PipelineRecord>>,
 ) {
     let entry = |item| match item {
         Item::Record(record) => entry_of(fingerprinter, keep_texts, record),
-        Item::Reject(reject) => Entry::Reject(reject),
+        Item::Reject(reject) => PipelineRecord::Reject(reject),
     };
     // To wake the pool takes longer than to copy fingerprints that are given.
     let is_work = |item: &Item| matches!(item, Item::Record(r) if r.content.fingerprint.is_none());
-    let entries_of = |Batch { input, records }: Batch<Item>| Batch {
+    let entries_of = |RecordBatch { input, records }: RecordBatch<Item>| RecordBatch {
         input,
         records: if records.iter().any(is_work) {
             pool.install(|| records.into_par_iter().map(entry).collect())
@@ -220,8 +223,12 @@ fn fingerprint_all(
     }
 }
 
-fn entry_of(fingerprinter: &Fingerprinter, keep_texts: bool, record: Record) -> Entry {
-    let Record {
+fn entry_of(
+    fingerprinter: &Fingerprinter,
+    keep_texts: bool,
+    record: InputRecord,
+) -> PipelineRecord {
+    let InputRecord {
         number,
         id,
         content,
@@ -229,9 +236,9 @@ fn entry_of(fingerprinter: &Fingerprinter, keep_texts: bool, record: Record) -> 
     match content.into_document(id, fingerprinter) {
         Ok(document) => {
             let text = document.text.filter(|_| keep_texts);
-            Entry::Document(number, Document { text, ..document })
+            PipelineRecord::Document(number, Document { text, ..document })
         }
-        Err(error) => Entry::Reject(Reject {
+        Err(error) => PipelineRecord::Reject(Reject {
             number,
             id: Some(id),
             reason: error.to_string(),

@@ -4,16 +4,16 @@ use anyhow::Result;
 use csv::ByteRecord;
 use serde_json::Value;
 
-use super::fields::{DocumentPart, Fields, PartValues};
+use super::fields::{DocumentFields, DocumentPart, PartValues};
 use super::id_sequence::IdSequence;
-use super::input::Opened;
+use super::input::InputStream;
 use super::table::{RecordLimit, TableColumn, TableReader};
 use super::{Item, MAX_LINE_BYTES, Records, raised};
 
 /// A reader of the documents of a table.
 pub struct Delimited {
     table: TableReader,
-    fields: Fields,
+    fields: DocumentFields,
     /// The column of each part. `None` for a part that is not read.
     columns: [Option<TableColumn>; DocumentPart::ALL.len()],
     /// The ids of the next records, if records are counted.
@@ -22,18 +22,18 @@ pub struct Delimited {
 
 impl Delimited {
     /// Comma-separated values.
-    pub fn csv(input: Opened, fields: &Fields, counted: IdSequence) -> Result<Self> {
+    pub fn csv(input: InputStream, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
         let table = TableReader::csv(input, record_limit(fields))?;
         Self::new(table, fields, counted)
     }
 
     /// Tab-separated values.
-    pub fn tsv(input: Opened, fields: &Fields, counted: IdSequence) -> Result<Self> {
+    pub fn tsv(input: InputStream, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
         let table = TableReader::tsv(input, record_limit(fields))?;
         Self::new(table, fields, counted)
     }
 
-    fn new(table: TableReader, fields: &Fields, counted: IdSequence) -> Result<Self> {
+    fn new(table: TableReader, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
         let mut columns = [const { None }; DocumentPart::ALL.len()];
         for part in DocumentPart::ALL {
             columns[part as usize] = match (fields.name(part), part.option()) {
@@ -54,7 +54,7 @@ impl Delimited {
     }
 }
 
-fn record_limit(fields: &Fields) -> RecordLimit {
+fn record_limit(fields: &DocumentFields) -> RecordLimit {
     let bytes = fields.max_line_bytes();
     RecordLimit {
         bytes,
@@ -108,14 +108,14 @@ impl PartValues for ColumnParts<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::Content;
+    use crate::formats::DocumentContent;
 
     fn read(mut records: Delimited) -> Vec<(u64, Option<u64>, String)> {
         let mut read = Vec::new();
         while let Some(item) = records.next().unwrap() {
             read.push(match item {
                 Item::Record(record) => {
-                    let Content {
+                    let DocumentContent {
                         text, fingerprint, ..
                     } = record.content;
                     let text = text.unwrap_or_else(|| format!("{fingerprint:?}"));
@@ -134,8 +134,8 @@ mod tests {
     fn csv(bytes: &[u8]) -> Vec<(u64, Option<u64>, String)> {
         read(
             Delimited::csv(
-                Opened::of_bytes("t", bytes),
-                &Fields::of_names(Some("text"), None),
+                InputStream::of_bytes("t", bytes),
+                &DocumentFields::of_names(Some("text"), None),
                 IdSequence::new(1),
             )
             .unwrap(),
@@ -211,10 +211,10 @@ mod tests {
 
     #[test]
     fn a_missing_column_is_an_error_that_names_those_there_are() {
-        let input = Opened::of_bytes("t.csv", b"a,b\n1,2\n");
+        let input = InputStream::of_bytes("t.csv", b"a,b\n1,2\n");
         let error = Delimited::csv(
             input,
-            &Fields::of_names(Some("text"), None),
+            &DocumentFields::of_names(Some("text"), None),
             IdSequence::new(1),
         )
         .err()
@@ -224,8 +224,13 @@ mod tests {
             error,
             "t.csv:1: there is no column \"id\"; the columns are a, b; name the right one with --id"
         );
-        let empty = Opened::of_bytes("t.csv", b"");
-        let error = Delimited::csv(empty, &Fields::of_names(None, None), IdSequence::new(1)).err();
+        let empty = InputStream::of_bytes("t.csv", b"");
+        let error = Delimited::csv(
+            empty,
+            &DocumentFields::of_names(None, None),
+            IdSequence::new(1),
+        )
+        .err();
         assert_eq!(
             error.unwrap().to_string(),
             "t.csv:1: there are no column names"
@@ -234,10 +239,10 @@ mod tests {
 
     #[test]
     fn column_names_with_a_quotation_mark_never_closed_are_refused() {
-        let input = Opened::of_bytes("t.csv", b"id,text,\"x\n1,a,b\n");
+        let input = InputStream::of_bytes("t.csv", b"id,text,\"x\n1,a,b\n");
         let error = Delimited::csv(
             input,
-            &Fields::of_names(Some("text"), None),
+            &DocumentFields::of_names(Some("text"), None),
             IdSequence::new(1),
         )
         .err();
@@ -250,9 +255,9 @@ mod tests {
     #[test]
     fn a_wanted_column_that_is_there_twice_is_refused() {
         let open = |bytes: &[u8]| {
-            let fields = Fields::of_names(Some("text"), Some("fp"));
+            let fields = DocumentFields::of_names(Some("text"), Some("fp"));
             Delimited::csv(
-                Opened::of_bytes("t.csv", bytes),
+                InputStream::of_bytes("t.csv", bytes),
                 &fields,
                 IdSequence::new(1),
             )
@@ -271,11 +276,11 @@ mod tests {
 
     #[test]
     fn a_quotation_mark_in_tsv_is_only_that() {
-        let input = Opened::of_bytes("t", b"id\ttext\n1\t\"a\n2\tb\"\n");
+        let input = InputStream::of_bytes("t", b"id\ttext\n1\t\"a\n2\tb\"\n");
         let read = read(
             Delimited::tsv(
                 input,
-                &Fields::of_names(Some("text"), None),
+                &DocumentFields::of_names(Some("text"), None),
                 IdSequence::new(1),
             )
             .unwrap(),
@@ -291,14 +296,14 @@ mod tests {
 
     #[test]
     fn fingerprints_are_read_with_their_reliability() {
-        let input = Opened::of_bytes(
+        let input = InputStream::of_bytes(
             "t",
             b"id,fp,reliable\n1,00000000000000ff,false\n2,00000000000000ff,true\n3,0,true\n",
         );
         let read = read(
             Delimited::csv(
                 input,
-                &Fields::of_names(None, Some("fp")),
+                &DocumentFields::of_names(None, Some("fp")),
                 IdSequence::new(1),
             )
             .unwrap(),

@@ -5,11 +5,13 @@ use simdb::DocId;
 
 use super::score::Score;
 use super::time::time_of;
-use super::{Content, Item, MAX_LINE_BYTES, RELIABLE_FIELD, fingerprint_of, id_of, text_of};
+use super::{
+    DocumentContent, Item, MAX_LINE_BYTES, RELIABLE_FIELD, fingerprint_of, id_of, text_of,
+};
 
 /// The names of the JSON fields or columns that hold the parts of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields {
+pub struct DocumentFields {
     pub id: String,
     /// `None` if texts are not read.
     pub text: Option<String>,
@@ -74,7 +76,7 @@ pub trait PartValues {
 /// The room in a line for fields other than the text.
 const OTHER_FIELDS_BYTES: usize = 1 << 20;
 
-impl Fields {
+impl DocumentFields {
     /// The name of the field that holds a part, or `None` if that part is not read.
     pub fn name(&self, part: DocumentPart) -> Option<&str> {
         match part {
@@ -120,7 +122,7 @@ impl Fields {
 
     /// The content of a document. Beside a fingerprint the text may be missing. Every other part that
     /// has a name must be there.
-    pub fn content<V: PartValues>(&self, mut values: V) -> Result<Content, String> {
+    pub fn content<V: PartValues>(&self, mut values: V) -> Result<DocumentContent, String> {
         let values = &mut values;
         let text = match (
             self.name(DocumentPart::Text),
@@ -148,7 +150,7 @@ impl Fields {
             None => None,
             Some((name, value)) => Some(score_of(&value).map_err(in_field::<V>(name))?),
         };
-        Ok(Content {
+        Ok(DocumentContent {
             text,
             fingerprint,
             arrival,
@@ -211,7 +213,7 @@ fn not_a_string<V: PartValues>(name: &str, value: &Value) -> String {
 }
 
 #[cfg(test)]
-impl Fields {
+impl DocumentFields {
     /// The fields `id` and those named here.
     pub fn of_names(text: Option<&str>, fingerprint: Option<&str>) -> Self {
         Self {

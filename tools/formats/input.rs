@@ -84,7 +84,7 @@ impl Source {
     }
 
     /// Opens it. Bytes read from it, before decompression, are added to `bytes_read`.
-    pub fn open(&self, bytes_read: &Arc<AtomicU64>) -> Result<Opened> {
+    pub fn open(&self, bytes_read: &Arc<AtomicU64>) -> Result<InputStream> {
         let name = self.name.clone();
         let (plain, compression): (Box<dyn Read + Send>, _) = match &self.path {
             None => (Box::new(io::stdin()), Compression::None),
@@ -113,7 +113,7 @@ impl Source {
                     .with_context(|| format!("cannot read {name}"))?,
             )),
         };
-        Ok(Opened { name, reader })
+        Ok(InputStream { name, reader })
     }
 }
 
@@ -153,13 +153,13 @@ fn lowercase_extension(path: &Path) -> Option<String> {
 }
 
 /// An input that is open, decompressed.
-pub struct Opened {
+pub struct InputStream {
     /// Its name in messages.
     pub name: String,
     pub reader: Box<dyn BufRead + Send>,
 }
 
-impl Opened {
+impl InputStream {
     /// Skips a byte order mark at the start.
     pub fn skip_bom(&mut self) -> Result<()> {
         let cannot = || format!("cannot read {}", self.name);
@@ -197,7 +197,7 @@ pub type NumberedLine<'l> = (u64, Result<&'l [u8], String>);
 
 /// A reader of lines of bounded length, numbered from 1.
 pub struct LineReader {
-    input: Opened,
+    input: InputStream,
     /// The line read last, without its end, or what was read of it if it is too long.
     line: Vec<u8>,
     number: u64,
@@ -206,7 +206,7 @@ pub struct LineReader {
 
 impl LineReader {
     /// Reads lines of at most `limit_bytes`.
-    pub fn new(mut input: Opened, limit_bytes: usize) -> Result<Self> {
+    pub fn new(mut input: InputStream, limit_bytes: usize) -> Result<Self> {
         input.skip_bom()?;
         Ok(Self {
             input,
@@ -300,7 +300,8 @@ mod tests {
     use super::*;
 
     fn lines(bytes: &[u8], limit_bytes: usize) -> Vec<String> {
-        let mut reader = LineReader::new(Opened::of_bytes("test", bytes), limit_bytes).unwrap();
+        let mut reader =
+            LineReader::new(InputStream::of_bytes("test", bytes), limit_bytes).unwrap();
         let mut lines = Vec::new();
         while let Some((number, line)) = reader.next_line().unwrap() {
             lines.push(match line {
@@ -334,7 +335,7 @@ mod tests {
         ] {
             for cut in 0..=start.len() {
                 let (first, second) = start.as_bytes().split_at(cut);
-                let mut input = Opened {
+                let mut input = InputStream {
                     name: "test".to_owned(),
                     reader: Box::new(first.chain(second)),
                 };

@@ -6,22 +6,22 @@ use anyhow::Result;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::fields::{DocumentPart, Fields, PartValues};
+use super::fields::{DocumentFields, DocumentPart, PartValues};
 use super::id_sequence::IdSequence;
-use super::input::{LineReader, Opened};
+use super::input::{InputStream, LineReader};
 use super::{Item, Records, excerpt, utf8};
 
 /// A reader of JSON Lines.
 pub struct JsonLines {
     lines: LineReader,
-    fields: Fields,
+    fields: DocumentFields,
     /// The ids of the next objects, if objects are counted.
     counted: Option<IdSequence>,
 }
 
 impl JsonLines {
     /// Reads the named fields of every object. If objects are counted, their ids are `counted`.
-    pub fn new(input: Opened, fields: Fields, counted: IdSequence) -> Result<Self> {
+    pub fn new(input: InputStream, fields: DocumentFields, counted: IdSequence) -> Result<Self> {
         Ok(Self {
             lines: LineReader::new(input, fields.max_line_bytes())?,
             counted: fields.are_counted.then_some(counted),
@@ -55,7 +55,7 @@ pub struct JsonParts([Option<Value>; DocumentPart::ALL.len()]);
 
 impl JsonParts {
     /// The named fields of the object that a line holds, or the reason why it holds none.
-    pub fn parse(line: &str, fields: &Fields) -> Result<Self, String> {
+    pub fn parse(line: &str, fields: &DocumentFields) -> Result<Self, String> {
         let mut json = serde_json::Deserializer::from_str(line);
         json.deserialize_map(ObjectVisitor(fields))
             .and_then(|parts| json.end().map(|()| parts))
@@ -106,7 +106,7 @@ const NOT_AN_ARRAY: &str = "this is an array, where a JSON object is expected, o
      `jq -c '.[]'` converts an array";
 
 /// Reads one object and keeps the named fields, without building the rest.
-struct ObjectVisitor<'f>(&'f Fields);
+struct ObjectVisitor<'f>(&'f DocumentFields);
 
 impl<'de> Visitor<'de> for ObjectVisitor<'_> {
     type Value = JsonParts;
@@ -135,7 +135,7 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
 }
 
 /// Finds the part that a key names, without copying the key.
-struct PartSeed<'f>(&'f Fields);
+struct PartSeed<'f>(&'f DocumentFields);
 
 impl<'de> DeserializeSeed<'de> for PartSeed<'_> {
     type Value = Option<DocumentPart>;
@@ -164,24 +164,28 @@ impl Visitor<'_> for PartSeed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::{Content, Record};
+    use crate::formats::{DocumentContent, InputRecord};
     use simdb::{DocId, Fingerprint};
 
-    fn texts() -> Fields {
-        Fields::of_names(Some("text"), None)
+    fn texts() -> DocumentFields {
+        DocumentFields::of_names(Some("text"), None)
     }
 
-    fn fingerprints() -> Fields {
-        Fields::of_names(None, Some("fp"))
+    fn fingerprints() -> DocumentFields {
+        DocumentFields::of_names(None, Some("fp"))
     }
 
-    fn read(bytes: &[u8], fields: Fields) -> Vec<Item> {
-        let mut records =
-            JsonLines::new(Opened::of_bytes("test", bytes), fields, IdSequence::new(1)).unwrap();
+    fn read(bytes: &[u8], fields: DocumentFields) -> Vec<Item> {
+        let mut records = JsonLines::new(
+            InputStream::of_bytes("test", bytes),
+            fields,
+            IdSequence::new(1),
+        )
+        .unwrap();
         std::iter::from_fn(|| records.next().unwrap()).collect()
     }
 
-    fn reason(line: &str, fields: Fields) -> String {
+    fn reason(line: &str, fields: DocumentFields) -> String {
         match &read(line.as_bytes(), fields)[..] {
             [Item::Reject(reject)] => reject.reason.clone(),
             other => panic!("{other:?}"),
@@ -195,12 +199,12 @@ mod tests {
             texts(),
         );
         let record = |number, id, text: &str| {
-            Item::Record(Record {
+            Item::Record(InputRecord {
                 number,
                 id: DocId(id),
-                content: Content {
+                content: DocumentContent {
                     text: Some(text.to_owned()),
-                    ..Content::default()
+                    ..DocumentContent::default()
                 },
             })
         };

@@ -26,7 +26,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
-pub use self::fields::{DocumentPart, Fields, PartValues};
+pub use self::fields::{DocumentFields, DocumentPart, PartValues};
 use self::id_sequence::IdSequence;
 use self::score::Score;
 
@@ -129,22 +129,22 @@ pub const RELIABLE_FIELD: &str = "reliable";
 /// A record of an input, good or bad.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    Record(Record),
+    Record(InputRecord),
     Reject(Reject),
 }
 
 /// A document in an input.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
+pub struct InputRecord {
     /// Its line or row, or the offset of its first byte.
     pub number: u64,
     pub id: DocId,
-    pub content: Content,
+    pub content: DocumentContent,
 }
 
 /// A text, a fingerprint, or both; and a time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Content {
+pub struct DocumentContent {
     pub text: Option<String>,
     /// The fingerprint, and `true` if it is reliable.
     pub fingerprint: Option<(Fingerprint, bool)>,
@@ -153,7 +153,7 @@ pub struct Content {
     pub score: Option<Score>,
 }
 
-impl Content {
+impl DocumentContent {
     /// The document with this content. Its fingerprint is made of the text if none is given, which is an
     /// error if the recipe makes none of texts.
     pub fn into_document(
@@ -199,9 +199,9 @@ impl Item {
     }
 
     /// A document whose content may be bad, but whose id is known.
-    fn of(number: u64, id: DocId, content: Result<Content, String>) -> Self {
+    fn of(number: u64, id: DocId, content: Result<DocumentContent, String>) -> Self {
         match content {
-            Ok(content) => Self::Record(Record {
+            Ok(content) => Self::Record(InputRecord {
                 number,
                 id,
                 content,
@@ -229,7 +229,7 @@ pub trait Records {
 /// The parts of inputs that are read, whatever their format.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    pub fields: Fields,
+    pub fields: DocumentFields,
     /// The ids of documents that are counted, if they do not begin with the first id of the format.
     pub counted: Option<IdSequence>,
     /// The ids of the documents of an array, if they are not indices.

@@ -8,9 +8,9 @@ use simdb::{DocId, Fingerprint};
 
 use super::catch_panics::catch_panics;
 use super::id_sequence::IdSequence;
-use super::input::Opened;
+use super::input::InputStream;
 use super::raw::fill;
-use super::{Content, Item, Record, Records, excerpt};
+use super::{DocumentContent, InputRecord, Item, Records, excerpt};
 
 /// The bytes of a number.
 const WORD_BYTES: usize = 8;
@@ -33,7 +33,7 @@ pub struct Npy {
 
 impl Npy {
     /// Reads fingerprints. Their ids are in another array of the same length, or `counted`.
-    pub fn new(input: Opened, ids: Option<Opened>, counted: IdSequence) -> Result<Self> {
+    pub fn new(input: InputStream, ids: Option<InputStream>, counted: IdSequence) -> Result<Self> {
         let fingerprints = NpyNumbers::new(input)?;
         let ids = ids.map(NpyNumbers::new).transpose()?;
         if let Some(ids) = &ids {
@@ -71,10 +71,10 @@ impl Records for Npy {
                 Err(reason) => return Ok(Some(Item::reject(number, None, reason))),
             },
         };
-        Ok(Some(Item::Record(Record {
+        Ok(Some(Item::Record(InputRecord {
             number,
             id,
-            content: Content {
+            content: DocumentContent {
                 score: None,
                 text: None,
                 fingerprint: Some((Fingerprint::from_bits(bits), true)),
@@ -90,13 +90,13 @@ impl Records for Npy {
 
 /// The numbers of an array.
 struct NpyNumbers {
-    input: Opened,
+    input: InputStream,
     len: u64,
     read: u64,
 }
 
 impl NpyNumbers {
-    fn new(mut input: Opened) -> Result<Self> {
+    fn new(mut input: InputStream) -> Result<Self> {
         let name = input.name.clone();
         let cannot = || format!("cannot read {name}");
         let header = catch_panics(|| read_header(&mut *input.reader)).with_context(cannot)?;
@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8], ids: Option<&[u8]>, first_id: u64) -> Result<Vec<(u64, u64, u64)>> {
-        let open = |name, bytes| Opened::of_bytes(name, bytes);
+        let open = |name, bytes| InputStream::of_bytes(name, bytes);
         let ids = ids.map(|ids| open("ids.npy", ids));
         let mut npy = Npy::new(open("a.npy", bytes), ids, IdSequence::new(first_id))?;
         let mut read = Vec::new();

@@ -5,21 +5,21 @@ use std::io::{self, BufRead};
 use anyhow::{Context, Result};
 use simdb::{DocId, Fingerprint};
 
-use super::input::Opened;
-use super::{Content, Item, Record, Records};
+use super::input::InputStream;
+use super::{DocumentContent, InputRecord, Item, Records};
 
 /// The bytes of a pair.
 pub const PAIR_BYTES: usize = 16;
 
 /// A reader of raw pairs.
 pub struct RawPairs {
-    input: Opened,
+    input: InputStream,
     offset_bytes: u64,
 }
 
 impl RawPairs {
     /// Reads pairs until the input ends.
-    pub fn new(input: Opened) -> Self {
+    pub fn new(input: InputStream) -> Self {
         Self {
             input,
             offset_bytes: 0,
@@ -46,18 +46,18 @@ impl Records for RawPairs {
     }
 }
 
-fn record(number: u64, pair: &[u8; PAIR_BYTES]) -> Record {
+fn record(number: u64, pair: &[u8; PAIR_BYTES]) -> InputRecord {
     let [id, fingerprint] = [0, 8].map(|start| {
         let mut word = [0; 8];
         word.copy_from_slice(&pair[start..start + 8]);
         u64::from_le_bytes(word)
     });
-    Record {
+    InputRecord {
         number,
         id: DocId(id),
-        content: Content {
+        content: DocumentContent {
             fingerprint: Some((Fingerprint::from_bits(fingerprint), true)),
-            ..Content::default()
+            ..DocumentContent::default()
         },
     }
 }
@@ -93,7 +93,7 @@ mod tests {
             bytes.extend(u64::to_le_bytes(word));
         }
         bytes.extend([1, 2, 3]);
-        let mut raw = RawPairs::new(Opened::of_bytes("test", &bytes));
+        let mut raw = RawPairs::new(InputStream::of_bytes("test", &bytes));
         let mut pairs = Vec::new();
         let reject = loop {
             match raw.next().unwrap() {

@@ -10,12 +10,12 @@ use anyhow::{Context, Result, anyhow, bail};
 use csv::ByteRecord;
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
 
-use super::input::{BUFFER_BYTES, Opened};
+use super::input::{BUFFER_BYTES, InputStream};
 use super::{excerpt, utf8};
 
 /// A reader of CSV or TSV. Blank lines are skipped.
 pub struct TableReader {
-    input: Opened,
+    input: InputStream,
     parser: Reader,
     /// A quotation mark at the start of a field encloses the field.
     is_quoting: bool,
@@ -84,17 +84,22 @@ const COLUMNS_SHOWN: usize = 20;
 
 impl TableReader {
     /// Comma-separated values, quoted as in RFC 4180.
-    pub fn csv(input: Opened, limit: RecordLimit) -> Result<Self> {
+    pub fn csv(input: InputStream, limit: RecordLimit) -> Result<Self> {
         Self::new(input, limit, b',', true)
     }
 
     /// Tab-separated values. A quotation mark is part of the text, so neither a tab nor a line feed can
     /// be.
-    pub fn tsv(input: Opened, limit: RecordLimit) -> Result<Self> {
+    pub fn tsv(input: InputStream, limit: RecordLimit) -> Result<Self> {
         Self::new(input, limit, b'\t', false)
     }
 
-    fn new(mut input: Opened, limit: RecordLimit, delimiter: u8, is_quoting: bool) -> Result<Self> {
+    fn new(
+        mut input: InputStream,
+        limit: RecordLimit,
+        delimiter: u8,
+        is_quoting: bool,
+    ) -> Result<Self> {
         input.skip_bom()?;
         // Only a line feed ends a record, so that lines can be counted. To the parser a carriage return
         // before it is part of the last field.
@@ -351,7 +356,8 @@ mod tests {
     /// The line of each record and its fields, or nothing where it is too long.
     fn records(text: &str, bytes: usize) -> Vec<(u64, Option<Vec<String>>)> {
         let limit = RecordLimit { bytes, advice: "" };
-        let mut table = TableReader::csv(Opened::of_bytes("t", text.as_bytes()), limit).unwrap();
+        let mut table =
+            TableReader::csv(InputStream::of_bytes("t", text.as_bytes()), limit).unwrap();
         let mut records = Vec::new();
         while let Some((line, record)) = table.next_record().unwrap() {
             let fields = |field: &[u8]| String::from_utf8_lossy(field).into_owned();

@@ -1,4 +1,4 @@
-//! [`Duplicates`]: what was dropped, and for what: for machines as it happens, for people the
+//! [`DuplicateReport`]: what was dropped, and for what: for machines as it happens, for people the
 //! most doubtful of them in the end.
 
 use std::cmp::Reverse;
@@ -40,7 +40,7 @@ struct DuplicateLine<'d> {
 }
 
 /// All documents that were dropped, as far as they are reported.
-pub struct Duplicates {
+pub struct DuplicateReport {
     report: Option<RecordReport>,
     count: u64,
     shown_most: usize,
@@ -51,7 +51,7 @@ pub struct Duplicates {
 /// How much of a text is held to be shown: more than any terminal has columns.
 const SHOWN_COLUMNS: usize = 1000;
 
-impl Duplicates {
+impl DuplicateReport {
     /// No duplicates yet. At most `shown_most` of them are shown in the end.
     pub fn new(shown_most: Option<u32>, report: Option<OutputPath>) -> Result<Self> {
         Ok(Self {

@@ -11,7 +11,7 @@ use crate::formats::Format;
 use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::columns::{document_columns, has_default_names};
 use crate::formats::parquet::metadata::recipe_of;
-use crate::options::Rule;
+use crate::options::DuplicateRule;
 
 /// The recipe of the fingerprints in inputs.
 pub struct MadeWith {
@@ -25,7 +25,7 @@ impl MadeWith {
     /// the recipes differ, or a Parquet file lacks a column that is to be read.
     pub fn from_inputs(
         options: &Options,
-        rule: Option<Rule>,
+        rule: Option<DuplicateRule>,
         inputs: &[Input],
     ) -> Result<Option<Self>> {
         let fields = options.fields.fields()?;

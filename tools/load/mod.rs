@@ -19,7 +19,7 @@ use std::time::Instant;
 use anyhow::Result;
 use simdb::Fingerprinter;
 
-use self::duplicates::Duplicates;
+use self::duplicates::DuplicateReport;
 use self::options::Options;
 use self::plan::{LoadTarget, Plan};
 use crate::console::interrupt::Interrupt;
@@ -55,7 +55,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
 
     let mut dropped = None;
     if let Some(rule) = rule {
-        let duplicates = Duplicates::new(options.show_duplicates, duplicates)?;
+        let duplicates = DuplicateReport::new(options.show_duplicates, duplicates)?;
         let mut load = unique::UniqueLoad {
             options,
             memory,
@@ -86,7 +86,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
     }
 
     // One report is published even if the other cannot be.
-    let reported = dropped.as_mut().map_or(Ok(()), Duplicates::publish);
+    let reported = dropped.as_mut().map_or(Ok(()), DuplicateReport::publish);
     statistics.finish().and(reported)?;
     if let Some(dropped) = dropped {
         dropped.show(&options.database, options.new.recipe.builder()?, output)?;

@@ -16,14 +16,14 @@ use crate::corpus::memory::MemoryBudget;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::input::Source;
 use crate::formats::{Format, Wanted};
-use crate::options::{Rule, created_without};
+use crate::options::{DuplicateRule, created_without};
 
 /// Everything that a load reads and writes.
 pub struct Plan {
     pub inputs: Vec<Input>,
     pub wanted: Wanted,
     /// `None` if near-duplicates are loaded too.
-    pub rule: Option<Rule>,
+    pub rule: Option<DuplicateRule>,
     pub target: LoadTarget,
     pub rejects: Option<OutputPath>,
     pub duplicates: Option<OutputPath>,
@@ -89,7 +89,7 @@ impl Plan {
 }
 
 /// Refuses inputs without texts if texts are compared.
-fn refuse_textless(rule: &Rule, inputs: &[Input]) -> Result<()> {
+fn refuse_textless(rule: &DuplicateRule, inputs: &[Input]) -> Result<()> {
     let is_textless = |input: &&Input| matches!(input.format, Format::Raw | Format::Npy);
     match inputs.iter().find(is_textless) {
         Some(input) if rule.needs_texts() => bail!(
@@ -106,7 +106,7 @@ impl LoadTarget {
     fn open(
         options: &Options,
         memory: MemoryBudget,
-        rule: Option<Rule>,
+        rule: Option<DuplicateRule>,
         made_with: Option<&MadeWith>,
     ) -> Result<Self> {
         let path = &options.database;
@@ -155,7 +155,7 @@ fn check_new(path: &Path) -> Result<()> {
 
 fn new_settings(
     options: &Options,
-    rule: Option<Rule>,
+    rule: Option<DuplicateRule>,
     made_with: Option<&MadeWith>,
 ) -> Result<Settings> {
     let mut settings = options.new.settings(&options.fields)?;

@@ -9,7 +9,7 @@ use super::options::Options;
 use crate::console::table::{Align, Table};
 use crate::console::{Output, grouped, note, size};
 use crate::corpus::statistics::RecordCounts;
-use crate::options::Rule;
+use crate::options::DuplicateRule;
 
 /// The line of JSON.
 #[derive(Serialize)]
@@ -59,8 +59,8 @@ fn table(options: &Options, summary: &LoadSummary) -> Result<Table> {
     table.row(["inserted".to_owned(), grouped(counts.inserted)]);
     if let Some(rule) = options.unique.rule()? {
         let reason = match rule {
-            Rule::Within(radius) => format!("within radius {radius} of"),
-            Rule::Similar(_) => "like the text of".to_owned(),
+            DuplicateRule::Within(radius) => format!("within radius {radius} of"),
+            DuplicateRule::Similar(_) => "like the text of".to_owned(),
         };
         let remark = format!("dropped: {reason} a document that is kept");
         table.row(["duplicates".to_owned(), grouped(counts.duplicates), remark]);

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Result;
 use simdb::{Change, Database, Document, Error, Outcome, Settings, Transaction};
 
-use super::duplicates::{Duplicates, ReportedDocument};
+use super::duplicates::{DuplicateReport, ReportedDocument};
 use super::options::Options;
 use super::plan::LoadTarget;
 use crate::console::duplicate::DuplicateOf;
@@ -16,10 +16,10 @@ use crate::console::file::make_database;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::pipeline::{Batch, Entry, Pipeline};
+use crate::corpus::pipeline::{Pipeline, PipelineRecord, RecordBatch};
 use crate::corpus::statistics::Statistics;
 use crate::formats::Reject;
-use crate::options::Rule;
+use crate::options::DuplicateRule;
 
 /// The most documents applied at a time. An interruption waits for them.
 const APPLY_DOCUMENTS: usize = 1 << 18;
@@ -35,10 +35,10 @@ const TEMPORARY_PREFIX: &str = ".simdb-load-";
 pub struct UniqueLoad<'l> {
     pub options: &'l Options,
     pub memory: MemoryBudget,
-    pub rule: Rule,
+    pub rule: DuplicateRule,
     pub pipeline: Pipeline,
     pub statistics: &'l mut Statistics,
-    pub duplicates: Duplicates,
+    pub duplicates: DuplicateReport,
     pub interrupt: Interrupt,
 }
 
@@ -101,12 +101,12 @@ impl UniqueLoad<'_> {
         let keep_texts = database.settings().keep_texts;
         let mut transaction = database.begin()?;
         let mut waiting = Waiting::default();
-        while let Some(Batch { input, records }) = self.pipeline.next()? {
+        while let Some(RecordBatch { input, records }) = self.pipeline.next()? {
             for entry in records {
                 self.statistics.counts.read += 1;
                 match entry {
-                    Entry::Reject(reject) => self.statistics.reject(input, &reject)?,
-                    Entry::Document(number, document) => {
+                    PipelineRecord::Reject(reject) => self.statistics.reject(input, &reject)?,
+                    PipelineRecord::Document(number, document) => {
                         if let Err(reason) = self.rule.check_text(&document) {
                             let id = Some(document.id);
                             let reject = Reject { number, id, reason };

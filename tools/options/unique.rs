@@ -60,7 +60,7 @@ pub struct LikenessOptions {
 
 /// The rule by which a document is left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rule {
+pub enum DuplicateRule {
     /// A stored fingerprint lies within this radius.
     Within(u32),
     /// A stored text is similar.
@@ -69,15 +69,15 @@ pub enum Rule {
 
 impl UniqueOptions {
     /// The rule, or `None` if no document is left out.
-    pub fn rule(&self) -> Result<Option<Rule>> {
+    pub fn rule(&self) -> Result<Option<DuplicateRule>> {
         if self.likeness.is_given() && self.unique != Some(Unique::Similar) {
             bail!(
                 "--edit-similarity and --jaccard say when texts are alike: they need --unique similar"
             );
         }
         Ok(self.unique.map(|unique| match unique {
-            Unique::Within(radius) => Rule::Within(radius),
-            Unique::Similar => Rule::Similar(self.likeness.likeness()),
+            Unique::Within(radius) => DuplicateRule::Within(radius),
+            Unique::Similar => DuplicateRule::Similar(self.likeness.likeness()),
         }))
     }
 }
@@ -98,7 +98,7 @@ impl LikenessOptions {
     }
 }
 
-impl Rule {
+impl DuplicateRule {
     /// Returns `true` if texts are compared.
     pub fn needs_texts(&self) -> bool {
         matches!(self, Self::Similar(_))

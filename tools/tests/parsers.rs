@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use simdb::{Fingerprinter, Recipe};
 use simdb_tools::formats::input::Source;
-use simdb_tools::formats::{Fields, Format, Item, Wanted, reader};
+use simdb_tools::formats::{DocumentFields, Format, Item, Wanted, reader};
 
 /// The first byte says which format it is, and which fields are asked for; the second, whether it
 /// comes from a file that is compressed, or says so.
@@ -26,7 +26,7 @@ pub fn run(input: &[u8]) {
     let format = formats[usize::from(mode & 7) % formats.len()];
     let asked = |bit: u8, name: &str| (mode >> bit & 1 == 0).then(|| name.to_owned());
     let fingerprint = asked(4, "fingerprint");
-    let fields = Fields {
+    let fields = DocumentFields {
         id: "id".to_owned(),
         // One of both is asked for, always.
         text: asked(3, "text").or_else(|| fingerprint.is_none().then(|| "text".to_owned())),

@@ -6,7 +6,7 @@ use parquet::schema::types::{ColumnDescriptor, Type as SchemaType};
 
 use super::ParquetFile;
 use super::metadata::{FINGERPRINT_COLUMN, ID_COLUMN, recipe_of};
-use crate::formats::{Fields, RELIABLE_FIELD, excerpt};
+use crate::formats::{DocumentFields, RELIABLE_FIELD, excerpt};
 
 /// A column that is read.
 pub struct ParquetColumn {
@@ -59,7 +59,7 @@ pub(super) enum ColumnKind {
 }
 
 /// Finds the columns of documents that `fields` names, or those of simdb's own files.
-pub fn document_columns(file: &ParquetFile, fields: &Fields) -> Result<Vec<ParquetColumn>> {
+pub fn document_columns(file: &ParquetFile, fields: &DocumentFields) -> Result<Vec<ParquetColumn>> {
     let reliable = || find(file, RELIABLE_FIELD, ColumnRole::Reliable);
     if has_default_names(fields) && recipe_of(file)?.is_some() {
         let mut columns = vec![
@@ -97,7 +97,7 @@ pub fn document_columns(file: &ParquetFile, fields: &Fields) -> Result<Vec<Parqu
 }
 
 /// Returns `true` if no option names columns, so that simdb's own files are read by their metadata.
-pub fn has_default_names(fields: &Fields) -> bool {
+pub fn has_default_names(fields: &DocumentFields) -> bool {
     let unnamed = (fields.id.as_str(), fields.text.as_deref()) == ("id", Some("text"));
     unnamed && fields.fingerprint.is_none() && fields.time.is_none()
 }

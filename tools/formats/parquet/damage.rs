@@ -9,7 +9,7 @@ use super::copy::ParquetCopy;
 use super::{ParquetFile, ParquetRecords};
 use crate::formats::copy::CopyDecision;
 use crate::formats::input::Source;
-use crate::formats::{Fields, Item, MAX_TEXT_BYTES, Records};
+use crate::formats::{DocumentFields, Item, MAX_TEXT_BYTES, Records};
 
 /// The number of bits that are flipped in each file, one after the other.
 const FLIPS: u64 = 300;
@@ -20,7 +20,7 @@ fn open(path: &Path) -> Result<ParquetFile> {
 
 /// The numbers of documents and of rejects.
 fn read(path: &Path) -> Result<[usize; 2]> {
-    let fields = Fields {
+    let fields = DocumentFields {
         id: "id".to_owned(),
         text: Some("text".to_owned()),
         fingerprint: None,

@@ -9,7 +9,8 @@ use super::rows::{ParquetCell, ParquetRow, ParquetRows};
 use crate::formats::score::Score;
 use crate::formats::time::{time_of_ms, time_of_number, time_of_text};
 use crate::formats::{
-    Content, Fields, Item, Records, fingerprint_of, id_of_digits, not_an_id, text_of, utf8,
+    DocumentContent, DocumentFields, Item, Records, fingerprint_of, id_of_digits, not_an_id,
+    text_of, utf8,
 };
 
 /// Reads the rows of a file as documents.
@@ -20,7 +21,7 @@ pub struct ParquetRecords {
 
 impl ParquetRecords {
     /// Reads the columns that these fields name, or those of simdb's own files.
-    pub fn new(file: ParquetFile, fields: &Fields) -> Result<Self> {
+    pub fn new(file: ParquetFile, fields: &DocumentFields) -> Result<Self> {
         let columns = document_columns(&file, fields)?;
         Ok(Self {
             rows: ParquetRows::new(file, columns),
@@ -55,8 +56,8 @@ fn id(row: &ParquetRow<'_>) -> Result<DocId, String> {
     id.map_err(|reason| in_column(&row.columns[0].name, &reason))
 }
 
-fn content(row: &ParquetRow<'_>, max_text_bytes: usize) -> Result<Content, String> {
-    let mut content = Content {
+fn content(row: &ParquetRow<'_>, max_text_bytes: usize) -> Result<DocumentContent, String> {
+    let mut content = DocumentContent {
         text: None,
         fingerprint: None,
         arrival: None,
