@@ -4,7 +4,7 @@ use anyhow::Result;
 use csv::ByteRecord;
 use serde_json::Value;
 
-use super::fields::{DocumentFields, DocumentPart, PartValues};
+use super::fields::{DocumentFields, DocumentPart, FieldValue, PartValues};
 use super::id_sequence::IdSequence;
 use super::input::InputStream;
 use super::table::{RecordLimit, TableColumn, TableReader};
@@ -14,20 +14,20 @@ use super::{Item, MAX_LINE_BYTES, Records, raised};
 pub struct Delimited {
     table: TableReader,
     fields: DocumentFields,
-    /// The column of each part. `None` for a part that is not read.
+    /// The column of each part; `None` if the part is not read.
     columns: [Option<TableColumn>; DocumentPart::ALL.len()],
-    /// The ids of the next records, if records are counted.
+    /// The ids of the next records; `None` if records have ids.
     counted: Option<IdSequence>,
 }
 
 impl Delimited {
-    /// Comma-separated values.
+    /// Reads comma-separated values.
     pub fn csv(input: InputStream, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
         let table = TableReader::csv(input, record_limit(fields))?;
         Self::new(table, fields, counted)
     }
 
-    /// Tab-separated values.
+    /// Reads tab-separated values.
     pub fn tsv(input: InputStream, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
         let table = TableReader::tsv(input, record_limit(fields))?;
         Self::new(table, fields, counted)
@@ -67,16 +67,9 @@ impl Records for Delimited {
         let Some((line, record)) = self.table.next_record()? else {
             return Ok(None);
         };
-        let counted = self.counted.as_mut().map(IdSequence::take).transpose();
         let columns = &self.columns;
-        Ok(Some(match (counted, record) {
-            (Err(reason), _) => Item::reject(line, None, reason),
-            (Ok(counted), Err(reason)) => Item::reject(line, counted, reason),
-            (Ok(counted), Ok(record)) => {
-                let values = ColumnParts { columns, record };
-                self.fields.item(line, counted, values)
-            }
-        }))
+        let values = record.map(|record| ColumnParts { columns, record });
+        Ok(Some(self.fields.item(line, self.counted.as_mut(), values)))
     }
 
     fn next_ids(&self) -> Option<IdSequence> {
@@ -84,7 +77,7 @@ impl Records for Delimited {
     }
 }
 
-/// The values of a record, by their parts.
+/// The values of a record, by part.
 struct ColumnParts<'r> {
     columns: &'r [Option<TableColumn>],
     record: &'r ByteRecord,
@@ -93,15 +86,15 @@ struct ColumnParts<'r> {
 impl PartValues for ColumnParts<'_> {
     const KIND: &'static str = "column";
 
-    fn take(&mut self, part: DocumentPart) -> Result<Option<Value>, String> {
+    fn take(&mut self, part: DocumentPart) -> Result<Option<FieldValue>, String> {
         let Some(column) = &self.columns[part as usize] else {
             return Ok(None);
         };
         let value = column.value(self.record)?;
-        Ok(Some(match (part, value) {
+        Ok(Some(FieldValue::Json(match (part, value) {
             (DocumentPart::Reliable, "true" | "false") => Value::Bool(value == "true"),
             _ => Value::from(value),
-        }))
+        })))
     }
 }
 
@@ -143,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_fields_may_hold_commas_quotes_and_lines() {
+    fn quoted_field_holds_commas_quotes_and_line_feeds() {
         let read = csv(b"\xef\xbb\xbftext,x,id\n\"a, \"\"b\"\"\nc\",,1\n\nd,,2\n");
         assert_eq!(
             read,
@@ -155,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quotation_mark_never_closed_is_refused() {
+    fn unclosed_quotation_mark_is_rejected() {
         for tail in ["", "\n", "\n3,c\n", "\r\n"] {
             let read = csv(format!("text,id\na,1\n\"b,2{tail}").as_bytes());
             assert_eq!(read.len(), 2, "{read:?}");
@@ -179,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_numbered_alike_with_carriage_returns() {
+    fn line_numbers_are_the_same_with_carriage_returns() {
         let read = csv(b"text,id\r\na,1\r\n\r\n\"b\r\nb\",2\r\nc,x");
         let lines: Vec<_> = read.iter().map(|(line, ..)| *line).collect();
         assert_eq!(lines, [2, 4, 6]);
@@ -188,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_record_is_said() {
+    fn bad_record_is_rejected_with_reason() {
         let read = csv(b"text,id\na\nb,-1\n\xff,3\nok,4\n");
         let [short, negative, utf8, ok] = &read[..] else {
             panic!("{read:?}")
@@ -210,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_column_is_an_error_that_names_those_there_are() {
+    fn missing_column_error_lists_columns() {
         let input = InputStream::of_bytes("t.csv", b"a,b\n1,2\n");
         let error = Delimited::csv(
             input,
@@ -238,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn column_names_with_a_quotation_mark_never_closed_are_refused() {
+    fn unclosed_quotation_mark_in_header_is_an_error() {
         let input = InputStream::of_bytes("t.csv", b"id,text,\"x\n1,a,b\n");
         let error = Delimited::csv(
             input,
@@ -253,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wanted_column_that_is_there_twice_is_refused() {
+    fn duplicate_of_a_read_column_is_an_error() {
         let open = |bytes: &[u8]| {
             let fields = DocumentFields::of_names(Some("text"), Some("fp"));
             Delimited::csv(
@@ -275,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quotation_mark_in_tsv_is_only_that() {
+    fn tsv_does_not_quote() {
         let input = InputStream::of_bytes("t", b"id\ttext\n1\t\"a\n2\tb\"\n");
         let read = read(
             Delimited::tsv(
@@ -295,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_are_read_with_their_reliability() {
+    fn reliable_column_of_fingerprint_is_read() {
         let input = InputStream::of_bytes(
             "t",
             b"id,fp,reliable\n1,00000000000000ff,false\n2,00000000000000ff,true\n3,0,true\n",

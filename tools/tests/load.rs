@@ -237,7 +237,7 @@ fn a_bad_record_aborts_with_its_place_and_leaves_nothing() {
         ("[", "jq -c '.[]'"),
         ("{\"text\":\"a\"}", "no field \"id\""),
         ("{\"id\":2}", "no field \"text\""),
-        ("{\"id\":2,\"text\":3}", "field \"text\" is a number"),
+        ("{\"id\":2,\"text\":3}", "field \"text\": it is a number"),
         ("{\"id\":-2,\"text\":\"a\"}", "-2 is not an id"),
         ("{\"id\":2.5,\"text\":\"a\"}", "2.5 is not an id"),
         (
