@@ -1,4 +1,4 @@
-//! Documents to a database, sorted, all at once: pushed in their order, then written.
+//! A bulk load of a pipeline: documents are pushed in input order, then sorted and written at once.
 
 use std::ops::ControlFlow;
 
@@ -12,8 +12,8 @@ use super::statistics::Statistics;
 use crate::console::interrupt::{Interrupt, interrupted};
 use crate::console::progress::{Progress, handler};
 
-/// Writes all documents of a pipeline. Bad records, and documents whose ids are taken, go to the
-/// statistics.
+/// Loads all documents of a pipeline. Counts in `statistics` bad records, and documents whose id is
+/// stored with another fingerprint.
 pub fn load(
     mut bulk: BulkLoad<'_>,
     mut pipeline: Pipeline,
@@ -42,14 +42,14 @@ pub fn load(
         interrupt,
         |position, id, stored| match positions.find(position) {
             Some((input, number)) => statistics.conflict(input, number, id, stored),
-            None => unreachable!("the load reports a document that was never pushed"),
+            None => unreachable!("a conflict has the position of a pushed document"),
         },
     )
 }
 
-/// Writes all documents that were pushed. `conflict` is called for each document whose id is taken,
-/// with its position, its id and the fingerprint that is stored. An error from it ends the load, which
-/// then changes nothing.
+/// Writes all pushed documents. Calls `conflict` with the position, the id and the stored fingerprint of
+/// each document whose id is stored with another fingerprint. An error of `conflict` ends the load, and
+/// the database does not change.
 pub fn write(
     bulk: BulkLoad<'_>,
     bar: &ProgressBar,
