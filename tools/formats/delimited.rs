@@ -34,17 +34,8 @@ impl Delimited {
     }
 
     fn new(table: TableReader, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
-        let mut columns = [const { None }; DocumentPart::ALL.len()];
-        for part in DocumentPart::ALL {
-            columns[part as usize] = match (fields.name(part), part.option()) {
-                (None, _) => None,
-                (Some(name), None) => table.optional(name)?,
-                (Some(name), Some(option)) => {
-                    let advice = format!("; name the right one with {option}");
-                    Some(table.required(name, &advice)?)
-                }
-            };
-        }
+        let columns =
+            fields.find_columns(|_, name| table.optional(name), |name| table.missing(name))?;
         Ok(Self {
             table,
             fields: fields.clone(),

@@ -1,5 +1,6 @@
 //! [`DocumentFields`]: the fields that hold the parts of a document, and their values as a document.
 
+use anyhow::{Result, bail};
 use serde_json::Value;
 use simdb::{DocId, Fingerprint, Timestamp};
 
@@ -107,6 +108,27 @@ impl DocumentFields {
             DocumentPart::Score => self.score.as_ref(),
         }
         .map(String::as_str)
+    }
+
+    /// Finds the column of each part that is read, by name. An error about a column that is `missing`,
+    /// unless it is optional.
+    pub fn find_columns<C>(
+        &self,
+        mut find: impl FnMut(DocumentPart, &str) -> Result<Option<C>>,
+        missing: impl Fn(&str) -> anyhow::Error,
+    ) -> Result<[Option<C>; DocumentPart::ALL.len()]> {
+        let mut columns = [const { None }; DocumentPart::ALL.len()];
+        for part in DocumentPart::ALL {
+            let Some(name) = self.name(part) else {
+                continue;
+            };
+            let column = find(part, name)?;
+            if let (None, Some(option)) = (&column, part.option()) {
+                bail!("{}; name the right one with {option}", missing(name));
+            }
+            columns[part as usize] = column;
+        }
+        Ok(columns)
     }
 
     /// The longest line that is read: a text whose every character is escaped, and other fields.

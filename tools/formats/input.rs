@@ -240,39 +240,34 @@ impl LineReader {
 
     /// Reads one line. Returns `false` at the end of the input.
     fn advance(&mut self) -> Result<bool> {
-        self.line.clear();
-        // One long line must not hold its memory for the rest of the input.
-        self.line.shrink_to(BUFFER_BYTES);
-        let Self { input, number, .. } = self;
-        let outcome = read_line(&mut *input.reader, &mut self.line, self.limit_bytes);
-        let is_there =
-            outcome.with_context(|| format!("cannot read {} beyond line {number}", input.name))?;
+        let is_there = self.read_line().with_context(|| {
+            let Self { input, number, .. } = &*self;
+            format!("cannot read {} beyond line {number}", input.name)
+        })?;
         self.number += u64::from(is_there);
         Ok(is_there)
     }
-}
 
-/// Reads one line without its end. A line that exceeds the limit is cut to a length that exceeds the
-/// limit too, and its rest is skipped. Returns `false` at the end of the input.
-fn read_line(
-    mut reader: &mut (dyn BufRead + Send),
-    line: &mut Vec<u8>,
-    limit_bytes: usize,
-) -> io::Result<bool> {
-    // The end of a line has at most two bytes.
-    let most = limit_bytes as u64 + 2;
-    if Read::take(&mut reader, most).read_until(b'\n', line)? == 0 {
-        return Ok(false);
-    }
-    if line.last() == Some(&b'\n') {
-        line.pop();
-        if line.last() == Some(&b'\r') {
-            line.pop();
+    /// Reads one line without its end. A line that exceeds the limit is cut to a length that exceeds
+    /// the limit too, and its rest is skipped. Returns `false` at the end of the input.
+    fn read_line(&mut self) -> io::Result<bool> {
+        let line = &mut self.line;
+        line.clear();
+        // One long line must not hold its memory for the rest of the input.
+        line.shrink_to(BUFFER_BYTES);
+        let reader = &mut self.input.reader;
+        // The end of a line has at most two bytes.
+        let most = self.limit_bytes as u64 + 2;
+        if reader.by_ref().take(most).read_until(b'\n', line)? == 0 {
+            return Ok(false);
         }
-    } else if line.len() > limit_bytes {
-        reader.skip_until(b'\n')?;
+        if line.pop_if(|last| *last == b'\n').is_some() {
+            line.pop_if(|last| *last == b'\r');
+        } else if line.len() > self.limit_bytes {
+            reader.skip_until(b'\n')?;
+        }
+        Ok(true)
     }
-    Ok(true)
 }
 
 /// Counts the bytes that are read, for the progress bar, and retries interrupted reads.

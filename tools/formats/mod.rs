@@ -96,8 +96,8 @@ impl Format {
 pub fn refuse_other_name(path: &Path, written: Format) -> Result<()> {
     if input::Compression::of(path) != input::Compression::None {
         bail!(
-            "{} cannot be written: the output is not compressed; choose a name without .gz or .zst, \
-             or write to standard output and compress that",
+            "{} would not be compressed, although its name says so; choose a name without .gz or \
+             .zst, or write to standard output and compress the output there",
             path.display()
         );
     }
@@ -384,6 +384,23 @@ pub fn excerpt(value: &str) -> String {
         None => value.to_owned(),
         Some((end, _)) => format!("{}…", &value[..end]),
     }
+}
+
+/// A name for messages, shortened and without control characters, which could move a terminal's cursor.
+pub fn printable(name: &str) -> String {
+    excerpt(&name.replace(char::is_control, "\u{fffd}"))
+}
+
+/// Messages list at most 20 columns, because some files have thousands.
+const LISTED_COLUMNS: usize = 20;
+
+/// The columns of a file, for messages.
+fn list_columns(columns: impl Iterator<Item = String>) -> String {
+    let mut columns: Vec<_> = columns.take(LISTED_COLUMNS + 1).collect();
+    if let Some(more) = columns.get_mut(LISTED_COLUMNS) {
+        *more = "…".to_owned();
+    }
+    columns.join(", ")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use csv::ByteRecord;
 
 use super::input::{BUFFER_BYTES, InputStream};
-use super::{excerpt, utf8};
+use super::{list_columns, printable, utf8};
 
 /// A reader of CSV or TSV. Blank lines are skipped.
 pub struct TableReader {
@@ -66,9 +66,6 @@ enum Defect {
 struct FieldParser {
     state: FieldState,
     value: Vec<u8>,
-    /// The number of bytes after the closing quotation mark, and the last of them.
-    after_quote: usize,
-    last_after_quote: u8,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +76,10 @@ enum FieldState {
     Quoted,
     /// After a quotation mark in a quoted field: a closing mark, or the first of a doubled mark.
     QuoteInQuoted,
-    AfterQuote,
+    /// After a carriage return behind a closing mark.
+    ReturnAfterQuote,
+    /// After other text behind a closing mark.
+    TextAfterQuote,
 }
 
 /// The end of a line has at most two bytes.
@@ -87,9 +87,6 @@ const LINE_END_BYTES: usize = 2;
 
 /// Buffers that grew beyond 512 KiB for one record are freed before the next.
 const KEPT_BYTES: usize = 2 * BUFFER_BYTES;
-
-/// Messages list at most 20 columns, because some files have thousands.
-const COLUMNS_SHOWN: usize = 20;
 
 impl TableReader {
     /// Reads comma-separated values, quoted as in RFC 4180.
@@ -155,19 +152,19 @@ impl TableReader {
         Ok(column)
     }
 
-    /// The column of that name. An error, which ends in `advice`, if there is none.
-    pub fn required(&self, wanted: &str, advice: &str) -> Result<TableColumn> {
-        self.optional(wanted)?.ok_or_else(|| {
-            let mut names: Vec<_> = self.header.iter().take(COLUMNS_SHOWN).map(shown).collect();
-            if self.header.len() > COLUMNS_SHOWN {
-                names.push("…".to_owned());
-            }
-            anyhow!(
-                "{}:1: there is no column {wanted:?}; the columns are {}{advice}",
-                self.input.name,
-                names.join(", ")
-            )
-        })
+    /// The column of that name. An error if there is none.
+    pub fn required(&self, wanted: &str) -> Result<TableColumn> {
+        self.optional(wanted)?.ok_or_else(|| self.missing(wanted))
+    }
+
+    /// The error about a column that is missing.
+    pub fn missing(&self, wanted: &str) -> anyhow::Error {
+        let names = self.header.iter().map(String::from_utf8_lossy);
+        anyhow!(
+            "{}:1: there is no column {wanted:?}; the columns are {}",
+            self.input.name,
+            list_columns(names.map(|name| printable(&name)))
+        )
     }
 
     /// The line on which the next record begins, and the record or its defect. `None` at the end of the
@@ -256,13 +253,13 @@ impl TableReader {
                 continue;
             }
             record.has_quoted_field |= field.is_quoted();
-            if !field.is_closed(ends_record) {
-                record.add_defect(Defect::TextAfterQuote);
-            }
-            if record.fields < columns && record.defect.is_none() {
-                let value = field.value(ends_record);
-                record.has_lone_return |= !field.is_quoted() && value.contains(&b'\r');
-                self.record.push_field(value);
+            match field.value(ends_record) {
+                Err(defect) => record.add_defect(defect),
+                Ok(value) if record.fields < columns && record.defect.is_none() => {
+                    record.has_lone_return |= !field.is_quoted() && value.contains(&b'\r');
+                    self.record.push_field(value);
+                }
+                Ok(_) => {}
             }
             record.fields += 1;
             if ends_record {
@@ -284,12 +281,6 @@ impl TableReader {
             self.line_feeds += line_feeds as u64;
         }
     }
-}
-
-/// A column name for messages, without control characters, which could move a terminal's cursor.
-fn shown(name: &[u8]) -> String {
-    let name = String::from_utf8_lossy(name);
-    excerpt(&name.replace(char::is_control, "\u{fffd}"))
 }
 
 impl TableColumn {
@@ -323,24 +314,19 @@ impl FieldParser {
     fn clear(&mut self) {
         self.value.clear();
         self.state = FieldState::Start;
-        self.after_quote = 0;
     }
 
     /// Takes the next byte. Returns `true` if the byte ends the field.
     fn push(&mut self, byte: u8, delimiter: u8, is_quoting: bool) -> bool {
-        use FieldState::{AfterQuote, Plain, QuoteInQuoted, Quoted, Start};
+        use FieldState::*;
         let (state, is_value) = match (self.state, byte) {
             (Quoted, b'"') => (QuoteInQuoted, false),
             (Quoted, _) | (QuoteInQuoted, b'"') => (Quoted, true),
-            (_, b'\n') => return true,
-            (_, byte) if byte == delimiter => return true,
+            (_, byte) if byte == b'\n' || byte == delimiter => return true,
             (Start, b'"') if is_quoting => (Quoted, false),
             (Start | Plain, _) => (Plain, true),
-            (QuoteInQuoted | AfterQuote, _) => {
-                self.after_quote += 1;
-                self.last_after_quote = byte;
-                (AfterQuote, true)
-            }
+            (QuoteInQuoted, b'\r') => (ReturnAfterQuote, true),
+            (QuoteInQuoted | ReturnAfterQuote | TextAfterQuote, _) => (TextAfterQuote, true),
         };
         self.state = state;
         if is_value {
@@ -353,21 +339,18 @@ impl FieldParser {
         !matches!(self.state, FieldState::Start | FieldState::Plain)
     }
 
-    /// Returns `true` unless text follows the closing quotation mark.
-    fn is_closed(&self, ends_record: bool) -> bool {
-        match self.after_quote {
-            0 => true,
-            1 => ends_record && self.last_after_quote == b'\r',
-            _ => false,
-        }
-    }
-
-    /// The value, without the carriage return of the line's end.
-    fn value(&self, ends_record: bool) -> &[u8] {
-        let may_end_line = matches!(self.state, FieldState::Plain | FieldState::AfterQuote);
-        match &self.value[..] {
-            [value @ .., b'\r'] if ends_record && may_end_line => value,
-            value => value,
+    /// The value, without the carriage return of the line's end. An error if text follows the closing
+    /// quotation mark.
+    fn value(&self, ends_record: bool) -> Result<&[u8], Defect> {
+        match (self.state, &self.value[..]) {
+            (FieldState::TextAfterQuote, _) => Err(Defect::TextAfterQuote),
+            (FieldState::ReturnAfterQuote, _) if !ends_record => Err(Defect::TextAfterQuote),
+            (FieldState::Plain | FieldState::ReturnAfterQuote, [value @ .., b'\r'])
+                if ends_record =>
+            {
+                Ok(value)
+            }
+            (_, value) => Ok(value),
         }
     }
 }

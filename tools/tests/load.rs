@@ -1146,9 +1146,9 @@ fn help_has_examples() {
     let help = folder.load(&["--help"]).ends(0).stdout;
     for said in [
         ".simdb-load-",
-        "text has changed is ignored",
+        "even if its text has changed",
         "Formats:",
-        "2 not loaded, or loaded,\nbut a report",
+        "2 not loaded, or loaded but a report",
     ] {
         assert!(help.contains(said), "{said}: {help}");
     }

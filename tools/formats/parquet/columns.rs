@@ -6,7 +6,7 @@ use parquet::schema::types::{ColumnDescriptor, Type as SchemaType};
 
 use super::ParquetFile;
 use super::metadata::{FINGERPRINT_COLUMN, ID_COLUMN, recipe_of};
-use crate::formats::{DocumentFields, DocumentPart, excerpt};
+use crate::formats::{DocumentFields, DocumentPart, list_columns, printable};
 
 /// A column that is read.
 pub struct ParquetColumn {
@@ -50,25 +50,15 @@ pub(super) enum ColumnKind {
 /// The columns of documents that `fields` names, or those of simdb's own files.
 pub fn document_columns(file: &ParquetFile, fields: &DocumentFields) -> Result<Vec<ParquetColumn>> {
     let (fields, id_role) = document_fields(file, fields)?;
-    let mut columns = Vec::new();
-    for part in DocumentPart::ALL {
-        let role = match part {
-            DocumentPart::Id => id_role,
-            part => ColumnRole::Part(part),
-        };
-        columns.extend(match (fields.name(part), part.option()) {
-            (None, _) => None,
-            (Some(name), None) => find(file, name, role)?,
-            (Some(name), Some(option)) => {
-                let missing = || {
-                    let missing = missing(file, name);
-                    anyhow!("{missing}; name the right one with {option}")
-                };
-                Some(find(file, name, role)?.ok_or_else(missing)?)
-            }
-        });
-    }
-    Ok(columns)
+    let role = |part| match part {
+        DocumentPart::Id => id_role,
+        part => ColumnRole::Part(part),
+    };
+    let columns = fields.find_columns(
+        |part, name| find(file, name, role(part)),
+        |name| missing(file, name),
+    )?;
+    Ok(columns.into_iter().flatten().collect())
 }
 
 /// The fields to read, and the role of the ids: those of simdb's own files if no option names columns.
@@ -221,24 +211,10 @@ impl ColumnRole {
     }
 }
 
-/// Messages list at most 20 columns, because some files have thousands.
-const LISTED_COLUMNS: usize = 20;
-
 /// The names and types of the columns, for messages.
 fn list(file: &ParquetFile) -> String {
-    let fields = file.schema().root_schema().get_fields();
-    let mut columns: Vec<_> = (fields.iter().take(LISTED_COLUMNS))
-        .map(|field| format!("{} ({})", printable(field.name()), describe(field)))
-        .collect();
-    if fields.len() > LISTED_COLUMNS {
-        columns.push("…".to_owned());
-    }
-    columns.join(", ")
-}
-
-/// A name for messages, cut and without control characters, which could move a terminal's cursor.
-pub(super) fn printable(name: &str) -> String {
-    excerpt(&name.replace(char::is_control, "\u{fffd}"))
+    let fields = file.schema().root_schema().get_fields().iter();
+    list_columns(fields.map(|field| format!("{} ({})", printable(field.name()), describe(field))))
 }
 
 /// The type of a column: `INT32 INTEGER`, `nested`, `repeated BYTE_ARRAY STRING`.

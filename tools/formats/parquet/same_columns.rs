@@ -5,7 +5,8 @@ use parquet::basic::{ConvertedType, Repetition};
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
 use super::ParquetFile;
-use super::columns::{describe, printable};
+use super::columns::describe;
+use crate::formats::printable;
 
 /// Refuses `other` if its leaf columns do not have the names and types of those of `first`.
 pub fn check_same_columns(first: &ParquetFile, other: &ParquetFile) -> Result<()> {
