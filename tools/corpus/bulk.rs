@@ -56,6 +56,7 @@ pub fn write(
     interrupt: &Interrupt,
     mut conflict: impl FnMut(u64, DocId, Fingerprint) -> Result<()>,
 ) -> Result<BulkReport> {
+    // `finish` takes no error from its callback, so the first one is kept here.
     let mut failed = Ok(());
     let bulk = bulk.on_progress(handler(bar, interrupt));
     let outcome = bulk.finish(
@@ -76,6 +77,7 @@ pub fn write(
     bar.finish_and_clear();
     failed?;
     match outcome {
+        // Ctrl-C, since `failed` is returned above.
         Err(Error::Interrupted { .. }) => Err(interrupted()),
         outcome => Ok(outcome?),
     }

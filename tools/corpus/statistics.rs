@@ -106,6 +106,7 @@ impl Statistics {
                 "{location}: {reason}; nothing was changed (--on-error skip leaves bad records out)"
             );
         }
+        // A corpus may have millions of bad records: standard error gets the first few.
         if self.report.is_none() && self.counts.rejected <= REJECTS_SHOWN {
             note(format_args!("skipped {location}: {reason}"));
         }

@@ -205,13 +205,8 @@ impl TableReader {
     /// Reads the next record, of which at most `columns` fields are held. A record that is too long is
     /// read to its end without being held. `None` at the end of the input.
     fn read(&mut self, columns: usize) -> io::Result<Option<RecordShape>> {
-        if self
-            .record
-            .as_slice()
-            .len()
-            .max(self.field.value.capacity())
-            > KEPT_BYTES
-        {
+        let held = self.record.as_slice().len() + self.field.value.capacity();
+        if held > KEPT_BYTES {
             self.record = ByteRecord::new();
             self.field = FieldParser::default();
         }
@@ -228,15 +223,17 @@ impl TableReader {
         loop {
             let ready = self.input.reader.fill_buf()?;
             let is_end = ready.is_empty();
+            // Within quotation marks the end of the input is not the end of a record: all records since
+            // the opening mark were swallowed.
             if is_end && field.state == FieldState::Quoted {
                 record.add_defect(Defect::NeverClosed);
                 return Ok(Some(record));
             }
             // The last line may lack its line feed.
             let ready = if is_end { b"\n" } else { ready };
-            let end = ready
-                .iter()
-                .position(|byte| field.push(*byte, delimiter, is_quoting));
+            // Up to the end of a field, or all that is ready.
+            let mut bytes = ready.iter();
+            let end = bytes.position(|byte| field.push(*byte, delimiter, is_quoting));
             let used = end.map_or(ready.len(), |end| end + 1);
             let ends_record = end.is_some_and(|end| ready[end] == b'\n');
             self.line_feeds += ready[..used].iter().filter(|b| **b == b'\n').count() as u64;
@@ -244,6 +241,7 @@ impl TableReader {
                 record_bytes += used;
                 self.input.reader.consume(used);
             }
+            // The rest of a record that is too long is parsed for its end, but not held.
             if record_bytes > self.limit.bytes.saturating_add(LINE_END_BYTES) {
                 record.add_defect(Defect::TooLong);
                 self.record.clear();

@@ -50,6 +50,7 @@ impl Plan {
             refuse_textless(rule, &inputs)?;
         }
 
+        // A report must not replace an input, the database or the other report.
         let mut paths = OutputPaths::new(options.overwrite);
         paths.reserve(&options.database, "the database");
         reserve_inputs(&mut paths, &inputs);
@@ -63,10 +64,12 @@ impl Plan {
         let rejects = report("--rejects", &options.rejects)?;
         let duplicates = report("--duplicates", &options.duplicates)?;
 
+        // Before the database is opened, because exports decide the recipe of a new database.
         let memory = MemoryBudget::new(options.memory);
         let fields = options.fields.fields()?;
         let made_with = MadeWith::from_inputs(&fields, rule, &inputs)?;
         let target = LoadTarget::open(options, memory, rule, made_with.as_ref())?;
+        // The settings are known only now: an existing database has its own.
         let settings = target.settings();
         options.fields.refuse_unkept(settings)?;
         if let Some(rule) = &rule {

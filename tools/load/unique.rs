@@ -118,6 +118,7 @@ impl UniqueLoad<'_> {
                         self.wait(&mut waiting, (input, number), document, keep_texts);
                     }
                 }
+                // Many documents at a time, because sorted edits touch each chunk of a table once.
                 if waiting.changes.len() >= APPLY_DOCUMENTS
                     || waiting.bytes as u64 >= self.memory.waiting_bytes()
                 {

@@ -101,6 +101,7 @@ impl<W: Write + Send> ParquetCopy<W> {
             let end = start + u64::try_from(group.num_rows())?;
             let (mut kept, mut marks) = (Vec::new(), Vec::new());
             for row in start..end {
+                // The decisions come from another reader of the file, which may change in between.
                 let Some((_, decision)) = next()?.filter(|(number, _)| *number == row) else {
                     bail!(
                         "{} has changed while it was read: row {row} is missing",
@@ -221,6 +222,7 @@ fn copy_values<T: DataType>(
             writer.write_batch(&values, definitions, repetitions)?;
         }
     }
+    // A column longer than its row group would be cut silently.
     ensure!(reader.skip_records(1)? == 0, UNEQUAL);
     Ok(())
 }
