@@ -45,7 +45,7 @@ pub struct FieldNames {
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub fingerprint: Option<String>,
 
-    /// The field or column that holds the arrival time [default: the time of the load]
+    /// The field or column that holds the arrival time [default: now]
     ///
     /// RFC 3339 (2024-05-31T12:00:00Z, 2024-05-31 20:00:00.5+08:00), or a number: Unix seconds,
     /// also with a fraction, or Unix milliseconds from 100000000000 on. Needs a database created with
@@ -55,7 +55,7 @@ pub struct FieldNames {
 
     /// The longest text to read, at most 128MiB
     ///
-    /// A longer text is a bad record. So is a line, or a record of CSV, longer than twice this limit and
+    /// A longer text is a bad record. So is a line, or a record of CSV, longer than twice this limit plus
     /// 1MiB. Computing a fingerprint takes 25 to 40 times the size of the text in memory, 5GB for
     /// 128MiB. Lower the limit for texts of unknown origin.
     #[arg(

@@ -46,11 +46,11 @@ pub enum Format {
     Csv,
     /// Tab-separated values under a line of column names, never quoted.
     Tsv,
-    /// One text a line; its id is its line number.
+    /// One text a line; the id is the line number.
     Lines,
     /// Little-endian u64 pairs, document id and fingerprint, 16 bytes each.
     Raw,
-    /// An array of NumPy: fingerprints, whose ids are their indices, or are in another array.
+    /// A NumPy array of fingerprints; the ids are indices, or in another array.
     Npy,
     /// Columns of Parquet.
     Parquet,
