@@ -173,15 +173,14 @@ Formats:
   jsonl   one JSON object a line (.jsonl, .ndjson, .json); blank lines are skipped
   csv     a line of column names, then records quoted as in RFC 4180 (.csv)
   tsv     a line of column names, then records separated by tabs, never quoted (.tsv, .tab)
-  lines   the text is the line, the id its number (.txt, .lines); a blank line is skipped, but counted
+  lines   the text is the line, the id its number (.txt, .lines); blank lines are counted, but skipped
   raw     little-endian u64 pairs, document id and fingerprint, 16 bytes each (.raw)
   npy     a one-dimensional NumPy array of fingerprints, <u8 or <i8 (.npy); the ids count up from
           --first-id, or are in the array --ids
   parquet columns of Parquet (.parquet): ids are integers or strings of digits, texts are strings,
           fingerprints INT64 or hexadecimal strings, times timestamps, numbers or strings; a.b names
-          column b of struct a. A null id or text is a bad record. Exports of simdb-cli are recognised
-          by their metadata: their recipe must be the recipe of the database, and a new database gets
-          this recipe
+          column b of struct a. A null id or text is a bad record. Exports of simdb-cli are known by
+          their metadata: the database must have their recipe, and a new database gets it
 
 Summary (--json): read = inserted + duplicates + present + rejected
   read                  documents and bad records in the inputs
@@ -194,13 +193,13 @@ Summary (--json): read = inserted + duplicates + present + rejected
                         longer runs of letters tell them apart)
   seconds, documents_per_second, file_bytes
 
-Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, row, text, and with
-                        --unique similar edit_similarity (null for very long texts) and jaccard
+Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, row, text, and
+                        with --unique similar edit_similarity (null for very long texts) and jaccard
 Lines of --rejects:     file, line, byte, row, id, reason
   Both files appear when the load has succeeded; with --force they replace existing files.
   line counts from 1. Records of raw have byte, an offset, instead; records of npy and parquet have
   row, counted from 0. Unknown values are null.
 
-Exit codes: 0 loaded, also if --on-error skip left records out; 2 not loaded, or loaded but a report,
-the shown duplicates or the summary could not be written: the error names it.
+Exit codes: 0 loaded, also if --on-error skip left records out; 2 not loaded, or loaded but a
+report, the shown duplicates or the summary could not be written: the error names it.
 ";

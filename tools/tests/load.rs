@@ -1148,7 +1148,7 @@ fn help_has_examples() {
         ".simdb-load-",
         "even if its text has changed",
         "Formats:",
-        "2 not loaded, or loaded but a report",
+        "2 not loaded, or loaded but a\nreport",
     ] {
         assert!(help.contains(said), "{said}: {help}");
     }
