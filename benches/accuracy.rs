@@ -1,36 +1,36 @@
-//! Is what is found right, and is what is right found?
+//! Precision and recall of all ways to search, on labelled texts.
 //!
-//! `cargo bench --bench accuracy -- [DIRECTORY]`, where the directory holds labelled sets, three
-//! files each: `SET.docs.jsonl.gz` with `id`, `text`, `bucket` and perhaps `fam`, `SET.pairs.jsonl.gz`
-//! with `a`, `b`, `label`, `kind`, `strength` and `bucket`, `SET.grey.jsonl.gz` with `a` and `b`.
-//! Without a directory, the small sets of the tests.
+//! `cargo bench --bench accuracy -- [DIRECTORY]`. The directory holds labelled sets of three files
+//! each: `SET.docs.jsonl.gz` with `id`, `text`, `bucket` and an optional `fam`;
+//! `SET.pairs.jsonl.gz` with `a`, `b`, `label`, `kind`, `strength` and `bucket`;
+//! `SET.grey.jsonl.gz` with `a` and `b`. Without a directory the small sets of the tests are used.
 //!
-//! Pairs are planted in a set of `SET.docs.jsonl.gz` alone, and in the sets of the tests besides:
-//! edited copies of 1,000 documents (of 200 of the tests; typos, replaced words, moved sentences, the
-//! end cut off, another beginning, at three strengths) are near-duplicates, a random document and the
-//! one with the nearest fingerprint are not, and no other pair counts. Pairs of documents whose wording
-//! resembles are left out, so the precision of the ways that compare texts says nothing there.
+//! Pairs are planted in a set that has only `SET.docs.jsonl.gz`, and also in the sets of the tests.
+//! The near-duplicates are edited copies of 1,000 documents (200 in the tests): typos, replaced
+//! words, moved sentences, a shortened end, another beginning, each at three strengths. A random
+//! document and the document with the nearest fingerprint are no near-duplicates. Other pairs do
+//! not count. Pairs of documents with similar wording are left out, so on planted pairs the
+//! precision of a search that compares texts means nothing.
 //!
-//! All documents of a set are stored, and each is asked for. A pair that is found is wrong if it is
-//! labelled so, or not labelled at all; pairs that are grey, or edits of one text (`fam`), do not
-//! count. Each class of length has precision, recall and F1 (in that order, in thousandths) by
-//! fingerprints alone at each radius, by fingerprints and texts, and by bands and texts. Checked: what
-//! fingerprints find is what comparing all of them finds, and whatever is found by texts is alike.
+//! All documents of a set are stored, and each is a query. A pair that is found is wrong if it is
+//! labelled as different or has no label. Grey pairs, and edits of one text (`fam`), do not count.
+//! The table gives precision, recall and F1, in thousandths, for each class of length: by
+//! fingerprints alone at each radius, by fingerprints and texts, and by bands and texts. The bench
+//! fails if the index finds other pairs than a plain scan, or if a pair found by texts is not
+//! similar.
 
 #![allow(clippy::print_stdout)]
-
-mod common;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use common::database::folder;
-use common::keys::SplitMix;
-use common::planted::{check_edits, plant};
-use common::table::{Table, time};
-use common::timing::timed;
+use bench_support::database::folder;
+use bench_support::keys::SplitMix;
+use bench_support::planted::{check_edits, plant};
+use bench_support::table::{Table, time};
+use bench_support::timing::timed;
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -38,22 +38,22 @@ use simdb::{
     Change, Database, DocId, Document, Fingerprinter, Likeness, Normaliser, Recipe, Resemblance,
 };
 
-/// Classes of length, in characters.
+/// The classes of length, in characters.
 const CLASSES: [&str; 4] = ["10-30", "30-100", "100-500", "500+"];
 
-/// The largest radius that is looked at.
-const MOST_RADIUS: u32 = 12;
+/// The largest radius in the table.
+const MAX_RADIUS: u32 = 12;
 
 const STRICT_RADIUS: u32 = 3;
 
-/// Documents that pairs are planted for, of a given set and of one of the tests, and the seed that
-/// decides which.
+/// The number of documents with planted pairs, in a given set and in a set of the tests, and the
+/// seed of their choice.
 const PLANTED_DOCUMENTS: usize = 1000;
-const FEW_PLANTED_DOCUMENTS: usize = 200;
+const TEST_PLANTED_DOCUMENTS: usize = 200;
 const PLANTED_SEED: u64 = 1;
 
-/// Documents that are stored at a time.
-const AT_ONCE: usize = 1000;
+/// Documents per transaction.
+const BATCH_LEN: usize = 1000;
 
 type Pair = (u64, u64);
 
@@ -63,7 +63,7 @@ fn main() {
     let planted_documents = if given.is_some() {
         PLANTED_DOCUMENTS
     } else {
-        FEW_PLANTED_DOCUMENTS
+        TEST_PLANTED_DOCUMENTS
     };
     let is_given = given.is_some();
     let folder = given.map_or_else(
@@ -86,7 +86,6 @@ fn main() {
     }
 }
 
-/// The names of the sets in a folder.
 fn sets_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("a folder of labelled sets");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
@@ -102,7 +101,7 @@ struct LabelledSet {
     texts: BTreeMap<u64, Text>,
     pairs: BTreeMap<Pair, Label>,
     grey: BTreeSet<Pair>,
-    /// `true` if a pair that is neither labelled, grey nor of one family is wrong.
+    /// `true` if a pair without a label is wrong, unless the pair is grey or of one family.
     is_closed: bool,
 }
 
@@ -119,7 +118,7 @@ struct Label {
     class: usize,
 }
 
-/// What was right and wrong in a class.
+/// The number of right, wrong and missed pairs of a class.
 #[derive(Clone, Copy, Default)]
 struct Score {
     right: u64,
@@ -165,9 +164,10 @@ impl LabelledSet {
         }
     }
 
-    /// Some documents of the set with their edited copies.
+    /// A set of some documents of this set with their edited copies.
     fn with_planted_pairs(&self, documents: usize) -> Self {
         let normaliser = Normaliser::new();
+        // A random choice: the documents of a set may be sorted by source.
         let mut draws = SplitMix(PLANTED_SEED);
         let texts = self.texts.values();
         let texts = texts.filter(|text| !normaliser.letters(&text.text).is_empty());
@@ -183,7 +183,7 @@ impl LabelledSet {
         let made: Vec<_> = made.map(|made| made.fingerprint).collect();
         let planted = plant(&texts, &made, PLANTED_SEED);
         println!(
-            "\n{} pairs of documents left out, whose wording resembles",
+            "\n{} pairs of documents left out, since their wording is similar",
             planted.left_out
         );
 
@@ -238,18 +238,18 @@ impl LabelledSet {
         let title = format!("{name}: precision, recall and F1 by length, in thousandths");
         let table = Table::new(&title, &CLASSES);
         let row = |label: &str, found: &BTreeSet<Pair>| {
-            let scores = self.scores(found).map(|score| score.shown());
+            let scores = self.scores(found).map(|score| score.to_cell());
             table.row(label, &scores);
         };
         let within = |radius| {
             let pairs = near.iter().filter(|&(_, distance)| *distance <= radius);
             pairs.map(|(pair, _)| *pair).collect::<BTreeSet<_>>()
         };
-        for radius in 0..=MOST_RADIUS {
+        for radius in 0..=MAX_RADIUS {
             row(&format!("fingerprints, radius {radius}"), &within(radius));
         }
         row(
-            &format!("fingerprints, radius {MOST_RADIUS}, and texts"),
+            &format!("fingerprints, radius {MAX_RADIUS}, and texts"),
             &alike,
         );
         row("bands and texts (similar)", &similar);
@@ -260,7 +260,7 @@ impl LabelledSet {
             self.show_fingerprints(&documents, &strict);
         }
         println!(
-            "a query for similar texts {}; two texts measured in every way {}",
+            "one query for similar texts {}; one comparison of two texts {}",
             time(asking / self.texts.len().max(1) as u32),
             time(verifying / near.len().max(1) as u32),
         );
@@ -276,14 +276,14 @@ impl LabelledSet {
                     .expect("a document")
             })
             .collect();
-        for some in documents.chunks(AT_ONCE) {
+        for some in documents.chunks(BATCH_LEN) {
             let inserts = some.iter().cloned().map(Change::Insert);
             database.apply(inserts).expect("stored");
         }
         documents
     }
 
-    /// The pairs whose fingerprints are near, with their distances.
+    /// The pairs with near fingerprints, with their distances.
     fn near(&self, database: &Database, documents: &[Document]) -> BTreeMap<Pair, u32> {
         let reliable: Vec<_> = documents
             .iter()
@@ -295,7 +295,7 @@ impl LabelledSet {
             .collect();
         let snapshot = database.snapshot().expect("a snapshot");
         let answers = snapshot
-            .within_batch(&queries, MOST_RADIUS)
+            .within_batch(&queries, MAX_RADIUS)
             .expect("matches");
         let found: BTreeMap<_, _> = reliable
             .iter()
@@ -306,28 +306,29 @@ impl LabelledSet {
             })
             .collect();
 
-        let plainly: BTreeMap<_, _> = (0..reliable.len())
+        let scanned: BTreeMap<_, _> = (0..reliable.len())
             .into_par_iter()
             .flat_map_iter(|i| {
                 let reliable = &reliable;
                 (0..i).filter_map(move |j| {
                     let distance = reliable[i].fingerprint.distance(reliable[j].fingerprint);
                     let pair = ordered(reliable[i].id.0, reliable[j].id.0);
-                    (distance <= MOST_RADIUS).then_some((pair, distance))
+                    (distance <= MAX_RADIUS).then_some((pair, distance))
                 })
             })
             .collect();
-        assert!(found == plainly, "the index finds what a scan finds");
+        assert!(found == scanned, "the index finds other pairs than a scan");
         found
     }
 
-    /// Those of the near pairs whose texts are alike.
+    /// The near pairs whose texts are similar.
     fn verified(&self, near: &BTreeMap<Pair, u32>) -> BTreeSet<Pair> {
         let pairs = near.keys().copied();
         pairs.filter(|pair| self.are_alike(*pair)).collect()
     }
 
     fn are_alike(&self, (a, b): Pair) -> bool {
+        // One per thread of rayon: making the tables takes as long as many comparisons.
         thread_local! {
             static NORMALISER: Normaliser = Normaliser::new();
         }
@@ -336,7 +337,7 @@ impl LabelledSet {
         found.is_enough(&Likeness::default())
     }
 
-    /// The pairs that asking for each text gives.
+    /// The pairs that a query for each text finds.
     fn similar(&self, database: &Database) -> BTreeSet<Pair> {
         let snapshot = database.snapshot().expect("a snapshot");
         let mut found = BTreeSet::new();
@@ -347,7 +348,7 @@ impl LabelledSet {
             found.extend(others.map(|similar| ordered(*id, similar.id.0)));
         }
         let wrong = found.par_iter().find_any(|pair| !self.are_alike(**pair));
-        assert_eq!(wrong, None, "what is found is alike");
+        assert_eq!(wrong, None, "a pair is found that is not similar");
         found
     }
 
@@ -372,13 +373,14 @@ impl LabelledSet {
         scores
     }
 
-    /// Whether a pair is none that is labelled, grey, or of one family.
+    /// Returns `true` if a pair is not labelled, not grey and not of one family.
     fn is_unrelated(&self, pair: &Pair) -> bool {
         let [a, b] = [pair.0, pair.1].map(|id| self.texts[&id].family);
         !self.pairs.contains_key(pair) && !self.grey.contains(pair) && (a.is_none() || a != b)
     }
 
-    /// What strict search finds of the edits that should make no difference to it.
+    /// Prints the recall at radius 3 of edits that a recipe should not see: white space and
+    /// punctuation, traditional characters, and natural copies.
     fn show_kinds(&self, strict: &BTreeSet<Pair>, documents: &[Document]) {
         let unreliable = documents.iter().filter(|document| !document.reliable);
         let unreliable: BTreeSet<_> = unreliable.map(|document| document.id.0).collect();
@@ -399,13 +401,13 @@ impl LabelledSet {
             }
         }
         println!(
-            "{} of {} texts say too little",
+            "{} of {} texts have unreliable fingerprints",
             unreliable.len(),
             documents.len()
         );
     }
 
-    /// How the bits lie, and how near unrelated texts come.
+    /// Prints the balance of the bits, and the share of unrelated pairs within radius 3.
     fn show_fingerprints(&self, documents: &[Document], strict: &BTreeSet<Pair>) {
         let reliable: Vec<_> = documents
             .iter()
@@ -435,13 +437,14 @@ impl LabelledSet {
         println!(
             "share of ones in a bit: {least:.3} to {most:.3}; {} of a million unrelated pairs \
              within 3 bits",
-            common::table::number(near.count() as f64 / unrelated * 1e6)
+            bench_support::table::number(near.count() as f64 / unrelated * 1e6)
         );
     }
 }
 
 impl Score {
-    fn shown(&self) -> String {
+    /// Precision, recall and F1, in thousandths.
+    fn to_cell(self) -> String {
         let share = |part: u64, of: u64| match of {
             0 => "-".to_owned(),
             of => format!("{:.0}", part as f64 / of as f64 * 1e3),
@@ -450,7 +453,7 @@ impl Score {
             right,
             wrong,
             missed,
-        } = *self;
+        } = self;
         if right + wrong + missed == 0 {
             return "-".to_owned();
         }

@@ -1,28 +1,26 @@
-//! What do a million queries in one go cost?
+//! The cost of a million queries in one batch.
 //!
-//! `cargo bench --bench batch -- [DOCUMENTS] [--queries N] [--radius R]`, 1,000,000 documents,
-//! 1,000,000 queries and radius 3 unless said otherwise.
+//! `cargo bench --bench batch -- [DOCUMENTS] [--queries N] [--radius R]`, by default 1,000,000
+//! documents, 1,000,000 queries and radius 3.
 //!
-//! The batch is timed whole, in turns with 20,000 of its queries asked one by one, on one thread and
-//! on two; these are then multiplied. The database has a cache that holds the file, and is warm.
+//! The whole batch is timed in turns with 20,000 of its queries one by one, on one thread and on
+//! two. The times of the single queries are extrapolated to all queries. The cache holds the file
+//! and is warm.
 //!
-//! Keys are splitmix64 from seed 1, ids count from 0; queries are splitmix64 from seed 77, the even
-//! ones a stored key with exactly as many bits flipped as the radius, which must be found. The
-//! answers to those that are asked one by one must be the same in the batch, and a sample of them
-//! must be what the plain scan gives.
+//! Keys and queries are those of `support/keys.rs`. The bench fails if a planted document is not
+//! found, if the batch answers a query differently than the single query, or if a sample differs
+//! from the plain scan.
 
 #![allow(clippy::print_stdout)]
 
-mod common;
-
 use std::time::Duration;
 
-use common::arguments::Usage;
-use common::check::Sample;
-use common::database::{cache_for, folder, load, warm};
-use common::keys::{Query, keys, queries};
-use common::table::{Table, number, ratio, time};
-use common::timing::{TURNS, middle, timed, times};
+use bench_support::arguments::Usage;
+use bench_support::check::Sample;
+use bench_support::database::{cache_for, folder, load, warm};
+use bench_support::keys::{Query, keys, queries};
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{TURNS, median, time_ratio, timed};
 use simdb::{Database, Fingerprint, Match, Snapshot};
 
 const USAGE: Usage = Usage {
@@ -31,7 +29,6 @@ const USAGE: Usage = Usage {
     options: &["--queries", "--radius"],
 };
 
-/// Queries that are asked one by one.
 const SINGLE_QUERIES: usize = 20_000;
 
 fn main() {
@@ -59,6 +56,7 @@ fn main() {
 
     warm(&snapshot);
     check_batch(&snapshot, &queries, &asked, singles, radius);
+    // Batch and single queries in each turn, so that other load of the machine slows both.
     let turns = (0..TURNS).map(|_| {
         let (_, batch) = timed(|| snapshot.within_batch(&asked, radius).expect("batch"));
         let [one, two] = [1, 2].map(|threads| {
@@ -78,9 +76,9 @@ fn main() {
         "one by one, one thread, extrapolated",
         "one by one, two threads, extrapolated",
     ];
-    for (place, label) in contenders.into_iter().enumerate() {
-        let taken = middle(turns.iter().map(|turn| turn[place]));
-        let over = middle(turns.iter().map(|turn| times(turn[place], turn[0])));
+    for (index, label) in contenders.into_iter().enumerate() {
+        let taken = median(turns.iter().map(|turn| turn[index]));
+        let over = median(turns.iter().map(|turn| time_ratio(turn[index], turn[0])));
         let values = [
             time(taken),
             number(count as f64 / taken.as_secs_f64()),
@@ -90,7 +88,8 @@ fn main() {
     }
 }
 
-/// The answers of the batch are those of its queries, one by one; planted documents are found.
+/// Panics if the batch and single queries have different answers, or if a planted document is not
+/// found.
 fn check_batch(
     snapshot: &Snapshot,
     queries: &[Query],
@@ -111,7 +110,7 @@ fn check_batch(
     }
 }
 
-/// The answers of threads that share the queries.
+/// The answers to the queries, asked one by one by threads that share them.
 fn one_by_one(
     snapshot: &Snapshot,
     queries: &[Fingerprint],

@@ -1,14 +1,14 @@
-//! How many documents, and how many bytes of text, does each recipe fingerprint in a second, and
-//! how does that compare with segmenting the same text and throwing the words away?
+//! The speed of each recipe in documents and bytes per second, beside the segmentation of the same
+//! text.
 //!
-//! Run with `cargo bench --bench fingerprint`. The corpora are the Chinese and the English texts
-//! of `tests/data/quotes_and_news.jsonl`; without that file, texts drawn from a fixed sequence
-//! of common words. The baseline is bare `Jieba::cut` with its model, in the same run, turn by
-//! turn with the recipes, so that a busy machine slows all of them alike. Each line is the best
-//! of several turns on one thread; the last line of a corpus is all threads at once.
+//! `cargo bench --bench fingerprint`. The corpora are the Chinese and the English texts of
+//! `tests/data/quotes_and_news.jsonl`, or random texts of common words if the file is missing. The
+//! baseline is `Jieba::cut` with its model, in turns with the recipes, so that other load of the
+//! machine slows all alike. Each row is the best of several turns, first on one thread, then on all
+//! threads.
 //!
-//! The answers are checked: the fingerprints of every turn, also those made on many threads,
-//! have the same exclusive or as those made by the plain definition from the features.
+//! The bench fails if a checksum of the fingerprints differs from that of the plain merge of the
+//! features, in any turn and on any number of threads.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -22,11 +22,11 @@ const CORPUS: &str = concat!(
     "/tests/data/quotes_and_news.jsonl"
 );
 
-/// Turns of each contender, of which the best counts.
+/// Turns per contender. The best turn counts, since other load only adds time.
 const TURNS: usize = 7;
 
-/// A corpus is repeated until it has at least this much text.
-const LEAST_CORPUS_BYTES: usize = 4 << 20;
+/// A corpus is repeated to at least 4 MiB, so that a turn is long enough to measure.
+const MIN_CORPUS_BYTES: usize = 4 << 20;
 
 struct Corpus {
     name: String,
@@ -44,7 +44,7 @@ fn main() {
     }
 }
 
-/// Prints the table of one corpus.
+/// Measures all recipes on a corpus and prints the table.
 fn compare(
     corpus: &Corpus,
     jieba: &Jieba,
@@ -87,12 +87,12 @@ fn compare(
         "{:24} {:>12} {:>8} {:>8}",
         "", "documents/s", "MB/s", "of cut"
     )?;
-    let mut row = |what: &str, seconds: f64| {
+    let mut row = |label: &str, seconds: f64| {
         let (documents, megabytes) = (count as f64 / seconds, corpus.bytes as f64 / 1e6 / seconds);
         let ratio = cut_seconds / seconds;
         writeln!(
             out,
-            "{what:24} {documents:>12.0} {megabytes:>8.1} {ratio:>7.2}×"
+            "{label:24} {documents:>12.0} {megabytes:>8.1} {ratio:>7.2}×"
         )
     };
     row("Jieba::cut", cut_seconds)?;
@@ -110,6 +110,7 @@ fn compare(
     writeln!(out)
 }
 
+/// A checksum of the fingerprints in order. Rotation makes it depend on the order.
 fn checksum(fingerprinter: &Fingerprinter, texts: &[String]) -> u64 {
     let fingerprints = texts
         .iter()
@@ -118,7 +119,7 @@ fn checksum(fingerprinter: &Fingerprinter, texts: &[String]) -> u64 {
     fingerprints.fold(0, |sum, bits| sum.rotate_left(1) ^ bits)
 }
 
-/// The same from the features, merged one by one.
+/// The [`checksum`] of the fingerprints by their definition: the plain merge of the features.
 fn plain_checksum(fingerprinter: &Fingerprinter, corpus: &Corpus) -> u64 {
     let plain = |text: &String| {
         let features = fingerprinter.features(text).expect("it takes texts");
@@ -132,7 +133,7 @@ fn plain_checksum(fingerprinter: &Fingerprinter, corpus: &Corpus) -> u64 {
         .fold(0, |sum, text| sum.rotate_left(1) ^ plain(text))
 }
 
-/// The seconds of the best turn in which the threads share the texts.
+/// The seconds of the best turn, with threads that share the texts.
 fn on_all_threads(
     fingerprinter: &Fingerprinter,
     corpus: &Corpus,
@@ -154,6 +155,7 @@ fn on_all_threads(
                 .collect()
         });
         best = best.min(started.elapsed().as_secs_f64());
+        // As by one thread: the checksum so far is rotated once per text of the next share.
         let joined = sums.iter().fold(0_u64, |all, (len, sum)| {
             all.rotate_left((len % 64) as u32) ^ sum
         });
@@ -178,7 +180,7 @@ impl Corpus {
         ))
     }
 
-    /// Texts of 10 to 300 words, drawn from a fixed sequence.
+    /// Random texts of 10 to 300 words, the same in every run.
     fn drawn(lang: &str) -> Self {
         let words: Vec<&str> = match lang {
             "zh" => "我们 海量 数据 相似度 计算 文本 的 距离 去重 网页 系统 用户 可以 ， 。 算法 问题 北京 \
@@ -214,7 +216,7 @@ impl Corpus {
     fn repeated(name: String, texts: Vec<String>) -> Self {
         let bytes: usize = texts.iter().map(String::len).sum();
         assert!(bytes > 0, "the corpus {name} has no text");
-        let times = LEAST_CORPUS_BYTES.div_ceil(bytes);
+        let times = MIN_CORPUS_BYTES.div_ceil(bytes);
         let texts = vec![texts; times].concat();
         Self {
             name,

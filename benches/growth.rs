@@ -1,33 +1,30 @@
-//! What do size and time do as a database grows?
+//! Size, load time and latency of a growing database.
 //!
-//! `cargo bench --bench growth -- [DOCUMENTS]...`, 1, 5 and 20 million unless said otherwise; the
-//! question is about 1 million to 100 million.
+//! `cargo bench --bench growth -- [DOCUMENTS]...`, by default 1, 5 and 20 million; the published
+//! table goes to 100 million.
 //!
-//! A row is one size: how long the bulk load takes and how many bytes a document takes, with room to
-//! grow and frozen, and, of the one with room to grow, how long opening it takes until the first
-//! answer, how fast it answers at radius 3 from a cache that holds the file, and how many candidates
-//! it compares for that (in each of four tables the documents that share 16 bits with the query).
-//! Time and candidates are also given as multiples of the first row: a query should not grow faster
-//! than its candidates.
+//! Each row is one size. It gives the time of a bulk load and the bytes per document, with room to
+//! grow and frozen. For the file with room to grow it gives the time from open to the first answer,
+//! the latency at radius 3 with a cache that holds the file, and the number of candidates per
+//! query: the documents in four tables that share 16 bits with the query. Latency and candidates
+//! are also given as multiples of the first row, since the latency should not grow faster than the
+//! candidates.
 //!
-//! Keys are splitmix64 from seed 1, ids count from 0; queries splitmix64 from seed 77, the even ones
-//! a stored key with exactly three bits flipped, which must be found. A sample must be answered as
-//! the plain scan does, and each file is proved sound.
+//! Keys and queries are those of `support/keys.rs`. The bench fails if a planted document is not
+//! found, if a sample differs from the plain scan, or if the check of a file finds damage.
 
 #![allow(clippy::print_stdout)]
 
-mod common;
-
 use std::time::Duration;
 
-use common::arguments::Usage;
-use common::check::Sample;
-use common::contender::latencies;
-use common::database::{cache_for, folder, load};
-use common::keys::{key, keys, queries};
-use common::memory;
-use common::table::{Table, number, ratio, time};
-use common::timing::{Latency, TURNS, timed, times};
+use bench_support::arguments::Usage;
+use bench_support::check::Sample;
+use bench_support::contender::latencies;
+use bench_support::database::{cache_for, folder, load};
+use bench_support::keys::{key, keys, queries};
+use bench_support::memory;
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{Latency, TURNS, time_ratio, timed};
 use simdb::{Database, DocId, Fingerprint};
 
 const USAGE: Usage = Usage {
@@ -38,9 +35,9 @@ const USAGE: Usage = Usage {
 
 const RADIUS: u32 = 3;
 const QUERIES: usize = 20_000;
-/// The share of the memory left that the cache may take.
+/// The cache may take this share of the available memory.
 const MEMORY_SHARE: f64 = 0.6;
-/// Documents that share a block of 16 bits with a query are one in so many, in each of four tables.
+/// One in 65,536 random documents shares a block of 16 bits with a query, in each of four tables.
 const FRONTS: f64 = 65_536.0;
 const TABLES: f64 = 4.0;
 
@@ -74,7 +71,7 @@ fn main() {
             time(row.open),
             time(row.latency.p50),
             time(row.latency.p99),
-            ratio(times(row.latency.p50, first.0)),
+            ratio(time_ratio(row.latency.p50, first.0)),
             number(candidates),
             ratio(documents as f64 / first.1 as f64),
             time(row.check),
@@ -125,8 +122,8 @@ impl Row {
         let snapshot = database.snapshot().expect("snapshot");
         Sample::new(&keys(documents), RADIUS).check("simdb", &snapshot);
         let queries = queries(documents, QUERIES, RADIUS);
-        // The first turn fills the cache.
-        let turns = (0..=TURNS).map(|_| Latency::of(latencies(&snapshot, &queries, RADIUS)));
+        // The first turn fills the cache and is not counted.
+        let turns = (0..=TURNS).map(|_| Latency::new(latencies(&snapshot, &queries, RADIUS)));
         let turns: Vec<Latency> = turns.skip(1).collect();
         drop(snapshot);
         let (damage, check) = timed(|| database.check().expect("check"));
@@ -137,7 +134,7 @@ impl Row {
             load_frozen,
             frozen_bytes,
             open,
-            latency: Latency::middle(&turns),
+            latency: Latency::median(&turns),
             check,
             cache_holds_the_file: wanted <= most,
         }

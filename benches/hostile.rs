@@ -1,17 +1,13 @@
-//! How much longer than an ordinary text of as many bytes does a text take that was made to be
-//! slow?
+//! The time for hostile texts, beside ordinary texts of as many bytes.
 //!
-//! Run with `cargo bench --bench hostile -- [MEGABYTES]`, 1 by default. Each row is a kind of text,
-//! each column something that is done to it: the fingerprint by each recipe, its normal forms, what
-//! a query for similar texts makes of it (`wording`), its tokens, its words and sentences. A cell is
-//! the time for each byte, as a multiple of what the slower of two ordinary texts, Chinese and
-//! English, takes there, or of 40 ns if that is more: about what a fingerprint takes, beside which a
-//! normal form of an ordinary text takes none. No cell may be beyond 20, and the bench fails if one
-//! is.
-
-mod common;
-#[path = "../tests/common/hostile.rs"]
-mod hostile;
+//! `cargo bench --bench hostile -- [MEGABYTES]`, by default 1. Each row is a kind of text, each
+//! column an operation: the fingerprint by each recipe, the two normal forms, the comparison of a
+//! query for similar texts (`wording`), the tokens and the words.
+//!
+//! A cell is the time per byte, as a multiple of that of ordinary text: the slower of Chinese and
+//! English, but at least 40 ns. 40 ns is about the time of a fingerprint per byte. Without this
+//! minimum a normal form, which takes almost no time on ordinary text, would have large and
+//! harmless multiples. The bench fails if a cell is above 20.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -19,20 +15,19 @@ use std::time::Instant;
 use simdb::similarity::tokens;
 use simdb::{Fingerprinter, Normaliser, Recipe, Resemblance};
 
-use common::arguments::Usage;
-use common::table::{Table, number};
-use hostile::{HOSTILE, Kind, ORDINARY};
+use bench_support::arguments::Usage;
+use bench_support::table::{Table, number};
+use test_support::hostile::{HOSTILE, Kind, ORDINARY};
 
-/// What no hostile text may take, of the time of an ordinary one.
-const MOST_TIMES: f64 = 20.0;
+/// The largest multiple of the time of ordinary text that a hostile text may take.
+const MAX_SLOWDOWN: f64 = 20.0;
 
-/// What takes less for each byte is as good as nothing.
-const LEAST_SECONDS: f64 = 40e-9;
+/// Operations that take less per byte on ordinary text are compared with 40 ns.
+const MIN_ORDINARY_SECONDS: f64 = 40e-9;
 
-/// Turns of each, of which the best counts.
+/// Turns per cell. The best turn counts, since other load only adds time.
 const TURNS: usize = 3;
 
-/// Something that is done to a text.
 type Work = Box<dyn Fn(&str)>;
 
 fn main() {
@@ -66,7 +61,7 @@ fn main() {
             .enumerate()
             .map(|(at, seconds)| {
                 let usual = ordinary[0][at].max(ordinary[1][at]);
-                seconds / usual.max(LEAST_SECONDS)
+                seconds / usual.max(MIN_ORDINARY_SECONDS)
             })
             .collect();
         worst = times.iter().copied().fold(worst, f64::max);
@@ -74,12 +69,11 @@ fn main() {
         table.row(kind.name, &shown);
     }
     assert!(
-        worst <= MOST_TIMES,
-        "a text took {worst:.1} times as long as an ordinary one"
+        worst <= MAX_SLOWDOWN,
+        "a hostile text took {worst:.1} times as long as ordinary text, more than {MAX_SLOWDOWN}"
     );
 }
 
-/// All that is done to texts.
 fn works() -> Vec<(String, Work)> {
     let recipes = Recipe::all().into_iter().filter(Recipe::takes_texts);
     let mut works: Vec<(String, Work)> = recipes

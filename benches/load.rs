@@ -1,20 +1,18 @@
-//! How long does a bulk load take, beside writing the same bytes?
+//! The time of a bulk load, beside a write of as many bytes.
 //!
-//! `cargo bench --bench load -- [DOCUMENTS] [--memory-mib N] [--turns N] [--check]`, 5,000,000
-//! documents, 1 GiB and 3 turns unless said otherwise.
+//! `cargo bench --bench load -- [DOCUMENTS] [--memory-mib N] [--turns N] [--check]`, by default
+//! 5,000,000 documents, 1 GiB and 3 turns.
 //!
-//! Each load runs in a process of its own, which makes the documents from their seed as it pushes
-//! them, so that its memory is that of the load. Right before each load a file of the same size is
-//! written and synced once, which no load can beat; the row gives the turn whose ratio is in the
-//! middle. What a process wrote is what the system counted for it: bytes that went to the disk, and
-//! bytes that were handed over to be written, temporary files included.
+//! Each load runs in its own process, so the peak memory is that of the load. The process computes
+//! each document from its id when it pushes the document. Directly before each load a file of the
+//! same size is written and synced once, which no load can beat. A row gives the turn with the
+//! median ratio. Bytes written are counted by the system per process, temporary files included:
+//! bytes that went to the disk, and bytes of `write` calls.
 //!
-//! Keys are splitmix64 from seed 1, ids count from 0. Each database must hold every document and
-//! give exactly what the plain scan gives for a sample of queries; with `--check` it is proved sound.
+//! Keys are those of `support/keys.rs`. The bench fails if a document is missing or if a sample
+//! differs from the plain scan, and with `--check` if the check of the file finds damage.
 
 #![allow(clippy::print_stdout)]
-
-mod common;
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -22,13 +20,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use common::arguments::Usage;
-use common::check::Sample;
-use common::database::folder;
-use common::keys::{key, keys};
-use common::memory;
-use common::table::{Table, mebibytes, number, ratio, time};
-use common::timing::{timed, times};
+use bench_support::arguments::Usage;
+use bench_support::check::Sample;
+use bench_support::database::folder;
+use bench_support::keys::{key, keys};
+use bench_support::memory;
+use bench_support::table::{Table, mebibytes, number, ratio, time};
+use bench_support::timing::{time_ratio, timed};
 use simdb::{BulkLoad, Database, DocId, Document, Fingerprint};
 
 const USAGE: Usage = Usage {
@@ -38,15 +36,16 @@ const USAGE: Usage = Usage {
 };
 
 const RADIUS: u32 = 3;
-/// Id and fingerprint.
+/// The bytes of id and fingerprint.
 const DOCUMENT_BYTES: u64 = 16;
-/// The least that a load can be given.
-const LEAST_MEMORY_MIB: u64 = 16;
-/// A guess at the bytes of a document in a file, for the first turn.
-const FILE_BYTES_A_DOCUMENT: u64 = 74;
+/// A bulk load uses at least 16 MiB of memory.
+const MIN_MEMORY_MIB: u64 = 16;
+/// The expected bytes per document in a file: the size of the file that the first turn writes as
+/// floor.
+const FILE_BYTES_PER_DOCUMENT: u64 = 74;
 
 fn main() {
-    if let Some(job) = Job::of_this_process() {
+    if let Some(job) = Job::from_args() {
         return job.run();
     }
     let arguments = USAGE.arguments();
@@ -88,12 +87,12 @@ fn main() {
     }
     let quarter_mib = (documents * DOCUMENT_BYTES / 4) >> 20;
     let label = format!("with room to grow, {quarter_mib} MiB: a quarter of the data");
-    if quarter_mib >= LEAST_MEMORY_MIB {
+    if quarter_mib >= MIN_MEMORY_MIB {
         bench.row(&label, &job(Kind::New, quarter_mib));
     } else {
         bench.table.row(&label, &["not measured", "too few"]);
     }
-    bench.row_of_more(&job(Kind::New, memory_mib));
+    bench.append_row(&job(Kind::New, memory_mib));
 }
 
 struct Bench {
@@ -105,17 +104,18 @@ struct Bench {
 }
 
 impl Bench {
-    /// Loads a new file in turns with writing as many bytes.
+    /// Measures loads of a new file, in turns with a write of as many bytes.
     fn row(&self, label: &str, job: &Job) {
         let mut turns = Vec::new();
-        let mut bytes = job.documents() * FILE_BYTES_A_DOCUMENT;
+        let mut bytes = job.documents() * FILE_BYTES_PER_DOCUMENT;
         for _ in 0..self.turns {
             let _ = std::fs::remove_file(&job.path);
             let floor = write_with_sync(self.folder.path(), bytes);
-            let outcome = job.run_in_a_process();
+            let outcome = job.run_in_process();
+            // The size of the new file was only estimated before the load.
             let floor = floor.mul_f64(outcome.file_bytes as f64 / bytes as f64);
             bytes = outcome.file_bytes;
-            turns.push((times(outcome.time, floor), floor, outcome));
+            turns.push((time_ratio(outcome.time, floor), floor, outcome));
         }
         turns.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (ratio_of_turn, floor, outcome) = &turns[turns.len() / 2];
@@ -126,8 +126,8 @@ impl Bench {
         self.table.row(label, &values);
     }
 
-    /// Loads a tenth more into a database that was just loaded.
-    fn row_of_more(&self, first: &Job) {
+    /// Measures loads of a tenth more documents into a database that was just loaded.
+    fn append_row(&self, first: &Job) {
         let more = Job {
             kind: Kind::Existing,
             from: first.to,
@@ -137,9 +137,9 @@ impl Bench {
         let mut turns = Vec::new();
         for _ in 0..self.turns {
             let _ = std::fs::remove_file(&first.path);
-            let plain = first.run_in_a_process();
-            let outcome = more.run_in_a_process();
-            let a_document = times(outcome.time, plain.time) * first.documents() as f64
+            let plain = first.run_in_process();
+            let outcome = more.run_in_process();
+            let a_document = time_ratio(outcome.time, plain.time) * first.documents() as f64
                 / more.documents() as f64;
             turns.push((a_document, outcome));
         }
@@ -149,12 +149,12 @@ impl Bench {
         let label = format!("a tenth more into it, {} MiB given", more.memory_mib);
         self.table.row(&label, &outcome.values(&more));
         println!(
-            "\nA document of the tenth more costs {} what one of the plain load does.",
+            "\nA document of the second load takes {} the time of one of the first load.",
             ratio(*a_document)
         );
     }
 
-    /// Everything that was loaded is there, and a sample is answered as the plain scan does.
+    /// Panics if a document is missing or if a sample differs from the plain scan.
     fn check(&self, job: &Job) {
         let mut database = Database::open(&job.path).expect("open");
         assert_eq!(database.len().expect("len"), job.to);
@@ -167,8 +167,9 @@ impl Bench {
     }
 }
 
-/// How long it takes to write and sync a file of that size.
+/// The time to write and sync a file of this size.
 fn write_with_sync(folder: &Path, bytes: u64) -> Duration {
+    // Random bytes, since a file system or disk may compress.
     let block: Vec<u8> = (0..1 << 17).flat_map(|id| key(id).to_le_bytes()).collect();
     let write = || {
         let mut file = tempfile::tempfile_in(folder).expect("a file");
@@ -197,7 +198,7 @@ impl Kind {
     }
 }
 
-/// A load, in a process of its own.
+/// A load that runs in its own process.
 #[derive(Clone)]
 struct Job {
     kind: Kind,
@@ -207,7 +208,7 @@ struct Job {
     memory_mib: u64,
 }
 
-/// What such a process tells.
+/// The measurements of a load, as its process printed them.
 struct Outcome {
     time: Duration,
     peak_bytes: u64,
@@ -216,18 +217,18 @@ struct Outcome {
     file_bytes: u64,
 }
 
-/// What makes this program a load instead of a bench.
-const JOB: &str = "--run-load";
+/// The first argument of a process that runs a load instead of the bench.
+const JOB_FLAG: &str = "--run-load";
 
 impl Job {
     fn documents(&self) -> u64 {
         self.to - self.from
     }
 
-    fn run_in_a_process(&self) -> Outcome {
+    fn run_in_process(&self) -> Outcome {
         let program = std::env::current_exe().expect("this program");
         let output = Command::new(program)
-            .args([JOB, self.kind.name()])
+            .args([JOB_FLAG, self.kind.name()])
             .arg(&self.path)
             .args([self.from, self.to, self.memory_mib].map(|number| number.to_string()))
             .stderr(std::process::Stdio::inherit())
@@ -248,15 +249,15 @@ impl Job {
         }
     }
 
-    fn of_this_process() -> Option<Self> {
+    fn from_args() -> Option<Self> {
         let words: Vec<String> = std::env::args().skip(1).collect();
         let [job, kind, path, numbers @ ..] = &words[..] else {
             return None;
         };
         let kind = [Kind::New, Kind::Frozen, Kind::Existing]
             .into_iter()
-            .find(|known| known.name() == kind && job == JOB)?;
-        let number = |place: usize| numbers[place].parse().expect("a number");
+            .find(|known| known.name() == kind && job == JOB_FLAG)?;
+        let number = |index: usize| numbers[index].parse().expect("a number");
         Some(Self {
             kind,
             path: path.into(),
@@ -286,7 +287,7 @@ impl Job {
         match self.kind {
             Kind::New => new(false),
             Kind::Frozen => new(true),
-            // Half to sort, half for the cache of the database.
+            // Half of the memory to sort, half for the cache of the database.
             Kind::Existing => {
                 let builder = Database::builder().cache_bytes(memory_bytes as usize / 2);
                 let database = builder.open(&self.path).expect("open");

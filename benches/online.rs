@@ -1,22 +1,20 @@
-//! How fast can one arrive after the other, be compared with all that is there, and be kept?
+//! The speed of durable check-and-insert, and of queries meanwhile.
 //!
-//! `cargo bench --bench online -- [DOCUMENTS] [--inserts N] [--threads N] [--check]`, a million
-//! documents, 300,000 inserts and 64 threads unless said otherwise; the question is about 50
-//! million and 2 million.
+//! `cargo bench --bench online -- [DOCUMENTS] [--inserts N] [--threads N] [--check]`, by default a
+//! million documents, 300,000 inserts and 64 threads; the published table is for 50 million and 2
+//! million.
 //!
-//! Every insert is `insert_unique` at radius 3, durable when it returns. One in ten is a stored
-//! fingerprint with three bits flipped, and must be refused as its duplicate; the others must be
-//! stored. Beside it, on the same disk: writing and syncing 4 KiB, which no durable insert can
-//! beat, and what inserts cost without a journal, each a commit to the tables, or a thousand
-//! together. A reader asks a query every millisecond all the while, at radius 3.
+//! Every insert is `insert_unique` at radius 3, durable when it returns. One insert in ten is a
+//! stored fingerprint with three bits flipped, which must be refused as a duplicate; the others
+//! must be stored. The baselines on the same disk are a write and sync of 4 KiB, which no durable
+//! insert can beat, and inserts straight into the tables, with a flush for each insert or for each
+//! thousand. Meanwhile one thread asks a query at radius 3 every millisecond.
 //!
-//! Bytes written are what the system counted for this process until all is in the tables. Keys are
-//! splitmix64 from seed 1, ids count from 0. In the end every document must be there; with
-//! `--check` the file is proved sound.
+//! Bytes written are counted by the system for this process until everything is in the tables. Keys
+//! are those of `support/keys.rs`. The bench fails if a document is missing, and with `--check` if
+//! the check of the file finds damage.
 
 #![allow(clippy::print_stdout)]
-
-mod common;
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -24,12 +22,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::arguments::Usage;
-use common::database::{cache_for, folder, load, warm};
-use common::keys::{SplitMix, key, keys, queries};
-use common::memory;
-use common::table::{Table, number, ratio, time};
-use common::timing::{Latency, timed, times};
+use bench_support::arguments::Usage;
+use bench_support::database::{cache_for, folder, load, warm};
+use bench_support::keys::{SplitMix, key, keys, queries};
+use bench_support::memory;
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{Latency, time_ratio, timed};
 use simdb::{Change, Database, DocId, Document, Fingerprint, Insertion};
 
 const USAGE: Usage = Usage {
@@ -39,21 +37,22 @@ const USAGE: Usage = Usage {
 };
 
 const RADIUS: u32 = 3;
-/// One insert in so many is a duplicate.
+/// One insert in ten is a duplicate.
 const DUPLICATES: u64 = 10;
-/// Inserts of one thread, and without a journal one by one.
-const FEW: u64 = 1_000;
-/// Inserts without a journal that are committed together.
-const TOGETHER: u64 = 1_000;
-/// The memory that is left for the cache.
+/// Inserts by one thread. A fifth as many are flushed one by one, which takes milliseconds each.
+const SINGLE_THREAD_INSERTS: u64 = 1_000;
+/// Inserts per flush, straight into the tables.
+const GROUP_LEN: u64 = 1_000;
+/// The cache may take this share of the available memory.
 const MEMORY_SHARE: f64 = 0.5;
-/// How long queries are asked while nothing else goes on, how often, and how many at most.
-const QUIET: Duration = Duration::from_secs(3);
+/// The time for queries without inserts, the time between two queries, and the number of prepared
+/// queries.
+const IDLE_TIME: Duration = Duration::from_secs(3);
 const BETWEEN_QUERIES: Duration = Duration::from_millis(1);
-const MOST_QUERIES: usize = 1_000_000;
-/// What was asked for in the first place.
+const MAX_QUERIES: usize = 1_000_000;
+/// The required rate of inserts: a million per hour.
 const HOUR: Duration = Duration::from_secs(3600);
-const DEMAND_AN_HOUR: f64 = 1e6;
+const REQUIRED_PER_HOUR: f64 = 1e6;
 
 fn main() {
     let arguments = USAGE.arguments();
@@ -88,44 +87,46 @@ fn main() {
         "B written",
     ];
     let table = Table::new(&title, &columns);
-    let syncs = syncs(folder.path());
+    let syncs = measure_syncs(folder.path());
     let sync = syncs.latency.p50;
     syncs.print(&table, "writing and syncing 4 KiB", sync);
-    let one_by_one = bench.insert_without_journal(FEW / 5, 1);
+    let one_by_one = bench.insert_without_journal(SINGLE_THREAD_INSERTS / 5, 1);
     one_by_one.print(&table, "without a journal, one by one", sync);
-    let together = bench.insert_without_journal(20 * TOGETHER, TOGETHER);
+    let together = bench.insert_without_journal(20 * GROUP_LEN, GROUP_LEN);
     together.print(&table, "without a journal, a thousand together", sync);
     warm(&bench.database.snapshot().expect("snapshot"));
-    bench.insert(FEW, 1).print(&table, "one thread", sync);
-    let quiet = bench.ask_quietly();
+    bench
+        .insert(SINGLE_THREAD_INSERTS, 1)
+        .print(&table, "one thread", sync);
+    let idle = bench.ask_while_idle();
     let (many, busy) = bench.insert_and_ask(inserts, threads);
     many.print(&table, &format!("{threads} threads"), sync);
     let rate = many.rate;
     let Bench { database, next, .. } = bench;
 
-    let table = Table::new("Queries at radius 3", &["p50", "p99", "÷ quiet"]);
-    for (label, latency) in [("quiet", quiet), ("while that goes on", busy)] {
-        let over_quiet = ratio(times(latency.p50, quiet.p50));
-        table.row(label, &[time(latency.p50), time(latency.p99), over_quiet]);
+    let table = Table::new("Queries at radius 3", &["p50", "p99", "÷ idle"]);
+    for (label, latency) in [("without inserts", idle), ("during inserts", busy)] {
+        let over_idle = ratio(time_ratio(latency.p50, idle.p50));
+        table.row(label, &[time(latency.p50), time(latency.p99), over_idle]);
     }
     println!(
-        "\nA million in an hour were asked for: that hour takes {}, {} of real time.",
-        time(HOUR.mul_f64(DEMAND_AN_HOUR / 3600.0 / rate)),
-        ratio(DEMAND_AN_HOUR / 3600.0 / rate),
+        "\nThe required inserts of an hour, a million, take {}, {} of real time.",
+        time(HOUR.mul_f64(REQUIRED_PER_HOUR / 3600.0 / rate)),
+        ratio(REQUIRED_PER_HOUR / 3600.0 / rate),
     );
     let ((), closing) = timed(|| database.close().expect("close"));
     let (mut database, opening) = timed(open);
     println!(
-        "Closing, with the last merge, took {}, opening {}.",
+        "Closing, with the last flush, took {}, opening {}.",
         time(closing),
         time(opening)
     );
     let offered = next.into_inner();
-    let stored = (0..offered).filter(|place| !is_duplicate(*place)).count() as u64;
+    let stored = (0..offered).filter(|index| !is_duplicate(*index)).count() as u64;
     assert_eq!(database.len().expect("len"), documents + stored);
-    for place in (0..offered).step_by(1 + offered as usize / 1000) {
-        let found = database.get(DocId(documents + place)).expect("get");
-        assert_eq!(found.is_some(), !is_duplicate(place));
+    for index in (0..offered).step_by(1 + offered as usize / 1000) {
+        let found = database.get(DocId(documents + index)).expect("get");
+        assert_eq!(found.is_some(), !is_duplicate(index));
     }
     if arguments.flag("--check") {
         let damage = database.check().expect("check");
@@ -133,8 +134,9 @@ fn main() {
     }
 }
 
-/// Writes and syncs 4 KiB in a file that has its length, a thousand times.
-fn syncs(folder: &Path) -> Inserts {
+/// Writes and syncs 4 KiB a thousand times, within the length of a file: a sync that changes the
+/// length would also write metadata.
+fn measure_syncs(folder: &Path) -> Inserts {
     let file = OpenOptions::new()
         .create_new(true)
         .write(true)
@@ -146,7 +148,7 @@ fn syncs(folder: &Path) -> Inserts {
     }
     file.sync_all().expect("sync");
     let written = memory::written();
-    let taken: Vec<Duration> = (0..FEW)
+    let taken: Vec<Duration> = (0..SINGLE_THREAD_INSERTS)
         .map(|number| {
             let block = [number as u8; 4096];
             let start = Instant::now();
@@ -156,62 +158,62 @@ fn syncs(folder: &Path) -> Inserts {
             start.elapsed()
         })
         .collect();
-    let rate = FEW as f64 / taken.iter().sum::<Duration>().as_secs_f64();
+    let rate = SINGLE_THREAD_INSERTS as f64 / taken.iter().sum::<Duration>().as_secs_f64();
     Inserts::new(taken, rate, written)
 }
 
-/// Whether the insert with this number is a duplicate of what is stored.
-fn is_duplicate(place: u64) -> bool {
-    place % DUPLICATES == DUPLICATES - 1
+/// Returns `true` if the insert with this index is a duplicate of a stored document.
+fn is_duplicate(index: u64) -> bool {
+    index % DUPLICATES == DUPLICATES - 1
 }
 
 struct Bench {
     database: Database,
     documents: u64,
-    /// The number of the next insert.
+    /// The index of the next insert. Shared by all threads.
     next: AtomicU64,
 }
 
 impl Bench {
-    /// What comes next, to be inserted with others.
+    /// The next insert, as a change of a batch.
     fn next_change(&self) -> Change {
-        let place = self.next.fetch_add(1, Ordering::Relaxed);
-        let fingerprint = Fingerprint::from_bits(self.arrival(place).0);
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let fingerprint = Fingerprint::from_bits(self.arrival(index).0);
         Change::InsertUnique {
-            document: Document::new(DocId(self.documents + place), fingerprint),
+            document: Document::new(DocId(self.documents + index), fingerprint),
             radius: RADIUS,
         }
     }
 
-    /// Inserts what comes next, and checks the answer.
+    /// Makes the next insert and checks the answer.
     fn insert_next(&self) {
-        let place = self.next.fetch_add(1, Ordering::Relaxed);
-        let id = DocId(self.documents + place);
-        let (bits, of) = self.arrival(place);
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let id = DocId(self.documents + index);
+        let (bits, original) = self.arrival(index);
         let answer = self
             .database
             .insert_unique(id, Fingerprint::from_bits(bits), RADIUS)
             .expect("insert");
-        match (answer, of) {
+        match (answer, original) {
             (Insertion::Inserted, None) => {}
-            (Insertion::Duplicate(found), Some(of)) => {
-                assert_eq!((found.id, found.distance), (DocId(of), RADIUS));
+            (Insertion::Duplicate(found), Some(original)) => {
+                assert_eq!((found.id, found.distance), (DocId(original), RADIUS));
             }
             other => panic!("{other:?}"),
         }
     }
 
-    /// The fingerprint of an insert, and the document that it duplicates.
-    fn arrival(&self, place: u64) -> (u64, Option<u64>) {
-        if !is_duplicate(place) {
-            return (key(self.documents + place), None);
+    /// The fingerprint of the insert with this index, and the document of which it is a duplicate.
+    fn arrival(&self, index: u64) -> (u64, Option<u64>) {
+        if !is_duplicate(index) {
+            return (key(self.documents + index), None);
         }
-        let mut draws = SplitMix(place);
-        let of = draws.next() % self.documents;
-        (key(of) ^ draws.bits(RADIUS), Some(of))
+        let mut draws = SplitMix(index);
+        let original = draws.next() % self.documents;
+        (key(original) ^ draws.bits(RADIUS), Some(original))
     }
 
-    /// Inserts of several threads, each waiting for its own before the next.
+    /// Inserts by several threads. Each thread waits for its insert before it makes the next one.
     fn insert(&self, inserts: u64, threads: u64) -> Inserts {
         let written = memory::written();
         let end = self.next.load(Ordering::Relaxed) + inserts;
@@ -232,12 +234,14 @@ impl Bench {
             })
         });
         let rate = taken.len() as f64 / elapsed.as_secs_f64();
-        // What is not in the tables yet has not cost all that it will.
+        // Bytes are counted after the flush: changes in the memtable have not been written to the
+        // tables.
         self.database.merge().expect("merge");
         Inserts::new(taken, rate, written)
     }
 
-    /// The same without a journal: so many together go into the tables before the next.
+    /// Inserts straight into the tables: `together` inserts are one batch, which is flushed at
+    /// once.
     fn insert_without_journal(&self, inserts: u64, together: u64) -> Inserts {
         let written = memory::written();
         let (taken, elapsed) = timed(|| {
@@ -256,11 +260,12 @@ impl Bench {
         inserts
     }
 
-    /// Queries of one thread, one every millisecond, each of a state of its own, until `is_over`.
-    fn ask(&self, is_over: &AtomicBool) -> Latency {
+    /// The latency of queries of one thread, one every millisecond until `is_done`. Each query
+    /// opens its own snapshot.
+    fn ask(&self, is_done: &AtomicBool) -> Latency {
         let mut taken = Vec::new();
-        for query in queries(self.documents, MOST_QUERIES, RADIUS) {
-            if is_over.load(Ordering::Relaxed) {
+        for query in queries(self.documents, MAX_QUERIES, RADIUS) {
+            if is_done.load(Ordering::Relaxed) {
                 break;
             }
             let ask = || {
@@ -274,38 +279,37 @@ impl Bench {
             taken.push(time);
             std::thread::sleep(BETWEEN_QUERIES);
         }
-        Latency::of(taken)
+        Latency::new(taken)
     }
 
-    /// What these queries take while nothing else goes on.
-    fn ask_quietly(&self) -> Latency {
-        let is_over = AtomicBool::new(false);
+    /// The latency of queries without inserts.
+    fn ask_while_idle(&self) -> Latency {
+        let is_done = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let asking = scope.spawn(|| self.ask(&is_over));
-            std::thread::sleep(QUIET);
-            is_over.store(true, Ordering::Relaxed);
+            let asking = scope.spawn(|| self.ask(&is_done));
+            std::thread::sleep(IDLE_TIME);
+            is_done.store(true, Ordering::Relaxed);
             asking.join().expect("a thread")
         })
     }
 
-    /// What they take while many threads insert.
+    /// Inserts by many threads, and the latency of queries meanwhile.
     fn insert_and_ask(&self, inserts: u64, threads: u64) -> (Inserts, Latency) {
-        let is_over = AtomicBool::new(false);
+        let is_done = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let asking = scope.spawn(|| self.ask(&is_over));
+            let asking = scope.spawn(|| self.ask(&is_done));
             let inserts = self.insert(inserts, threads);
-            is_over.store(true, Ordering::Relaxed);
+            is_done.store(true, Ordering::Relaxed);
             (inserts, asking.join().expect("a thread"))
         })
     }
 }
 
-/// What inserts took.
 struct Inserts {
     rate: f64,
     latency: Latency,
     longest: Duration,
-    /// Bytes that the disk was given for each.
+    /// Bytes written to the disk per insert.
     written: Option<f64>,
 }
 
@@ -317,7 +321,7 @@ impl Inserts {
             rate,
             longest: taken.iter().copied().max().expect("inserts"),
             written: bytes.map(|bytes| bytes / taken.len() as f64),
-            latency: Latency::of(taken),
+            latency: Latency::new(taken),
         }
     }
 
@@ -327,7 +331,7 @@ impl Inserts {
             time(self.latency.p50),
             time(self.latency.p99),
             time(self.longest),
-            ratio(times(self.latency.p50, sync)),
+            ratio(time_ratio(self.latency.p50, sync)),
             self.written.map_or_else(String::new, number),
         ];
         table.row(label, &values);

@@ -1,32 +1,28 @@
-//! What do all pairs of a database cost, and what do its clusters?
+//! The cost of all pairs of a database, and of its clusters.
 //!
 //! `cargo bench --bench pairs -- [DOCUMENTS] [--radius R] [--planted-one-in N] [--cache-mib N]
-//! [--skew]`, 1,000,000 documents and radius 3 unless said otherwise. One document in a hundred is
-//! planted beside the one before it, 1 to as many bits away as the radius.
+//! [--skew]`, by default 1,000,000 documents and radius 3. One document in a hundred is planted: it
+//! differs by at least one bit, and at most the radius, from the document before it.
 //!
-//! First 50,000 of these documents are compared all with all, in memory, on all cores: that is the
-//! definition of the right answer, and the baseline, whose time grows with the square of their
-//! number. simdb must find the same pairs. Then all documents are loaded, and their pairs are found
-//! by a process of its own, twice: its peak memory, its cache included, is that of finding pairs and
-//! nothing else. The first time it reads the file, which is in the memory of the system as a rule, the
-//! second time its cache is as full as it gets. Every planted pair must be among those found.
+//! 1. The first 50,000 documents are compared with each other in memory, on all cores. The result
+//!    defines the right answer, which simdb must find too. The time is the baseline, and grows with
+//!    the square of the number of documents.
+//! 2. All documents are loaded, and a new process finds all pairs twice. Its peak memory is that of
+//!    this search and its cache. The first search reads the file, usually from the page cache of
+//!    the system; the second search has a warm cache. Every planted pair must be found.
+//! 3. Another process finds the clusters twice, as stars, at the same radius. A planted document
+//!    and its original must be in one cluster.
+//! 4. `all-pairs-hamming` finds the pairs of the uniform documents, in memory on one core. It must
+//!    find the same pairs.
 //!
-//! The uniform documents are then paired by `all-pairs-hamming` too, which holds them in memory and
-//! uses one core. It must find the same pairs.
+//! With `--skew` there are three databases, as in the bench `skew`: **uniform**; **shared**, where
+//! one document in a hundred has one of ten fingerprints; **crowded**, where one document in twenty
+//! has 16 leading zeros. The last two should take at most twice as long as the first.
 //!
-//! Then another process finds the clusters, twice, as stars and at the same radius; a cluster must hold
-//! each planted document and the one it was planted beside.
-//!
-//! With `--skew` there are three databases, as in the bench `skew`: **uniform**; **shared**, where one
-//! document in a hundred has one of ten fingerprints; **crowded**, where of one in twenty the first 16
-//! bits are zero. The last two should take at most twice as long as the first.
-//!
-//! Keys are splitmix64 from seed 1, ids count from 0; which bits are flipped is drawn by splitmix64
-//! from the id.
+//! Keys are those of `support/keys.rs`. The flipped bits of a planted document are drawn from its
+//! id.
 
 #![allow(clippy::print_stdout)]
-
-mod common;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -35,13 +31,13 @@ use std::time::Duration;
 
 use all_pairs_hamming::ChunkedJoiner;
 
-use common::arguments::Usage;
-use common::database::{folder, load};
-use common::keys::{SplitMix, key};
-use common::memory;
-use common::plain_scan::count_within;
-use common::table::{Table, mebibytes, number, ratio, time};
-use common::timing::{timed, times};
+use bench_support::arguments::Usage;
+use bench_support::database::{folder, load};
+use bench_support::keys::{SplitMix, key};
+use bench_support::memory;
+use bench_support::plain_scan::count_within;
+use bench_support::table::{Table, mebibytes, number, ratio, time};
+use bench_support::timing::{time_ratio, timed};
 use simdb::{Clustering, ClustersEvent, Database, PairsEvent, Snapshot};
 
 const USAGE: Usage = Usage {
@@ -51,25 +47,26 @@ const USAGE: Usage = Usage {
     options: &["--radius", "--planted-one-in", "--cache-mib"],
 };
 
-/// Documents that are compared all with all.
+/// Documents of the quadratic comparison.
 const COMPARED: u64 = 50_000;
 
 const HOT_SEED: u64 = 5;
 const HOT_FINGERPRINTS: u64 = 10;
-/// One document in so many has a hot fingerprint.
+/// One document in a hundred has a hot fingerprint.
 const SHARED_ONE_IN: u64 = 100;
-/// One document in so many has the hot prefix.
+/// One document in twenty has the hot prefix, 16 zeros.
 const CROWDED_ONE_IN: u64 = 20;
-const BEHIND_PREFIX: u64 = u64::MAX >> 16;
+/// The bits after the hot prefix.
+const SUFFIX_MASK: u64 = u64::MAX >> 16;
 
-/// What makes this program a search for pairs or clusters instead of a bench.
-const JOB: &str = "--run-pairs";
-const CLUSTERS_JOB: &str = "--run-clusters";
+/// The first argument of a process that finds pairs or clusters instead of running the bench.
+const JOB_FLAG: &str = "--run-pairs";
+const CLUSTERS_JOB_FLAG: &str = "--run-clusters";
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let Some((job, words)) = words.split_first()
-        && [JOB, CLUSTERS_JOB].contains(&job.as_str())
+        && [JOB_FLAG, CLUSTERS_JOB_FLAG].contains(&job.as_str())
     {
         return run_job(job, words);
     }
@@ -109,8 +106,8 @@ fn main() {
         let folder = folder();
         let path = folder.path().join("pairs.simdb");
         load(&path, false, (0..documents).map(|id| corpus.bits(id)));
-        let [first, again] = corpus.run_in_a_process(JOB, &path, documents, cache_mib);
-        let clusters = corpus.run_in_a_process(CLUSTERS_JOB, &path, documents, cache_mib);
+        let [first, again] = corpus.run_in_process(JOB_FLAG, &path, documents, cache_mib);
+        let clusters = corpus.run_in_process(CLUSTERS_JOB_FLAG, &path, documents, cache_mib);
         let floor = *uniform.get_or_insert(first.time);
         for (label, found) in [
             ("pairs in a fresh process", first),
@@ -122,7 +119,7 @@ fn main() {
             let values = [
                 time(found.time),
                 time(found.time.mul_f64(1e6 / documents as f64)),
-                ratio(times(found.time, floor)),
+                ratio(time_ratio(found.time, floor)),
                 found.pairs.to_string(),
                 found.groups.to_string(),
                 mebibytes(found.peak_bytes),
@@ -135,16 +132,16 @@ fn main() {
             let values = [
                 time(joined.time),
                 time(joined.time.mul_f64(1e6 / documents as f64)),
-                ratio(times(joined.time, floor)),
+                ratio(time_ratio(joined.time, floor)),
                 joined.pairs.to_string(),
             ];
             table.row(&label, &values);
-            assert_eq!(joined.pairs, first.pairs, "not as many pairs");
-            assert_eq!(joined.sum, first.sum, "not the same pairs");
+            assert_eq!(joined.pairs, first.pairs, "another number of pairs");
+            assert_eq!(joined.sum, first.sum, "other pairs");
         }
         println!(
             "  plain, extrapolated: {} × as long",
-            number(times(extrapolated, first.time))
+            number(time_ratio(extrapolated, first.time))
         );
     }
 }
@@ -156,7 +153,7 @@ enum Skew {
     Crowded,
 }
 
-/// Which fingerprint each document has.
+/// The fingerprints of the documents, computed from their ids.
 #[derive(Clone, Copy)]
 struct Corpus {
     radius: u64,
@@ -180,16 +177,17 @@ impl Corpus {
 
     fn unplanted(&self, id: u64) -> u64 {
         match self.skew {
-            // What a planted document is near has a fingerprint of its own.
+            // The original of a planted document never has a hot fingerprint, so the planted
+            // document has one neighbour.
             Skew::Shared if id.is_multiple_of(SHARED_ONE_IN) && !self.is_planted(id + 1) => {
                 hot(id / SHARED_ONE_IN % HOT_FINGERPRINTS)
             }
-            Skew::Crowded if id.is_multiple_of(CROWDED_ONE_IN) => key(id) & BEHIND_PREFIX,
+            Skew::Crowded if id.is_multiple_of(CROWDED_ONE_IN) => key(id) & SUFFIX_MASK,
             _ => key(id),
         }
     }
 
-    fn run_in_a_process(
+    fn run_in_process(
         &self,
         job: &str,
         path: &Path,
@@ -223,7 +221,8 @@ fn hot(number: u64) -> u64 {
     (0..=number).fold(0, |_, _| draws.next())
 }
 
-/// Compares some documents all with all, in memory and by simdb; the time of the first.
+/// Compares the first documents with each other, in memory and by simdb, and returns the time in
+/// memory.
 fn compare(table: &Table, corpus: &Corpus) -> Duration {
     let keys: Vec<u64> = (0..COMPARED).map(|id| corpus.bits(id)).collect();
     let (plain, plain_time) = timed(|| plain_pairs(&keys, corpus.radius as u32));
@@ -248,16 +247,20 @@ fn compare(table: &Table, corpus: &Corpus) -> Duration {
         found
     });
     found.sort_unstable();
-    assert!(found == plain, "not the pairs that the plain scan finds");
+    assert!(
+        found == plain,
+        "simdb finds other pairs than the plain scan"
+    );
     let pairs = found.len().to_string();
     let label = format!("simdb, {COMPARED}: the same pairs");
     table.row(&label, &[time(found_time), "".into(), "".into(), pairs]);
     plain_time
 }
 
-/// All pairs by comparing each with all others, in order.
+/// All pairs in order, by a comparison of each key with all later keys.
 fn plain_pairs(keys: &[u64], radius: u32) -> Vec<(u64, u64)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    // Threads take keys in turn: the work of a key shrinks towards the end.
     let find = |first: usize| {
         let mut found = Vec::new();
         for a in (first..keys.len()).step_by(threads) {
@@ -283,7 +286,6 @@ fn plain_pairs(keys: &[u64], radius: u32) -> Vec<(u64, u64)> {
     found
 }
 
-/// All pairs as another library finds them.
 struct Joined {
     time: Duration,
     pairs: u64,
@@ -295,11 +297,11 @@ fn join(corpus: &Corpus, documents: u64) -> Joined {
     for id in 0..documents {
         joiner.add([corpus.bits(id)]).expect("one chunk");
     }
-    // It takes the distance as a share of all bits.
+    // The library takes the distance as a share of all bits.
     let (found, time) = timed(|| joiner.similar_pairs(corpus.radius as f64 / 64.0));
     let sums = found
         .iter()
-        .map(|(a, b, _)| scrambled(*a as u64, *b as u64));
+        .map(|(a, b, _)| pair_hash(*a as u64, *b as u64));
     Joined {
         time,
         pairs: found.len() as u64,
@@ -307,25 +309,29 @@ fn join(corpus: &Corpus, documents: u64) -> Joined {
     }
 }
 
-/// A number for a pair, so that sums of different pairs differ.
-fn scrambled(a: u64, b: u64) -> u64 {
+/// A hash of a pair. The sum of the hashes of all pairs is a checksum that does not depend on their
+/// order.
+fn pair_hash(a: u64, b: u64) -> u64 {
     SplitMix(a << 32 ^ b).next()
 }
 
-/// What finding all pairs or clusters once came to.
+/// The measurements of one search for all pairs or clusters.
 #[derive(Clone, Copy)]
 struct Outcome {
     time: Duration,
+    /// The number of pairs, or of clusters.
     pairs: u64,
-    /// Of a number for each pair, whatever their order; nothing for clusters.
+    /// The sum of the [`pair_hash`] of all pairs; 0 for clusters.
     sum: u64,
+    /// The number of planted documents that were found.
     planted: u64,
+    /// The number of groups of equal fingerprints, or the size of the largest cluster.
     groups: u64,
     peak_bytes: u64,
 }
 
 impl Outcome {
-    fn of(snapshot: &Snapshot, radius: u32, is_planted: impl Fn(u64) -> bool) -> Self {
+    fn from_pairs(snapshot: &Snapshot, radius: u32, is_planted: impl Fn(u64) -> bool) -> Self {
         let (mut pairs, mut sum, mut planted, mut groups) = (0, 0_u64, 0, 0);
         let (outcome, time) = timed(|| {
             snapshot.pairs(radius, |event| {
@@ -333,7 +339,7 @@ impl Outcome {
                     PairsEvent::Pairs(found) => {
                         pairs += found.len() as u64;
                         for pair in found {
-                            sum = sum.wrapping_add(scrambled(pair.a.0, pair.b.0));
+                            sum = sum.wrapping_add(pair_hash(pair.a.0, pair.b.0));
                         }
                         let is_planted = |pair: &&simdb::Pair| is_planted(pair.b.0);
                         let near = found.iter().filter(is_planted);
@@ -356,8 +362,8 @@ impl Outcome {
         }
     }
 
-    /// The same of clusters: how many there are, and how many documents the largest has.
-    fn of_clusters(snapshot: &Snapshot, radius: u32, is_planted: impl Fn(u64) -> bool) -> Self {
+    /// Finds all clusters.
+    fn from_clusters(snapshot: &Snapshot, radius: u32, is_planted: impl Fn(u64) -> bool) -> Self {
         let (mut clusters, mut planted, mut largest) = (0, 0, 0);
         let clustering = Clustering {
             radius,
@@ -418,12 +424,12 @@ impl Outcome {
     }
 }
 
-/// Finds all pairs or clusters twice, for another process.
+/// Finds all pairs or clusters twice and prints the measurements, for the process of the bench.
 fn run_job(job: &str, words: &[String]) {
     let [path, numbers @ ..] = words else {
         panic!("a path is missing");
     };
-    let number = |place: usize| numbers[place].parse::<u64>().expect("a number");
+    let number = |index: usize| numbers[index].parse::<u64>().expect("a number");
     let (radius, planted_one_in, cache_mib) = (number(0), number(1), number(2));
     let builder = Database::builder().cache_bytes((cache_mib as usize) << 20);
     let database = builder.open(path).expect("open");
@@ -431,8 +437,8 @@ fn run_job(job: &str, words: &[String]) {
     let is_planted = |id| id % planted_one_in == planted_one_in - 1;
     for _ in 0..2 {
         let outcome = match job {
-            JOB => Outcome::of(&snapshot, radius as u32, is_planted),
-            _ => Outcome::of_clusters(&snapshot, radius as u32, is_planted),
+            JOB_FLAG => Outcome::from_pairs(&snapshot, radius as u32, is_planted),
+            _ => Outcome::from_clusters(&snapshot, radius as u32, is_planted),
         };
         outcome.print();
     }

@@ -1,41 +1,39 @@
-//! How fast is one query, beside everything else that could answer it?
+//! The latency of a query, beside other indexes.
 //!
 //! `cargo bench --features peers --bench query -- [DOCUMENTS] [--radius R,R,…] [--row-per-entry]
-//! [--without-radii]`, 1,000,000 documents unless said otherwise. Without the feature `gaoya` is left
-//! out.
+//! [--without-radii]`, by default 1,000,000 documents. Without the feature `gaoya` is left out.
 //!
-//! The first table is about radius 3. Each contender is measured in turns with the floor, which is
-//! what probing by blocks costs in sorted arrays in memory; a row gives the turn in the middle.
-//! Contenders in memory are built from the keys. Those on disk are loaded and asked for every key of
-//! every block once, so that their caches are as full as they get, and no query is asked twice. A row for each
-//! entry takes long to load, so above 2,000,000 documents it is left out unless asked for. What
-//! memory has no room for is left out, and said to be.
+//! The first table is for radius 3. Each contender is measured in turns with the floor, a search by
+//! blocks in sorted arrays in memory; a row gives the median turn. Contenders on disk are warm:
+//! every key of every block was queried once. No query is asked twice. A row per entry in redb
+//! takes long to load, so above 2,000,000 documents it needs `--row-per-entry`. A contender that
+//! does not fit in memory is listed as not measured.
 //!
-//! The second table is about every radius: simdb with a cache that holds the file, and the two plans
-//! it can choose from, both in memory: probing sorted arrays, and comparing with every key.
+//! The second table is for many radii: simdb with a cache that holds the file, and the two plans
+//! that it can choose from, both in memory: probing sorted arrays, and the plain scan.
 //!
-//! Keys are splitmix64 from seed 1, ids count from 0. Queries are splitmix64 from seed 77, the even
-//! ones a stored key with exactly three bits flipped: each of these must find its document. Before
-//! it is measured, each contender must give exactly what the plain scan gives for a sample that has
-//! documents at exactly the radius, and at one bit more.
+//! Keys and queries are those of `support/keys.rs`. The bench fails if a planted document is not
+//! found, or if a contender differs from the plain scan on a sample with documents at the radius
+//! and one bit beyond.
 
 #![allow(clippy::print_stdout)]
 
-mod common;
 mod peers;
 
 use std::path::Path;
 
-use common::arguments::Usage;
-use common::check::Sample;
-use common::contender::{Contender, MEASURED_QUERIES, Speed, affordable, latencies, measure};
-use common::database::{cache_for, folder, load, warm};
-use common::keys::{Query, key, keys, queries};
-use common::plain_scan::{self, PlainScan};
-use common::sorted_arrays::SortedArrays;
-use common::table::{Table, number, ratio, time};
-use common::timing::{Latency, timed, times};
-use common::{memory, table};
+use bench_support::arguments::Usage;
+use bench_support::check::Sample;
+use bench_support::contender::{
+    Contender, MEASURED_QUERIES, Speed, latencies, measure, queries_per_turn,
+};
+use bench_support::database::{cache_for, folder, load, warm};
+use bench_support::keys::{Query, key, keys, queries};
+use bench_support::plain_scan::{self, PlainScan};
+use bench_support::sorted_arrays::SortedArrays;
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{Latency, time_ratio, timed};
+use bench_support::{memory, table};
 use peers::multi_index::MultiIndex;
 use peers::row_per_entry::RowPerEntry;
 use simdb::{Database, Snapshot};
@@ -50,19 +48,20 @@ const USAGE: Usage = Usage {
 const RADIUS: u32 = 3;
 const QUERIES_AFTER_SCANS: usize = 100;
 
-/// The radii of the second table.
+/// The default radii of the second table.
 const RADII: [u64; 16] = [0, 1, 2, 3, 4, 5, 7, 8, 11, 15, 16, 20, 23, 24, 28, 32];
-/// Queries at each of them, as far as a turn has time for.
-const QUERIES_A_RADIUS: usize = 2_000;
-const CHECKED_A_RADIUS: usize = 4;
-/// Where a query has more matches, it is about reading them, and takes their room in memory.
-const MOST_MATCHES: f64 = 2e6;
+/// At most this many queries per radius, as far as a turn has time.
+const QUERIES_PER_RADIUS: usize = 2_000;
+const CHECKED_PER_RADIUS: usize = 4;
+/// Radii with more expected matches per query are left out: reading the matches would take most of
+/// the time, and their answers much memory.
+const MAX_MATCHES: f64 = 2e6;
 
-/// Above this a row for each entry is loaded only if asked for.
+/// Above this number of documents the rows in redb are loaded only with `--row-per-entry`.
 const ROW_PER_ENTRY_DOCUMENTS: u64 = 2_000_000;
 const ROW_PER_ENTRY_BYTES: u64 = 82;
 
-/// The share of the memory left that one contender may take.
+/// A contender may take this share of the available memory.
 const MEMORY_SHARE: f64 = 0.8;
 
 fn main() {
@@ -83,7 +82,7 @@ fn main() {
     }
 }
 
-/// The first table.
+/// The first table: all contenders at radius 3.
 struct Comparison<'k> {
     table: Table,
     keys: &'k [u64],
@@ -117,12 +116,12 @@ impl<'k> Comparison<'k> {
     fn in_memory(&mut self) {
         self.row("four sorted arrays in memory, the floor", self.floor);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        for (what, threads) in [("one core", 1), ("all cores", threads)] {
+        for (cores, threads) in [("one core", 1), ("all cores", threads)] {
             let scan = PlainScan {
                 keys: self.keys,
                 threads,
             };
-            self.row(&format!("plain scan in memory, {what}"), &scan);
+            self.row(&format!("plain scan in memory, {cores}"), &scan);
         }
     }
 
@@ -135,8 +134,8 @@ impl<'k> Comparison<'k> {
                 ("default cache", None),
                 ("cache that holds the file", Some(cache_for(file_bytes))),
             ];
-            for (what, cache_bytes) in caches {
-                let label = format!("{kind}, {what}");
+            for (cache, cache_bytes) in caches {
+                let label = format!("{kind}, {cache}");
                 if !self.fits(&label, cache_bytes.unwrap_or(1 << 30) as u64) {
                     continue;
                 }
@@ -151,7 +150,7 @@ impl<'k> Comparison<'k> {
         }
         let label = "a row for each entry in redb";
         if !row_per_entry {
-            return self.absent(label, "--row-per-entry");
+            return self.row_not_measured(label, "--row-per-entry");
         }
         let file_bytes = self.keys.len() as u64 * ROW_PER_ENTRY_BYTES;
         if self.fits(label, cache_for(file_bytes) as u64) {
@@ -164,7 +163,7 @@ impl<'k> Comparison<'k> {
 
     fn peers(&mut self) {
         let documents = self.keys.len() as u64;
-        if self.fits("mih-rs", documents * MultiIndex::BYTES_A_DOCUMENT) {
+        if self.fits("mih-rs", documents * MultiIndex::BYTES_PER_DOCUMENT) {
             let index = MultiIndex::new(self.keys);
             self.row(&format!("mih-rs, {} blocks", index.blocks()), &index);
         }
@@ -173,7 +172,7 @@ impl<'k> Comparison<'k> {
 
     #[cfg(not(feature = "peers"))]
     fn gaoya(&self) {
-        self.absent("gaoya", "--features peers");
+        self.row_not_measured("gaoya", "--features peers");
     }
 
     #[cfg(feature = "peers")]
@@ -183,28 +182,29 @@ impl<'k> Comparison<'k> {
         let given = RADIUS + 1;
         assert!(
             !GaoyaIndex::finds_the_distance_given(RADIUS),
-            "gaoya has changed: it need not be given one bit more"
+            "gaoya finds the distance that it is given; give it RADIUS, not RADIUS + 1"
         );
         for blocks in [5, 6] {
             let tables = GaoyaIndex::tables(blocks, RADIUS);
             let label = format!("gaoya given {given}, {blocks} blocks, {tables} tables");
             if self.fits(
                 &label,
-                documents * GaoyaIndex::bytes_a_document(blocks, RADIUS),
+                documents * GaoyaIndex::bytes_per_document(blocks, RADIUS),
             ) {
                 self.row(&label, &GaoyaIndex::new(self.keys, blocks, RADIUS));
             }
         }
     }
 
-    /// Checks a contender, measures it and prints what came out.
+    /// Checks and measures a contender, and prints its row.
     fn row(&mut self, label: &str, contender: &dyn Contender) {
         self.sample.check(label, contender);
         let speed = measure(contender, self.floor, &self.queries, RADIUS);
         self.table.row(label, &values(&speed));
     }
 
-    /// What a query takes when the caches of the processor hold something else.
+    /// Measures queries that each follow a plain scan of all keys, so that the caches of the
+    /// processor hold other data, as in a process that does other work between two queries.
     fn row_after_scans(&self, label: &str, contender: &dyn Contender) {
         let mut ask = contender.asker();
         let queries = &self.queries[..QUERIES_AFTER_SCANS];
@@ -214,23 +214,23 @@ impl<'k> Comparison<'k> {
             assert_eq!(answer, expected, "{label}");
             time
         };
-        let latency = Latency::of(queries.iter().map(after_scan).collect());
+        let latency = Latency::new(queries.iter().map(after_scan).collect());
         self.table
             .row(label, &[time(latency.p50), time(latency.p99)]);
     }
 
-    /// Whether memory has room for a contender; if not, the table says so.
+    /// Returns `true` if a contender fits in memory. Otherwise prints a row that says so.
     fn fits(&self, label: &str, bytes: u64) -> bool {
         let fits =
             memory::available().is_none_or(|left| bytes as f64 <= left as f64 * MEMORY_SHARE);
         if !fits {
-            self.absent(label, &format!("needs {}", table::mebibytes(bytes)));
+            self.row_not_measured(label, &format!("needs {}", table::mebibytes(bytes)));
         }
         fits
     }
 
-    fn absent(&self, label: &str, why: &str) {
-        self.table.row(label, &["not measured", why]);
+    fn row_not_measured(&self, label: &str, reason: &str) {
+        self.table.row(label, &["not measured", reason]);
     }
 }
 
@@ -257,14 +257,14 @@ fn open(path: &Path, cache_bytes: Option<usize>) -> (Database, Snapshot) {
     (database, snapshot)
 }
 
-/// The second table.
+/// The second table: simdb and its two plans at each radius.
 fn every_radius(folder: &Path, keys: &[u64], floor: &SortedArrays, radii: &[u64]) {
     let documents = keys.len() as u64;
     let path = folder.join("radii.simdb");
     let file_bytes = load(&path, false, (0..documents).map(key));
     let (_database, snapshot) = open(&path, Some(cache_for(file_bytes)));
     let scan = PlainScan { keys, threads: 1 };
-    let queries = queries(documents, QUERIES_A_RADIUS, RADIUS);
+    let queries = queries(documents, QUERIES_PER_RADIUS, RADIUS);
     let columns = [
         "simdb p50",
         "simdb p99",
@@ -281,21 +281,22 @@ fn every_radius(folder: &Path, keys: &[u64], floor: &SortedArrays, radii: &[u64]
     let table = Table::new(&title, &columns);
     for radius in radii.iter().map(|radius| *radius as u32) {
         let label = format!("radius {radius}");
-        if expected_matches(documents, radius) > MOST_MATCHES {
+        if expected_matches(documents, radius) > MAX_MATCHES {
             table.row(&label, &["not measured", "many matches"]);
             continue;
         }
-        let sample = Sample::with(keys, radius, CHECKED_A_RADIUS);
+        let sample = Sample::with_queries(keys, radius, CHECKED_PER_RADIUS);
         sample.check("simdb", &snapshot);
         sample.check("the floor", floor);
         let p50 = |contender: &dyn Contender| {
             let mut queries = queries.clone();
-            // At a smaller radius they need not find what they were made from.
+            // Queries have three flipped bits, so at a smaller radius they need not find their
+            // document.
             if radius < RADIUS {
                 queries.iter_mut().for_each(|query| query.planted = None);
             }
-            let queries = &queries[..affordable(contender, &queries, radius)];
-            Latency::of(latencies(contender, queries, radius))
+            let queries = &queries[..queries_per_turn(contender, &queries, radius)];
+            Latency::new(latencies(contender, queries, radius))
         };
         let (simdb, probing, scanning) = (p50(&snapshot), p50(floor), p50(&scan));
         let (cheaper, least) = if probing.p50 < scanning.p50 {
@@ -309,14 +310,15 @@ fn every_radius(folder: &Path, keys: &[u64], floor: &SortedArrays, radii: &[u64]
             time(probing.p50),
             time(scanning.p50),
             cheaper.to_owned(),
-            ratio(times(simdb.p50, least)),
+            ratio(time_ratio(simdb.p50, least)),
             number(expected_matches(documents, radius)),
         ];
         table.row(&label, &values);
     }
 }
 
-/// How many of random fingerprints lie within the radius of a query: a binomial distribution.
+/// The expected number of random fingerprints within the radius of a query, by the binomial
+/// distribution.
 fn expected_matches(documents: u64, radius: u32) -> f64 {
     let mut choose = 1.0;
     let mut sum = 0.0;

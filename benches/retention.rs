@@ -1,35 +1,33 @@
-//! Does a database that forgets stay as it is?
+//! The size and speed of a database with retention, over a day.
 //!
-//! `cargo bench --bench retention -- [DOCUMENTS AN HOUR] [--hours N] [--check]`, 200,000 an hour
-//! and 24 hours unless said otherwise.
+//! `cargo bench --bench retention -- [DOCUMENTS PER HOUR] [--hours N] [--check]`, by default
+//! 200,000 per hour and 24 hours.
 //!
-//! Documents arrive at an even rate by the times that they are given, a thousand at a time, each
-//! `InsertUnique` at radius 3, into a database with a window of two hours, which removes what is
-//! older by itself. A row is the end of an hour. Live bytes are 88 for each document of the last
-//! two hours: five tables and two of arrival times. Queries ask, one by one and each of a state of
-//! its own, for documents three bits away from one of the last two hours, which must be found, and
-//! from one that is expired, which must not.
+//! Documents have arrival times at an even rate. They are inserted by `InsertUnique` at radius 3, a
+//! thousand at a time, into a database with a window of two hours, which removes older documents.
+//! Each row is the end of an hour. The live bytes are 88 per document of the last two hours. Each
+//! query opens its own snapshot and lies three bits from a document: a live document must be found,
+//! an expired one must not.
 //!
-//! Keys are splitmix64 from seed 1, ids count from 0. With `--check` the file is proved sound.
+//! Keys are those of `support/keys.rs`. With `--check` the bench fails if the check of the file
+//! finds damage.
 
 #![allow(clippy::print_stdout)]
-
-mod common;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::arguments::Usage;
-use common::database::folder;
-use common::keys::{SplitMix, key};
-use common::memory;
-use common::table::{Table, mebibytes, number, ratio, time};
-use common::timing::{Latency, timed};
+use bench_support::arguments::Usage;
+use bench_support::database::folder;
+use bench_support::keys::{SplitMix, key};
+use bench_support::memory;
+use bench_support::table::{Table, mebibytes, number, ratio, time};
+use bench_support::timing::{Latency, timed};
 use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome, Retention, Timestamp};
 
 const USAGE: Usage = Usage {
-    line: "cargo bench --bench retention -- [DOCUMENTS AN HOUR] [--hours N] [--check]",
+    line: "cargo bench --bench retention -- [DOCUMENTS PER HOUR] [--hours N] [--check]",
     flags: &["--check"],
     options: &["--hours"],
 };
@@ -37,9 +35,9 @@ const USAGE: Usage = Usage {
 const RADIUS: u32 = 3;
 const WINDOW_HOURS: u64 = 2;
 const HOUR_MS: u64 = 3_600_000;
-const AT_ONCE: u64 = 1000;
+const BATCH_LEN: u64 = 1000;
 const QUERIES: u64 = 2000;
-/// Five tables hold 56 bytes of a document, two of arrival times 32.
+/// Live bytes per document: 56 in five tables, and 32 in two tables of arrival times.
 const LIVE_BYTES: u64 = 88;
 const CACHE_BYTES: usize = 256 << 20;
 
@@ -74,8 +72,8 @@ fn main() {
     let mut draws = SplitMix(77);
     for hour in 0..hours {
         let started = Instant::now();
-        for first in (hour * an_hour..(hour + 1) * an_hour).step_by(AT_ONCE as usize) {
-            let ids = first..(first + AT_ONCE).min((hour + 1) * an_hour);
+        for first in (hour * an_hour..(hour + 1) * an_hour).step_by(BATCH_LEN as usize) {
+            let ids = first..(first + BATCH_LEN).min((hour + 1) * an_hour);
             let unique = |id| Change::InsertUnique {
                 document: Document {
                     arrival: Some(arrival(id, an_hour)),
@@ -130,7 +128,7 @@ fn main() {
     }
 }
 
-/// Bytes that a file takes, without the holes in it.
+/// The bytes of a file on the disk. Holes do not count.
 fn on_disk(path: &Path) -> u64 {
     std::fs::metadata(path).expect("the file").blocks() * 512
 }
@@ -139,12 +137,13 @@ fn arrival(id: u64, an_hour: u64) -> Timestamp {
     Timestamp(HOUR_MS + id * HOUR_MS / an_hour)
 }
 
-/// Asks for documents that are there and for some that are expired, of the first `end`.
+/// The latency of queries for live and for expired documents among the first `end`.
 fn ask(database: &Database, end: u64, an_hour: u64, draws: &mut SplitMix) -> Latency {
     let now = arrival(end - 1, an_hour).0;
     let is_expired = |id| arrival(id, an_hour).0 + WINDOW_HOURS * HOUR_MS < now;
     let mut taken = Vec::new();
     for number in 0..QUERIES {
+        // From twice the window, so half of the documents are expired.
         let recent = end.min(2 * WINDOW_HOURS * an_hour);
         let id = end - 1 - draws.next() % recent;
         let query = Fingerprint::from_bits(key(id) ^ draws.bits(RADIUS));
@@ -157,5 +156,5 @@ fn ask(database: &Database, end: u64, an_hour: u64, draws: &mut SplitMix) -> Lat
         );
         taken.push(time);
     }
-    Latency::of(taken)
+    Latency::new(taken)
 }

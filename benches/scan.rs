@@ -1,29 +1,28 @@
-//! What does a query cost that looks at every fingerprint, beside reading as much memory?
+//! The cost of a query that compares every fingerprint, beside a read of as much memory.
 //!
-//! `cargo bench --bench scan -- [DOCUMENTS]`, 10,000,000 documents unless said otherwise.
+//! `cargo bench --bench scan -- [DOCUMENTS]`, by default 10,000,000 documents.
 //!
-//! Of a query with so large a radius that simdb scans, most of the time goes into what it matches.
-//! So here few match: in three of the four blocks the documents leave the first half of the bits
-//! clear and the queries set it, and at radius 30 a query finds one document in some hundred
-//! thousand. Every answer is compared with the plain scan's.
+//! At a radius at which simdb scans, a query of random documents has many matches, and reading
+//! these takes most of the time. So the documents here are chosen to give few matches: 24 bits are
+//! clear in all documents and set in all queries. At radius 30 a query finds one document in some
+//! hundred thousand. The bench fails if an answer differs from that of the plain scan.
 //!
-//! The yardsticks are what memory gives, adding up 8 bytes a document on all cores, and the plain
-//! scan of them. They and simdb, with a cache that holds the file, are measured in turns.
+//! The baselines are the sum of 8 bytes per document on all cores, which is the speed of the
+//! memory, and the plain scan. The baselines and simdb, with a cache that holds the file, are
+//! measured in turns.
 
 #![allow(clippy::print_stdout)]
-
-mod common;
 
 use std::hint::black_box;
 use std::time::Duration;
 
-use common::arguments::Usage;
-use common::contender::{Answer, Contender};
-use common::database::{cache_for, folder, load, warm};
-use common::keys::{SplitMix, key};
-use common::plain_scan::PlainScan;
-use common::table::{Table, number, ratio, time};
-use common::timing::{TURNS, middle, timed, times};
+use bench_support::arguments::Usage;
+use bench_support::contender::{Answer, Contender};
+use bench_support::database::{cache_for, folder, load, warm};
+use bench_support::keys::{SplitMix, key};
+use bench_support::plain_scan::PlainScan;
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{TURNS, median, time_ratio, timed};
 use simdb::Database;
 
 const USAGE: Usage = Usage {
@@ -34,15 +33,14 @@ const USAGE: Usage = Usage {
 
 const RADIUS: u32 = 30;
 /// The bits that are clear in every document and set in every query.
-const OPPOSED: u64 = 0xff00_0000_ff00_ff00;
-/// Queries a turn.
+const OPPOSED_BITS: u64 = 0xff00_0000_ff00_ff00;
 const QUERIES: usize = 5;
 
 fn main() {
     let documents = USAGE.arguments().size(10_000_000);
-    let keys: Vec<u64> = (0..documents).map(|id| key(id) & !OPPOSED).collect();
+    let keys: Vec<u64> = (0..documents).map(|id| key(id) & !OPPOSED_BITS).collect();
     let mut draws = SplitMix(77);
-    let queries: Vec<u64> = (0..QUERIES).map(|_| draws.next() | OPPOSED).collect();
+    let queries: Vec<u64> = (0..QUERIES).map(|_| draws.next() | OPPOSED_BITS).collect();
 
     let folder = folder();
     let path = folder.path().join("scan.simdb");
@@ -63,7 +61,10 @@ fn main() {
     };
     let answers = ask(&one_core, &queries).0;
     let matches: usize = answers.iter().map(Vec::len).sum();
-    assert!(answers == ask(&snapshot, &queries).0, "simdb, first time");
+    assert!(
+        answers == ask(&snapshot, &queries).0,
+        "simdb differs from the plain scan"
+    );
 
     let turns = (0..TURNS).map(|_| {
         let (sum, memory) = timed(|| queries.iter().map(|_| sum(&keys, threads)).max());
@@ -71,7 +72,7 @@ fn main() {
         let mut turn = vec![memory];
         for contender in [&all_cores as &dyn Contender, &one_core, &snapshot] {
             let (found, taken) = ask(contender, &queries);
-            assert!(found == answers, "not what the plain scan finds");
+            assert!(found == answers, "an answer differs from the plain scan");
             turn.push(taken);
         }
         turn
@@ -91,9 +92,9 @@ fn main() {
         "plain scan in memory, one core",
         "simdb, all cores",
     ];
-    for (place, label) in labels.into_iter().enumerate() {
-        let taken = middle(turns.iter().map(|turn| turn[place])) / QUERIES as u32;
-        let over = middle(turns.iter().map(|turn| times(turn[place], turn[0])));
+    for (index, label) in labels.into_iter().enumerate() {
+        let taken = median(turns.iter().map(|turn| turn[index])) / QUERIES as u32;
+        let over = median(turns.iter().map(|turn| time_ratio(turn[index], turn[0])));
         let bytes = 8.0 * documents as f64;
         let values = [
             time(taken),
@@ -104,13 +105,13 @@ fn main() {
     }
 }
 
-/// All answers, and how long they took.
+/// The answers to all queries, and their time.
 fn ask(contender: &dyn Contender, queries: &[u64]) -> (Vec<Answer>, Duration) {
     let mut ask = contender.asker();
     timed(|| queries.iter().map(|query| ask(*query, RADIUS)).collect())
 }
 
-/// The sum of all keys: nothing but reading them.
+/// The sum of all keys: the cheapest work that reads them all.
 fn sum(keys: &[u64], threads: usize) -> u64 {
     let add = |keys: &[u64]| keys.iter().fold(0_u64, |sum, key| sum.wrapping_add(*key));
     std::thread::scope(|scope| {

@@ -1,29 +1,27 @@
-//! What does it cost to make a database for similar texts?
+//! The cost of bands: loads and inserts of a database for similar texts.
 //!
-//! `cargo bench --bench similar -- [DOCUMENTS] [--inserts N] [--threads N] [--check]`, 100,000
-//! documents, 50,000 inserts and 64 threads unless said otherwise.
+//! `cargo bench --bench similar -- [DOCUMENTS] [--inserts N] [--threads N] [--check]`, by default
+//! 100,000 documents, 50,000 inserts and 64 threads.
 //!
-//! Texts are 100 to 500 letters long, words of 2 to 9 drawn from 20,000, splitmix64 by their ids. Each
-//! is stored in four ways: with its text alone and with bands too, with room and frozen; then more are
-//! inserted by many threads, durable one by one. Bytes written are what the system counted for this
-//! process until all is in the tables. In the end every text must be there; with `--check` the files
-//! are proved sound.
+//! Texts are 100 to 500 letters long, with words of 2 to 9 letters from a vocabulary of 20,000,
+//! computed from the ids. All texts are loaded four times: without and with bands, with room to
+//! grow and frozen. Then many threads insert more texts, each insert durable. Bytes written are
+//! counted by the system for this process until everything is in the tables. The bench fails if a
+//! text is missing, and with `--check` if the check of a file finds damage.
 
 #![allow(clippy::print_stdout)]
-
-mod common;
 
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::arguments::Usage;
-use common::database::{LOAD_MEMORY_BYTES, cache_for, folder};
-use common::keys::SplitMix;
-use common::memory;
-use common::table::{Table, number, time};
-use common::timing::{Latency, timed};
+use bench_support::arguments::Usage;
+use bench_support::database::{LOAD_MEMORY_BYTES, cache_for, folder};
+use bench_support::keys::SplitMix;
+use bench_support::memory;
+use bench_support::table::{Table, number, time};
+use bench_support::timing::{Latency, timed};
 use simdb::{Builder, Database, DocId, Document, Fingerprinter, Recipe};
 
 const USAGE: Usage = Usage {
@@ -50,7 +48,7 @@ fn main() {
         for frozen in [true, false] {
             let builder = || Database::builder().keep_texts(true).similar(similar);
             let path = folder.path().join(format!("{similar}-{frozen}.simdb"));
-            let fingerprinted = documents_of(0..documents);
+            let fingerprinted = make_documents(0..documents);
             let ((), elapsed) = timed(|| load(builder().frozen(frozen), &path, fingerprinted));
             let database = Database::open_read_only(&path).expect("open");
             let stats = database
@@ -114,7 +112,7 @@ fn main() {
         let ((), merging) = timed(|| database.merge().expect("merge"));
         let written = before.zip(memory::written());
         let written = written.map(|((before, _), (after, _))| (after - before) as f64);
-        let latency = Latency::of(taken);
+        let latency = Latency::new(taken);
         table.row(
             if similar { "similar" } else { "" },
             &[
@@ -140,7 +138,7 @@ fn main() {
     }
 }
 
-/// The text of a document.
+/// The text of a document: random words, computed from the id.
 fn text(id: u64) -> String {
     let mut draws = SplitMix(id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let (least, most) = CHARACTERS.into_inner();
@@ -157,8 +155,8 @@ fn text(id: u64) -> String {
     text
 }
 
-/// Documents with their fingerprints, which are no part of the question.
-fn documents_of(ids: std::ops::Range<u64>) -> Vec<Document> {
+/// Documents with their fingerprints, made before the load so that the load is measured alone.
+fn make_documents(ids: std::ops::Range<u64>) -> Vec<Document> {
     let fingerprinter = Fingerprinter::new(Recipe::ngram());
     ids.map(|id| {
         let text = text(id);

@@ -1,26 +1,25 @@
-//! How long does it take to find the texts that are like one?
+//! The latency of a search for similar texts.
 //!
-//! `cargo bench --bench similar_query -- [DOCUMENTS] [--queries N]`, 100,000 documents and 1,000
-//! queries unless said otherwise.
+//! `cargo bench --bench similar_query -- [DOCUMENTS] [--queries N]`, by default 100,000 documents
+//! and 1,000 queries.
 //!
-//! Three corpora, each of so many texts in a database of its own: English sentences of 3 to 8 words,
-//! English articles of 80 to 200 words, and Chinese sentences of 10 to 40 characters. Words (and pairs
-//! of characters) are drawn from real texts as often as they occur there, so unrelated texts share what
-//! unrelated texts share. A query is a stored text of which every tenth word is another; it must be found,
-//! unless its wording differs too much. Everything found must be alike. Splitmix64, by the ids.
+//! There are three corpora, each in its own database: English sentences of 3 to 8 words, English
+//! articles of 80 to 200 words, and Chinese sentences of 10 to 40 characters. Words, or pairs of
+//! characters, are drawn from real texts with their real frequencies, so unrelated texts have as
+//! much in common as real ones. A query is a stored text with every tenth word replaced. The bench
+//! fails if a found text is not similar, or if more than one in twenty similar originals is not
+//! found.
 
 #![allow(clippy::print_stdout)]
-
-mod common;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use common::arguments::Usage;
-use common::database::{cache_for, folder};
-use common::keys::SplitMix;
-use common::table::{Table, number, time};
-use common::timing::{Latency, timed};
+use bench_support::arguments::Usage;
+use bench_support::database::{cache_for, folder};
+use bench_support::keys::SplitMix;
+use bench_support::table::{Table, number, time};
+use bench_support::timing::{Latency, timed};
 use rayon::prelude::*;
 use serde_json::Value;
 use simdb::{Database, DocId, Document, Fingerprinter, Likeness, Normaliser, Recipe, Resemblance};
@@ -33,12 +32,12 @@ const USAGE: Usage = Usage {
 
 const CORPUS: &str = include_str!("../tests/data/quotes_and_news.jsonl");
 
-/// Documents that are fingerprinted at a time.
-const AT_ONCE: u64 = 10_000;
+/// Documents that are fingerprinted at a time, on all cores.
+const BATCH_LEN: u64 = 10_000;
 
 const LOAD_MEMORY_BYTES: u64 = 512 << 20;
 
-/// Texts of one kind.
+/// A corpus of random texts.
 struct Kind {
     name: &'static str,
     words: Vec<String>,
@@ -124,7 +123,7 @@ impl Kind {
             let found = snapshot.similar(&query).expect("answers");
             found.iter().any(|found| found.id.0 == *id)
         };
-        // Once before, so that pages are where they will be.
+        // All queries once, to warm the cache.
         asked.par_iter().for_each(|asked| {
             ask(asked);
         });
@@ -138,7 +137,7 @@ impl Kind {
         let (_, together) = timed(|| asked.par_iter().map(ask).filter(|found| *found).count());
         self.check(&asked, &found);
 
-        let latency = Latency::of(times);
+        let latency = Latency::new(times);
         let share = found.iter().filter(|found| **found).count() as f64 / queries as f64;
         table.row(
             self.name,
@@ -159,8 +158,8 @@ impl Kind {
             .bulk_create(path, LOAD_MEMORY_BYTES)
             .expect("a new file");
         let fingerprinter = Fingerprinter::new(Recipe::ngram());
-        for first in (0..documents).step_by(AT_ONCE as usize) {
-            let ids = first..(first + AT_ONCE).min(documents);
+        for first in (0..documents).step_by(BATCH_LEN as usize) {
+            let ids = first..(first + BATCH_LEN).min(documents);
             let made: Vec<_> = ids
                 .into_par_iter()
                 .map(|id| {
@@ -183,20 +182,25 @@ impl Kind {
         assert_eq!(report.inserted, documents);
     }
 
-    /// What was not found must be too different, or nearly so.
+    /// Panics if a found text is not similar to its query, or if more than one in twenty similar
+    /// originals is missed. Some may be missed, since bands find similar texts only with high
+    /// probability.
     fn check(&self, asked: &[(u64, String)], found: &[bool]) {
         let normaliser = Normaliser::new();
         let (mut alike, mut missed) = (0, 0);
         for ((id, text), found) in asked.iter().zip(found) {
             let resemblance = Resemblance::new(&normaliser, &self.text(*id), text);
             let is_alike = resemblance.is_enough(&Likeness::default());
-            assert!(is_alike || !found, "what is found is alike: {text}");
+            assert!(
+                is_alike || !found,
+                "a text is found that is not similar: {text}"
+            );
             alike += u64::from(is_alike);
             missed += u64::from(is_alike && !found);
         }
         assert!(
             missed * 20 <= alike,
-            "{missed} of {alike} that are alike were not found"
+            "{missed} of {alike} similar texts were not found"
         );
     }
 
@@ -204,13 +208,13 @@ impl Kind {
         self.words_of(id).join(self.between)
     }
 
-    /// The same with other words in every tenth place, and in one at least.
+    /// The text with a tenth of its words replaced, at least one.
     fn edited(&self, id: u64) -> String {
         let mut words = self.words_of(id);
         let mut draws = SplitMix(!id);
         for _ in 0..words.len().div_ceil(10) {
-            let place = draws.next() as usize % words.len();
-            words[place] = &self.words[draws.next() as usize % self.words.len()];
+            let index = draws.next() as usize % words.len();
+            words[index] = &self.words[draws.next() as usize % self.words.len()];
         }
         words.join(self.between)
     }

@@ -1,32 +1,28 @@
-//! What do hot spots cost?
+//! The cost of hot fingerprints and hot block keys.
 //!
-//! `cargo bench --bench skew -- [DOCUMENTS]`, 1,000,000 documents unless said otherwise, in three
-//! databases:
+//! `cargo bench --bench skew -- [DOCUMENTS]`, by default 1,000,000 documents, in three databases:
 //!
 //! - **uniform**: random fingerprints;
-//! - **shared**: one document in a hundred has one of ten fingerprints, as boilerplate does;
-//! - **crowded**: of one document in twenty the first 16 bits are zero, as where a recipe or a
-//!   corpus is lopsided; the other 48 bits are random.
+//! - **shared**: one document in a hundred has one of ten fingerprints, as boilerplate has;
+//! - **crowded**: one document in twenty has 16 leading zeros, as with an unbalanced recipe or
+//!   corpus; the other 48 bits are random.
 //!
-//! Queries that have nothing to do with the hot spots are asked of all three in turns: they should
-//! cost at most one and a half times what they cost in the uniform one. Then come the queries that
-//! meet a hot spot. Every query of a sample of each kind must be answered as the plain scan does, or
-//! with the first matches of that where there is a limit.
+//! Queries that touch no hot spot are measured on all three, in turns. They should take at most 1.5
+//! times as long as on the uniform database. Then follow queries that touch a hot spot. The bench
+//! fails if a sample of each kind differs from the plain scan, or from its first matches if the
+//! query has a limit.
 //!
-//! Keys are splitmix64 from seed 1, ids count from 0; queries are splitmix64 from seed 77; the hot
-//! fingerprints splitmix64 from seed 5.
+//! Keys and queries are those of `support/keys.rs`. The hot fingerprints are splitmix64 from seed 5.
 
 #![allow(clippy::print_stdout)]
 
-mod common;
-
-use common::arguments::Usage;
-use common::contender::{Asker, Contender, affordable, latencies};
-use common::database::{cache_for, folder, load};
-use common::keys::{Query, SplitMix, key, queries_of};
-use common::plain_scan;
-use common::table::{Table, number, ratio, time};
-use common::timing::{Latency, TURNS, middle, times};
+use bench_support::arguments::Usage;
+use bench_support::contender::{Asker, Contender, latencies, queries_per_turn};
+use bench_support::database::{cache_for, folder, load};
+use bench_support::keys::{Query, SplitMix, key, queries_for};
+use bench_support::plain_scan;
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{Latency, TURNS, median, time_ratio};
 use simdb::{Database, Fingerprint, Snapshot};
 
 const USAGE: Usage = Usage {
@@ -37,16 +33,17 @@ const USAGE: Usage = Usage {
 
 const RADIUS: u32 = 3;
 const QUERIES: usize = 10_000;
-/// Queries of each kind that are compared with the plain scan.
+/// Queries per kind that are compared with the plain scan.
 const CHECKED: usize = 10;
 
 const HOT_SEED: u64 = 5;
 const HOT_FINGERPRINTS: u64 = 10;
-/// One document in so many has a hot fingerprint.
+/// One document in a hundred has a hot fingerprint.
 const SHARED_ONE_IN: u64 = 100;
-/// One document in so many has the hot prefix.
+/// One document in twenty has the hot prefix, 16 zeros.
 const CROWDED_ONE_IN: u64 = 20;
-const BEHIND_PREFIX: u64 = u64::MAX >> 16;
+/// The bits after the hot prefix.
+const SUFFIX_MASK: u64 = u64::MAX >> 16;
 
 const LIMITS: [usize; 4] = [1, 10, 1000, usize::MAX];
 
@@ -58,7 +55,8 @@ fn main() {
         let file_bytes = load(&path, false, (0..documents).map(fingerprint));
         let builder = Database::builder().cache_bytes(cache_for(file_bytes));
         let database = builder.open(&path).expect("open");
-        // The open file is all that is needed.
+        // The database keeps the file open. Removed now, so that the next database can use the
+        // name.
         std::fs::remove_file(&path).expect("the file is there");
         Skewed {
             keys: (0..documents).map(fingerprint).collect(),
@@ -77,13 +75,13 @@ fn main() {
     };
 
     let unrelated = measured.unrelated.clone();
-    for (what, skewed) in [
+    for (name, skewed) in [
         ("uniform", uniform),
         ("shared", shared),
         ("crowded", crowded),
     ] {
         measured.row(
-            &format!("{what}: an unrelated query"),
+            &format!("{name}: an unrelated query"),
             skewed,
             usize::MAX,
             &unrelated,
@@ -92,19 +90,19 @@ fn main() {
     let hot: Vec<Query> = (0..HOT_FINGERPRINTS).map(|n| query(hot(n))).collect();
     let hot = hot.repeat(QUERIES / HOT_FINGERPRINTS as usize);
     for limit in LIMITS {
-        let what = match limit {
+        let shown_limit = match limit {
             usize::MAX => "no limit".to_owned(),
             limit => format!("limit {limit}"),
         };
         measured.row(
-            &format!("shared: a hot fingerprint, {what}"),
+            &format!("shared: a hot fingerprint, {shown_limit}"),
             shared,
             limit,
             &hot,
         );
     }
-    let in_prefix = random(|bits| bits & BEHIND_PREFIX);
-    let near = queries_of(
+    let in_prefix = random(|bits| bits & SUFFIX_MASK);
+    let near = queries_for(
         &|id| crowded.keys[(id * CROWDED_ONE_IN) as usize],
         documents / CROWDED_ONE_IN,
         2 * QUERIES,
@@ -112,7 +110,7 @@ fn main() {
     );
     let near: Vec<Query> = near
         .into_iter()
-        .filter(|query| query.planted.is_some() && query.bits & !BEHIND_PREFIX == 0)
+        .filter(|query| query.planted.is_some() && query.bits & !SUFFIX_MASK == 0)
         .map(|near| query(near.bits))
         .collect();
     measured.row(
@@ -142,7 +140,7 @@ fn shared(id: u64) -> u64 {
 
 fn crowded(id: u64) -> u64 {
     match id % CROWDED_ONE_IN {
-        0 => key(id) & BEHIND_PREFIX,
+        0 => key(id) & SUFFIX_MASK,
         _ => key(id),
     }
 }
@@ -152,9 +150,9 @@ fn hot(number: u64) -> u64 {
     (0..=number).fold(0, |_, _| draws.next())
 }
 
-/// Random queries, each changed in a way.
+/// Random queries, each changed by a function.
 fn random(change: impl Fn(u64) -> u64) -> Vec<Query> {
-    let random = queries_of(&key, 1, 2 * QUERIES, RADIUS).into_iter();
+    let random = queries_for(&key, 1, 2 * QUERIES, RADIUS).into_iter();
     random
         .filter(|query| query.planted.is_none())
         .map(|random| query(change(random.bits)))
@@ -175,7 +173,7 @@ struct Skewed {
     _database: Database,
 }
 
-/// A snapshot that is asked for the first matches only.
+/// A contender that returns the first matches of a snapshot.
 struct Limited<'s> {
     snapshot: &'s Snapshot,
     limit: usize,
@@ -199,7 +197,8 @@ struct Measured<'s> {
 }
 
 impl Measured<'_> {
-    /// Checks and times queries of one kind, in turns with unrelated ones of the uniform database.
+    /// Checks and measures queries of one kind, in turns with unrelated queries of the uniform
+    /// database.
     fn row(&mut self, label: &str, skewed: &Skewed, limit: usize, queries: &[Query]) {
         let contender = Limited {
             snapshot: &skewed.snapshot,
@@ -211,20 +210,21 @@ impl Measured<'_> {
             let mut expected = plain_scan::answer(&skewed.keys, query.bits, RADIUS);
             expected.truncate(limit);
             let answer = ask(query.bits, RADIUS);
-            assert!(answer == expected, "{label}: not what the plain scan gives");
+            assert!(answer == expected, "{label}: differs from the plain scan");
             matches += answer.len();
         }
-        let queries = &queries[..affordable(&contender, queries, RADIUS)];
+        let queries = &queries[..queries_per_turn(&contender, queries, RADIUS)];
+        // Not counted: warms the caches after the queries above.
         latencies(self.uniform, &self.unrelated, RADIUS);
         let turns = (0..TURNS).map(|_| {
-            let floor = Latency::of(latencies(self.uniform, &self.unrelated, RADIUS));
-            let own = Latency::of(latencies(&contender, queries, RADIUS));
-            (own, times(own.p50, floor.p50))
+            let floor = Latency::new(latencies(self.uniform, &self.unrelated, RADIUS));
+            let own = Latency::new(latencies(&contender, queries, RADIUS));
+            (own, time_ratio(own.p50, floor.p50))
         });
         let turns: Vec<_> = turns.collect();
         let own: Vec<Latency> = turns.iter().map(|(own, _)| *own).collect();
-        let latency = Latency::middle(&own);
-        let over = middle(turns.iter().map(|(_, over)| *over));
+        let latency = Latency::median(&own);
+        let over = median(turns.iter().map(|(_, over)| *over));
         let values = [
             time(latency.p50),
             time(latency.p99),

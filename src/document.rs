@@ -1,4 +1,4 @@
-//! [`DocId`], [`Timestamp`], [`Document`] and [`Match`]: the values of the API.
+//! [`DocId`], [`Timestamp`], [`Document`] and [`Match`].
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -29,8 +29,8 @@ impl fmt::Display for DocId {
 
 /// A time in milliseconds since 1970-01-01 UTC, without leap seconds.
 ///
-/// Displayed as in RFC 3339, always with milliseconds. Years after 9999, which RFC 3339 does not have,
-/// are displayed with a sign and all digits.
+/// `Display` writes RFC 3339 with milliseconds. RFC 3339 ends with the year 9999; a later year is
+/// written with a sign and all digits.
 ///
 /// ```
 /// use std::time::SystemTime;
@@ -43,7 +43,8 @@ impl fmt::Display for DocId {
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// The time as a [`SystemTime`]; `None` if out of its range, thousands of years away.
+    /// The time as a [`SystemTime`]; `None` if the system cannot represent it, thousands of years
+    /// from now.
     pub fn system_time(self) -> Option<SystemTime> {
         SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(self.0))
     }
@@ -78,17 +79,18 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Year, month and day of a day counted from the first of 1970, in the Gregorian calendar.
+/// Year, month and day in the Gregorian calendar of a day counted from 1970-01-01.
 fn date(days: u64) -> (u64, u64, u64) {
-    /// Days from the first of March of year 0 to the first of January of 1970.
+    /// Days from 0000-03-01 to 1970-01-01.
     const MARCH_0_TO_1970: u64 = 719_468;
     const DAYS_OF_400_YEARS: u64 = 146_097;
-    // Years begin in March here, so that the leap day is the last day of a year.
+    // A year begins in March here, so that the leap day is its last day.
     let days = days + MARCH_0_TO_1970;
     let (era, day) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
+    // Without the leap days of 4, 100 and 400 years, each year has 365 days.
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
-    // Five months from March on have 153 days.
+    // March to July have 153 days, and so have August to December.
     let month = (5 * day + 2) / 153;
     let day = day - (153 * month + 2) / 5 + 1;
     let is_next_year = month >= 10;
@@ -99,22 +101,21 @@ fn date(days: u64) -> (u64, u64, u64) {
     )
 }
 
-/// A stored document: id, fingerprint, the arrival time if times are kept, and the text if texts are
-/// kept.
+/// A document, as inserted or as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// The id.
     pub id: DocId,
     /// The fingerprint of the text.
     pub fingerprint: Fingerprint,
-    /// `false` for the fingerprint of a text with too few features. An unreliable document is stored and
-    /// found by its id, but never matches a query by fingerprint, and is never refused as a
-    /// near-duplicate.
+    /// `false` for the fingerprint of a text with too few features. An unreliable document is
+    /// stored and found by its id. It never matches a query by fingerprint, and is never refused as
+    /// a near-duplicate.
     pub reliable: bool,
-    /// The arrival time, stored only in a database that keeps arrival times; there `None` means the
-    /// time of the call.
+    /// The arrival time. Stored only in a database that keeps arrival times; an inserted document
+    /// with `None` gets the time of the call there.
     pub arrival: Option<Timestamp>,
-    /// The text, stored only in a database that keeps texts.
+    /// The text. Stored only in a database that keeps texts.
     pub text: Option<String>,
 }
 
@@ -131,10 +132,10 @@ impl Document {
     }
 }
 
-/// A document whose fingerprint lies within the radius of a query: a claim about bits, not about
-/// meaning.
+/// A document whose fingerprint lies within the radius of a query. A match is a claim about bits,
+/// not about meaning.
 ///
-/// Queries return matches by distance, then by id.
+/// Queries return matches ordered by distance, then by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Match {
     /// The id of the document.
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_shown_as_the_calendar_has_it() {
+    fn timestamp_displays_as_rfc_3339() {
         for (ms, shown) in [
             (0, "1970-01-01T00:00:00.000Z"),
             (951_782_399_999, "2000-02-28T23:59:59.999Z"),
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn every_day_follows_the_one_before() {
+    fn date_follows_the_gregorian_calendar_for_200_000_days() {
         let leap = |year: u64| {
             year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
         };
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_the_same_in_the_time_of_the_system() {
+    fn timestamp_converts_to_system_time_and_back() {
         let moment = Timestamp(1_709_210_096_007);
         let time = moment.system_time().unwrap();
         assert_eq!(Timestamp::from(time), moment);

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The result of a call of this library.
+/// The result of a function of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The cause of an [`Error`], as another package reported it.
@@ -12,8 +12,9 @@ pub type Cause = Box<dyn StdError + Send + Sync>;
 
 /// An error of this library.
 ///
-/// The text of each variant says what failed, where, and what to do. A cause from the operating
-/// system or from redb is behind [`source`](StdError::source), and is not repeated in the text.
+/// The text of each variant names the failure, the place and the next step. A cause from the
+/// operating system or from redb is behind [`source`](StdError::source), and is not repeated in the
+/// text.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,7 +22,7 @@ pub enum Error {
     /// the file, or writing a temporary file beside it.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// The operation, as a verb: `create`, `rename`.
+        /// The operation as a verb, such as `create` or `rename`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -29,7 +30,7 @@ pub enum Error {
         source: std::io::Error,
     },
 
-    /// The file to be created exists. Nothing was changed.
+    /// The file to be created exists already. Nothing was changed.
     #[error("{} already exists; choose another name", path.display())]
     AlreadyExists {
         /// The file.
@@ -43,7 +44,7 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// The file is not a simdb database, or its first page is damaged.
+    /// The file is not a simdb database, or its superblock is damaged.
     #[error(
         "{} is not a simdb database; check the path; if it was one, save what is left with \
          `simdb-cli salvage`, or restore a backup",
@@ -52,11 +53,11 @@ pub enum Error {
     NotADatabase {
         /// The file.
         path: PathBuf,
-        /// The error of redb, if redb was asked.
+        /// The reason, if more is known.
         source: Option<Cause>,
     },
 
-    /// The file has a format that this version of simdb does not read.
+    /// The file has a format version that this simdb does not read.
     #[error(
         "cannot open {}: its format is version {found}, this simdb reads version {supported}; \
          upgrade simdb, or rebuild the database with simdb-load",
@@ -71,8 +72,8 @@ pub enum Error {
         supported: u32,
     },
 
-    /// The file was created with a recipe other than the requested one, so its fingerprints cannot be
-    /// compared with those of the caller.
+    /// The recipe of the file differs from the requested recipe, so the fingerprints of both cannot
+    /// be compared.
     #[error(
         "cannot open {} with the recipe {asked}: its fingerprints were made with {stored}; \
          ask for that recipe, or build another database",
@@ -87,11 +88,11 @@ pub enum Error {
         asked: String,
     },
 
-    /// The database was created without a setting that was requested when opening it. Settings are
-    /// fixed in the file.
+    /// A setting that was requested when opening a database differs from the setting in the file.
+    /// Settings are fixed at creation.
     #[error(
-        "cannot open {} with the requested {setting}: it was created otherwise; open it with its own \
-         settings, or load its documents into a new database",
+        "cannot open {} with the requested {setting}: the file was created with another setting; open \
+         it without {setting}, or load its documents into a new database",
         path.display()
     )]
     SettingsMismatch {
@@ -102,8 +103,8 @@ pub enum Error {
         setting: &'static str,
     },
 
-    /// The recipe of the file uses a dictionary, idf values or stop words, and the file is opened
-    /// without them. The database keeps their hashes only.
+    /// The recipe of the file uses a dictionary, idf values or stop words, and the file was opened
+    /// without these. The database stores their hashes only.
     #[error(
         "cannot open {}: its recipe {recipe} was given files of its own, by xxh3_64: {needed}; \
          name the recipe and give it the same files",
@@ -114,27 +115,27 @@ pub enum Error {
         path: PathBuf,
         /// Name and version of the recipe.
         recipe: String,
-        /// The kind of each file and its `xxh3_64` in hexadecimal.
+        /// The kind and the `xxh3_64` in hexadecimal of each file.
         needed: String,
     },
 
-    /// A recipe was given an option that it does not have, or a value that it does not understand.
+    /// A recipe does not have a given option, or the option has an invalid value.
     #[error("the recipe {recipe} does not take {what}")]
     RecipeOption {
         /// Name and version of the recipe.
         recipe: String,
-        /// The option, and which recipe takes it or why the value is refused.
+        /// The option, and the recipe that has it or the reason why its value is invalid.
         what: String,
     },
 
     /// A dictionary, a table of idf values or a list of stop words is malformed.
     #[error("cannot use {name}: line {line}: {what}; correct the file")]
     WordFile {
-        /// The name that the caller gave, usually the path of the file.
+        /// The name given by the caller, usually the path of the file.
         name: String,
         /// The line, counted from 1.
         line: u64,
-        /// What is wrong with the line.
+        /// The fault of the line.
         what: String,
     },
 
@@ -149,7 +150,7 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// Too many documents have near-duplicates to cluster them.
+    /// More documents have near-duplicates than clustering can number.
     #[error(
         "cannot find clusters in {} at radius {radius}: more than 4,294,967,294 documents have \
          near-duplicates; use a smaller radius",
@@ -162,7 +163,7 @@ pub enum Error {
         radius: u32,
     },
 
-    /// A document without a text was to be stored unless its text is similar to another. Nothing was
+    /// A document without a text was given to an operation that compares texts. Nothing was
     /// changed.
     #[error("document {id} has no text to compare; give the document a text")]
     TextMissing {
@@ -180,7 +181,7 @@ pub enum Error {
         recipe: String,
     },
 
-    /// A fingerprint of 128 bits was requested of a recipe with a shorter hash.
+    /// A 128-bit fingerprint was requested of a recipe with a 64-bit hash.
     #[error("the recipe {recipe} makes fingerprints of 64 bits only")]
     Only64Bits {
         /// Name and version of the recipe.
@@ -192,22 +193,22 @@ pub enum Error {
     InvalidWeight {
         /// The position of the feature in the list, counted from 1.
         place: usize,
-        /// Its weight.
+        /// The weight.
         weight: f64,
     },
 
-    /// The bands of the file, which find similar texts, differ from those of this version of simdb.
+    /// The band keys of the file, which find similar texts, were made otherwise than by this simdb.
     #[error(
         "cannot open {}: its bands were made by {stored}, this simdb makes them by {known}; use \
-         the simdb that wrote it, or rebuild the database with simdb-load",
+         the simdb version that created the file, or rebuild the database with simdb-load",
         path.display()
     )]
     BandsMismatch {
         /// The file.
         path: PathBuf,
-        /// The description in the file.
+        /// The description of the bands in the file.
         stored: String,
-        /// The description of this library.
+        /// The description of the bands of this library.
         known: String,
     },
 
@@ -227,14 +228,14 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// The operation needs the database without snapshots, and one is held.
+    /// The operation needs a database without snapshots, and a snapshot is held.
     #[error("a snapshot of {} is held; drop it and try again", path.display())]
     SnapshotHeld {
         /// The file.
         path: PathBuf,
     },
 
-    /// An empty database was to be created frozen. No document could ever be added to it.
+    /// An empty database cannot be created frozen, because no document could ever be added.
     #[error("a frozen database cannot be created empty: load {} with bulk_create", path.display())]
     FrozenEmpty {
         /// The file.
@@ -250,14 +251,14 @@ pub enum Error {
         window: Duration,
     },
 
-    /// A change was requested of a database that was opened for reading only.
+    /// A database that is open for reading only was to be changed.
     #[error("{} was opened for reading only; open it for writing to change it", path.display())]
     ReadOnly {
         /// The file.
         path: PathBuf,
     },
 
-    /// A change was requested of a database that was created frozen.
+    /// A frozen database was to be changed.
     #[error("{} is frozen; load its documents into a new database to change it", path.display())]
     Frozen {
         /// The file.
@@ -271,7 +272,7 @@ pub enum Error {
     DocumentExists {
         /// The id.
         id: u64,
-        /// The bits of the stored fingerprint: equal to the given ones if the call was a repetition.
+        /// The bits of the stored fingerprint. Equal to the given bits if the call was repeated.
         stored: u64,
     },
 
@@ -282,7 +283,7 @@ pub enum Error {
         id: u64,
         /// Bytes of the text in UTF-8.
         len_bytes: usize,
-        /// The most bytes of a stored text.
+        /// The limit in bytes.
         limit_bytes: usize,
     },
 
@@ -291,19 +292,19 @@ pub enum Error {
     InvalidFingerprint {
         /// The string.
         text: String,
-        /// The number of digits of a fingerprint of that width.
+        /// The expected number of digits.
         digits: usize,
     },
 
-    /// The file is damaged: bytes read from it are not the bytes written. The request fails, and nothing
-    /// was changed.
+    /// The file is damaged: the bytes read are not the bytes written. The operation failed and
+    /// changed nothing.
     #[error("{} is damaged: {what}; {advice}", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// The damaged part, such as table and chunk, and what is wrong with it.
+        /// The damaged part, such as table and chunk, and its damage.
         what: String,
-        /// The advice what to do.
+        /// The next step.
         advice: &'static str,
     },
 
@@ -315,15 +316,16 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// A read or a write of the database file failed, for example because the disk is full. The
-    /// transaction was not applied. After an I/O error in the file the handle refuses changes until
-    /// the database is reopened.
+    /// A read or a write of the database file or its journal failed, for example because the disk
+    /// is full. The transaction was not applied. After an I/O error in the database file, changes
+    /// are refused until the database is reopened.
     #[error(
-        "cannot {action} {}; fix the cause (see the error below); if errors go on, reopen the database",
+        "cannot {action} {}; fix the cause (see the error below); if the error persists, reopen the \
+         database",
         path.display()
     )]
     Storage {
-        /// The operation, as a verb: `read`, `write`.
+        /// The operation as a verb: `read` or `write`.
         action: &'static str,
         /// The file.
         path: PathBuf,
@@ -331,8 +333,9 @@ pub enum Error {
         source: Cause,
     },
 
-    /// A commit failed, and its changes are either all durable or not at all. Reopen the database and
-    /// repeat the same changes; that is harmless, because a repeated insert finds its document stored.
+    /// A commit failed, and it is unknown if its changes are durable: either all or none are.
+    /// Reopen the database and repeat the same changes. A repetition is harmless, because a
+    /// repeated insert finds its document stored.
     #[error(
         "the outcome of a commit to {} is unknown: all of it is durable, or none; reopen the \
          database and repeat the same changes",
@@ -345,19 +348,18 @@ pub enum Error {
         source: Cause,
     },
 
-    /// An earlier write failed, and its outcome may be unknown. Nothing is written until the database is
-    /// reopened. Reads still work after a failed write of the journal; after a failed write of the
-    /// database file, as in a flush, redb refuses reads that are not in its cache.
+    /// An earlier write failed, and its outcome may be unknown. Changes are refused until the
+    /// database is reopened. Reads still work after a failed write of the journal. After a failed
+    /// write of the database file, as in a flush, redb refuses reads that its cache cannot answer.
     #[error("an earlier write to {} failed; fix its cause, then reopen the database", path.display())]
     WritesFailed {
         /// The file.
         path: PathBuf,
     },
 
-    /// Some submitted changes were refused since the last flush. The tickets of these changes have the
-    /// errors.
+    /// Some submitted changes were refused since the last flush. Their tickets have the errors.
     #[error(
-        "some changes of {} were refused since the last flush; the errors of their calls say why",
+        "some changes of {} were refused since the last flush; see the error of each ticket",
         path.display()
     )]
     NotAllWritten {
@@ -365,8 +367,8 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// A database that was not closed has lost its journal, which holds changes that the database file
-    /// does not.
+    /// The journal of a database that was not closed is missing. The journal holds commits that the
+    /// database file does not.
     #[error(
         "{} was not closed, and its journal {} is missing; put the journal back, restore a backup, or \
          save the content of the database file with `simdb-cli salvage`",
@@ -380,7 +382,7 @@ pub enum Error {
         journal: PathBuf,
     },
 
-    /// A request needs arrival times, and the database keeps none.
+    /// The operation needs arrival times, and the database keeps none.
     #[error("{} keeps no arrival times; create a database with a retention setting", path.display())]
     NoArrivals {
         /// The file.
@@ -394,15 +396,15 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// The timeout of a call passed before its changes were started. Nothing was changed.
+    /// The timeout of a call ended before its changes were started. Nothing was changed.
     #[error("the changes to {} were not started in time; nothing was changed, try again", path.display())]
     TimedOut {
         /// The file.
         path: PathBuf,
     },
 
-    /// A batch of this transaction failed. The transaction can only be dropped; nothing of it is
-    /// committed.
+    /// An earlier batch of the transaction failed. The transaction can only be dropped; none of its
+    /// changes is committed.
     #[error("a batch of this transaction on {} failed; drop it, fix the cause and begin again", path.display())]
     TransactionFailed {
         /// The file.

@@ -1,16 +1,14 @@
-//! [`Fingerprint`], the 64 bits SimHash makes of a document, and its 128-bit sibling.
+//! [`Fingerprint`], the 64-bit SimHash of a document, and [`Fingerprint128`].
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
 
-/// The 64 bits that SimHash makes of a document's features (Charikar, STOC 2002).
+/// The 64-bit SimHash of a document's features (Charikar, STOC 2002).
 ///
-/// Bit 63 is the most significant bit and is written first; blocks are counted from there. Near-duplicates
-/// differ in few bits: see [`distance`](Self::distance).
-///
-/// Written and read as 16 hexadecimal digits.
+/// Near-duplicates differ in few bits: see [`distance`](Self::distance). `Display` writes and
+/// `FromStr` reads 16 hexadecimal digits, the most significant bit first.
 ///
 /// ```
 /// use simdb::Fingerprint;
@@ -24,10 +22,9 @@ use crate::error::Error;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(u64);
 
-/// A SimHash fingerprint of 128 bits: the width of the first published implementations.
+/// A 128-bit SimHash, to be computed and compared only: a database stores 64 bits.
 ///
-/// It can be computed and compared; a database stores 64 bits. Written and read as 32
-/// hexadecimal digits.
+/// `Display` writes and `FromStr` reads 32 hexadecimal digits.
 ///
 /// ```
 /// use simdb::Fingerprint128;
@@ -42,7 +39,7 @@ pub struct Fingerprint128(u128);
 macro_rules! fingerprint {
     ($name:ident, $bits:ty, $digits:literal) => {
         impl $name {
-            /// The fingerprint with exactly these bits.
+            /// A fingerprint with these bits.
             pub const fn from_bits(bits: $bits) -> Self {
                 Self(bits)
             }
@@ -52,13 +49,13 @@ macro_rules! fingerprint {
                 self.0
             }
 
-            /// The Hamming distance: the number of bits in which both fingerprints differ.
+            /// The Hamming distance: the number of differing bits.
             pub const fn distance(self, other: Self) -> u32 {
                 (self.0 ^ other.0).count_ones()
             }
         }
 
-        /// All digits of the fingerprint in hexadecimal, lower case, zero-padded.
+        /// Writes hexadecimal digits in lower case, zero-padded.
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, concat!("{:0", $digits, "x}"), self.0)
@@ -71,15 +68,17 @@ macro_rules! fingerprint {
             }
         }
 
-        /// Reads exactly as many hexadecimal digits as `Display` writes, in either case.
+        /// Reads as many hexadecimal digits as `Display` writes, in upper or lower case.
         ///
         /// # Errors
-        /// [`Error::InvalidFingerprint`] for anything else: a sign, a prefix, another length.
+        /// [`Error::InvalidFingerprint`] for a sign, a prefix, another length or any other
+        /// character.
         impl FromStr for $name {
             type Err = Error;
 
             fn from_str(text: &str) -> Result<Self, Error> {
                 let digits = const { (<$bits>::BITS / 4) as usize };
+                // `from_str_radix` accepts a sign and any length.
                 let all_digits =
                     text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
                 match <$bits>::from_str_radix(text, 16) {
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn displayed_fingerprint_parses_to_itself() {
         for bits in [0, 1, 0xf000_0000_0000_0001, u64::MAX] {
             let fingerprint = Fingerprint::from_bits(bits);
             assert_eq!(fingerprint.to_string().len(), 16);
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_fingerprint_is_refused() {
+    fn invalid_fingerprint_is_refused() {
         for text in [
             "",
             "ff",

@@ -1,15 +1,16 @@
-//! The Hamming kernel: which of many fingerprints lie within a radius.
+//! The Hamming kernel: finds the fingerprints within a radius.
 //!
-//! Comparing all of a run (about a tenth of a nanosecond a fingerprint, with no branch) is faster
-//! than searching inside it, so nothing here knows about order. The widest vector population
-//! count of the processor is chosen at run time; an ordinary build runs at full speed.
+//! The kernel compares all fingerprints of a bucket, at about 0.1 ns each without a branch, which
+//! is faster than a search in the bucket. The widest population count of the processor is selected
+//! at run time, so a portable build has full speed.
 
 use multiversion::multiversion;
 
-/// Fingerprints counted at a time; only where some are near are they looked at one by one.
-const COUNTED: usize = 128;
+/// Fingerprints of a batch: 128. A batch is first counted without branches; only a batch with
+/// matches, which is rare, is filtered.
+const BATCH: usize = 128;
 
-/// Appends each of the fingerprints that lies within `radius` of `query` to `found`, in order.
+/// Appends the fingerprints within `radius` of `query` to `found`, in order.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
     "x86_64+avx2+popcnt+bmi1+bmi2",
@@ -18,16 +19,16 @@ const COUNTED: usize = 128;
 ))]
 pub(crate) fn push_within(fingerprints: &[u64], query: u64, radius: u32, found: &mut Vec<u64>) {
     let is_near = |fingerprint: &u64| (fingerprint ^ query).count_ones() <= radius;
-    for part in fingerprints.chunks(COUNTED) {
-        let near: u64 = part.iter().map(|each| u64::from(is_near(each))).sum();
+    for batch in fingerprints.chunks(BATCH) {
+        let near: u64 = batch.iter().map(|each| u64::from(is_near(each))).sum();
         if near > 0 {
-            found.extend(part.iter().copied().filter(is_near));
+            found.extend(batch.iter().copied().filter(is_near));
         }
     }
 }
 
-/// Appends each pair of one of `a` and one of `b` that lie within `radius` of each other to `found`.
-/// It is fastest where `b` is the longer one.
+/// Appends to `found` each pair of a fingerprint of `a` and one of `b` within `radius` of each
+/// other. Fastest if `b` is the longer slice: `b` is the vectorised loop.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
     "x86_64+avx2+popcnt+bmi1+bmi2",
@@ -40,7 +41,7 @@ pub(crate) fn push_pairs_between(a: &[u64], b: &[u64], radius: u32, found: &mut 
     }
 }
 
-/// Appends each pair of these fingerprints that lie within `radius` of each other to `found`, once.
+/// Appends to `found` each pair of two of the fingerprints within `radius` of each other, once.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
     "x86_64+avx2+popcnt+bmi1+bmi2",
@@ -55,7 +56,7 @@ pub(crate) fn push_pairs_among(fingerprints: &[u64], radius: u32, found: &mut Ve
     }
 }
 
-/// To be inlined, so that it is compiled for the processor that its caller was compiled for.
+// Inlined, so that each version of a caller compiles this loop for its own processor.
 #[inline(always)]
 fn push_pairs_with(a: u64, others: &[u64], radius: u32, found: &mut Vec<(u64, u64)>) {
     let is_near = |b: &u64| (a ^ b).count_ones() <= radius;
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_are_what_two_plain_loops_find() {
+    fn pairs_equal_two_nested_loops() {
         let query = 0x0123_4567_89ab_cdef_u64;
         let a: Vec<u64> = (0..90).map(|n| query ^ (u64::MAX << (n % 61))).collect();
         let b: Vec<u64> = (0..70).map(|n| query ^ (u64::MAX >> (n % 59))).collect();
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_a_plain_loop_finds_at_every_length_and_radius() {
+    fn push_within_equals_plain_loop_at_every_length_and_radius() {
         let query = 0x0123_4567_89ab_cdef_u64;
         let fingerprints: Vec<u64> = (0..300)
             .map(|n| query ^ (u64::MAX.checked_shl(n % 71).unwrap_or(0)))

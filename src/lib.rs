@@ -1,10 +1,9 @@
-//! simdb answers one question from one file on disk, in microseconds, with no server: *do we
-//! have this text already, or nearly this?*
+//! An embedded near-duplicate database: *do we have this text already, or nearly this?*
 //!
-//! A text becomes a 64-bit SimHash [`Fingerprint`] by a [`Recipe`]; documents whose fingerprints
-//! differ in few bits are near-duplicates of each other. A [`Database`] keeps ids and
-//! fingerprints of tens of millions of documents and finds every one within a Hamming radius,
-//! exactly: what it answers is what comparing with all of them would answer.
+//! A [`Recipe`] turns a text into a 64-bit SimHash [`Fingerprint`]. Documents whose fingerprints
+//! differ in few bits are near-duplicates. A [`Database`] is one file with the ids and fingerprints
+//! of tens of millions of documents. It finds every document within a Hamming radius, exactly, in
+//! microseconds.
 //!
 //! ```
 //! use simdb::{Database, DocId, Insertion};
@@ -18,7 +17,7 @@
 //! let arrived = db.insert_unique_text(DocId(3), "你媽媽喊你回家吃飯哦!回家羅回家羅~", 3)?;
 //! assert!(matches!(arrived, Insertion::Duplicate(of) if of.id == DocId(1)));
 //!
-//! // Everything is still there when the file is opened again.
+//! // The documents are stored in the file.
 //! drop(db);
 //! let db = Database::open(folder.path().join("news.simdb"))?;
 //! let query = db.fingerprint("three cats sat on the mat, and would not be moved by anyone")?;
@@ -27,19 +26,33 @@
 //! # Ok::<(), simdb::Error>(())
 //! ```
 //!
-//! # What it is not
+//! | I want to ... | call this |
+//! |---|---|
+//! | insert a text if it is new | [`Database::insert_unique_text`]; for edited texts [`Database::insert_unless_similar`] |
+//! | insert, replace or remove a document | [`Database::insert_text`], [`Database::upsert_text`], [`Database::remove`] |
+//! | make many changes at once | [`Database::apply`]; many batches in one commit [`Database::begin`] |
+//! | look up documents within a radius | [`Database::within`]; the nearest [`Database::nearest`] |
+//! | answer a batch of queries | [`Snapshot::within_batch`] |
+//! | find similar texts, edited or short | [`Builder::similar`], then [`Database::similar_text`] |
+//! | load millions of documents | [`Builder::bulk_create`], [`Database::bulk_load`] |
+//! | let documents expire by age | [`Builder::retention`]; by hand [`Database::prune`] |
+//! | export all documents | [`Snapshot::documents`] |
+//! | find all pairs | [`Snapshot::pairs`], [`Snapshot::document_pairs`] |
+//! | find clusters, and the document to keep | [`Snapshot::clusters`] |
+//! | back up a database that is in use | [`Database::backup`] |
+//! | free the space of removed documents | [`Database::vacuum`] |
+//! | check a file | [`Database::check`] |
+//! | salvage a damaged file | [`Builder::salvage`] |
+//! | make fingerprints without a database | [`Fingerprinter`]; step by step [`simhash`] |
+//! | compare two texts | [`Resemblance`], [`similarity`] |
 //!
-//! A match is a claim about bits, not about meaning. At radius 3 of 64 bits it says: the same
-//! text with cosmetic changes. Texts that were really edited, and short ones, lie farther apart: a
-//! database made for it ([`Builder::similar`]) finds those by what they have in common, and decides
-//! by their texts ([`Snapshot::similar`], [`Likeness`]).
+//! The [`guide`] explains how texts match, what is promised, and how to run a database.
 //!
-//! # Where to start
+//! # Limits
 //!
-//! [`Database`] and [`Snapshot`] to store and ask, [`BulkLoad`] for millions of documents at a
-//! time, [`Fingerprinter`] for fingerprints without a database, [`simhash`] for how SimHash
-//! works, in five steps, [`similarity`] for other measures of two texts. The [`guide`] says how texts
-//! match, what is promised, and how to run a database.
+//! A match is a claim about bits, not about meaning. Radius 3 finds texts with cosmetic changes.
+//! Edited and short texts lie farther apart: a database made for them ([`Builder::similar`])
+//! compares the texts themselves ([`Snapshot::similar`], [`Likeness`]).
 
 #![warn(missing_docs, missing_debug_implementations)]
 
@@ -96,7 +109,7 @@ pub use store::maintenance::salvage::Salvage;
 pub use store::maintenance::stats::{Stats, TableStats};
 pub use text::Normaliser;
 
-/// What may be shared by threads, and what only moved from one to another.
+/// The types that threads may share, and those that may only move to another thread.
 #[cfg(test)]
 const _: () = {
     const fn shared<T: Send + Sync>() {}
@@ -111,7 +124,7 @@ const _: () = {
     moved::<BulkLoad<'static>>();
 };
 
-/// The README's example is a test.
+/// Runs the example of the README as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

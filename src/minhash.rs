@@ -1,14 +1,13 @@
-//! Features to bands: texts that have much in common share a key, however short they are.
+//! MinHash bands: texts with many common shingles share a band key, however short they are.
 //!
-//! The smallest of the hashes of a text's shingles is the same for two texts with a probability
-//! that is the Jaccard index of their sets of shingles. Some such minima, each by another hash
-//! function, make a *band*, and the key of a band is a hash of its minima. With 3 minima in each of
-//! 40 bands, texts that share half of their shingles have a key in common with a probability of
-//! 0.995, those that share a third with 0.78, a tenth with 0.04, a hundredth with 0.00004.
+//! The smallest hash of all shingles is equal in two texts with a probability equal to the Jaccard
+//! index of their shingle sets. A *band* is a few such minima, each by another hash function; its
+//! key is a hash of the minima. With 40 bands of 3 minima, two texts share a key with a probability
+//! of 0.995 at a Jaccard index of 1/2, 0.78 at 1/3, 0.04 at 1/10, and 0.00004 at 1/100.
 //!
-//! Short texts are cut to threes of letters, which a misspelling does not destroy all of, and long
-//! ones to fives, of which unrelated texts share fewer. A text has the keys of its own length; one
-//! that is looked up near the border asks for both.
+//! Short texts have shingles of 3 letters, so that some survive a misspelling. Long texts have
+//! shingles of 5 letters, of which unrelated texts share fewer. A text is stored under the keys for
+//! its length; a query near the border of both lengths looks up both.
 //!
 //! # Source
 //! A. Broder, *On the resemblance and containment of documents*, SEQUENCES 1997 (the minima);
@@ -18,40 +17,43 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::feature::{LEAST_SHINGLES, TokenCounter, TokenCounts};
-use crate::text::{CJK_SHINGLE, Normaliser, Script, floor_char_boundary, is_informative, shingles};
+use crate::feature::{MIN_SHINGLES, TokenCounter, TokenCounts};
+use crate::text::{
+    CJK_SHINGLE, Normaliser, Traditional, floor_char_boundary, is_informative, shingles,
+};
 
-/// How many bands a text has.
+/// Bands of a text: 40. More bands find more texts and take more space.
 const BANDS: usize = 40;
 
-/// How many minima make a band.
+/// Minima of a band: 3. More minima find fewer texts with little in common.
 const ROWS: usize = 3;
 
-/// How many letters or digits of a short text make a shingle.
+/// Letters or digits of a shingle of a short text.
 const SHORT_SHINGLE: usize = 3;
 
-/// How many letters or digits of a long text make a shingle.
+/// Letters or digits of a shingle of a long text.
 const LONG_SHINGLE: usize = 5;
 
-/// Normalised, a text of fewer characters is short.
+/// A text of at least 100 normalised characters is long.
 const LONG_CHARACTERS: usize = 100;
 
-/// The longer of two texts that are alike is at most so many times as long as the other, as a rule: a
-/// third of it may be cut off, and two thirds of the longer one's phrases must be in both.
-const MOST_TIMES: usize = 2;
+/// Near-duplicates differ in length by at most this factor, as a rule: the default thresholds of
+/// [`Likeness`](crate::Likeness) need about two thirds of the longer text in the other.
+const MAX_LENGTH_RATIO: usize = 2;
 
-/// What the hash functions of the minima multiply with in the end.
+/// The second factor of all hash functions of the minima.
 const LAST_FACTOR: u32 = 0x2c1b_3c6d;
 
-/// The seed of the hash of a whole text, and of one without a letter or digit: that of the bands is
-/// 0, and nothing is ever equal by chance.
+/// The seed of the key of a whole text. The keys of bands have seed 0, so that keys of different
+/// kinds are independent.
 const WORDING_SEED: u64 = 1;
+/// The seed of the key of a text without letters and digits.
 const RAW_SEED: u64 = 2;
 
-/// Makes the keys under which texts are found by what they have in common.
+/// Makes the band keys of texts.
 pub(crate) struct Banding {
     normaliser: Normaliser,
-    /// What each hash function multiplies with.
+    /// The first factor of each hash function.
     factors: [u32; BANDS * ROWS],
 }
 
@@ -64,12 +66,12 @@ impl Banding {
         }
     }
 
-    /// What it normalises texts with.
     pub(crate) fn normaliser(&self) -> &Normaliser {
         &self.normaliser
     }
 
-    /// One line that names every choice that decides a key.
+    /// One line with every parameter that determines a key. The file stores it; a file with another
+    /// description is refused.
     pub(crate) fn description() -> String {
         format!(
             "minhash v1: {}; {BANDS} bands of {ROWS}; shingles of {CJK_SHINGLE} in runs of CJK, \
@@ -78,14 +80,13 @@ impl Banding {
              h ^ h >> 15 times {LAST_FACTOR}, where h is that times the lower half of xxh3_64 of the \
              row, made odd; key xxh3_64 of the minima and the band; key of the wording xxh3_64 \
              seed {WORDING_SEED}, seed {RAW_SEED} without letters; no bands without two different \
-             words and a letter, or below {LEAST_SHINGLES} distinct",
-            Script::Folded.normalisation()
+             words and a letter, or below {MIN_SHINGLES} distinct",
+            Traditional::Simplified.normalisation()
         )
     }
 
-    /// The keys under which a text is kept: that of its whole wording, then one for each band.
-    ///
-    /// A text that says too little has only the first.
+    /// The keys to store a text under: the key of the whole text, then one key for each band. A
+    /// text with too little content has the first key only.
     pub(crate) fn keys(&self, text: &str) -> Vec<u64> {
         let normalised = self.normaliser.letters(text);
         self.keys_of(text, &normalised, |characters| {
@@ -94,28 +95,29 @@ impl Banding {
         })
     }
 
-    /// The keys under which to look for texts that are like this one, the first of them that of its
-    /// whole wording. `normalised` is the text as the [`normaliser`](Self::normaliser) has its letters.
-    pub(crate) fn keys_to_ask(&self, text: &str, normalised: &str) -> Vec<u64> {
+    /// The keys to look up for texts similar to `text`: the key of the whole text, then keys of
+    /// bands. `normalised` has the normalised letters of `text`.
+    pub(crate) fn query_keys(&self, text: &str, normalised: &str) -> Vec<u64> {
         self.keys_of(text, normalised, |characters| {
-            let (shortest, longest) = (characters / MOST_TIMES, characters * MOST_TIMES);
+            let (shortest, longest) =
+                (characters / MAX_LENGTH_RATIO, characters * MAX_LENGTH_RATIO);
             (shortest < LONG_CHARACTERS, longest >= LONG_CHARACTERS)
         })
     }
 
-    /// `kinds` says of a number of characters whether the bands of short texts are wanted, and
-    /// those of long ones.
+    /// The key of the whole text, then its band keys: as a short text, as a long text, or as both.
+    /// `bands_for` selects them by the number of characters.
     fn keys_of(
         &self,
         text: &str,
         normalised: &str,
-        kinds: impl Fn(usize) -> (bool, bool),
+        bands_for: impl Fn(usize) -> (bool, bool),
     ) -> Vec<u64> {
         let mut keys = vec![wording_key(text, normalised)];
         if !is_informative(&self.normaliser, text, normalised) {
             return keys;
         }
-        let (short, long) = kinds(normalised.chars().count());
+        let (short, long) = bands_for(normalised.chars().count());
         let mut bands = Vec::new();
         if short {
             self.push_bands(normalised, 0, &mut bands);
@@ -123,25 +125,26 @@ impl Banding {
         if long {
             self.push_bands(normalised, LONG_CHARACTERS, &mut bands);
         }
-        // Texts of CJK alone have the same bands either way.
+        // A text of CJK characters only has the same shingles, and bands, as a short and as a long
+        // text.
         bands.sort_unstable();
         bands.dedup();
         keys.extend(bands);
         keys
     }
 
-    /// The bands of a text that is cut as one of so many characters.
+    /// Appends the band keys of a text, with the shingles of a text of `characters` characters.
     fn push_bands(&self, normalised: &str, characters: usize, bands: &mut Vec<u64>) {
         let mut minima = [u32::MAX; BANDS * ROWS];
         let mut most_distinct = 0;
-        // A long text is cut in parts, so that memory stays the same however long it is. What is at
-        // their borders is in both.
+        // Minima can be taken part by part, so memory does not grow with the text. Parts overlap,
+        // so that no shingle is lost at their borders.
         for part in parts(normalised) {
             let hashes = count_shingles(part, characters).hashes;
             lower(&mut minima, &self.factors, &hashes);
             most_distinct = most_distinct.max(hashes.len());
         }
-        if most_distinct < LEAST_SHINGLES {
+        if most_distinct < MIN_SHINGLES {
             return;
         }
         for (band, rows) in minima.chunks_exact(ROWS).enumerate() {
@@ -153,7 +156,7 @@ impl Banding {
     }
 }
 
-/// The key of a whole wording. Texts without a letter or digit are told apart by all they have.
+/// The key of a whole text: of its normalised letters, or of the text itself if it has no letters.
 fn wording_key(text: &str, normalised: &str) -> u64 {
     match normalised {
         "" => xxh3_64_with_seed(text.as_bytes(), RAW_SEED),
@@ -161,11 +164,11 @@ fn wording_key(text: &str, normalised: &str) -> u64 {
     }
 }
 
-/// How many bytes of a text are cut to shingles at a time.
+/// A text is cut into parts of at most 1 MiB, to bound the memory for its shingles.
 const PART_BYTES: usize = 1 << 20;
 
-/// Pieces of a text that overlap by the characters of a shingle but one, so that each shingle is in
-/// one of them; of all but very long texts one piece.
+/// The parts of a text. Two parts overlap by one character less than a shingle, so each shingle is
+/// in a part.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -181,7 +184,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The shingles of a normalised text, as a text of so many characters is cut.
+/// Counts the shingles of a normalised text; `characters` selects their length.
 pub(crate) fn count_shingles(normalised: &str, characters: usize) -> TokenCounts<()> {
     let bytes = normalised.as_bytes();
     let mut counter = TokenCounter::new(bytes.len());
@@ -194,7 +197,7 @@ pub(crate) fn count_shingles(normalised: &str, characters: usize) -> TokenCounts
     counter.finish()
 }
 
-/// Lowers each minimum to the smallest value that its hash function has for any of the hashes.
+/// Lowers each minimum to the smallest value of its hash function for `hashes`.
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn lower(minima: &mut [u32; BANDS * ROWS], factors: &[u32; BANDS * ROWS], hashes: &[u64]) {
     for hash in hashes {
@@ -205,10 +208,10 @@ fn lower(minima: &mut [u32; BANDS * ROWS], factors: &[u32; BANDS * ROWS], hashes
     }
 }
 
-/// One hash function for each factor: without the second multiplication, the smallest value would
-/// go with the smallest hashes for any factor that is small.
+/// The hash function of a factor.
 #[inline(always)]
 fn mixed(hash: u32, factor: u32) -> u32 {
+    // With one multiplication, all small factors would have their minimum at the smallest hash.
     let mixed = hash.wrapping_mul(factor);
     (mixed ^ mixed >> 15).wrapping_mul(LAST_FACTOR)
 }
@@ -217,8 +220,8 @@ fn mixed(hash: u32, factor: u32) -> u32 {
 mod tests {
     use super::*;
 
-    fn asked_for(banding: &Banding, text: &str) -> Vec<u64> {
-        banding.keys_to_ask(text, &banding.normaliser.letters(text))
+    fn query_keys(banding: &Banding, text: &str) -> Vec<u64> {
+        banding.query_keys(text, &banding.normaliser.letters(text))
     }
 
     fn shared(a: &[u64], b: &[u64]) -> usize {
@@ -226,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn edited_texts_share_keys_and_unrelated_ones_do_not() {
+    fn edited_texts_share_keys_and_unrelated_texts_do_not() {
         let banding = Banding::new();
         for (text, edited) in [
             (
@@ -240,17 +243,17 @@ mod tests {
         ] {
             let kept = banding.keys(text);
             assert_eq!(kept.len(), 1 + BANDS);
-            let asked = asked_for(&banding, edited);
+            let asked = query_keys(&banding, edited);
             assert!(shared(&kept, &asked) >= 3, "{}", shared(&kept, &asked));
             assert_ne!(kept[0], asked[0]);
             let unrelated = "美国51区雇员称内部有9架飞碟 a completely different text";
-            let unrelated = asked_for(&banding, unrelated);
+            let unrelated = query_keys(&banding, unrelated);
             assert_eq!(shared(&kept, &unrelated), 0);
         }
     }
 
     #[test]
-    fn the_same_wording_has_the_same_first_key_and_no_other_has() {
+    fn first_key_is_equal_only_for_equal_letters() {
         let banding = Banding::new();
         let first = |text| banding.keys(text)[0];
         assert_eq!(first("Hello,  WORLD!"), first("hello world"));
@@ -267,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_says_too_little_has_only_the_key_of_its_wording() {
+    fn uninformative_text_has_only_the_first_key() {
         let banding = Banding::new();
         for text in [
             "",
@@ -278,12 +281,12 @@ mod tests {
             "13800138000, 13900139000",
         ] {
             assert_eq!(banding.keys(text).len(), 1, "{text}");
-            assert_eq!(banding.keys(text), asked_for(&banding, text), "{text}");
+            assert_eq!(banding.keys(text), query_keys(&banding, text), "{text}");
         }
     }
 
     #[test]
-    fn texts_near_the_border_are_found_from_either_side() {
+    fn similar_texts_on_both_sides_of_the_length_border_share_keys() {
         let banding = Banding::new();
         let words = [
             "seven",
@@ -302,14 +305,14 @@ mod tests {
         for length in 10..25 {
             let kept = banding.keys(&text(length));
             for other in [length * 8 / 10, length * 12 / 10] {
-                let asked = asked_for(&banding, &text(other));
+                let asked = query_keys(&banding, &text(other));
                 assert!(shared(&kept, &asked) > 0, "{length} {other}");
             }
         }
     }
 
     #[test]
-    fn keys_never_change_without_a_new_description() {
+    fn keys_and_description_are_golden() {
         assert_eq!(
             Banding::description(),
             "minhash v1: NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, simplified \
@@ -343,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_cut_in_parts_has_the_keys_of_the_whole() {
+    fn minima_of_parts_equal_minima_of_whole_text() {
         let mut state = 1_u64;
         let mut draw = || {
             state = state

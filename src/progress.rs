@@ -1,4 +1,4 @@
-//! [`Progress`]: how far a long operation is, and the one way to hear of it and to end it.
+//! [`Progress`]: reports of long operations to a handler, which may interrupt them.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
-/// Steps between two reports of an operation that counts its steps: one step is an entry of a
-/// table, which takes below a microsecond, or a text, which takes some ten.
+/// A report every 4,096 steps: every few ms for entries of a table (below a microsecond each), and
+/// some 40 ms for texts (about ten microseconds each).
 const STEPS_PER_REPORT: u64 = 4 << 10;
-/// The number of steps of a stage whose length can only be estimated as a share.
+/// The total of a stage that can only estimate the share that is done: 10,000 steps.
 const SHARES: u64 = 10_000;
 
-/// How far a long operation is.
+/// The progress of a long operation.
 ///
-/// A handler for progress is set with `on_progress`, once, on any of [`Builder`], [`Database`],
-/// [`Snapshot`] and [`BulkLoad`]. A database inherits the handler of its builder; a snapshot and a
-/// bulk load inherit that of their database. The handler is called several times a second, in the
-/// thread that called the operation, by [`Database::check`], [`Database::backup`],
-/// [`Builder::vacuum`], [`Builder::salvage`], [`BulkLoad::finish`], [`Snapshot::pairs`] and
-/// [`Snapshot::clusters`] with their variants. If the handler returns `Break`, the operation ends
-/// with [`Error::Interrupted`] and changes nothing.
+/// `on_progress` sets a handler on a [`Builder`], [`Database`], [`Snapshot`] or [`BulkLoad`]. A
+/// database inherits the handler of its builder; a snapshot and a bulk load inherit the handler of
+/// their database. [`Database::check`], [`Database::backup`], [`Builder::vacuum`],
+/// [`Builder::salvage`], [`BulkLoad::finish`], [`Snapshot::pairs`], [`Snapshot::clusters`] and
+/// their variants call the handler several times a second, on the thread that called the operation.
+/// If the handler returns `Break`, the operation ends with [`Error::Interrupted`] and changes
+/// nothing.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -55,11 +55,11 @@ const SHARES: u64 = 10_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// The part of the operation that is under way. A stage begins with `done` at 0.
+    /// The current part of the operation. Each stage counts its steps from 0.
     pub stage: Stage,
-    /// Steps of this stage that are done; never more than `total`.
+    /// Finished steps of the stage, at most `total`.
     pub done: u64,
-    /// Steps of this stage, partly an estimate; `None` if unknown.
+    /// All steps of the stage, which may be an estimate; `None` if unknown.
     pub total: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ pub struct Progress {
 pub enum Stage {
     /// Sorting and writing the documents of a bulk load, or of a salvage.
     Load,
-    /// Proving a database sound: in a check, or in a backup or vacuum once the copy is written.
+    /// Verifying a database: in a check, or after the copy of a backup or vacuum.
     Check,
     /// Writing a copy, in a backup or a vacuum.
     Copy,
@@ -81,7 +81,7 @@ pub enum Stage {
     Clusters,
 }
 
-/// The stage as a participle: `checking`.
+/// Writes the stage as a participle, such as `checking`.
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -95,8 +95,8 @@ impl fmt::Display for Stage {
     }
 }
 
-/// The function given to `on_progress`, if one was. Shared, because a database and its snapshots
-/// are shared by threads, each of which may run an operation.
+/// The function given to `on_progress`, if any. Threads share the function, because several threads
+/// may run operations on one database.
 #[derive(Clone, Default)]
 pub(crate) struct ProgressHandler(Option<Arc<HandlerFn>>);
 
@@ -117,12 +117,12 @@ impl fmt::Debug for ProgressHandler {
     }
 }
 
-/// Counts the steps of one stage, calls the handler, and turns its `Break` into an error.
+/// Counts the steps of one stage, and calls the handler.
 #[derive(Debug)]
 pub(crate) struct ProgressReporter {
     handler: ProgressHandler,
     progress: Progress,
-    /// The file that an interruption is reported for.
+    /// The file named in [`Error::Interrupted`].
     path: PathBuf,
 }
 
@@ -149,7 +149,7 @@ impl ProgressReporter {
         Self::new(handler, stage, Some(SHARES), path)
     }
 
-    /// Counts a step, and reports now and then.
+    /// Counts a step; reports every [`STEPS_PER_REPORT`] steps.
     pub(crate) fn step(&mut self) -> Result<()> {
         self.progress.done += 1;
         if self.progress.done.is_multiple_of(STEPS_PER_REPORT) {
@@ -159,19 +159,19 @@ impl ProgressReporter {
         }
     }
 
-    /// Reports that at least `done` steps are done.
+    /// Reports `done` steps, or more if more were reported before.
     pub(crate) fn advance_to(&mut self, done: u64) -> Result<()> {
         self.progress.done = self.progress.done.max(done);
         self.report()
     }
 
-    /// Reports that about this share of the stage is done, from 0 to 1. A share that is smaller
-    /// than the one before, because more work turned up, counts as that one.
+    /// Reports a finished share of the stage, from 0 to 1. An estimate may fall when more work is
+    /// found; the report then stays at the largest share.
     pub(crate) fn advance_to_share(&mut self, share: f64) -> Result<()> {
         self.advance_to((share * SHARES as f64) as u64)
     }
 
-    /// Reports that the stage is done, whether its estimated total was reached or exceeded.
+    /// Reports the end of the stage.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.advance_to(self.progress.total.unwrap_or(0))
     }
@@ -182,15 +182,16 @@ impl ProgressReporter {
             return Ok(());
         };
         let Progress { stage, done, total } = self.progress;
-        self.obey(handler(Progress {
+        // The estimated total may be too small.
+        self.check_flow(handler(Progress {
             stage,
             done: done.min(total.unwrap_or(u64::MAX)),
             total,
         }))
     }
 
-    /// [`Error::Interrupted`] if a callback of the caller returned `Break`.
-    pub(crate) fn obey(&self, flow: ControlFlow<()>) -> Result<()> {
+    /// Returns [`Error::Interrupted`] if a callback has returned `Break`.
+    pub(crate) fn check_flow(&self, flow: ControlFlow<()>) -> Result<()> {
         match flow {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Error::Interrupted {

@@ -1,11 +1,12 @@
-//! [`Retention`]: the arrival times that a database keeps, and the window after which documents expire.
+//! [`Retention`]: arrival times, and the window after which documents expire.
 
 use std::time::Duration;
 
 use crate::document::Timestamp;
 use crate::error::{Error, Result};
 
-/// The setting that makes a database keep arrival times, and expire documents by age.
+/// The setting that makes a database keep arrival times, and expire documents by age if there is a
+/// window.
 ///
 /// Fixed when the database is created, with [`Builder::retention`](crate::Builder::retention).
 ///
@@ -34,21 +35,22 @@ use crate::error::{Error, Result};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// The age, counted back from the latest arrival, at which a document expires: queries no longer find
-    /// it, and later writes remove it. `None`: documents never expire. Stored in whole milliseconds,
-    /// rounded down.
+    /// The age at which a document expires, counted back from the latest arrival. Queries do not
+    /// find an expired document, and later writes remove it. Without a window documents never
+    /// expire. Stored in milliseconds, rounded down.
     pub window: Option<Duration>,
-    /// `true` if the arrival of a duplicate refreshes the arrival time of the stored document, which then
+    /// `true` if a duplicate refreshes the arrival time of the stored document. The document then
     /// lives as long as duplicates arrive.
     pub sliding: bool,
-    /// `true` if the system clock counts as now, if it is later than the latest arrival. Set it if
-    /// documents bring no times: otherwise nothing expires while nothing arrives.
+    /// `true` if ages are counted back from the system clock, if it is later than the latest
+    /// arrival. Set it if documents are inserted without arrival times; otherwise no document
+    /// expires while none arrives.
     pub by_clock: bool,
 }
 
 impl Retention {
-    /// Returns `true` if a file stores both settings alike.
-    pub(crate) fn is_kept_as(&self, stored: &Self) -> bool {
+    /// Returns `true` if both settings are equal in a file, which stores whole milliseconds.
+    pub(crate) fn equals_when_stored(&self, stored: &Self) -> bool {
         let is_as_long = matches!((self.window_ms(), stored.window_ms()), (Ok(a), Ok(b)) if a == b);
         is_as_long && (self.sliding, self.by_clock) == (stored.sliding, stored.by_clock)
     }
@@ -65,7 +67,7 @@ impl Retention {
     }
 }
 
-/// The cutoff before which documents are expired; it advances with each arrival.
+/// The expiry of documents by age, relative to the latest arrival.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Expiry {
     window_ms: Option<u64>,
@@ -82,7 +84,7 @@ impl Expiry {
         }
     }
 
-    /// Advances the clock to an arrival.
+    /// Advances the clock to `arrival`, if `arrival` is later.
     pub(crate) fn advance_to(&mut self, arrival: Option<Timestamp>) {
         self.now = self.now.max(arrival);
     }
@@ -91,14 +93,14 @@ impl Expiry {
         self.now
     }
 
-    /// The time before which documents are expired; `None` if nothing expires.
+    /// The arrival time before which documents are expired; `None` if no document is.
     pub(crate) fn cutoff(&self) -> Option<Timestamp> {
         let cutoff = self.now?.0.checked_sub(self.window_ms?)?;
         Some(Timestamp(cutoff))
     }
 
-    /// Returns `true` if a document that arrived then is expired.
-    pub(crate) fn has_passed(&self, arrival: Option<Timestamp>) -> bool {
+    /// Returns `true` if a document with this arrival time is expired.
+    pub(crate) fn is_expired(&self, arrival: Option<Timestamp>) -> bool {
         matches!((arrival, self.cutoff()), (Some(arrival), Some(cutoff)) if arrival < cutoff)
     }
 }
@@ -108,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_counted_in_whole_milliseconds() {
+    fn window_is_stored_in_whole_milliseconds() {
         let window_ms = |window| {
             let retention = Retention::default();
             Retention {

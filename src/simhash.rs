@@ -1,33 +1,33 @@
-//! Features to a fingerprint: weigh, merge, sign.
+//! SimHash: from weighted features to a fingerprint.
 //!
-//! SimHash in the five steps in which the Chinese literature teaches it. The first, 分词
-//! (segment), and the choice of the weights are the [`Recipe`](crate::Recipe)'s; the other four
-//! need only hashes and weights:
+//! The Chinese literature teaches SimHash in five steps. A [`Recipe`](crate::Recipe) does the first
+//! step, 分词 (segmentation), and chooses the weights. The other four steps need hashes and weights
+//! only:
 //!
-//! | step | here | what it does |
+//! | step | function | effect |
 //! |---|---|---|
 //! | hash | any hash function | a feature becomes bits |
-//! | 加权 | [`weigh`] | each bit becomes the feature's weight: positive for a 1, negative for a 0 |
-//! | 合并 | [`merge`] | all features are added up, place by place |
-//! | 降维 | [`sign`] | each sum becomes a bit again: 1 if it is greater than 0, else 0 |
+//! | 加权 (weigh) | [`weigh`] | each bit becomes the weight of the feature: positive for a 1, negative for a 0 |
+//! | 合并 (merge) | [`merge`] | the weights of all features are added, bit position by bit position |
+//! | 降维 (sign) | [`sign`] | each sum becomes a bit: 1 if the sum is greater than 0, otherwise 0 |
 //!
-//! Two documents that share most of their weight agree in most of the sums' signs: the expected
-//! share of differing bits is the angle between their feature vectors divided by π.
+//! Two documents that share most of their weight agree in the signs of most sums. The expected
+//! share of differing bits is the angle between their feature vectors, divided by π.
 //!
 //! # Examples
 //!
-//! A sentence about 51区 (Area 51), cut to two words and hashes of 6 bits:
+//! A sentence about 51区 (Area 51), reduced to two words and to hashes of 6 bits:
 //!
 //! ```
 //! use simdb::simhash::{merge, sign, weigh};
 //!
-//! // 1. 分词, segment: the words that matter, and how much each does.
+//! // 1. 分词, segment: words and their weights.
 //! let words = [("美国", 4), ("51区", 5)];
 //!
-//! // 2. hash: each word becomes bits. (A real hash function would give 64 of them.)
+//! // 2. hash: each word becomes bits. (A real hash function gives 64 bits.)
 //! let hash = |word| if word == "美国" { 0b100101 } else { 0b101011 };
 //!
-//! // 3. 加权, weigh: a 1 counts for the weight, a 0 against it.
+//! // 3. 加权, weigh: a 1 becomes the weight, a 0 the negated weight.
 //! let weighed = words.map(|(word, weight)| weigh::<6>(hash(word), weight));
 //! assert_eq!(weighed[0], [4, -4, -4, 4, -4, 4]);
 //! assert_eq!(weighed[1], [5, -5, 5, -5, 5, 5]);
@@ -36,7 +36,7 @@
 //! let sums = merge(weighed);
 //! assert_eq!(sums, [9, -9, 1, -1, 1, 9]);
 //!
-//! // 5. 降维, sign: what is greater than 0 becomes a 1.
+//! // 5. 降维, sign: a sum greater than 0 becomes a 1.
 //! assert_eq!(sign(sums), 0b101011);
 //! ```
 //!
@@ -47,11 +47,12 @@
 
 use crate::feature::Weights;
 
-/// 加权: what one feature says about each bit, its weight for a 1 and the negated weight for a 0.
+/// 加权: the vote of one feature for each bit of the fingerprint: `weight` for a 1 in the hash,
+/// `-weight` for a 0.
 ///
-/// The most significant bit comes first, as fingerprints are written; bit *i* of the hash speaks
-/// for bit *i* of the fingerprint. Bits of the hash beyond the lowest `BITS` are ignored.
-/// `BITS` is at most 128. See the [module](self) for an example.
+/// The votes are ordered from the most significant bit to the least, as fingerprints are written.
+/// Only the lowest `BITS` bits of the hash count; `BITS` is at most 128. See the [module](self) for
+/// an example.
 pub fn weigh<const BITS: usize>(hash: u128, weight: i64) -> [i64; BITS] {
     const { assert!(BITS <= u128::BITS as usize, "a hash has at most 128 bits") };
     std::array::from_fn(|place| {
@@ -64,11 +65,10 @@ pub fn weigh<const BITS: usize>(hash: u128, weight: i64) -> [i64; BITS] {
     })
 }
 
-/// 合并: the sum of what all features say, place by place.
+/// 合并: the sums of the votes of all features, one for each bit.
 ///
-/// The sums are exact integers, so the order of the features never matters. They are as exact as
-/// `i64` is wide: the weights of one document must stay below 2⁶³ in all. See the
-/// [module](self) for an example.
+/// The sums are integers, so the order of the features does not matter. The weights of one document
+/// must sum to less than 2⁶³; a larger sum overflows `i64`. See the [module](self) for an example.
 pub fn merge<const BITS: usize>(weighed: impl IntoIterator<Item = [i64; BITS]>) -> [i64; BITS] {
     weighed.into_iter().fold([0; BITS], |mut sums, feature| {
         for (sum, vote) in sums.iter_mut().zip(feature) {
@@ -78,10 +78,10 @@ pub fn merge<const BITS: usize>(weighed: impl IntoIterator<Item = [i64; BITS]>) 
     })
 }
 
-/// 降维: the fingerprint of the sums, one bit each.
+/// 降维: the fingerprint of the sums, one bit for each sum.
 ///
-/// A bit is 1 if and only if its sum is greater than 0. A tie, a sum of exactly 0, gives a 0, so
-/// a document without features has the fingerprint 0. See the [module](self) for an example.
+/// A bit is 1 if its sum is greater than 0, otherwise 0. So a tie gives a 0, and a document without
+/// features has the fingerprint 0. See the [module](self) for an example.
 pub fn sign<const BITS: usize>(sums: [i64; BITS]) -> u128 {
     const {
         assert!(
@@ -93,19 +93,18 @@ pub fn sign<const BITS: usize>(sums: [i64; BITS]) -> u128 {
         .fold(0, |bits, sum| bits << 1 | u128::from(sum > 0))
 }
 
-/// [`weigh`], [`merge`] and [`sign`] for 64 bits and some hundred million features a second.
+/// [`weigh`], [`merge`] and [`sign`] for 64 bits, at some hundred million features a second.
 ///
-/// Only the weights of the set bits are added: a sum is then twice that minus the weight of all
-/// features, and greater than 0 exactly if twice that is greater than the weight of all.
-///
-/// Weights are not negative. Most features of a text occur once and so weigh the same as others of
-/// their kind, the least: that much is added for all of a kind by counting bits, and only what some
-/// weigh beyond that is added one by one.
+/// Weights are not negative. Most features of a text occur once, and have the base weight of their
+/// kind. So each kind adds its base weight to all its features by counting bits, and only the
+/// excess weights are added feature by feature.
 pub(crate) fn fingerprint_of(hashes: &[u64], weights: &Weights) -> u64 {
     debug_assert!(
         weights.kinds.iter().all(|&(_, least)| least >= 0),
         "a feature cannot weigh less than nothing"
     );
+    // Only the weights of set bits are added. With the total weight t, and the weight s of the set
+    // bits, the sum of the votes is s - (t - s): greater than 0 if s > t - s.
     let mut sums = [0_i64; 64];
     let mut rest = hashes;
     for &(count, least) in &weights.kinds {
@@ -118,7 +117,7 @@ pub(crate) fn fingerprint_of(hashes: &[u64], weights: &Weights) -> u64 {
         }
     }
     for batch in weights.more.chunks(BATCH) {
-        if batch.iter().all(|&(_, more)| more <= MOST_BATCHED_WEIGHT) {
+        if batch.iter().all(|&(_, more)| more <= MAX_BATCHED_WEIGHT) {
             add_batch(&mut sums, hashes, batch);
         } else {
             for &(index, more) in batch {
@@ -133,11 +132,11 @@ pub(crate) fn fingerprint_of(hashes: &[u64], weights: &Weights) -> u64 {
     })
 }
 
-/// How many features are added before their sums go to the wide ones: as many as a byte counts.
+/// Features per batch: 255, because [`add_equal`] counts set bits in bytes.
 const BATCH: usize = u8::MAX as usize;
 
-/// The largest weight of which so many cannot overflow an `i32`.
-const MOST_BATCHED_WEIGHT: i64 = i32::MAX as i64 / BATCH as i64;
+/// The largest weight in [`add_batch`]: the sum of 255 such weights fits in an `i32`.
+const MAX_BATCHED_WEIGHT: i64 = i32::MAX as i64 / BATCH as i64;
 
 fn add_one(sums: &mut [i64; 64], hash: u64, weight: i64) {
     for (bit, sum) in sums.iter_mut().enumerate() {
@@ -145,12 +144,11 @@ fn add_one(sums: &mut [i64; 64], hash: u64, weight: i64) {
     }
 }
 
-/// Adds one weight to the sums of the bits that are set, for up to [`BATCH`] hashes.
-///
-/// Word `i` of the counts holds eight counters of a byte each, for the bits `i`, `8 + i`, …
+/// Adds one weight to the sums of the set bits of at most [`BATCH`] hashes.
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn add_equal(sums: &mut [i64; 64], hashes: &[u64], weight: i64) {
     const LOWEST_BITS: u64 = u64::MAX / 0xff;
+    // Word i holds eight counters of one byte, for the bits i, 8 + i, 16 + i and so on.
     let mut counts = [0_u64; 8];
     for hash in hashes {
         for (i, count) in counts.iter_mut().enumerate() {
@@ -162,10 +160,7 @@ fn add_equal(sums: &mut [i64; 64], hashes: &[u64], weight: i64) {
     }
 }
 
-/// Adds each weight to the sums of the bits that are set, for up to [`BATCH`] of the hashes.
-///
-/// Halves of the hash are compared with constants, because compilers turn that into vector
-/// instructions; a shift by the number of the lane needs AVX2.
+/// Adds each weight to the sums of the set bits of its hash, for at most [`BATCH`] hashes.
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn add_batch(sums: &mut [i64; 64], hashes: &[u64], weights: &[(usize, i64)]) {
     const BIT_OF_LANE: [u32; 32] = {
@@ -180,6 +175,8 @@ fn add_batch(sums: &mut [i64; 64], hashes: &[u64], weights: &[(usize, i64)]) {
     for (half, sums) in sums.as_chunks_mut::<32>().0.iter_mut().enumerate() {
         let mut lanes = [0_i32; 32];
         for &(index, weight) in weights {
+            // Compilers vectorise the comparison with a constant mask. A shift by the number of the
+            // lane would need AVX2.
             let bits = (hashes[index] >> (32 * half)) as u32;
             for (lane, bit) in lanes.iter_mut().zip(BIT_OF_LANE) {
                 *lane += if bits & bit != 0 { weight as i32 } else { 0 };
@@ -197,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    fn plainly<const BITS: usize>(features: &[(u128, i64)]) -> u128 {
+    fn reference<const BITS: usize>(features: &[(u128, i64)]) -> u128 {
         sign(merge(
             features
                 .iter()
@@ -205,7 +202,8 @@ mod tests {
         ))
     }
 
-    /// Checks the fast way against the plain one.
+    /// The fast fingerprint, after comparing it with the reference, also with two kinds of
+    /// features.
     fn fingerprint(features: &[(u64, i64)]) -> u64 {
         let wide: Vec<_> = features
             .iter()
@@ -214,7 +212,7 @@ mod tests {
         let hashes: Vec<_> = features.iter().map(|&(hash, _)| hash).collect();
         let weights = Weights::new(features.iter().map(|&(_, weight)| weight));
         let fingerprint = fingerprint_of(&hashes, &weights);
-        assert_eq!(u128::from(fingerprint), plainly::<64>(&wide));
+        assert_eq!(u128::from(fingerprint), reference::<64>(&wide));
 
         let least = features
             .iter()
@@ -236,14 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn the_worked_example_gives_its_sums_and_bits() {
+    fn worked_example_gives_its_sums_and_bits() {
         let sums = merge([weigh::<6>(0b100101, 4), weigh::<6>(0b101011, 5)]);
         assert_eq!(sums, [9, -9, 1, -1, 1, 9]);
         assert_eq!(sign(sums), 0b101011);
     }
 
     #[test]
-    fn a_tie_gives_a_zero() {
+    fn tie_gives_zero() {
         assert_eq!(
             sign(merge([weigh::<6>(0b110000, 3), weigh::<6>(0b101000, 3)])),
             0b100000
@@ -255,7 +253,7 @@ mod tests {
 
     #[test]
     fn batches_of_any_length_and_weight_are_added_exactly() {
-        let most = MOST_BATCHED_WEIGHT;
+        let most = MAX_BATCHED_WEIGHT;
         for weights in [
             [1; 3],
             [most; 3],
@@ -273,15 +271,15 @@ mod tests {
     }
 
     #[test]
-    fn a_single_feature_is_its_own_fingerprint_at_every_width() {
+    fn single_feature_is_its_own_fingerprint_at_every_width() {
         let hash = 0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6978;
-        assert_eq!(plainly::<128>(&[(hash, 7)]), hash);
-        assert_eq!(plainly::<64>(&[(hash, 7)]), hash & u128::from(u64::MAX));
+        assert_eq!(reference::<128>(&[(hash, 7)]), hash);
+        assert_eq!(reference::<64>(&[(hash, 7)]), hash & u128::from(u64::MAX));
     }
 
     proptest! {
         #[test]
-        fn the_fast_way_equals_the_plain_one_in_any_order(
+        fn fast_fingerprint_equals_reference_in_any_order(
             weights in prop::sample::select(vec![1..2_i64, 1..3, 0..1 << 20, 0..1 << 36]),
             mut features in prop::collection::vec((any::<u64>(), any::<u32>()), 0..600),
         ) {

@@ -4,6 +4,7 @@
 pub mod duplicate;
 pub mod file;
 pub mod interrupt;
+pub mod logger;
 pub mod paths;
 pub mod progress;
 pub mod rows;

@@ -23,11 +23,13 @@ use clap::Parser;
 /// Runs `simdb-cli` on the arguments of the process.
 pub fn simdb_cli() -> ExitCode {
     let cli = commands::Cli::parse();
+    cli.verbosity.start_logging();
     console::run(|output| cli.run(output))
 }
 
 /// Runs `simdb-load` on the arguments of the process.
 pub fn simdb_load() -> ExitCode {
     let options = load::options::Options::parse();
+    options.verbosity.start_logging();
     console::run(|output| load::run(&options, output))
 }

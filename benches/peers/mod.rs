@@ -1,4 +1,4 @@
-//! What else could answer a query within a radius.
+//! Other indexes for queries within a radius.
 
 #[cfg(feature = "peers")]
 pub mod gaoya_index;

@@ -1,15 +1,15 @@
-//! `mih-rs`: multi-index hashing in memory, in as many blocks as it chooses for the number of keys.
-//! Its radius is inclusive, its answers are ids in ascending order.
+//! `mih-rs`: multi-index hashing in memory. It chooses the number of blocks by the number of keys.
+//! Its radius is inclusive, and its answers are ids in ascending order.
 
 use mih_rs::Index;
 
-use crate::common::contender::{Asker, Contender};
+use bench_support::contender::{Asker, Contender};
 
 pub struct MultiIndex(Index<u64>);
 
 impl MultiIndex {
-    /// An estimate of what it takes to build one, in bytes a document.
-    pub const BYTES_A_DOCUMENT: u64 = 40;
+    /// The estimated memory to build an index, in bytes per document.
+    pub const BYTES_PER_DOCUMENT: u64 = 40;
 
     pub fn new(keys: &[u64]) -> Self {
         Self(Index::new(keys.to_vec()).expect("an index of mih-rs"))

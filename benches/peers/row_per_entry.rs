@@ -1,11 +1,11 @@
-//! The obvious way to keep the four tables on disk: in redb, a row for each entry. The key of a row
-//! is a rotated fingerprint with the id of its document; a query reads the rows of a front.
+//! The obvious way to store the four tables on disk: a row in redb for each entry. The key of a row
+//! is a rotated fingerprint with the id of its document. A query reads the rows with its block key.
 
 use std::path::Path;
 
 use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition};
 
-use crate::common::contender::{Answer, Asker, Contender};
+use bench_support::contender::{Answer, Asker, Contender};
 
 const BLOCKS: u32 = 4;
 const BLOCK_BITS: u32 = 16;
@@ -23,7 +23,7 @@ pub struct RowPerEntry {
 }
 
 impl RowPerEntry {
-    /// Writes the rows in their order, which is the fastest way, in one durable transaction.
+    /// Writes the rows in one durable transaction, in sorted order, which is the fastest.
     pub fn load(path: &Path, keys: &[u64], cache_bytes: usize) -> Result<Self, redb::Error> {
         let database = Database::builder()
             .set_cache_size(cache_bytes)
@@ -46,7 +46,7 @@ impl RowPerEntry {
         let mut tables = Vec::with_capacity(TABLES.len());
         for definition in TABLES {
             let table = transaction.open_table(definition)?;
-            // This fills the cache.
+            // Reads every row to fill the cache.
             for row in table.iter()? {
                 row?;
             }
@@ -58,15 +58,15 @@ impl RowPerEntry {
         })
     }
 
-    /// Every document within a radius of at most 3: some front is then equal.
+    /// Every document within a radius of at most 3, at which one of four blocks is equal.
     fn within(&self, query: u64, radius: u32) -> Result<Answer, redb::Error> {
-        assert!(radius < BLOCKS, "only the front of the query is read");
+        assert!(radius < BLOCKS, "only equal block keys are read");
         let mut answer = Vec::new();
         for (block, table) in (0..BLOCKS).zip(&self.tables) {
             let rotated = query.rotate_left(block * BLOCK_BITS);
-            let front_bits = u64::MAX << (64 - BLOCK_BITS);
-            let from = u128::from(rotated & front_bits) << 64;
-            let to = u128::from(rotated | !front_bits) << 64 | u128::from(u64::MAX);
+            let block_mask = u64::MAX << (64 - BLOCK_BITS);
+            let from = u128::from(rotated & block_mask) << 64;
+            let to = u128::from(rotated | !block_mask) << 64 | u128::from(u64::MAX);
             for row in table.range(from..=to)? {
                 let row = row?.0.value();
                 let distance = ((row >> 64) as u64 ^ rotated).count_ones();

@@ -18,9 +18,8 @@ use crate::store::{self, DbPath, Header, Store};
 
 /// Creates and opens databases.
 ///
-/// The recipe, the storage of texts, bands and arrival times, and whether the database is frozen are
-/// fixed at creation. Opening reads them from the file; settings that the caller names must be those
-/// of the file.
+/// [`Settings`] are fixed at creation and read from the file when it is opened. Opening fails if
+/// the builder asks for a setting that the file does not have.
 ///
 /// ```
 /// use simdb::{Database, Recipe};
@@ -48,23 +47,21 @@ pub struct Builder {
     pub(crate) progress: ProgressHandler,
 }
 
-/// The cache in bytes unless set.
+/// 1 GiB.
 const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 
 impl Builder {
-    /// The size of the cache in bytes; 1 GiB unless set. Half of it is for pages of the storage engine.
-    /// The other half is for *buckets*, the fingerprints of one block key, as queries read them: 8
-    /// bytes for each fingerprint in each of four blocks. To cache all that queries at radius 3 read,
-    /// give 64 bytes a document and 48 MiB. Bookkeeping takes up to 12 MiB more. The operating system
-    /// caches the file besides.
+    /// Sets the size of the cache in bytes; 1 GiB unless set.
     ///
-    /// The checksum of a page is verified when the page is read, and not again for a cached bucket.
+    /// One half is for pages of the file, the other half for the fingerprints that queries compare.
+    /// A cache of 64 bytes a document and 48 MiB holds all that queries at radius 3 read.
+    /// Bookkeeping takes up to 12 MiB more.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = Some(bytes);
         self
     }
 
-    /// The recipe that makes fingerprints of texts; [`Recipe::ngram`] unless set.
+    /// Sets the recipe that makes fingerprints of texts; [`Recipe::ngram`] unless set.
     pub fn recipe(mut self, recipe: Recipe) -> Self {
         self.recipe = Some(recipe);
         self
@@ -76,45 +73,24 @@ impl Builder {
         self
     }
 
-    /// Finds similar texts; off unless set. The database then stores texts, whatever
-    /// [`keep_texts`](Self::keep_texts) says, and the *bands* of each text: numbers of which similar
-    /// texts share some, even if they are short. Bands take about 660 bytes a text in a frozen database
-    /// and 860 in others, and make every change of a text more work in proportion.
+    /// Stores texts and their *bands*, by which [`Snapshot::similar`](crate::Snapshot::similar)
+    /// finds edited and short texts; off unless set.
     ///
-    /// ```
-    /// use simdb::Database;
-    ///
-    /// let folder = tempfile::tempdir().unwrap();
-    /// let path = folder.path().join("docs.simdb");
-    /// let db = Database::builder().similar(true).create(&path)?;
-    /// assert!(db.settings().similar && db.settings().keep_texts);
-    /// # Ok::<(), simdb::Error>(())
-    /// ```
+    /// Bands take about 660 bytes a text in a frozen database and 860 in others. An insert writes
+    /// about three times as many bytes.
     pub fn similar(mut self, similar: bool) -> Self {
         self.similar = similar;
         self
     }
 
-    /// Stores the arrival time of each document, and sets how long a document stays; no times are
-    /// stored unless set. [`create`](Self::create) refuses a window out of range. Takes 32 bytes a
-    /// document, and free room.
+    /// Stores arrival times, and expires documents by age if the [`Retention`] has a window; off
+    /// unless set. Takes 32 bytes a document, and free space.
     pub fn retention(mut self, retention: Retention) -> Self {
         self.retention = Some(retention);
         self
     }
 
-    /// Sets all settings fixed at creation to those of another database.
-    ///
-    /// ```
-    /// use simdb::Database;
-    ///
-    /// let folder = tempfile::tempdir().unwrap();
-    /// let yesterday = Database::builder().similar(true).create(folder.path().join("1.simdb"))?;
-    /// let like_it = Database::builder().settings(yesterday.settings());
-    /// let today = like_it.create(folder.path().join("2.simdb"))?;
-    /// assert_eq!(today.settings(), yesterday.settings());
-    /// # Ok::<(), simdb::Error>(())
-    /// ```
+    /// Copies the settings of another database.
     pub fn settings(self, settings: &Settings) -> Self {
         let Settings {
             recipe,
@@ -133,59 +109,35 @@ impl Builder {
         }
     }
 
-    /// Packs the database full when [`bulk_create`](Self::bulk_create) loads it, so that it takes the
-    /// least room, and refuses changes after that; off unless set. [`create`](Self::create) refuses
-    /// this setting.
+    /// Packs the database full in [`bulk_create`](Self::bulk_create), and refuses changes
+    /// afterwards; off unless set. A frozen database takes the least space.
     pub fn frozen(mut self, frozen: bool) -> Self {
         self.frozen = frozen;
         self
     }
 
-    /// The number of changes after which the journal is merged into the tables in the background;
-    /// 65,536 unless set. If one for each hundred documents is more, that number counts; 256 MiB of
-    /// changes are merged in any case. A smaller number takes less memory, and less time to open after
-    /// a crash, but each change rewrites more pages. A [`Transaction`](crate::Transaction) of more
-    /// changes, or of more than 64 MiB of texts, goes straight into the tables. Applies to this handle,
-    /// and is not stored in the file.
+    /// Sets the number of changes in the journal at which a background thread merges them into the
+    /// tables; 65,536 unless set.
     ///
-    /// ```
-    /// use simdb::{Change, Database, DocId, Document, Fingerprint};
-    ///
-    /// let folder = tempfile::tempdir().unwrap();
-    /// let on = Database::builder().merge_after_changes(1_000);
-    /// let db = on.create(folder.path().join("docs.simdb"))?;
-    /// for batch in 0..5_u64 {
-    ///     let ids = 1_000 * batch..1_000 * (batch + 1);
-    ///     let bits = |id: u64| Fingerprint::from_bits(id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    ///     db.apply(ids.map(|id| Change::Insert(Document::new(DocId(id), bits(id)))))?;
-    /// }
-    /// assert!(db.snapshot()?.stats()?.unmerged_changes < 5_000);
-    /// # Ok::<(), simdb::Error>(())
-    /// ```
+    /// The journal of a large database grows further, to one change for each hundred documents, but
+    /// never beyond 256 MiB of changes. A smaller number takes less memory, and less time to open
+    /// after a crash, but each change rewrites more pages. A [`Transaction`](crate::Transaction) of
+    /// more changes, or of more than 64 MiB of texts, bypasses the journal. The number is not
+    /// stored in the file.
     pub fn merge_after_changes(mut self, changes: usize) -> Self {
         self.limits.min_flush_changes = changes.max(1);
         self
     }
 
-    /// The disk of the file, [`SystemDisk`](crate::SystemDisk) unless set. Tests pass a [`Disk`] that
-    /// fails or loses power.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use simdb::{Database, SystemDisk};
-    ///
-    /// let folder = tempfile::tempdir().unwrap();
-    /// let on = Database::builder().disk(Arc::new(SystemDisk));
-    /// on.create(folder.path().join("docs.simdb"))?;
-    /// # Ok::<(), simdb::Error>(())
-    /// ```
+    /// Sets the disk of the file; [`SystemDisk`](crate::SystemDisk) unless set. Tests pass a
+    /// [`Disk`] that fails or loses power.
     pub fn disk(mut self, disk: Arc<dyn Disk>) -> Self {
         self.disk = Some(disk);
         self
     }
 
-    /// Sets the handler that vacuum and salvage report their progress to, and the databases and
-    /// bulk loads made by this builder: see [`Progress`].
+    /// Sets the handler for the [`Progress`] of [`vacuum`](Self::vacuum) and
+    /// [`salvage`](Self::salvage), and of the databases and bulk loads of this builder.
     pub fn on_progress(
         mut self,
         handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
@@ -194,38 +146,37 @@ impl Builder {
         self
     }
 
-    /// Creates an empty database. The file appears under its name only when it is complete and
-    /// durable.
+    /// Creates an empty database. The file appears at `path` when it is complete and durable.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if there is anything at `path`; [`Error::Io`] and
-    /// [`Error::Storage`] if the folder does not take a file; [`Error::FrozenEmpty`],
-    /// [`Error::RetentionWindow`]. After a failed sync of the folder, or if the new file cannot be
-    /// opened, the file exists all the same, complete and empty.
+    /// - [`Error::AlreadyExists`], [`Error::FrozenEmpty`], [`Error::RetentionWindow`]
+    /// - [`Error::Io`], [`Error::Storage`]: an empty database may exist at `path`
     pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
         let db_path = self.db_path(path);
         let store = Store::create(&db_path, self.header()?, self.cache(), self.limits)?;
         Database::new(store, self.recipe.as_ref(), self.progress)
     }
 
-    /// Opens a database for reading and writing. Only one handle can at a time.
+    /// Opens a database for reading and writing. Only one handle can have a database open for
+    /// writing.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::NotADatabase`], [`Error::FormatVersion`],
-    /// [`Error::RecipeMismatch`], [`Error::RecipeFiles`] if its recipe uses files and this builder does
-    /// not name it with them, [`Error::SettingsMismatch`], [`Error::BandsMismatch`],
-    /// [`Error::Locked`], [`Error::JournalMissing`], [`Error::Corrupt`], [`Error::Io`],
-    /// [`Error::Storage`].
+    /// - [`Error::NotFound`], [`Error::NotADatabase`], [`Error::FormatVersion`], [`Error::Locked`]
+    /// - [`Error::RecipeMismatch`], [`Error::SettingsMismatch`], [`Error::BandsMismatch`] if the
+    ///   database was created with other settings, or by another version
+    /// - [`Error::RecipeFiles`] if its recipe uses files, and the builder does not name the recipe
+    ///   with them
+    /// - [`Error::JournalMissing`], [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`]
     ///
     /// # Cost
-    /// About a millisecond; after a crash also reads the journal: half a second for 1.2 million
+    /// About a millisecond. After a crash also a read of the journal: half a second for 1.2 million
     /// changes.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         let store = Store::open(&self.db_path(path), self.cache(), self.limits)?;
         self.opened(store)
     }
 
-    /// Opens a database, or creates it if there is nothing at `path`.
+    /// Opens a database, or creates it if nothing is at `path`.
     ///
     /// # Errors
     /// Those of [`open`](Self::open) and [`create`](Self::create).
@@ -240,9 +191,9 @@ impl Builder {
         }
     }
 
-    /// Opens a database for reading only. Any number of processes can at a time, while none has it open
-    /// for writing. Nothing is written, so the file may be on a read-only medium. After a crash, the
-    /// database is repaired in memory.
+    /// Opens a database for reading only. Any number of processes can have a database open for
+    /// reading while none has it open for writing. Nothing is written, even after a crash, so the
+    /// file may be on a read-only medium.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -251,40 +202,39 @@ impl Builder {
         self.opened(store)
     }
 
-    /// Rewrites the file at `path`, which nobody may have open, without the room that removals and
-    /// old pages left in it. Some room for inserts is left in every chunk, so a file that was filled
-    /// to the brim may grow. Until the new file is whole, durable, read back and proved the old one
-    /// stays as it is. Whatever its settings are, it keeps them; this builder only says on which
-    /// [`disk`](Self::disk) it is.
+    /// Rewrites the file at `path` without free space. No process may have it open.
+    ///
+    /// The old file stays until the new one is complete, durable and verified. Each chunk keeps
+    /// some room for inserts, so a file that was packed full may grow. Settings of the builder are
+    /// ignored.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::NotADatabase`], [`Error::FormatVersion`],
-    /// [`Error::BandsMismatch`], [`Error::Locked`], [`Error::JournalMissing`], [`Error::Corrupt`],
-    /// [`Error::Storage`]; [`Error::Io`] if there is no room beside it; [`Error::Interrupted`].
+    /// Those of [`open`](Self::open), mismatches of recipe and settings excepted; [`Error::Io`] if
+    /// there is no room for the new file; [`Error::Interrupted`].
     pub fn vacuum(self, path: impl AsRef<Path>) -> Result<Vacuumed> {
         store::maintenance::copy::vacuum(&self.db_path(path), &self.progress)
     }
 
-    /// Writes what can be read of the damaged database at `damaged` to a new one at `target`, which
-    /// appears under its name when it is whole and durable. Nothing is written to the damaged file.
+    /// Writes everything that can be read of the database at `damaged` into a new database at
+    /// `target`, which appears when it is complete and durable. The damaged file is not changed.
     ///
-    /// Most things are in a file twice, so single damaged pages often lose nothing. Where the storage
-    /// engine cannot even open the file, be it for one page of its own, all pages are looked at one
-    /// by one; then documents that were changed or removed shortly before may come back. The settings
-    /// are read from the file; where these too are lost, this builder says them, and must name the
-    /// recipe.
+    /// Most entries are stored twice, so a single damaged page often loses nothing. If the storage
+    /// engine cannot open the file, every page is read by itself; documents that were changed or
+    /// removed last may then come back. If the settings cannot be read, those of this builder
+    /// count, and the builder must name the recipe.
     ///
-    /// Sorting stays within twice `memory_bytes`, at least 16 MiB each; what does not fit goes
-    /// to temporary files in the folder of the new database.
+    /// Sorting takes up to twice `memory_bytes`, at least 16 MiB each; more goes to temporary files
+    /// beside `target`.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Locked`], [`Error::FormatVersion`], those of
-    /// [`create`](Self::create) for the new file, [`Error::RecipeMismatch`] and
-    /// [`Error::RecipeFiles`]; [`Error::Corrupt`] if the recipe is lost and not named here;
-    /// [`Error::NothingToSalvage`]; [`Error::Interrupted`].
+    /// - [`Error::NotFound`], [`Error::Locked`], [`Error::FormatVersion`]
+    /// - [`Error::Corrupt`] if the recipe is lost, and the builder names none
+    /// - [`Error::RecipeMismatch`], [`Error::RecipeFiles`] as for [`open`](Self::open)
+    /// - [`Error::NothingToSalvage`] if no page can be read
+    /// - those of [`create`](Self::create) for the new file; [`Error::Interrupted`]
     ///
     /// # Cost
-    /// Reads the file once or twice, and a bulk load.
+    /// One or two reads of the file, and a bulk load.
     ///
     /// ```
     /// use simdb::{Database, DocId};
@@ -313,33 +263,43 @@ impl Builder {
         memory_bytes: u64,
     ) -> Result<Salvage> {
         let db_path = self.db_path(damaged);
-        let target = db_path.beside(target.as_ref());
+        let target = db_path.with_path(target.as_ref());
         let found = Damaged::open(&db_path, &target, memory_bytes, &self.progress)?;
         let header = match (&found.header, &self.recipe) {
             (Some(header), _) => header.clone(),
             (None, Some(_)) => self.header()?,
             (None, None) => {
                 return Err(db_path.corrupt_advising(
-                    "what its recipe was cannot be read",
-                    "name the recipe and what it kept, as with `--recipe ngram --keep-texts`",
+                    "its recipe cannot be read",
+                    "name its recipe and settings, for example `--recipe ngram --keep-texts`",
                 ));
             }
         };
         let recipe = recipe_of(&header.recipe, self.recipe.as_ref(), db_path.path())?;
+        log::info!(
+            "salvaging {} into {}",
+            db_path.path().display(),
+            target.path().display()
+        );
         let fingerprinter = OnceLock::new();
         let fingerprint = |text: &str| {
             let fingerprinter = fingerprinter.get_or_init(|| Fingerprinter::new(recipe.clone()));
             let made = fingerprinter.fingerprint(text).ok()?;
             Some((made.fingerprint, made.reliable))
         };
-        found.salvage(&target, &header, memory_bytes, fingerprint, &self.progress)
+        let salvaged =
+            found.salvage(&target, &header, memory_bytes, fingerprint, &self.progress)?;
+        for damage in &salvaged.damage {
+            log::warn!("salvage of {}: {damage}", db_path.path().display());
+        }
+        Ok(salvaged)
     }
 
-    /// The path on the disk of this builder.
+    /// The path, on the disk of this builder.
     pub(crate) fn db_path(&self, path: impl AsRef<Path>) -> DbPath {
         match &self.disk {
             Some(disk) => DbPath::new(path.as_ref(), disk),
-            None => DbPath::of_system(path.as_ref()),
+            None => DbPath::on_system_disk(path.as_ref()),
         }
     }
 
@@ -356,16 +316,16 @@ impl Builder {
         })
     }
 
-    /// Returns `true` if the retention of a file is the one of this builder, or this builder names none.
+    /// Returns `true` if the builder asks for no retention, or for that of the file.
     fn has_retention(&self, stored: Option<Retention>) -> bool {
         match (self.retention, stored) {
             (None, _) => true,
-            (Some(asked), Some(stored)) => asked.is_kept_as(&stored),
+            (Some(asked), Some(stored)) => asked.equals_when_stored(&stored),
             (Some(_), None) => false,
         }
     }
 
-    /// The opened database, if it has the settings of this builder.
+    /// Returns the database, or an error if it lacks a setting that the builder asks for.
     fn opened(&self, store: Store) -> Result<Database> {
         let database = Database::new(store, self.recipe.as_ref(), self.progress.clone())?;
         let has = database.settings();
@@ -390,39 +350,27 @@ impl Builder {
 }
 
 impl Database {
-    /// A builder, for settings other than the defaults.
+    /// Returns a builder, for settings other than the defaults.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Creates an empty database with the default settings: see [`Builder::create`].
-    ///
-    /// # Errors
-    /// Those of [`Builder::create`].
+    /// Creates an empty database with default settings: see [`Builder::create`].
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         Self::builder().create(path)
     }
 
     /// Opens a database for reading and writing: see [`Builder::open`].
-    ///
-    /// # Errors
-    /// Those of [`Builder::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::builder().open(path)
     }
 
     /// Opens a database for reading only: see [`Builder::open_read_only`].
-    ///
-    /// # Errors
-    /// Those of [`Builder::open_read_only`].
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
         Self::builder().open_read_only(path)
     }
 
-    /// Rewrites the file at `path` without the room that is free in it: see [`Builder::vacuum`].
-    ///
-    /// # Errors
-    /// Those of [`Builder::vacuum`].
+    /// Rewrites the file at `path` without free space: see [`Builder::vacuum`].
     pub fn vacuum(path: impl AsRef<Path>) -> Result<Vacuumed> {
         Self::builder().vacuum(path)
     }

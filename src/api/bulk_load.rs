@@ -1,4 +1,4 @@
-//! [`BulkLoad`]: any number of documents, in any order, in one go.
+//! [`BulkLoad`]: writes many documents at once, in any order.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,25 +14,17 @@ use crate::store::bulk::Load;
 
 pub use crate::store::bulk::{BulkReport, Conflict};
 
-/// A bulk load: documents are pushed in any order, then sorted and written in one go.
+/// Sorts any number of documents and writes each table once, in its order.
 ///
-/// Into a new file ([`Builder::bulk_create`]) each page is written once and the file appears
-/// under its name when all is durable; into an existing database ([`Database::bulk_load`])
-/// everything is one transaction. Either way a load that is dropped, fails, or is killed changes
-/// nothing. Repeating a load is harmless: a document that is there already, id and fingerprint
-/// alike, is left as it is.
+/// [`Builder::bulk_create`] loads into a new file, which appears when it is complete and durable.
+/// [`Database::bulk_load`] loads into an existing database, in one transaction. A load that is
+/// dropped, fails or is killed changes nothing; a killed load into a new file leaves a file
+/// `.simdb-XXXXXX.new`. A load can be repeated: documents that are stored with the same fingerprint
+/// stay as they are.
 ///
-/// Sorting stays within the memory given, at least 16 MiB; what does not fit is sorted in unnamed
-/// temporary files in the folder of the database, up to 40 bytes a document, 80 where
-/// arrival times are kept, and 660 more, of texts of a hundred letters, in a database made for similar
-/// texts. A load into an
-/// existing database also uses that database's cache.
-///
-/// A load into a new file that keeps no texts is fastest when ids ascend in the order of pushes:
-/// the disk is at work from the first push on, and nothing is sorted by id.
-///
-/// A process that is killed in the middle of a load into a new file leaves a file
-/// `.simdb-XXXXXX.new` behind, which can be deleted.
+/// Sorting takes the memory given, at least 16 MiB. More goes to temporary files in the folder of
+/// the database: up to 40 bytes a document, 80 with arrival times, and 660 more for the bands of a
+/// text of a hundred letters. A load without texts into a new file is fastest if ids ascend.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -65,11 +57,12 @@ impl fmt::Debug for BulkLoad<'_> {
 }
 
 impl Builder {
-    /// Starts a bulk load into a new file. The cache is a part of `memory_bytes`, whatever was set
-    /// here.
+    /// Begins a bulk load into a new file. `memory_bytes` includes the cache;
+    /// [`cache_bytes`](Self::cache_bytes) is ignored.
     ///
     /// # Errors
-    /// Those of [`create`](Self::create).
+    /// Those of [`create`](Self::create), [`Error::FrozenEmpty`](crate::Error::FrozenEmpty)
+    /// excepted.
     pub fn bulk_create(
         self,
         path: impl AsRef<Path>,
@@ -84,13 +77,11 @@ impl Builder {
 }
 
 impl Database {
-    /// Starts a bulk load into this database. Other writers wait until it is finished or dropped.
-    ///
-    /// What is expired by now is removed first, durably and whatever becomes of the load, so that its
-    /// ids are free: no query has met it any more.
+    /// Begins a bulk load into this database. Other writers wait until the load is finished or
+    /// dropped. Expired documents are removed first, durably, so that their ids are free.
     ///
     /// # Errors
-    /// Those of [`begin`](Self::begin) and, where something is expired, of [`prune`](Self::prune).
+    /// Those of [`merge`](Self::merge), and of [`apply`](Self::apply) if documents are expired.
     pub fn bulk_load(&self, memory_bytes: u64) -> Result<BulkLoad<'_>> {
         let expired_before = self.snapshot()?.expired_before();
         if let Some(cutoff) = expired_before {
@@ -105,7 +96,7 @@ impl Database {
 }
 
 impl BulkLoad<'_> {
-    /// Sets the handler that [`finish`](Self::finish) reports its progress to: see [`Progress`].
+    /// Sets the handler for the [`Progress`] of [`finish`](Self::finish).
     pub fn on_progress(
         mut self,
         handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
@@ -114,34 +105,33 @@ impl BulkLoad<'_> {
         self
     }
 
-    /// Adds a document. Documents are numbered from 0 as they are pushed; of several with one id
-    /// the first counts. Where arrival times are kept, those without one arrive when the load
-    /// began.
+    /// Adds a document. Of several documents with one id, the first counts. If arrival times are
+    /// kept, a document without one gets the time at which the load began.
     ///
     /// # Errors
-    /// [`Error::TextTooLong`](crate::Error::TextTooLong): the document is not taken, the load can
-    /// go on. [`Error::Io`](crate::Error::Io) if a temporary file cannot be written,
-    /// [`Error::Storage`](crate::Error::Storage): the load can only be dropped, and each further call
-    /// gives [`Error::TransactionFailed`](crate::Error::TransactionFailed).
+    /// - [`Error::TextTooLong`](crate::Error::TextTooLong): the document is left out, and the load
+    ///   can go on
+    /// - [`Error::Io`](crate::Error::Io), [`Error::Storage`](crate::Error::Storage) if a file
+    ///   cannot be written: each further call returns
+    ///   [`Error::TransactionFailed`](crate::Error::TransactionFailed)
     pub fn push(&mut self, document: Document) -> Result<()> {
         self.load.push(document)
     }
 
-    /// Sorts and writes everything, and makes it durable. `on_conflict` is called with each document
-    /// that is left out; if it returns `Break`, nothing is changed.
+    /// Sorts and writes all documents, and makes them durable. `on_conflict` is called with each
+    /// document that is left out. If `on_conflict` returns `Break`, nothing is changed.
     ///
     /// # Errors
-    /// [`Error::Interrupted`](crate::Error::Interrupted) if `on_conflict` or the handler for
-    /// progress returned `Break`;
-    /// [`Error::AlreadyExists`](crate::Error::AlreadyExists) if somebody else took the name of
-    /// the new file meanwhile; those of [`push`](Self::push) and
-    /// [`Database::apply`].
+    /// - [`Error::Interrupted`](crate::Error::Interrupted) if `on_conflict` or the progress handler
+    ///   returned `Break`
+    /// - [`Error::AlreadyExists`](crate::Error::AlreadyExists) if another file has taken the path
+    ///   meanwhile
+    /// - those of [`push`](Self::push) and [`Database::apply`]
     ///
     /// # Cost
-    /// Four sorts of n records of 8 or 16 bytes, and one of 24 bytes a document from the first on
-    /// whose id does not ascend. Each page of a new file is written once; those of the documents
-    /// before that first one twice. Where arrival times are kept, two more sorts of 16 bytes a
-    /// document, and one of 24 beside the first.
+    /// Four sorts of n records of 8 or 16 bytes; two more of 16 bytes for arrival times; and a sort
+    /// of 24 bytes for each document from the first whose id does not ascend. Each page of a new
+    /// file is written once; the pages of the documents before that first one, twice.
     pub fn finish(
         self,
         mut on_conflict: impl FnMut(Conflict) -> ControlFlow<()>,

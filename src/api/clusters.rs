@@ -1,4 +1,4 @@
-//! [`Snapshot::clusters`]: all groups of near-duplicates.
+//! [`Snapshot::clusters`]: groups of near-duplicates.
 
 use std::ops::ControlFlow;
 
@@ -10,45 +10,40 @@ use crate::query::{self, Priority, QueryLimits};
 pub use crate::query::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 
 impl Snapshot {
-    /// Finds all groups of near-duplicates among the reliable documents. Each document is in one group
-    /// or in none.
+    /// Finds the groups of near-duplicates among the reliable documents. Each document is in at
+    /// most one.
     ///
-    /// `visitor` is called with them in order of their ids, until it breaks; one document of each is
-    /// the keeper. Near-duplicates of near-duplicates are not near each other, so chains of them run
-    /// away: by default a cluster is a star, in which every member is within the radius of its keeper
-    /// ([`Shape`]). The same documents give the same clusters, in whatever order they were inserted and
-    /// wherever they are stored.
+    /// `visitor` is called with each cluster, in order of their ids, until it returns `Break`. By
+    /// default a cluster is a star: every member is within the radius of the document that is kept
+    /// ([`Shape`]). The order of inserts makes no difference.
     ///
-    /// Without a comparison of texts, the documents near each other are exactly those of
-    /// [`pairs`](Self::pairs). With one ([`Clustering::likeness`]) a star compares each candidate with
-    /// the keeper, and a connected component is compared along the chain; a document that was compared
-    /// 1,024 times and found unlike each time joins no cluster any more, but may have one of its own.
+    /// With [`Clustering::likeness`], near-duplicates must also have similar texts. In a star, each
+    /// candidate is compared with the keeper; in a connected component, along the chain. A document
+    /// that was refused in 1,024 comparisons joins no cluster any more, but may keep one of its
+    /// own.
     ///
-    /// The visitor is called in the caller's thread, while the search is idle in all others; it may
-    /// query this snapshot, and change the database.
+    /// The visitor runs on the calling thread. It may query this snapshot and change the database.
     ///
     /// # Errors
-    /// [`Error::KeepsNoTexts`](crate::Error::KeepsNoTexts) if texts are to be compared or measured and
-    /// none are kept; [`Error::NoArrivals`](crate::Error::NoArrivals) if the oldest is to be kept and
-    /// no times are; [`Error::TooManyNear`](crate::Error::TooManyNear) if more than 2³² - 2 documents
-    /// are near another; those of [`pairs`](Self::pairs).
+    /// - [`Error::KeepsNoTexts`](crate::Error::KeepsNoTexts) if texts are compared or measured
+    /// - [`Error::NoArrivals`](crate::Error::NoArrivals) for [`Keep::Oldest`]
+    /// - [`Error::TooManyNear`](crate::Error::TooManyNear)
+    /// - those of [`pairs`](Self::pairs)
     ///
     /// # Cost
-    /// That of [`pairs`](Self::pairs), some hundred nanoseconds for each document and each pair of
-    /// fingerprints that are near, and the largest distance within each cluster: n² / 2 comparisons for
-    /// n different fingerprints up to 2,048, 2n beyond. With texts, some ten microseconds for each
-    /// comparison of short ones, on all cores where there are many; to keep the longest, all texts of
-    /// documents that have a near-duplicate are read.
+    /// That of [`pairs`](Self::pairs), and some hundred nanoseconds for each pair of fingerprints.
+    /// The diameter of a cluster of n distinct fingerprints takes n² / 2 comparisons, 2n from n =
+    /// 2,049 on. A comparison of short texts takes some ten microseconds. [`Keep::Longest`] reads
+    /// the text of every document that has a near-duplicate.
     ///
-    /// Memory, besides that of [`pairs`](Self::pairs), only for documents that have a near-duplicate:
-    /// up to 60 bytes for each, 60 for each different fingerprint of theirs, and 24 for each pair of
-    /// different fingerprints. Copies of one fingerprint are no pairs. So with 50 million documents, of
-    /// which one in a hundred is planted beside another, it is 130 MB.
+    /// Memory, beside that of [`pairs`](Self::pairs): up to 120 bytes for each document that has a
+    /// near-duplicate, and 24 for each pair of distinct fingerprints.
     ///
     /// # Source
-    /// Stars: Aslam, Pelekhov, Rus, *The star clustering algorithm for static and dynamic information
-    /// organization*, Journal of Graph Algorithms and Applications 8(1), 2004. There the document with
-    /// most neighbours comes first, and a document may be in several stars.
+    /// Stars: Aslam, Pelekhov, Rus, *The star clustering algorithm for static and dynamic
+    /// information organization*, Journal of Graph Algorithms and Applications 8(1), 2004. There
+    /// the document with most neighbours is the first keeper, and a document may be in several
+    /// stars.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -93,10 +88,11 @@ impl Snapshot {
         )
     }
 
-    /// Finds the clusters of [`clusters`](Self::clusters), and keeps the document with the highest
-    /// `score` of each, of several the one with the smallest id. [`Clustering::keep`] is ignored.
-    /// `score` is called once for each document that has a near-duplicate, in order of their ids; NaN is
-    /// below all scores.
+    /// Finds clusters like [`clusters`](Self::clusters), and keeps the document of each with the
+    /// highest `score`, then the one with the smallest id. [`Clustering::keep`] is ignored.
+    ///
+    /// `score` is called once for each document that has a near-duplicate, in order of ids. NaN is
+    /// the lowest score.
     ///
     /// # Errors
     /// Those of [`clusters`](Self::clusters).

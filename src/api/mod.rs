@@ -1,4 +1,4 @@
-//! The types that a user holds: each joins the modules below and decides nothing itself.
+//! The public types with methods. Each combines the modules below it and decides nothing itself.
 
 pub(crate) mod builder;
 pub(crate) mod bulk_load;

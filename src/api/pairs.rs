@@ -13,37 +13,28 @@ use crate::query::{self, QueryLimits};
 pub use crate::query::{Pair, PairsEvent};
 
 impl Snapshot {
-    /// Finds all pairs of reliable documents whose fingerprints differ in at most `radius` bits: exactly
-    /// those that comparing each document with all others would give.
+    /// Finds all pairs of [reliable](crate::Document::reliable) documents whose fingerprints differ
+    /// in at most `radius` bits. Exact: equal to a comparison of each document with all others.
     ///
-    /// `visitor` is called with them as they are found, until it breaks. Documents that have the same
-    /// fingerprint come as one group ([`PairsEvent::Copies`]), since n copies are n² / 2 pairs. A pair
-    /// of different fingerprints comes once ([`PairsEvent::Pairs`]), with the smallest id of the
-    /// documents that have each. So two documents are within the radius exactly if they are in one
-    /// group, or the first documents with their fingerprints are a pair.
-    /// [`document_pairs`](Self::document_pairs) returns all of them one by one.
+    /// `visitor` is called with the pairs as they are found, until it returns `Break`. Documents
+    /// with equal fingerprints come as one group ([`PairsEvent::Copies`]), because n copies make n²
+    /// / 2 pairs. A pair of different fingerprints comes once ([`PairsEvent::Pairs`]), with the
+    /// first document of each.
     ///
-    /// The visitor is called in the caller's thread, while the search is idle in all others; it may
-    /// query this snapshot, and change the database.
+    /// The visitor runs on the calling thread. It may query this snapshot and change the database.
     ///
     /// # Errors
     /// Those of [`within`](Self::within), and [`Error::Interrupted`](crate::Error::Interrupted).
     ///
     /// # Cost
-    /// Reads each of the four block tables once, and `block0` twice; a pair then costs two look-ups.
-    /// At radius 3, each of n documents is compared with some of the n / 65,536 that share a block
-    /// with it, those whose next block is near too: where very many share a block, the next ones tell
-    /// them apart. From radius 4 on a range of a table is read again for each range that is near it,
-    /// and the comparisons are many more: with five million documents, radius 4 takes two to three
-    /// times as long as radius 3, 7 seven times, 8 fifteen times. On all cores.
+    /// One read of each block table, two of `block0`, and two look-ups for each pair, on all cores.
+    /// Radius 4 takes two to three times as long as radius 3, 7 seven times, 8 fifteen times.
     ///
-    /// Memory: up to about 200 MiB beside the cache, more with more than four cores; 24 bytes for each
-    /// document of the largest group; and 60 for each change that is in the journal only.
+    /// Memory: up to 200 MiB beside the cache, more on more than four cores; 24 bytes for each
+    /// document of the largest group; 60 for each change in the journal.
     ///
     /// # Source
-    /// The blocks: Manku, Jain, Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007,
-    /// section 3. The block that owns a pair: Qin, Xiao, *Pigeonring: a principle for faster thresholded
-    /// similarity search*, VLDB 2018, section 4.
+    /// That of [`within`](Self::within).
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -78,17 +69,16 @@ impl Snapshot {
         query::pairs(self.view(), radius, &limits, &self.progress, &mut visitor).map(drop)
     }
 
-    /// Calls `visitor` with every pair of reliable documents whose fingerprints differ in at most
-    /// `radius` bits, each once and in no order, until it breaks: the groups and pairs of
-    /// [`pairs`](Self::pairs), one by one.
+    /// Calls `visitor` with each pair of [`pairs`](Self::pairs) as a pair of documents, in no
+    /// order, until it returns `Break`.
     ///
     /// # Errors
     /// Those of [`pairs`](Self::pairs).
     ///
     /// # Cost
-    /// That of [`pairs`](Self::pairs), and the pairs themselves: of a fingerprint that a million
-    /// documents have, 500 billion. Memory, besides: 8 bytes for each document that shares its
-    /// fingerprint with another, and 60 for each such fingerprint.
+    /// That of [`pairs`](Self::pairs), and a call for each pair: a million copies of one
+    /// fingerprint make 500 billion. Memory: 8 bytes more for each document that shares its
+    /// fingerprint, and 60 for each shared fingerprint.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -131,7 +121,7 @@ impl Snapshot {
             PairsEvent::Pairs(pairs) => {
                 for pair in pairs {
                     let [a, b] = pair.fingerprints;
-                    // All groups of copies came before the first pair.
+                    // All groups of copies come before the first pair.
                     let with_a = copies.get(&a).map_or(slice::from_ref(&pair.a), |all| all);
                     let with_b = copies.get(&b).map_or(slice::from_ref(&pair.b), |all| all);
                     for id_a in with_a {

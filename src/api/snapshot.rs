@@ -12,14 +12,12 @@ use crate::store::View;
 use crate::store::maintenance::diagnosis::{self, Diagnosis};
 use crate::store::maintenance::stats::{self, Stats};
 
-/// Arrivals read at a time to be counted.
+/// At most 65,536 arrivals are read at a time to be counted.
 const COUNTED_PER_PAGE: usize = 64 << 10;
 
-/// The database as of one commit: consistent, reusable, `Send` and `Sync`.
+/// The database as of one commit. `Send` and `Sync`.
 ///
-/// A snapshot opens the tables once for all its queries. Long work runs on all cores, on the threads
-/// of the database. Pages freed by later commits are kept while a snapshot lives, so the file grows
-/// beside an old snapshot: do not hold one longer than needed.
+/// The file keeps the pages that a snapshot may read, so it grows while an old snapshot lives.
 pub struct Snapshot {
     view: View,
     pub(crate) progress: ProgressHandler,
@@ -39,8 +37,8 @@ impl Snapshot {
         Self { view, progress }
     }
 
-    /// Sets the handler that [`pairs`](Self::pairs), [`clusters`](Self::clusters) and their
-    /// variants report their progress to: see [`Progress`].
+    /// Sets the handler for the [`Progress`] of [`pairs`](Self::pairs),
+    /// [`clusters`](Self::clusters) and their variants.
     pub fn on_progress(
         mut self,
         handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
@@ -53,40 +51,38 @@ impl Snapshot {
         &self.view
     }
 
-    /// The document with this id, with its text if one is stored; `None` if there is no such document.
+    /// The document with this id, with its text if texts are kept; `None` if there is no such
+    /// document.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Storage`](crate::Error::Storage).
+    /// [`Error::Corrupt`], [`Error::Storage`].
     ///
     /// # Cost
-    /// A descent to one chunk, a few microseconds when cached.
+    /// One chunk of each table, a few microseconds when cached.
     pub fn get(&self, id: DocId) -> Result<Option<Document>> {
         self.view.document(id)
     }
 
-    /// Every reliable document whose fingerprint differs in at most `radius` bits, nearest first, then
-    /// smallest id. Exactly the answer of a comparison with every document.
+    /// Every [reliable](Document::reliable) document whose fingerprint differs in at most `radius`
+    /// bits, nearest first, then smallest id. Exact: equal to a comparison with every document.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](crate::Error::Corrupt) if a page that was needed is damaged: the checksum of
-    /// each page is verified as it is read. [`Error::Storage`](crate::Error::Storage).
+    /// [`Error::Corrupt`] if a page that the query needs is damaged; [`Error::Storage`].
     ///
     /// # Cost
-    /// For n documents and radius 3: one probe in each of the four block tables, n / 65,536
-    /// candidates in each, and a look-up for each distinct fingerprint found. A larger radius probes
-    /// the keys that differ in up to radius / 4 bits, 68 in all at radius 7, 548 at 11, until a scan of
-    /// 8 bytes for each distinct fingerprint is cheaper; both use all cores if that pays. Of a key with
-    /// more than 16,384 fingerprints, only the parts are read in which the next block is near enough
-    /// too: 17 of 65,536 at radius 3.
+    /// For n documents and radius 3: the comparison with four *buckets* of n / 65,536 fingerprints,
+    /// those that share a block with the query ([matching](crate::guide::matching)), and a look-up
+    /// for each distinct fingerprint that matches. Buckets are
+    /// [cached](crate::Builder::cache_bytes).
     ///
-    /// The first probe of a key reads some pages and verifies them; then its candidates are cached
-    /// ([`Builder::cache_bytes`](crate::Builder::cache_bytes)).
+    /// A larger radius reads more buckets: 68 at radius 7, 548 at 11. From about 20 on, a scan of 8
+    /// bytes for each distinct fingerprint is cheaper. Large queries use all cores.
     ///
     /// # Source
     /// Manku, Jain, Das Sarma, *Detecting near-duplicates for web crawling*, WWW 2007, section 3;
-    /// Norouzi, Punjani, Fleet, *Fast search in Hamming space with multi-index hashing*, CVPR
-    /// 2012, section 3; Qin, Xiao, *Pigeonring: a principle for faster thresholded similarity
-    /// search*, VLDB 2018, section 4.
+    /// Norouzi, Punjani, Fleet, *Fast search in Hamming space with multi-index hashing*, CVPR 2012,
+    /// section 3; Qin, Xiao, *Pigeonring: a principle for faster thresholded similarity search*,
+    /// VLDB 2018, section 4.
     ///
     /// ```
     /// use simdb::{Database, DocId, Fingerprint};
@@ -107,8 +103,7 @@ impl Snapshot {
         self.within_limit(fingerprint, radius, usize::MAX)
     }
 
-    /// The first `limit` documents of the answer of [`within`](Self::within). The documents of a
-    /// fingerprint that many share are not read beyond the limit.
+    /// The first `limit` documents of the answer of [`within`](Self::within). No others are read.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
@@ -121,15 +116,14 @@ impl Snapshot {
         query::within(&self.view, fingerprint, radius, limit)
     }
 
-    /// The answer of [`within`](Self::within) to each of many queries, in their order.
+    /// The answer of [`within`](Self::within) to each query, in the order of the queries.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
     ///
     /// # Cost
-    /// Each key that a query probes is read once for all queries, on all cores, and compared with the
-    /// queries near it; each match costs a look-up. A million queries cost one walk through the block
-    /// tables, a fraction of their cost one by one.
+    /// Each bucket is read once for all queries, on all cores. A million queries cost about one
+    /// walk through the block tables, and a look-up for each match.
     ///
     /// ```
     /// use simdb::{Database, DocId, Fingerprint};
@@ -153,15 +147,15 @@ impl Snapshot {
         Ok(answers)
     }
 
-    /// Calls `visitor` with the index of each query, in order, and its first `limit` matches, until the
-    /// visitor breaks.
+    /// Calls `visitor` with the index of each query, in order, and the first `limit` documents of
+    /// its answer, until the visitor returns `Break`.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
     ///
     /// # Cost
-    /// That of [`within_batch`](Self::within_batch), in bounded memory: about half a GiB at most for a
-    /// million queries at a time, whatever they match together, and the matches of one query.
+    /// That of [`within_batch`](Self::within_batch). Memory: up to half a GiB, and the matches of
+    /// one query.
     pub fn within_batch_with(
         &self,
         queries: &[Fingerprint],
@@ -173,7 +167,7 @@ impl Snapshot {
         query::within_batch(&self.view, queries, radius, limit, &mut visitor).map(drop)
     }
 
-    /// The `count` nearest reliable documents, ties by id; fewer only if there are fewer.
+    /// The `count` nearest reliable documents, then smallest id; fewer if the database has fewer.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
@@ -184,9 +178,7 @@ impl Snapshot {
         query::nearest(&self.view, fingerprint, count)
     }
 
-    /// The number of stored documents. In a database with a [`window`](crate::Retention::window) it
-    /// includes expired documents that are not removed yet; [`documents`](Self::documents) leaves them
-    /// out.
+    /// The number of stored documents. Expired documents count until they are removed.
     pub fn len(&self) -> u64 {
         self.view.len()
     }
@@ -196,8 +188,8 @@ impl Snapshot {
         self.len() == 0
     }
 
-    /// All documents in order of their ids, with their texts if texts are stored, without expired
-    /// documents. After an error the iterator ends.
+    /// All documents in order of their ids, with texts if texts are kept, without expired
+    /// documents. The iterator ends after an error.
     pub fn documents(&self) -> impl Iterator<Item = Result<Document>> + '_ {
         let mut failed = false;
         let with_texts = self.view.documents().map(|document| {
@@ -208,27 +200,23 @@ impl Snapshot {
         with_texts.take_while(move |document| !std::mem::replace(&mut failed, document.is_err()))
     }
 
-    /// Every document whose text is like that of the query, the most alike first: candidates from
-    /// bands and near fingerprints, each decided by its text.
+    /// Every candidate whose text is like that of the query by [`Likeness`](crate::Likeness), the
+    /// most alike first. Not exact: a document that is no candidate is not found.
     ///
     /// | database | candidates | finds |
     /// |---|---|---|
-    /// | with bands ([`Builder::similar`](crate::Builder::similar)) | all with the same wording; all that share one of 40 bands; all within 3 bits | of texts that share half of their shingles of characters 99.5 %, a third 78 % |
-    /// | with texts only | all within 12 bits, if the fingerprint is reliable | texts with light edits; of short ones about half of those that are like it |
+    /// | with bands ([`Builder::similar`](crate::Builder::similar)) | same wording; one of 40 bands shared; within 3 bits | 99.5 % of texts with half of their shingles in common, 78 % with a third |
+    /// | with texts only | within 12 bits | lightly edited texts; about half of short ones |
     ///
-    /// Every document in the answer is like the query by [`Likeness`](crate::Likeness); a document
-    /// that is no candidate is not found. Candidates are the 1,024 documents of a band with the
-    /// smallest ids (a band of more documents is boilerplate) and the 1,024 nearest fingerprints, and
-    /// 8,192 documents in all.
+    /// At most 8,192 candidates are compared: the 1,024 nearest fingerprints, and of each band the
+    /// 1,024 documents with the smallest ids.
     ///
     /// # Errors
     /// [`Error::KeepsNoTexts`]; those of [`within`](Self::within).
     ///
     /// # Cost
-    /// 41 look-ups for the bands, 81 for texts of about a hundred characters; a text read and compared
-    /// for each candidate, some ten microseconds each for short texts, on all cores if there are many.
-    /// Documents of a band that are removed but not merged yet, or expired but not removed, are skipped
-    /// one by one.
+    /// 41 look-ups for the bands, 81 for texts of about a hundred characters; then some ten
+    /// microseconds for each candidate with a short text.
     ///
     /// ```
     /// use simdb::{Database, DocId};
@@ -251,11 +239,11 @@ impl Snapshot {
         query::similar(&self.view, query, |id| self.view.text(id))
     }
 
-    /// The answer of [`similar`](Self::similar) by texts that the caller stores: `text_of` returns the
-    /// text of a document, or `None` if there is none.
+    /// The answer of [`similar`](Self::similar) from texts that the caller stores. `text_of`
+    /// returns the text of a document, or `None` if it has none.
     ///
-    /// `text_of` is called on the threads of the database, which other calls wait for: it must not
-    /// write to this database, nor wait for a thread that does.
+    /// `text_of` runs on the threads of the database. It must not write to this database, or wait
+    /// for a thread that does: the call would never end.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
@@ -267,25 +255,13 @@ impl Snapshot {
         query::similar(&self.view, query, |id| Ok(text_of(id)))
     }
 
-    /// The largest id of all documents; `None` if none is stored.
+    /// The largest id; `None` if no document is stored.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
     ///
     /// # Cost
-    /// A descent for each bit of an id, some hundred microseconds.
-    ///
-    /// ```
-    /// use simdb::{Database, DocId, Fingerprint};
-    ///
-    /// let folder = tempfile::tempdir().unwrap();
-    /// let db = Database::create(folder.path().join("docs.simdb"))?;
-    /// assert_eq!(db.snapshot()?.last_id()?, None);
-    /// db.insert(DocId(8), Fingerprint::from_bits(1))?;
-    /// db.insert(DocId(5), Fingerprint::from_bits(2))?;
-    /// assert_eq!(db.snapshot()?.last_id()?, Some(DocId(8)));
-    /// # Ok::<(), simdb::Error>(())
-    /// ```
+    /// A look-up for each of 64 bits, some hundred microseconds.
     pub fn last_id(&self) -> Result<Option<DocId>> {
         let mut last = None;
         // A binary search. No document is beyond `to`; `from` is beyond the last document found.
@@ -306,14 +282,13 @@ impl Snapshot {
         }
     }
 
-    /// The number of documents that arrived before `older_than`.
+    /// The number of documents that arrived before `older_than`, without expired ones.
     ///
     /// # Errors
-    /// [`Error::NoArrivals`] if the database keeps no arrival times; those of
-    /// [`within`](Self::within).
+    /// [`Error::NoArrivals`]; those of [`within`](Self::within).
     ///
     /// # Cost
-    /// Reads their arrival times, in order.
+    /// A read of their arrival times.
     pub fn count_older(&self, older_than: Timestamp) -> Result<u64> {
         self.refuse_without_arrivals()?;
         let count = |before| {
@@ -332,19 +307,20 @@ impl Snapshot {
         Ok(count(older_than)? - expired)
     }
 
-    /// The time by which documents expire: the latest arrival ever, or with
-    /// [`by_clock`](crate::Retention::by_clock) the time at which this snapshot was taken, if that is
-    /// later. `None` before the first arrival, or if the database stores no arrival times.
+    /// The time by which documents expire: the latest arrival, or the clock at the time of the
+    /// snapshot if that is later and [`by_clock`](crate::Retention::by_clock) is set. `None` before
+    /// the first arrival, or without arrival times.
     pub fn now(&self) -> Option<Timestamp> {
         self.view.expiry().now()
     }
 
-    /// Documents that arrived before this time are expired; `None` if no document is.
+    /// The time before which documents are expired; `None` if no document is.
     pub(crate) fn expired_before(&self) -> Option<Timestamp> {
         self.view.expiry().cutoff()
     }
 
-    /// Calls `visitor` with all documents that arrived before `cutoff`, up to `per_page` at a time.
+    /// Calls `visitor` with all documents that arrived before `cutoff`, at most `per_page` at a
+    /// time.
     pub(crate) fn for_each_arrived_before(
         &self,
         cutoff: Timestamp,
@@ -378,28 +354,24 @@ impl Snapshot {
     /// The counts and sizes of the database.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within); [`Error::Io`](crate::Error::Io) if the length of the
-    /// file cannot be read.
+    /// Those of [`within`](Self::within); [`Error::Io`].
     ///
     /// # Cost
-    /// Reads every page of the packed tables.
+    /// A read of every page of the packed tables.
     pub fn stats(&self) -> Result<Stats> {
         stats::stats(&self.view)
     }
 
-    /// The distribution of the fingerprints, which decides the cost of queries: over the keys of each
-    /// block, of each bit over 0 and 1, and of documents that share a fingerprint. `simdb-cli doctor`
-    /// explains the numbers and warns of bad ones.
+    /// The distribution of the fingerprints, which decides the cost of queries: over the keys of
+    /// each block, over 0 and 1 for each bit, and over documents that share a fingerprint.
     ///
-    /// The numbers are those of the tables: changes still in the journal are only counted, and expired
-    /// documents that are not removed yet are included.
+    /// Changes in the journal are only counted. Expired documents count until they are removed.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).
     ///
     /// # Cost
-    /// Reads the table `block0`: 16 bytes for each document, and the free room in its chunks. Takes
-    /// 4 MiB of memory for any number of documents.
+    /// A read of table `block0`. Memory: 4 MiB.
     ///
     /// ```
     /// use simdb::{Database, DocId, Fingerprint};
@@ -411,7 +383,7 @@ impl Snapshot {
     ///     // Bit 0 is always 1, and many have the same fingerprint.
     ///     db.insert(DocId(id), Fingerprint::from_bits(id / 10 * 0x1234_5678_9abc_def0 | 1))?;
     /// }
-    /// // Closing a database brings what is in its journal into the tables.
+    /// // Closing a database merges its journal into the tables.
     /// drop(db);
     /// let diagnosis = Database::open(&path)?.snapshot()?.diagnose()?;
     ///

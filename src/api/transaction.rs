@@ -1,4 +1,4 @@
-//! [`Transaction`]: many changes, one commit.
+//! [`Transaction`]: many batches of changes in one commit.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ impl fmt::Debug for Transaction<'_> {
     }
 }
 
-/// The place of the edits so far.
+/// The storage of the edits so far.
 enum Stage {
     /// The edits are in memory, and the commit appends them to the journal.
     Small(WriteGuard, Box<Batch>),
@@ -51,7 +51,7 @@ enum Stage {
     Large(Box<WriteTransaction>),
 }
 
-/// Bytes of texts in memory beyond which a transaction goes on in the tables.
+/// A transaction with more bytes of texts in memory continues in the tables: 64 MiB.
 const MAX_SMALL_BYTES: usize = 64 << 20;
 
 fn is_large(batch: &Batch, limits: Limits) -> bool {
@@ -68,12 +68,12 @@ impl<'d> Transaction<'d> {
         })
     }
 
-    /// Makes changes in order, each as of those before it, and returns their outcomes. The memory in
-    /// use is in proportion to the changes of one call, however many calls there are.
+    /// Makes changes in order, each as of those before it, and returns their outcomes. Memory is
+    /// needed for the changes of one call, however many calls there are.
     ///
     /// # Errors
-    /// Those of [`Database::apply`](crate::Database::apply). After an error the transaction must be
-    /// dropped: each further call gives [`Error::TransactionFailed`].
+    /// Those of [`Database::apply`](crate::Database::apply). After an error, each further call
+    /// returns [`Error::TransactionFailed`], and the transaction can only be dropped.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
         let stage = self.stage.take().ok_or_else(|| self.has_failed())?;
         let mut changes = changes.into_iter();
@@ -84,6 +84,7 @@ impl<'d> Transaction<'d> {
                     batch.prefetch(&part);
                     batch.decide_all(&part, &mut outcomes)?;
                 }
+                // The journal and the memtable would hold all of it until the next merge.
                 if is_large(&batch, self.store.limits()) {
                     let mut tables = self.store.begin_write_with(write_guard)?;
                     apply_batch(&mut tables, batch.into_edits())?;
@@ -93,6 +94,7 @@ impl<'d> Transaction<'d> {
                 }
             }
             Stage::Large(mut tables) => {
+                // No prefetch: only this thread can read the tables of a write transaction.
                 let mut batch = Batch::new(self.store.view_of(&tables)?);
                 while let Some(part) = prepare_next(&mut changes, self.store)? {
                     batch.decide_all(&part, &mut outcomes)?;
@@ -105,12 +107,13 @@ impl<'d> Transaction<'d> {
         Ok(outcomes)
     }
 
-    /// Makes the changes durable, all of them, and then visible.
+    /// Makes all changes durable, and then visible.
     ///
     /// # Errors
-    /// [`Error::TransactionFailed`] after an `apply` that failed; [`Error::CommitUnknown`]; and if it
-    /// is known that nothing changed [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`],
-    /// [`Error::WritesFailed`].
+    /// - [`Error::TransactionFailed`] if a call of [`apply`](Self::apply) failed
+    /// - [`Error::CommitUnknown`]: all changes are made, or none
+    /// - [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`], [`Error::WritesFailed`]: no change
+    ///   is made
     pub fn commit(mut self) -> Result<()> {
         match self.stage.take().ok_or_else(|| self.has_failed())? {
             Stage::Small(mut write_guard, batch) => {

@@ -1,20 +1,25 @@
-//! How the bits of a fingerprint are cut so that no match within the radius is missed.
+//! The block keys to probe for a radius, so that no match is missed.
 //!
-//! A fingerprint has four blocks of 16 bits, counted from the most significant one. Of two
-//! fingerprints that differ in at most r bits, some block differs in at most ⌊r/4⌋: so for r up
-//! to 3 some block is equal (Manku, Jain, Das Sarma, WWW 2007, section 3). More sharply, with
-//! r = 4a + b, one of the first b + 1 blocks differs in at most a bits or one of the others in at
-//! most a − 1, whichever order the blocks are taken in: else the differing bits were at least
-//! (b + 1)(a + 1) + (3 − b)a = 4a + b + 1 (Norouzi, Punjani, Fleet, CVPR 2012, section 3). So it is
-//! enough to look at the fingerprints whose block keys differ that little from the query's.
+//! A fingerprint has four *blocks* of 16 bits, counted from the most significant bit. The value of
+//! a block is its *key*.
 //!
-//! Taken in a ring, the blocks say more. Let each block be allowed one bit more than its share:
-//! these allowances sum to r + 1, so what the blocks differ in falls short of them in sum, and
-//! (the cycle lemma) there is a block to start at from which every partial sum falls short. That
-//! block differs in at most its share, and together with the next block in at most the two
-//! shares and one bit (Qin, Xiao, *Pigeonring*, VLDB 2018, section 4). It owns the match. Since
-//! the next block is what a table is sorted by within a key, a key that very many fingerprints
-//! have need not be read whole.
+//! **Shares.** If two fingerprints differ in at most r bits, some block differs in at most ⌊r/4⌋
+//! bits; for r up to 3 some block is equal (Manku, Jain, Das Sarma, WWW 2007, section 3). A sharper
+//! bound: let r = 4a + b, and take the blocks in any order. One of the first b + 1 blocks differs
+//! in at most a bits, or one of the other blocks in at most a − 1. Otherwise the fingerprints would
+//! differ in at least (b + 1)(a + 1) + (3 − b)a = 4a + b + 1 bits (Norouzi, Punjani, Fleet, CVPR
+//! 2012, section 3). This number, a or a − 1, is the *share* of a block. A query probes, in each
+//! block, all keys that differ from its own key in at most the share. A block with share −1 is not
+//! probed.
+//!
+//! **Owner.** Several blocks may find one match; one block must report it. Let the *allowance* of a
+//! block be its share plus 1, so that all allowances sum to r + 1, more than the differing bits of
+//! a match. Take the blocks as a ring. By the cycle lemma there is a block from which every partial
+//! sum of differing bits is below the sum of the allowances of the same blocks. That block differs
+//! in at most its share, and together with the next block in at most both shares plus 1 (Qin, Xiao,
+//! *Pigeonring*, VLDB 2018, section 4). The first such block *owns* the match. Within a key, a
+//! table is sorted by the next block, so a query need not read all fingerprints of a key that very
+//! many have.
 
 mod chain;
 
@@ -22,27 +27,27 @@ use crate::fingerprint::Fingerprint;
 
 pub(crate) use chain::{Chain, Chains};
 
-/// Into how many blocks a fingerprint is cut.
+/// Blocks of a fingerprint.
 pub(crate) const BLOCKS: usize = 4;
 
-/// Bits in a block.
+/// Bits of a block: 16.
 pub(crate) const BLOCK_BITS: u32 = 64 / BLOCKS as u32;
 
-/// Blocks in the order in which they take on more of the radius. Block 0 is the last: its table
-/// takes twice the room of the others.
+/// The blocks in the order in which the larger share is given to them. Block 0 is last, because its
+/// table stores ids too, and a read of a key reads twice the bytes.
 const PROBE_ORDER: [usize; BLOCKS] = [1, 2, 3, 0];
 
-/// The permutation that brings `block` to the front: the bits of `fingerprint`, rotated.
+/// Rotates the bits so that `block` is in front.
 pub(crate) fn rotate(fingerprint: Fingerprint, block: usize) -> u64 {
     fingerprint.bits().rotate_left(block as u32 * BLOCK_BITS)
 }
 
-/// What [`rotate`] was given to make `rotated`.
+/// The inverse of [`rotate`].
 pub(crate) fn unrotate(rotated: u64, block: usize) -> Fingerprint {
     Fingerprint::from_bits(rotated.rotate_right(block as u32 * BLOCK_BITS))
 }
 
-/// The block key in front of a rotated fingerprint.
+/// The key of the block in front.
 pub(crate) fn front_key(rotated: u64) -> u16 {
     (rotated >> (64 - BLOCK_BITS)) as u16
 }
@@ -59,11 +64,10 @@ fn second_range(key: u16, second: u16) -> (u64, u64) {
     (from, from | (u64::MAX >> (2 * BLOCK_BITS)))
 }
 
-/// Which block keys to probe for a radius.
+/// The block keys to probe for a radius.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Probes {
-    /// For each block, in how many bits its key may differ from the query's; nothing if the block
-    /// need not be probed at all.
+    /// The share of each block; `None` if the block is not probed.
     shares: [Option<u32>; BLOCKS],
 }
 
@@ -87,12 +91,12 @@ impl Probes {
         (0..BLOCKS).filter(move |block| shares[*block].is_some())
     }
 
-    /// How many keys of a block are to be probed.
+    /// The number of keys of a block to probe.
     pub(crate) fn count(&self, block: usize) -> u64 {
         self.shares[block].map_or(0, keys_within)
     }
 
-    /// The keys of a block to probe for a query with this key, in ascending order.
+    /// The keys of a block to probe for a query with block key `key`, in ascending order.
     pub(crate) fn keys(&self, block: usize, key: u16) -> Vec<u16> {
         let mut keys = Vec::new();
         if let Some(share) = self.shares[block] {
@@ -102,9 +106,9 @@ impl Probes {
         keys
     }
 
-    /// The parts of a key that hold all matches which `block` owns, if they are at most `most`:
-    /// the smallest and the largest rotated fingerprint of each, in ascending order. `rotated` is
-    /// the query, and the key one of its [`keys`](Self::keys).
+    /// The ranges within a key that hold all matches owned by `block`, as smallest and largest
+    /// rotated fingerprint, in ascending order; `None` if there are more than `most`. `rotated` is
+    /// the rotated query, and `key` one of its [`keys`](Self::keys).
     pub(crate) fn parts(
         &self,
         block: usize,
@@ -112,6 +116,7 @@ impl Probes {
         key: u16,
         most: u64,
     ) -> Option<Vec<(u64, u64)>> {
+        // The owner and the next block together differ in less than both allowances.
         let distance = (front_key(rotated) ^ key).count_ones();
         let share = (self.allowance(block) + self.allowance(next(block)))
             .checked_sub(distance + 1)?
@@ -126,9 +131,7 @@ impl Probes {
         Some(parts.collect())
     }
 
-    /// The first block that differs in at most its share, and with the next one in less than
-    /// both are allowed: the one that reports the match, so that each is reported once. There is
-    /// one for every pair within the radius.
+    /// The block that reports a match; `None` only if the distance is above the radius.
     pub(crate) fn owner(&self, a: Fingerprint, b: Fingerprint) -> Option<usize> {
         let differing = Fingerprint::from_bits(a.bits() ^ b.bits());
         let distance = |block: usize| front_key(rotate(differing, block)).count_ones();
@@ -139,25 +142,25 @@ impl Probes {
         })
     }
 
-    /// One more than the share of a block; nothing if it need not be probed.
+    /// The share of a block plus 1; 0 if the block is not probed.
     fn allowance(&self, block: usize) -> u32 {
         self.shares[block].map_or(0, |share| share + 1)
     }
 }
 
-/// The block that follows another when it is rotated to the front.
+/// The block that follows `block` in a rotated fingerprint.
 fn next(block: usize) -> usize {
     (block + 1) % BLOCKS
 }
 
-/// How many keys differ from a key in up to `share` bits.
+/// The number of keys that differ from a key in at most `share` bits.
 fn keys_within(share: u32) -> u64 {
     let choose =
         |taken: u32| (0..taken).fold(1, |n, i| n * u64::from(BLOCK_BITS - i) / u64::from(i + 1));
     (0..=share.min(BLOCK_BITS)).map(choose).sum()
 }
 
-/// The key and every key that differs from it in up to `share` of the bits from `bit` on.
+/// Appends `key` and every key that differs from it in at most `share` of the bits from `bit` on.
 fn push_keys_near(key: u16, share: u32, bit: u32, keys: &mut Vec<u16>) {
     keys.push(key);
     if share > 0 {
@@ -172,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_in_front_is_the_key_and_comes_back() {
+    fn rotation_brings_block_key_to_front_and_inverts() {
         let fingerprint = Fingerprint::from_bits(0x0011_2233_4455_6677);
         for (block, key) in [0x0011, 0x2233, 0x4455, 0x6677].into_iter().enumerate() {
             let rotated = rotate(fingerprint, block);
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_all_those_within_the_share() {
+    fn keys_are_all_keys_within_the_share() {
         for radius in 0..=64 {
             let probes = Probes::for_radius(radius);
             for block in 0..BLOCKS {
@@ -204,9 +207,8 @@ mod tests {
         assert_eq!(Probes::for_radius(3).blocks().count(), 4);
     }
 
-    /// However r flips are spread over the blocks, some block's probes meet the pair.
     #[test]
-    fn every_spread_of_the_flips_has_an_owner() {
+    fn every_pair_within_the_radius_has_an_owner() {
         let a = Fingerprint::from_bits(0x9e37_79b9_7f4a_7c15);
         let low_bits = |count: u32| (1_u64 << count) - 1;
         for radius in 0..=64_u32 {
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn four_flips_can_avoid_all_probes_of_radius_three() {
+    fn four_differing_bits_can_avoid_all_probes_of_radius_three() {
         let a = Fingerprint::from_bits(0x9e37_79b9_7f4a_7c15);
         let b = Fingerprint::from_bits(a.bits() ^ 0x0001_0001_0001_0001);
         assert_eq!(Probes::for_radius(3).owner(a, b), None);

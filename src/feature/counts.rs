@@ -1,5 +1,5 @@
-//! [`TokenCounter`]: the number of occurrences of each token of a text, in linear time whatever the
-//! tokens are.
+//! [`TokenCounter`]: the number of occurrences of each token of a text, in linear time for any
+//! tokens.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -8,7 +8,6 @@ use std::collections::btree_map::Entry;
 #[derive(Debug)]
 pub(crate) struct TokenCounts<P> {
     pub(crate) hashes: Vec<u64>,
-    /// The number of occurrences of each token.
     pub(crate) counts: Vec<u64>,
     /// The position of the first occurrence of each token; `()` if positions are not needed.
     pub(crate) positions: Vec<P>,
@@ -24,7 +23,7 @@ impl<P> TokenCounts<P> {
         total: 0,
     };
 
-    /// Adds a token that has not occurred before.
+    /// Adds a token at its first occurrence.
     #[inline]
     fn push(&mut self, hash: u64, position: P) {
         self.hashes.push(hash);
@@ -33,81 +32,85 @@ impl<P> TokenCounts<P> {
     }
 }
 
-/// Counts tokens by their 64-bit hash alone.
+/// Counts tokens by their 64-bit hashes.
 ///
-/// Two tokens of one text with the same hash are as good as impossible by chance; made on purpose,
-/// they are merely counted as one.
+/// Two tokens of one text practically never have the same hash by chance. Tokens that were
+/// constructed to have the same hash are counted as one, which does no harm.
 ///
-/// The counter is an open-addressing table of indices: the hash exists already, and a standard map
-/// would hash the token again, with a random seed. But with a known hash function a text can be
-/// written whose tokens all start at the same slot, and mixing the hash does not help, since the
-/// mixing is known too. So a search ends after [`MOST_PROBES`] slots, and tokens that find none of
-/// these free are kept in an ordered map: a token costs at most this many slots and a logarithm.
+/// The counter is an open-addressing hash table with linear probing. It uses the given hash as it
+/// is: a standard map would hash it again, with a random seed, and fingerprints must not depend on
+/// a seed. Since the hash function is public, a hostile text can have tokens that all start at one
+/// slot, which makes linear probing quadratic. So a search ends after [`MAX_PROBES`] slots, and a
+/// token that finds no free slot goes to an ordered map: at worst a token costs [`MAX_PROBES`]
+/// slots and one map look-up.
 pub(crate) struct TokenCounter<P> {
-    /// An index into `counts` plus 1, or 0 for an empty slot. The length is a power of two and at
-    /// least twice the number of distinct tokens.
+    /// Per slot an index into `counts` plus 1, or 0 for an empty slot. The length is a power of
+    /// two, and at least twice the number of distinct tokens.
     slots: Vec<u32>,
-    /// The indices of the tokens whose slots were all taken, by their hashes.
-    crowded: BTreeMap<u64, u32>,
+    /// Tokens that found no free slot: hash to index.
+    overflow: BTreeMap<u64, u32>,
     counts: TokenCounts<P>,
-    /// Tokens that are hashed and not yet counted: a look-up is a guess for the processor's branch
-    /// predictor, and a wrong guess would throw away the hashing of the tokens behind it.
+    /// Tokens that are hashed and not yet counted. Counting in batches is faster: a look-up is
+    /// often mispredicted, and would then discard the hashing of the next tokens in the processor's
+    /// pipeline.
     pending: Vec<(u64, P)>,
-    /// The number of slots looked at.
+    /// The number of slots probed so far.
     #[cfg(test)]
     probes: usize,
 }
 
-/// The number of hashed tokens that wait to be counted.
-const MOST_PENDING: usize = 128;
+/// Tokens per batch of look-ups: 1 to 3 KiB, so a batch stays in the L1 cache.
+const MAX_PENDING: usize = 128;
 
-/// The largest number of distinct tokens for which room is made in advance.
-const MOST_FIRST_ROOM: usize = 1 << 14;
+/// At most this many distinct tokens have space in a new counter: a long text may have few distinct
+/// tokens, and an empty slot costs time when it is cleared.
+const MAX_INITIAL_CAPACITY: usize = 1 << 14;
 
-/// Slots per expected token in a new table.
-const FIRST_SLOTS_PER_TOKEN: usize = 4;
+/// Slots per expected token in a new table: a sparse table has short probe sequences.
+const INITIAL_SLOTS_PER_TOKEN: usize = 4;
 
-/// The least slots per token; a table with fewer grows.
-const LEAST_SLOTS_PER_TOKEN: usize = 2;
+/// A table with fewer slots per token grows.
+const MIN_SLOTS_PER_TOKEN: usize = 2;
 
-/// The number of slots looked at for a token. With random hashes one token in some ten thousand
-/// needs more in a full table, and far fewer do in an ordinary one.
-const MOST_PROBES: usize = 32;
+/// At most this many slots are probed for a token. With random hashes and a table that is about to
+/// grow, one token in some ten thousand needs more.
+const MAX_PROBES: usize = 32;
 
 impl<P> TokenCounter<P> {
-    /// A counter for at most this many distinct tokens, with room for some of them. The table grows
-    /// with the distinct tokens that occur.
-    pub(crate) fn new(most_distinct: usize) -> Self {
-        let room = most_distinct.min(MOST_FIRST_ROOM);
-        let slots = (room * FIRST_SLOTS_PER_TOKEN).next_power_of_two().max(16);
+    /// A counter for about `max_distinct` distinct tokens. The table grows if more occur.
+    pub(crate) fn new(max_distinct: usize) -> Self {
+        let capacity = max_distinct.min(MAX_INITIAL_CAPACITY);
+        let slots = (capacity * INITIAL_SLOTS_PER_TOKEN)
+            .next_power_of_two()
+            .max(16);
         Self {
             slots: vec![0; slots],
-            crowded: BTreeMap::new(),
+            overflow: BTreeMap::new(),
             counts: TokenCounts {
-                hashes: Vec::with_capacity(room),
-                counts: Vec::with_capacity(room),
-                positions: Vec::with_capacity(room),
+                hashes: Vec::with_capacity(capacity),
+                counts: Vec::with_capacity(capacity),
+                positions: Vec::with_capacity(capacity),
                 total: 0,
             },
-            pending: Vec::with_capacity(MOST_PENDING),
+            pending: Vec::with_capacity(MAX_PENDING),
             #[cfg(test)]
             probes: 0,
         }
     }
 
-    /// Counts one occurrence of the token with this hash at this position.
     #[inline]
     pub(crate) fn add(&mut self, (hash, position): (u64, P)) {
-        if self.pending.len() == MOST_PENDING {
+        if self.pending.len() == MAX_PENDING {
             self.count_pending();
         }
         self.pending.push((hash, position));
     }
 
     fn count_pending(&mut self) {
-        let most_distinct = self.counts.hashes.len() + self.pending.len();
-        if most_distinct * LEAST_SLOTS_PER_TOKEN > self.slots.len() {
-            self.grow(most_distinct);
+        // Grown before the batch, so that the loop below needs no check: all may be new tokens.
+        let max_distinct = self.counts.hashes.len() + self.pending.len();
+        if max_distinct * MIN_SLOTS_PER_TOKEN > self.slots.len() {
+            self.grow(max_distinct);
         }
         let counts = &mut self.counts;
         counts.total += self.pending.len() as u64;
@@ -115,7 +118,7 @@ impl<P> TokenCounter<P> {
         let mask = slots.len() - 1;
         'tokens: for (hash, position) in self.pending.drain(..) {
             let first = hash as usize & mask;
-            for slot in first..first + MOST_PROBES {
+            for slot in first..first + MAX_PROBES {
                 let slot = &mut slots[slot & mask];
                 #[cfg(test)]
                 {
@@ -131,7 +134,9 @@ impl<P> TokenCounter<P> {
                     continue 'tokens;
                 }
             }
-            match self.crowded.entry(hash) {
+            // All probed slots have other tokens. Slots are never freed, so a token of the overflow
+            // map is never in a slot too.
+            match self.overflow.entry(hash) {
                 Entry::Occupied(index) => counts.counts[*index.get() as usize] += 1,
                 Entry::Vacant(vacant) => {
                     vacant.insert(counts.hashes.len() as u32);
@@ -141,26 +146,27 @@ impl<P> TokenCounter<P> {
         }
     }
 
-    /// Makes a larger table, no larger than needed: for a long text it takes more memory than
-    /// anything else. Most tokens that were crowded before find a slot in it.
+    /// Replaces the table by a larger one, and moves tokens from the overflow map to the table if a
+    /// slot is free now. The table is no larger than needed: no other part of a long text takes as
+    /// much memory.
     #[cold]
-    fn grow(&mut self, most_distinct: usize) {
-        let mask = (most_distinct * LEAST_SLOTS_PER_TOKEN).next_power_of_two() - 1;
-        // The old table is freed first.
+    fn grow(&mut self, max_distinct: usize) {
+        let mask = (max_distinct * MIN_SLOTS_PER_TOKEN).next_power_of_two() - 1;
+        // Frees the old table before the new one is allocated, so that both are never in memory.
         self.slots = Vec::new();
         self.slots = vec![0; mask + 1];
-        self.crowded.clear();
+        self.overflow.clear();
         for (index, &hash) in self.counts.hashes.iter().enumerate() {
             let first = hash as usize & mask;
-            let mut wanted = (first..first + MOST_PROBES).map(|slot| slot & mask);
-            match wanted.find(|&slot| self.slots[slot] == 0) {
+            // No comparison of hashes: the tokens are distinct.
+            let mut probed = (first..first + MAX_PROBES).map(|slot| slot & mask);
+            match probed.find(|&slot| self.slots[slot] == 0) {
                 Some(slot) => self.slots[slot] = index as u32 + 1,
-                None => drop(self.crowded.insert(hash, index as u32)),
+                None => drop(self.overflow.insert(hash, index as u32)),
             }
         }
     }
 
-    /// The distinct tokens.
     pub(crate) fn finish(mut self) -> TokenCounts<P> {
         self.count_pending();
         self.counts
@@ -175,8 +181,8 @@ mod tests {
 
     use super::*;
 
-    fn counted(text: &str, room: usize) -> TokenCounts<Range<usize>> {
-        let mut counter = TokenCounter::new(room);
+    fn counted(text: &str, max_distinct: usize) -> TokenCounts<Range<usize>> {
+        let mut counter = TokenCounter::new(max_distinct);
         let mut start = 0;
         for word in text.split_inclusive(' ') {
             counter.add((xxh3_64(word.as_bytes()), start..start + word.len()));
@@ -186,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_counted_in_the_order_they_first_occur() {
+    fn tokens_are_counted_in_order_of_first_occurrence() {
         let text = "b a b c a b ";
         let counted = counted(text, 0);
         let read: Vec<_> = counted.positions.iter().map(|c| &text[c.clone()]).collect();
@@ -200,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_counter_forgets_nothing() {
+    fn growing_table_keeps_all_counts() {
         let text: String = (0..5000).map(|i| format!("{} ", i % 1777)).collect();
         let small = counted(&text, 0);
         let large = counted(&text, 10_000);
@@ -212,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_never_more_than_twice_as_large_as_it_must_be() {
+    fn table_has_at_most_twice_the_required_slots() {
         let mut counter = TokenCounter::new(0);
         let mut growths = 0;
         for n in 0..100_000_u64 {
             let slots = counter.slots.len();
             counter.add((xxh3_64(&n.to_le_bytes()), ()));
             growths += usize::from(counter.slots.len() > slots);
-            let least = (n as usize + 1) * LEAST_SLOTS_PER_TOKEN;
+            let least = (n as usize + 1) * MIN_SLOTS_PER_TOKEN;
             assert!(
                 counter.slots.len() <= 2 * least.max(8),
                 "{} slots for {n}",
@@ -230,7 +236,7 @@ mod tests {
         assert_eq!(counter.finish().hashes.len(), 100_000);
     }
 
-    /// Counts each of these hashes twice, the second time in the other order.
+    /// Counts each hash twice, the second time in reverse order.
     fn counted_twice(hashes: &[u64]) -> TokenCounter<()> {
         let mut counter = TokenCounter::new(hashes.len());
         let all = hashes.iter().chain(hashes.iter().rev());
@@ -243,23 +249,29 @@ mod tests {
     }
 
     #[test]
-    fn tokens_that_want_the_same_slots_take_linear_work() {
+    fn colliding_tokens_take_linear_work() {
         const TOKENS: u64 = 50_000;
         let ordinary = |n: u64| xxh3_64(&n.to_le_bytes());
-        let of = |hash: &dyn Fn(u64) -> u64| (0..TOKENS).map(hash).collect::<Vec<_>>();
+        let hashes = |hash: &dyn Fn(u64) -> u64| (0..TOKENS).map(hash).collect::<Vec<_>>();
         for (hashes, what) in [
-            (of(&|n| n << 32), "one slot for all"),
-            (of(&|n| (n << 32) | 0xffff_ffff), "the last slot for all"),
-            (of(&|n| (n << 32) | (n % 1000)), "a thousand slots for all"),
-            (of(&|n| ordinary(n) & !0x3_fff0), "sixteen slots for all"),
-            (of(&|n| n), "a slot for each, in a row"),
-            (of(&ordinary), "no choice"),
+            (hashes(&|n| n << 32), "one slot for all"),
+            (
+                hashes(&|n| (n << 32) | 0xffff_ffff),
+                "the last slot for all",
+            ),
+            (hashes(&|n| (n << 32) | (n % 1000)), "1000 slots for all"),
+            (
+                hashes(&|n| ordinary(n) & !0x3_fff0),
+                "sixteen slots for all",
+            ),
+            (hashes(&|n| n), "a slot for each, in a row"),
+            (hashes(&ordinary), "random slots"),
         ] {
             let counter = counted_twice(&hashes);
-            // Searching on until a free slot comes would take some 20,000 for each.
+            // Unbounded probing would take some 20,000 probes per token.
             let adds = 2 * hashes.len();
             assert!(
-                counter.probes <= MOST_PROBES * adds,
+                counter.probes <= MAX_PROBES * adds,
                 "{what}: {}",
                 counter.probes
             );
@@ -267,15 +279,15 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_tokens_find_a_slot_however_full_the_table_is() {
-        // As many as the table takes before it grows.
-        let slots = MOST_FIRST_ROOM * FIRST_SLOTS_PER_TOKEN;
-        let tokens = (slots / LEAST_SLOTS_PER_TOKEN - MOST_PENDING) as u64;
+    fn random_tokens_rarely_overflow_in_full_table() {
+        // As many tokens as the table takes before it grows.
+        let slots = MAX_INITIAL_CAPACITY * INITIAL_SLOTS_PER_TOKEN;
+        let tokens = (slots / MIN_SLOTS_PER_TOKEN - MAX_PENDING) as u64;
         let hashes: Vec<_> = (0..tokens).map(|n| xxh3_64(&n.to_le_bytes())).collect();
         let counter = counted_twice(&hashes);
         assert_eq!(counter.slots.len(), slots);
-        let crowded = counter.crowded.len();
-        assert!(crowded * 1000 < hashes.len(), "{crowded}");
+        let overflow = counter.overflow.len();
+        assert!(overflow * 1000 < hashes.len(), "{overflow}");
         assert!(counter.probes < 3 * 2 * hashes.len(), "{}", counter.probes);
     }
 }

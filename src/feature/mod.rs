@@ -1,4 +1,6 @@
-//! Tokens to weighted, hashed features.
+//! Tokens to weighted features: counts, weights, and the tests for unreliable fingerprints.
+//!
+//! Weights are integers in fixed point. This folder uses no other folder.
 
 mod counts;
 mod idf;
@@ -6,41 +8,45 @@ mod unreliable;
 
 pub(crate) use counts::{TokenCounter, TokenCounts};
 pub(crate) use idf::{
-    Idf, MOST_IDF, STOP_WORDS, UNKNOWN_WORD, WORD_WEIGHTS, for_each_weight, unpacked,
+    Idf, MAX_IDF, STOP_WORDS, UNKNOWN_WORD_WEIGHT, WORD_WEIGHTS, decompress_table, for_each_weight,
 };
 pub use unreliable::UnreliableReason;
 pub(crate) use unreliable::is_repetitive;
 
-/// What a weight of 1 is in fixed point: weights are integers, so that sums are exact and the
-/// order in which they are added never matters.
+/// The weight 1 in fixed point. Weights are integers, so sums are exact and do not depend on the
+/// order of the features.
 pub(crate) const WEIGHT_UNIT: i64 = 1024;
 
-/// A feature of a text: what is hashed and carries a weight.
+/// A feature of a text: a token with its hash and weight.
 ///
-/// Made by [`Fingerprinter::features`](crate::Fingerprinter::features).
+/// Returned by [`Fingerprinter::features`](crate::Fingerprinter::features).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Feature {
-    /// The shingle or word itself, as the recipe hashes it.
+    /// The shingle or word, in the form that the recipe hashes.
     pub token: String,
-    /// Its weight, above 0: 1 + ln tf (`ngram`), tf × idf (`jieba`, `cppjieba`), or how often it
-    /// occurs. By `ngram` and `jieba` a multiple of 1/1024, so that sums are exact.
+    /// The weight, above 0: 1 + ln tf (`ngram`), tf × idf (`jieba`, `cppjieba`), or the number of
+    /// occurrences. Weights of `ngram` and `jieba` are multiples of 1/1024, so their sums are
+    /// exact.
     pub weight: f64,
-    /// The 64 bits that vote for the bits of the fingerprint.
+    /// The hash of the token, whose bits vote for the bits of the fingerprint.
     pub hash: u64,
 }
 
-/// What the features of a text weigh: those of one kind the same, and some of them more.
+/// The weights of the features of a text.
+///
+/// Most features of a text occur once, and those of one kind then have the same weight. So a kind
+/// has a base weight, and `more` lists the features that weigh more: `fingerprint_of` adds equal
+/// weights by counting bits, which is faster than adding one weight after another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Weights {
-    /// Kinds of features, in the order of the features: how many there are of each, and what each
-    /// of them weighs at least.
+    /// Per kind of features, in the order of the features: their number and their base weight.
     pub(crate) kinds: Vec<(usize, i64)>,
-    /// The places of the heavier ones among all features, each once, and what they weigh beyond.
+    /// The index among all features of each heavier feature, and its weight above the base weight.
     pub(crate) more: Vec<(usize, i64)>,
 }
 
 impl Weights {
-    /// Any weights that are not negative.
+    /// One kind of features with base weight 0. The weights are not negative.
     pub(crate) fn new(weights: impl Iterator<Item = i64>) -> Self {
         let more: Vec<_> = weights.enumerate().collect();
         Self {
@@ -49,16 +55,14 @@ impl Weights {
         }
     }
 
-    /// How many features there are.
     pub(crate) fn count(&self) -> usize {
         self.kinds.iter().map(|&(count, _)| count).sum()
     }
 
-    /// The weight of each.
     pub(crate) fn each(&self) -> Vec<i64> {
         let kinds = self.kinds.iter();
         let mut weights: Vec<_> = kinds
-            .flat_map(|&(count, least)| std::iter::repeat_n(least, count))
+            .flat_map(|&(count, base)| std::iter::repeat_n(base, count))
             .collect();
         for &(index, more) in &self.more {
             weights[index] += more;
@@ -66,37 +70,34 @@ impl Weights {
         weights
     }
 
-    /// What all weigh together.
     pub(crate) fn total(&self) -> i64 {
-        let least = self
-            .kinds
-            .iter()
-            .map(|&(count, least)| count as i64 * least);
-        least.sum::<i64>() + self.more.iter().map(|&(_, more)| more).sum::<i64>()
+        let base = self.kinds.iter().map(|&(count, base)| count as i64 * base);
+        base.sum::<i64>() + self.more.iter().map(|&(_, more)| more).sum::<i64>()
     }
 
-    /// Whether one of them weighs at least as much as all others together.
+    /// Returns `true` if one feature weighs at least as much as all others together. Such a feature
+    /// decides every bit.
     pub(crate) fn one_outweighs_the_rest(&self) -> bool {
         let present = self.kinds.iter().filter(|&&(count, _)| count > 0);
-        let mut heaviest = present.map(|&(_, least)| least).max().unwrap_or(0);
+        let mut heaviest = present.map(|&(_, base)| base).max().unwrap_or(0);
         for &(index, more) in &self.more {
-            heaviest = heaviest.max(self.least_at(index) + more);
+            heaviest = heaviest.max(self.base_at(index) + more);
         }
         heaviest >= self.total() - heaviest
     }
 
-    /// What the feature at this place weighs at least.
-    fn least_at(&self, index: usize) -> i64 {
+    /// The base weight of the feature with this index.
+    fn base_at(&self, index: usize) -> i64 {
         let mut end = 0;
         let mut kinds = self.kinds.iter();
         let kind = kinds.find(|&&(count, _)| {
             end += count;
             index < end
         });
-        kind.map_or(0, |&(_, least)| least)
+        kind.map_or(0, |&(_, base)| base)
     }
 
-    /// Adds features of another kind behind these.
+    /// Appends the kinds of other features.
     pub(crate) fn append(&mut self, other: Self) {
         let first = self.count();
         self.kinds.extend(other.kinds);
@@ -106,17 +107,19 @@ impl Weights {
     }
 }
 
-/// Fewer distinct shingles than this say nothing.
-pub(crate) const LEAST_SHINGLES: usize = 5;
+/// A text with fewer than 5 distinct shingles has an unreliable fingerprint: one changed character
+/// replaces most of them.
+pub(crate) const MIN_SHINGLES: usize = 5;
 
-/// With fewer distinct shingles than the first number, shingles that occur as often as the second
-/// on average say nothing: a phrase over and over, or a long text over few characters, such as a
-/// table of digits, where any two texts have nearly all shingles in common.
+/// Pairs of a number of distinct shingles and a mean number of occurrences. A text with fewer
+/// distinct shingles, each of which occurs at least as often, has an unreliable fingerprint: it
+/// repeats a phrase, or is long and has few different characters, such as a table of digits. Any
+/// two such texts have nearly all shingles in common.
 pub(crate) const REPETITIVE: [(usize, u64); 3] = [(32, 2), (100, 4), (5000, 8)];
 
-/// The weight 1 + ln tf of a shingle that occurs tf times, without knowledge of other documents.
+/// The weight 1 + ln tf of a shingle that occurs tf times. Other documents do not matter.
 pub(crate) struct LogWeights {
-    /// The weights of the small counts, nearly all there are.
+    /// The weights of counts below 64, nearly all that occur.
     small: [i64; 64],
 }
 
@@ -127,24 +130,25 @@ impl LogWeights {
         }
     }
 
-    /// The weights of shingles that occur so often, of which a kind has this share, in units of
-    /// 1/1024.
+    /// The weights of shingles of one kind with these counts, multiplied by `share` / 1024.
     pub(crate) fn weights(&self, counts: &[u64], share: i64) -> Weights {
+        // Rounded to the nearest, and part of the description of `ngram`.
         let part = |weight: i64| (weight * share + WEIGHT_UNIT / 2) / WEIGHT_UNIT;
         let mut more = vec![(0, 0); counts.len()];
         let mut repeated = 0;
         for (index, &count) in counts.iter().enumerate() {
-            // Written and perhaps overwritten, since no branch predictor can tell.
+            // Written always, and overwritten if the shingle occurs once: a branch on the count of
+            // a shingle is not predictable.
             more[repeated] = (index, count as i64);
             repeated += usize::from(count > 1);
         }
         more.truncate(repeated);
-        let least = part(self.weight(1));
+        let base = part(self.weight(1));
         for (_, count) in &mut more {
-            *count = part(self.weight(*count as u64)) - least;
+            *count = part(self.weight(*count as u64)) - base;
         }
         Weights {
-            kinds: vec![(counts.len(), least)],
+            kinds: vec![(counts.len(), base)],
             more,
         }
     }
@@ -158,8 +162,9 @@ impl LogWeights {
     }
 }
 
-/// 1 + ln count in fixed point, rounded. The logarithm is `libm`'s, since the one of the standard
-/// library may differ between platforms in its last bit.
+/// 1 + ln count in fixed point, rounded. The logarithm is that of the package `libm`: the logarithm
+/// of the standard library may differ between platforms in the last bit, and so may then
+/// fingerprints.
 fn log_weight(count: u64) -> i64 {
     let weight = 1.0 + libm::log(count.max(1) as f64);
     (weight * WEIGHT_UNIT as f64).round() as i64
@@ -170,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_are_the_same_for_ever() {
+    fn log_weights_equal_golden_values() {
         let weights = LogWeights::new();
         let counts = [1, 2, 3, 10, 63, 64, 1000, 1 << 40];
         let expected = [1024, 1734, 2149, 3382, 5267, 5283, 8098, 29415];

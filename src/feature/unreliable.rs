@@ -1,4 +1,4 @@
-//! [`UnreliableReason`]: why a fingerprint says nothing about its text.
+//! [`UnreliableReason`]: the reasons why a fingerprint says too little about its text.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use super::Weights;
 
 /// The reason why a fingerprint is not reliable.
 ///
-/// Made by [`Fingerprinter::unreliable_reason`](crate::Fingerprinter::unreliable_reason). If several
-/// reasons apply, it is the first of this list. `Display` gives a clause: "it has 2 distinct features
+/// Returned by [`Fingerprinter::unreliable_reason`](crate::Fingerprinter::unreliable_reason): the
+/// first reason of this list that applies. `Display` writes a clause: "it has 2 distinct features
 /// where 5 are needed".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -16,19 +16,20 @@ pub enum UnreliableReason {
     TooFewFeatures {
         /// The number of distinct features.
         found: usize,
-        /// The least number that the recipe asks for.
+        /// The least number for a reliable fingerprint, set by the recipe.
         least: usize,
     },
-    /// The text repeats itself: few distinct features occur many times.
+    /// Few distinct features occur many times. Any two texts that repeat the same phrase would
+    /// match.
     Repetitive {
         /// The number of distinct features.
         distinct: usize,
-        /// The number of their occurrences in all.
+        /// The number of features, repetitions included.
         total: u64,
     },
-    /// The text has no letter: numbers that differ in one place are no near-duplicates.
+    /// The text has no letter. Numbers that differ in one digit are no near-duplicates.
     NoLetter,
-    /// The text is one word, perhaps repeated: words that differ in one letter are no
+    /// The text is one word and its repetitions. Words that differ in one letter are no
     /// near-duplicates.
     SingleWord,
     /// One feature weighs at least as much as all others together, so it decides every bit.
@@ -36,9 +37,8 @@ pub enum UnreliableReason {
 }
 
 impl UnreliableReason {
-    /// The reason that follows from the number of distinct features and of their occurrences, if
-    /// there is one. `least` is the least number of distinct features, `repetitive` the bounds for
-    /// [repetition](is_repetitive).
+    /// The reason that follows from the numbers of distinct features and of all features, if any. A
+    /// text needs `least` distinct features; `repetitive` are the bounds of [`is_repetitive`].
     pub(crate) fn from_counts(
         distinct: usize,
         total: u64,
@@ -52,15 +52,15 @@ impl UnreliableReason {
         is_repetitive(distinct, total, repetitive).then_some(Self::Repetitive { distinct, total })
     }
 
-    /// The reason that follows from the weights of the features, if there is one.
+    /// The reason that follows from the weights of the features, if any.
     pub(crate) fn from_weights(weights: &Weights) -> Option<Self> {
         let outweighs = weights.one_outweighs_the_rest();
         outweighs.then_some(Self::OneOutweighs)
     }
 }
 
-/// Returns `true` if for one of the bounds the distinct elements are fewer than its first number, and
-/// occur on average at least as often as its second.
+/// Returns `true` if, for one of the bounds, the number of distinct elements is below the first
+/// number and their mean number of occurrences is at least the second.
 pub(crate) fn is_repetitive(distinct: usize, total: u64, bounds: &[(usize, u64)]) -> bool {
     bounds
         .iter()

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::prefetch::{Answer, Found, Prefetched};
-use super::{Change, Outcome, Prepared};
+use super::prefetch::{PrefetchCache, PrefetchedAnswer, PrefetchedDocument};
+use super::{Change, Outcome, PreparedChange};
 use crate::document::{DocId, Document, Match, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -15,50 +15,49 @@ use crate::store::{
 
 /// Changes that are decided and not committed yet.
 ///
-/// The edits of the batch are laid over the view of the database in a memtable of their own, and the
-/// expiry of the view follows the arrivals: so a change is answered by the queries that answer a
-/// snapshot.
+/// The edits of the batch are an overlay of the view, and the expiry of the view advances with the
+/// arrivals. So the queries of a snapshot also answer for a batch.
 pub(crate) struct Batch<T = SnapshotTables> {
-    /// The database with the edits of the batch laid over it, the pending ones excepted.
+    /// The view with an overlay of all edits except the pending edits.
     view: View<T>,
     /// The net edit of each document that a change has looked up.
     edits: HashMap<DocId, DocumentEdit>,
-    /// Documents edited since a query was asked. Laid over the view by the next query: a batch of
-    /// one change, or of changes that ask no query, needs no memtable.
+    /// Documents edited since the last query. The next query adds their edits to the overlay, so a batch
+    /// of one change needs no overlay.
     pending: Vec<DocId>,
-    prefetched: Prefetched,
+    prefetch_cache: PrefetchCache,
+    /// The latest arrival among the stored documents and the refreshed ones.
     latest_arrival: Option<Timestamp>,
-    /// The number of changes decided.
     decided: usize,
-    /// Bytes of the texts brought.
+    /// Bytes of the texts of all edits, including texts that a later edit replaced.
     text_bytes: usize,
 }
 
 impl Batch<SnapshotTables> {
-    /// Looks up, on all cores, the answers that these changes will need.
-    pub(crate) fn prefetch<'c>(&mut self, changes: impl IntoIterator<Item = &'c Prepared>) {
-        self.prefetched.look_up(&self.view, changes);
+    pub(crate) fn prefetch<'c>(&mut self, changes: impl IntoIterator<Item = &'c PreparedChange>) {
+        self.prefetch_cache.fill(&self.view, changes);
     }
 }
 
 impl<T: FingerprintSource> Batch<T> {
-    /// A batch on top of a view of the last commit. No other commit may come between.
+    /// Creates an empty batch over a view of the last commit, or of an open write transaction. The
+    /// caller holds the write lock until the edits are committed.
     pub(crate) fn new(view: View<T>) -> Self {
         Self {
             view,
             edits: HashMap::new(),
             pending: Vec::new(),
-            prefetched: Prefetched::default(),
+            prefetch_cache: PrefetchCache::default(),
             latest_arrival: None,
             decided: 0,
             text_bytes: 0,
         }
     }
 
-    /// Decides changes in order, up to the first that fails, and appends their outcomes.
+    /// Decides changes in order, up to the first failure, and appends their outcomes.
     pub(crate) fn decide_all(
         &mut self,
-        changes: &[Prepared],
+        changes: &[PreparedChange],
         outcomes: &mut Vec<Outcome>,
     ) -> Result<()> {
         for change in changes {
@@ -67,32 +66,33 @@ impl<T: FingerprintSource> Batch<T> {
         Ok(())
     }
 
-    /// The net edit of each document, and the latest arrival among the changes that counted.
+    /// Returns the net edit of each document, and the latest arrival, which advances the expiry.
     pub(crate) fn into_edits(self) -> (Vec<DocumentEdit>, Option<Timestamp>) {
         (self.edits.into_values().collect(), self.latest_arrival)
     }
 
-    /// The number of changes, or of documents if these are more: a measure of the memory in use.
+    /// The number of changes or of edited documents, whichever is larger.
     pub(crate) fn len(&self) -> usize {
         self.edits.len().max(self.decided)
     }
 
-    /// Bytes of the texts brought by the changes.
     pub(crate) fn text_bytes(&self) -> usize {
         self.text_bytes
     }
 
-    /// Removes expired documents: looks at up to `most` arrivals in the tables, from the cursor
-    /// `from` on, and returns the next cursor. Skips damaged entries: expiry is best effort, and
-    /// reads report damage.
+    /// Removes expired documents. Reads up to `most` arrivals of the tables from the cursor `from`
+    /// on, and returns the next cursor.
     pub(crate) fn expire(&mut self, from: (u64, DocId), most: usize) -> (u64, DocId) {
         let Some(cutoff) = self.view.expiry().cutoff() else {
             return from;
         };
+        // Best effort: an error here would refuse all changes of a group, and the next group would
+        // meet the same damaged page. Reads report the damage.
         let Ok((expired, next, _)) = self.view.arrived_before(cutoff, from, most) else {
             return from;
         };
         for id in expired {
+            // `Some` if a change of this batch has stored the document again.
             if let Ok(None) = self.look_up(id) {
                 self.remove(id);
             }
@@ -100,47 +100,50 @@ impl<T: FingerprintSource> Batch<T> {
         next
     }
 
-    /// Decides one change as of its arrival. A change that fails has changed nothing.
-    fn decide(&mut self, prepared: &Prepared) -> Result<Outcome> {
+    /// Decides one change as of its arrival. A change that fails edits nothing.
+    fn decide(&mut self, prepared: &PreparedChange) -> Result<Outcome> {
         self.decided += 1;
         let expiry = self.view.expiry();
+        // A change is decided as of its own arrival, which may expire documents.
         let mut advanced = expiry;
         advanced.advance_to(prepared.arrival);
         self.view.set_expiry(advanced);
         let outcome = self.decide_at_arrival(prepared);
-        let counts = match outcome {
+        let keeps_arrival = match outcome {
             Ok(Outcome::Inserted | Outcome::Replaced { .. }) => true,
             Ok(Outcome::Duplicate(_) | Outcome::Similar(_)) => self.view.is_sliding(),
             _ => false,
         };
-        if counts {
+        if keeps_arrival {
             self.latest_arrival = self.latest_arrival.max(prepared.arrival);
         } else {
-            // Nothing of this arrival is stored. If it moved the time for the changes after it, their
-            // outcomes would depend on the grouping of changes into batches.
+            // The next batch will not know an arrival that is not stored. If the arrival expired
+            // documents for the rest of this batch, outcomes would depend on the grouping of changes.
             self.view.set_expiry(expiry);
         }
         outcome
     }
 
-    fn decide_at_arrival(&mut self, prepared: &Prepared) -> Result<Outcome> {
+    fn decide_at_arrival(&mut self, prepared: &PreparedChange) -> Result<Outcome> {
         let id = prepared.change.id();
         let stored = self.look_up(id)?.map(|state| state.fingerprint);
         match &prepared.change {
             Change::Remove(_) => {
+                // An expired document is `Missing`, and is left to `expire`.
                 if stored.is_some() {
                     self.remove(id);
                 }
-                Ok(removal(stored))
+                Ok(removal_outcome(stored))
             }
             Change::RemoveOlder { than, .. } => {
-                // Removes an expired document as well, although the outcome is then `Missing`.
+                // An expired document is removed too, so that a bulk load after a prune finds its id
+                // free. The outcome is `Missing`, because queries no longer find the document.
                 let arrival = self.latest_state(id).and_then(|state| state.arrival);
                 let is_older = arrival.is_some_and(|arrival| arrival < *than);
                 if is_older {
                     self.remove(id);
                 }
-                Ok(removal(stored.filter(|_| is_older)))
+                Ok(removal_outcome(stored.filter(|_| is_older)))
             }
             Change::Upsert(document) => {
                 self.put(document, prepared.text.clone());
@@ -153,6 +156,7 @@ impl<T: FingerprintSource> Batch<T> {
                     return Ok(Outcome::Exists { stored });
                 }
                 if let Some((duplicate, outcome)) = self.duplicate_of(prepared)? {
+                    // With sliding retention a document lives as long as duplicates arrive.
                     self.refresh(duplicate, document.arrival)?;
                     return Ok(outcome);
                 }
@@ -163,7 +167,7 @@ impl<T: FingerprintSource> Batch<T> {
     }
 
     /// The stored document that a new document duplicates, and the outcome that names it.
-    fn duplicate_of(&mut self, prepared: &Prepared) -> Result<Option<(DocId, Outcome)>> {
+    fn duplicate_of(&mut self, prepared: &PreparedChange) -> Result<Option<(DocId, Outcome)>> {
         match (&prepared.change, &prepared.query) {
             (Change::InsertUnique { document, radius }, _) if document.reliable => {
                 let nearest = self.nearest(document.fingerprint, *radius)?;
@@ -177,11 +181,13 @@ impl<T: FingerprintSource> Batch<T> {
         }
     }
 
-    /// A document, unless it is expired.
+    /// The state of a document; `None` if the document is missing or expired.
     fn look_up(&mut self, id: DocId) -> Result<Option<StoredDocument>> {
         let state = match self.edits.entry(id) {
             Entry::Occupied(edit) => edit.get().after,
             Entry::Vacant(vacant) => {
+                // An edit that changes nothing, also for a missing document: the commit needs the
+                // state before the batch, and later edits of the document replace only `after`.
                 let stored = self.view.stored(id)?;
                 vacant.insert(DocumentEdit {
                     id,
@@ -195,20 +201,21 @@ impl<T: FingerprintSource> Batch<T> {
         Ok(state.filter(|state| !self.has_expired(state)))
     }
 
-    /// A document that was looked up, even if it is expired.
+    /// The state of a document that was looked up, even if the document is expired.
     fn latest_state(&self, id: DocId) -> Option<StoredDocument> {
         self.edits.get(&id)?.after
     }
 
     fn has_expired(&self, state: &StoredDocument) -> bool {
-        self.view.expiry().has_passed(state.arrival)
+        self.view.expiry().is_expired(state.arrival)
     }
 
-    /// Moves the arrival of a document to that of its duplicate, if retention is sliding.
+    /// Advances the arrival of a document to the arrival of a duplicate, if retention is sliding.
     fn refresh(&mut self, id: DocId, arrival: Option<Timestamp>) -> Result<()> {
         if !self.view.is_sliding() {
             return Ok(());
         }
+        // The query found the document; the batch may have no edit of it yet.
         self.look_up(id)?;
         if let Some(edit) = self.edits.get_mut(&id)
             && let Some(state) = &mut edit.after
@@ -239,8 +246,9 @@ impl<T: FingerprintSource> Batch<T> {
         };
         self.text_bytes += text.len_bytes();
         edit.text = match text {
-            // A document that comes back unchanged must still be committed, with its arrival: an edit
-            // of equal states and a kept text would be dropped.
+            // `Keep` means that the database stores no texts, so `Remove` is harmless. A document that
+            // is edited and then restored has equal states. With `Keep`, the commit would drop the edit
+            // and its arrival, and documents that expired by this arrival would be current again.
             TextEdit::Keep if edit.after != edit.before => TextEdit::Remove,
             text => text,
         };
@@ -248,8 +256,7 @@ impl<T: FingerprintSource> Batch<T> {
         self.pending.push(id);
     }
 
-    /// Lays the pending edits over the view.
-    fn lay_over(&mut self) {
+    fn apply_pending_edits(&mut self) {
         if self.pending.is_empty() {
             return;
         }
@@ -261,55 +268,64 @@ impl<T: FingerprintSource> Batch<T> {
         self.view.overlay(&edits);
     }
 
-    /// The nearest document within the radius, then the one with the smallest id.
+    /// The nearest document within the radius, ties by smallest id.
     fn nearest(&mut self, query: Fingerprint, radius: u32) -> Result<Option<Match>> {
-        self.lay_over();
-        if let Some(answer) = self.prefetched.nearest(query, radius)
+        self.apply_pending_edits();
+        if let Some(answer) = self.prefetch_cache.nearest(query, radius)
             && let Some(first) = self.first_valid(answer)?
         {
+            // A prefetched answer lacks documents that the batch has stored: the overlay has them.
             let edited = self.view.in_overlay(query, radius, 1).pop();
             return Ok(first.into_iter().chain(edited).min_by_key(Match::order));
         }
         let nearest = query::within(&self.view, query, radius, 1)?.pop();
-        let answer = Answer::nearest(nearest, self.view.expiry().cutoff());
-        self.prefetched.keep_nearest(query, radius, answer);
+        let answer = PrefetchedAnswer::from_nearest(nearest, self.view.expiry().cutoff());
+        self.prefetch_cache.insert_nearest(query, radius, answer);
         Ok(nearest)
     }
 
-    /// The document whose text is most like that of the query. `id` is that of the query's document.
+    /// The document whose text is most like the text of the new document `id`.
     fn most_similar(&mut self, id: DocId, query: &TextQuery) -> Result<Option<Similar>> {
-        self.lay_over();
-        if let Some(answer) = self.prefetched.take_similar(id)
+        self.apply_pending_edits();
+        if let Some(answer) = self.prefetch_cache.take_similar(id)
             && let Some(first) = self.first_valid(&answer)?
         {
             let edited = query::similar_in_overlay(&self.view, query)?;
             let edited = edited.first().copied();
             return Ok(first.into_iter().chain(edited).min_by(Similar::order));
         }
-        Ok(query::similar_in_turn(&self.view, query)?.first().copied())
+        Ok(query::similar_sequential(&self.view, query)?
+            .first()
+            .copied())
     }
 
-    /// The first document of a prefetched answer that is still right, `Some(None)` if the answer is
-    /// that there is none, and `None` if the view has to be asked again.
-    fn first_valid<A: Found>(&self, answer: &Answer<A>) -> Result<Option<Option<A>>> {
+    /// The first document of a prefetched answer that is still valid. `Some(None)` if no document of a
+    /// complete answer is valid, `None` if the query must run again.
+    fn first_valid<A: PrefetchedDocument>(
+        &self,
+        answer: &PrefetchedAnswer<A>,
+    ) -> Result<Option<Option<A>>> {
         let cutoff = self.view.expiry().cutoff();
+        // The cutoff went back after a change that was not stored: the answer may lack documents that
+        // were expired at its cutoff and are current now.
         if answer.cutoff > cutoff {
             return Ok(None);
         }
-        for found in &answer.documents {
-            let state = match self.edits.get(&found.id()) {
-                Some(edit) => edit.after.filter(|_| found.is_unchanged_by(edit)),
-                None if answer.cutoff == cutoff => return Ok(Some(Some(*found))),
-                None => self.view.stored(found.id())?,
+        for document in &answer.documents {
+            let state = match self.edits.get(&document.id()) {
+                Some(edit) => edit.after.filter(|_| document.is_unchanged_by(edit)),
+                // Neither edited nor expired since: saves a read of the tables.
+                None if answer.cutoff == cutoff => return Ok(Some(Some(*document))),
+                None => self.view.stored(document.id())?,
             };
             if state.is_some_and(|state| !self.has_expired(&state)) {
-                return Ok(Some(Some(*found)));
+                return Ok(Some(Some(*document)));
             }
         }
         Ok(answer.is_complete.then_some(None))
     }
 }
 
-fn removal(stored: Option<Fingerprint>) -> Outcome {
+fn removal_outcome(stored: Option<Fingerprint>) -> Outcome {
     stored.map_or(Outcome::Missing, |stored| Outcome::Removed { stored })
 }

@@ -9,14 +9,14 @@ use crate::similarity::Likeness;
 ///
 /// [`Database::apply`](crate::Database::apply) and
 /// [`Transaction::apply`](crate::Transaction::apply) take many changes at once; each change sees
-/// those before it.
+/// the changes before it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
     /// Stores the document unless its id is taken.
     Insert(Document),
     /// Stores the document unless its id is taken or a reliable document lies within the radius.
-    /// A document that is not reliable itself is stored whatever lies near.
+    /// An unreliable document is compared with no other document.
     InsertUnique {
         /// The document.
         document: Document,
@@ -26,19 +26,18 @@ pub enum Change {
     /// Stores the document unless its id is taken or its text is like the text of another document.
     /// The document must have a text, and the database must keep texts.
     ///
-    /// The bounds of [`Snapshot::similar`](crate::Snapshot::similar) hold twice: once for the
-    /// documents stored before the call, and once for those that the call has brought. Documents
-    /// that the call removes, or that expire during the call, may still count among the 1,024 of a
-    /// band: so after thousands of removals that share bands with the document, hand the document
-    /// over in a call of its own.
+    /// The bounds of [`Snapshot::similar`](crate::Snapshot::similar) apply twice: to the documents
+    /// stored before the call, and to the documents that the call stores. Documents that the call
+    /// removes, or that expire during the call, may still fill the 1,024 candidates of a band. After
+    /// thousands of removals that share bands with the document, insert it in a separate call.
     InsertUnlessSimilar {
         /// The document, with its text.
         document: Document,
         /// The least likeness at which another text is a duplicate.
         likeness: Likeness,
     },
-    /// Stores the document, in place of the stored document with its id if there is one. The text
-    /// is replaced too: if the new document has no text, none is kept.
+    /// Stores the document, and replaces a stored document with its id. The text is replaced too: if
+    /// the new document has no text, the stored text is removed.
     Upsert(Document),
     /// Removes the document with this id.
     Remove(DocId),
@@ -46,13 +45,13 @@ pub enum Change {
     RemoveOlder {
         /// The id of the document.
         id: DocId,
-        /// The time. A document that arrived at exactly this time stays.
+        /// The time, exclusive: a document that arrived at exactly this time stays.
         than: Timestamp,
     },
 }
 
 impl Change {
-    /// The id of the document that the change is about.
+    /// The id of the document to be changed.
     pub fn id(&self) -> DocId {
         match self {
             Self::Remove(id) | Self::RemoveOlder { id, .. } => *id,
@@ -81,28 +80,29 @@ impl Change {
 pub enum Outcome {
     /// The document is new and stored.
     Inserted,
-    /// The id is taken; nothing changed. If the fingerprint stored under the id is that of the
-    /// change, the change was a repetition.
+    /// The id is taken; nothing changed. If `stored` is the fingerprint of the change, the change was
+    /// a repetition.
     Exists {
         /// The fingerprint stored under the id.
         stored: Fingerprint,
     },
-    /// This document lies within the radius: the nearest, then the one with the smallest id.
-    /// Nothing changed.
+    /// The document was not stored: a match lies within the radius. The nearest match, ties by
+    /// smallest id.
     Duplicate(Match),
-    /// The text of this document is like that of the change, more than any other text. Nothing
-    /// changed.
+    /// The document was not stored: a stored text is like its text. The document with the most
+    /// similar text.
     Similar(Similar),
-    /// The document is stored in place of another with its id.
+    /// The document replaced a stored document with its id.
     Replaced {
         /// The fingerprint of the replaced document.
         stored: Fingerprint,
     },
-    /// The document is removed.
+    /// The document was removed.
     Removed {
         /// The fingerprint of the removed document.
         stored: Fingerprint,
     },
-    /// No document has the id, or for [`Change::RemoveOlder`] none that arrived before the time.
+    /// No document has the id, or for [`Change::RemoveOlder`] the document did not arrive before the
+    /// time. An expired document counts as missing.
     Missing,
 }

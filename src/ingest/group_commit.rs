@@ -1,8 +1,8 @@
-//! [`GroupCommit`]: one thread commits the small changes of many others, in groups.
+//! [`GroupCommit`]: one thread commits the small changes of many threads, in groups.
 //!
-//! Changes that arrive during a commit are decided in order, each as of those before it, and the
-//! next commit makes all of them durable. So one of several near-duplicates that arrive at the same
-//! moment is stored, and all callers share one sync.
+//! The changes that arrive during a commit are the next group. They are decided in order, each as of
+//! the changes before it, and one commit makes all of them durable. So only one of several
+//! near-duplicates that arrive at the same moment is stored, and all callers share one sync.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,29 +11,34 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::document::DocId;
 use crate::error::{Error, Result};
 use crate::ingest::ticket::{Request, Ticket};
-use crate::ingest::{Batch, Outcome, Prepared};
+use crate::ingest::{Batch, Outcome, PreparedChange};
 use crate::store::{Store, WriteGuard};
 
-/// Changes that the queue holds. Callers with more wait for room.
+/// At most 65,536 changes wait in the queue. Callers with more changes wait for room.
 const MAX_QUEUED: usize = 64 << 10;
-/// Bytes of texts that the queue holds: all of them may become one record of the journal.
+/// At most 64 MiB of texts and their query data wait in the queue: all texts may become one record of
+/// the journal.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
 
-/// Arrivals examined for expiry with a group, and for each of its changes: more than the changes can
-/// add, so that expired documents do not pile up.
+/// A commit that takes longer than this is logged: the disk is slow, or a flush holds the writers back.
+const SLOW_COMMIT: Duration = Duration::from_secs(1);
+
+/// Arrivals examined for expiry in each commit.
 const EXPIRY_BASE: usize = 256;
+/// Further arrivals examined for each change of a commit. More are examined than the changes can add,
+/// so expired documents do not pile up.
 const EXPIRY_PER_CHANGE: usize = 4;
 
-/// The commit thread, the flush thread and the queue before them.
+/// The queue of small changes, the thread that commits them, and the flush thread of the store.
 pub(crate) struct GroupCommit {
-    committer: Arc<Committer>,
+    state: Arc<GroupCommitState>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -44,11 +49,11 @@ impl std::fmt::Debug for GroupCommit {
 }
 
 impl GroupCommit {
-    /// A group commit whose threads are not started yet. `has_refused` is set when changes are
-    /// refused, before their caller has the error.
+    /// Creates a group commit without threads. `has_refused` is set when changes are refused, before
+    /// their caller has the error.
     pub(crate) fn new(store: Arc<Store>, has_refused: Arc<AtomicBool>) -> Self {
         Self {
-            committer: Arc::new(Committer {
+            state: Arc::new(GroupCommitState {
                 path: store.path().into(),
                 store,
                 queue: Mutex::default(),
@@ -61,19 +66,21 @@ impl GroupCommit {
         }
     }
 
-    /// Starts the threads unless they run.
+    /// Starts the threads, unless they are running.
     pub(crate) fn start(&self) -> Result<()> {
         let mut threads = self.threads.lock();
         if !threads.is_empty() {
             return Ok(());
         }
-        self.committer.queue.lock().is_closing = false;
-        self.committer.store.start_flushing();
-        threads.push(self.spawn("simdb-merge", |committer| committer.store.flush_loop())?);
-        match self.spawn("simdb-write", Committer::commit_loop) {
+        // A failed start has set both flags, and may be repeated.
+        self.state.queue.lock().is_closing = false;
+        self.state.store.start_flushing();
+        threads.push(self.spawn("simdb-merge", |state| state.store.flush_loop())?);
+        match self.spawn("simdb-write", GroupCommitState::commit_loop) {
             Ok(thread) => threads.push(thread),
             Err(error) => {
-                // Still under the lock: another caller would take the one thread for both.
+                // Stop under the lock of `threads`: another caller would see one running thread and
+                // take both for started. Its changes would wait for ever.
                 self.stop_all(&mut threads);
                 return Err(error);
             }
@@ -81,32 +88,32 @@ impl GroupCommit {
         Ok(())
     }
 
-    fn spawn(&self, name: &str, job: fn(&Committer)) -> Result<JoinHandle<()>> {
-        let committer = Arc::clone(&self.committer);
+    fn spawn(&self, name: &str, job: fn(&GroupCommitState)) -> Result<JoinHandle<()>> {
+        let state = Arc::clone(&self.state);
         std::thread::Builder::new()
             .name(name.to_owned())
-            .spawn(move || job(&committer))
+            .spawn(move || job(&state))
             .map_err(|source| Error::Io {
                 action: "start a thread to write",
-                path: self.committer.path.to_path_buf(),
+                path: self.state.path.to_path_buf(),
                 source,
             })
     }
 
-    /// Queues changes. Waits while the queue is full, until `deadline` if there is one.
+    /// Queues changes. Waits for room in the queue, at most until `deadline`.
     pub(crate) fn submit(
         &self,
-        changes: Vec<Prepared>,
+        changes: Vec<PreparedChange>,
         deadline: Option<Instant>,
     ) -> Result<Ticket> {
-        self.committer.store.refuse_changes()?;
+        self.state.store.refuse_changes()?;
         self.start()?;
         let count = changes.len();
-        let bytes = changes.iter().map(Prepared::text_bytes).sum();
-        let request = Request::new(&self.committer.path, changes);
-        let mut queue = self.committer.queue.lock();
+        let bytes = changes.iter().map(PreparedChange::text_bytes).sum();
+        let request = Request::new(&self.state.path, changes);
+        let mut queue = self.state.queue.lock();
         while !queue.has_room_for(count, bytes) {
-            let has_room = &self.committer.has_room;
+            let has_room = &self.state.has_room;
             match deadline {
                 None => has_room.wait(&mut queue),
                 Some(deadline) if deadline <= Instant::now() => return Err(request.timed_out()),
@@ -116,8 +123,9 @@ impl GroupCommit {
         queue.changes += count;
         queue.bytes += bytes;
         queue.requests.push_back(Arc::clone(&request));
+        // Unlocked first: the woken commit thread would only wait for the lock.
         drop(queue);
-        self.committer.not_empty.notify_one();
+        self.state.not_empty.notify_one();
         Ok(Ticket::new(request))
     }
 
@@ -128,61 +136,67 @@ impl GroupCommit {
     }
 
     fn stop_all(&self, threads: &mut Vec<JoinHandle<()>>) {
-        self.committer.queue.lock().is_closing = true;
-        self.committer.not_empty.notify_all();
-        self.committer.store.stop_flushing();
+        // Set under the lock of the queue. Otherwise flag and notification could come between the
+        // check of the commit thread and its wait, and the thread would sleep for ever.
+        self.state.queue.lock().is_closing = true;
+        self.state.not_empty.notify_all();
+        self.state.store.stop_flushing();
         for thread in threads.drain(..) {
-            // A thread that panicked has answered its requests.
+            // A commit thread that panicked has answered its requests with an error.
             thread.join().unwrap_or_default();
         }
     }
 }
 
-/// State shared by the callers and the threads.
-struct Committer {
+/// The state shared by the callers, the commit thread and the flush thread.
+struct GroupCommitState {
     store: Arc<Store>,
     path: Arc<Path>,
     queue: Mutex<Queue>,
-    /// Notified when a request is queued, and when the threads are to stop.
+    /// Notified when a request is queued, and when the commit thread has to stop.
     not_empty: Condvar,
     /// Notified when the queue is emptied.
     has_room: Condvar,
     expiry_cursor: Mutex<ExpiryCursor>,
+    /// Reported by `Database::flush` and `Database::close`, because the ticket of refused changes may
+    /// have been dropped.
     has_refused: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
 struct Queue {
     requests: VecDeque<Arc<Request>>,
-    /// Changes in these requests.
+    /// The number of changes in `requests`.
     changes: usize,
-    /// Bytes of the texts of these changes.
+    /// Bytes of the texts in `requests` and of their query data.
     bytes: usize,
+    /// `true` if the commit thread ends as soon as the queue is empty.
     is_closing: bool,
 }
 
 impl Queue {
-    /// An empty queue has room for a request of any size.
+    /// Returns `true` if a request fits. A request above the limits waits for an empty queue.
     fn has_room_for(&self, changes: usize, bytes: usize) -> bool {
         self.requests.is_empty()
             || self.changes + changes <= MAX_QUEUED && self.bytes + bytes <= MAX_QUEUED_BYTES
     }
 }
 
-/// The arrivals up to which expired documents were removed from the tables.
+/// The position in the arrivals up to which expired documents have been removed from the tables.
 #[derive(Clone, Copy, Default)]
 struct ExpiryCursor {
-    /// The arrival time and the document to go on from.
+    /// The arrival time and the document id of the next arrival.
     next: (u64, DocId),
-    /// The generation of the memtable then. In a later one documents may have been flushed whose
-    /// arrivals are before the cursor.
+    /// The generation of the memtable at that time. Later generations may have flushed documents with
+    /// arrivals before the cursor.
     generation: u64,
 }
 
-impl Committer {
+impl GroupCommitState {
     fn commit_loop(&self) {
         while self.wait_for_requests() {
-            // Claims after the lock: until then requests can be withdrawn, and others join the group.
+            // Requests are claimed only under the write lock, which a transaction may hold for long:
+            // until then requests can time out, and further requests join the group.
             match self.store.lock_writes() {
                 Ok(mut write_guard) => self.commit(&mut write_guard, &self.claim_group()),
                 Err(error) => self.refuse(&self.claim_group(), error),
@@ -190,7 +204,7 @@ impl Committer {
         }
     }
 
-    /// Waits for a request. Returns `false` if the queue is empty and closing.
+    /// Waits for a request. Returns `false` if the queue is empty and the thread has to stop.
     fn wait_for_requests(&self) -> bool {
         let mut queue = self.queue.lock();
         while queue.requests.is_empty() {
@@ -202,7 +216,7 @@ impl Committer {
         true
     }
 
-    /// Empties the queue, and claims all requests that were not withdrawn.
+    /// Empties the queue, and claims the requests that were not withdrawn.
     fn claim_group(&self) -> Vec<Arc<Request>> {
         let mut queue = self.queue.lock();
         (queue.changes, queue.bytes) = (0, 0);
@@ -215,19 +229,29 @@ impl Committer {
         group
     }
 
-    /// Commits a group, and answers each request, also if the commit panics.
+    /// Commits a group, and answers each request, even if the commit panics.
     fn commit(&self, write_guard: &mut WriteGuard, group: &[Arc<Request>]) {
+        let started = Instant::now();
         let committed = catch_unwind(AssertUnwindSafe(|| {
             self.decide_and_commit(write_guard, group)
         }));
+        if started.elapsed() > SLOW_COMMIT {
+            let changes: usize = group.iter().map(|request| request.changes.len()).sum();
+            log::warn!(
+                "a commit of {changes} changes to {} took {:.1?}",
+                self.path.display(),
+                started.elapsed()
+            );
+        }
         let answers = committed.unwrap_or_else(|_| {
-            // It is unknown if the panic came before or after the journal was written.
+            // It is unknown if the record of the group is in the journal, so no further commit is safe.
             self.store.poison();
             let path = self.path.to_path_buf();
             Err(Error::WritesFailed { path })
         });
         match answers {
             Ok(answers) => {
+                // Set before the answers: a caller that has its error may call `flush` at once.
                 if answers.iter().any(Result::is_err) {
                     self.has_refused.store(true, Ordering::Relaxed);
                 }
@@ -241,17 +265,17 @@ impl Committer {
 
     /// Answers each request of a group with the same error.
     fn refuse(&self, group: &[Arc<Request>], error: Error) {
-        // A request without changes only waits for those before it.
+        // A request without changes only waits for the requests before it, so nothing is refused.
         if group.iter().any(|request| !request.changes.is_empty()) {
             self.has_refused.store(true, Ordering::Relaxed);
         }
         let error = Arc::new(error);
         for request in group {
-            request.answer(Err(self.copy_of(&error)));
+            request.answer(Err(self.clone_error(&error)));
         }
     }
 
-    /// Returns the answer to each request, or the error of all.
+    /// Returns the answer to each request, or an error that concerns all requests.
     fn decide_and_commit(
         &self,
         write_guard: &mut WriteGuard,
@@ -262,6 +286,7 @@ impl Committer {
         let cursor = self.expire(&mut batch, changes);
         let (edits, latest_arrival) = batch.into_edits();
         self.store.commit(write_guard, edits, latest_arrival)?;
+        // Advanced only after the commit: a failed commit has removed no expired document.
         *self.expiry_cursor.lock() = cursor;
         Ok(answers)
     }
@@ -271,15 +296,16 @@ impl Committer {
         let mut failed: Vec<Option<Error>> = group.iter().map(|_| None).collect();
         loop {
             let mut batch = Batch::new(self.store.read()?);
-            let left = group.iter().zip(&failed);
-            let left = left.filter(|(_, failed)| failed.is_none());
-            batch.prefetch(left.flat_map(|(request, _)| &request.changes));
+            let remaining = group.iter().zip(&failed);
+            let remaining = remaining.filter(|(_, failed)| failed.is_none());
+            batch.prefetch(remaining.flat_map(|(request, _)| &request.changes));
             let mut has_partial_changes = false;
             let mut answers = Vec::with_capacity(group.len());
             for (request, failed) in group.iter().zip(&mut failed) {
                 let mut outcomes = Vec::new();
                 if failed.is_none() {
                     *failed = batch.decide_all(&request.changes, &mut outcomes).err();
+                    // A request that fails at its first change has edited nothing.
                     has_partial_changes |= failed.is_some() && !outcomes.is_empty();
                 }
                 answers.push(outcomes);
@@ -291,18 +317,21 @@ impl Committer {
                     .map(|(failed, outcomes)| failed.map_or(Ok(outcomes), Err));
                 return Ok((batch, answers.collect()));
             }
-            // Requests that failed after their first change have edited the batch. Begins anew without
-            // any request that failed, once for all: thousands may wait for the same damaged page.
+            // Some requests failed after their first change and have edited the batch: decide again
+            // without any failed request. A pass finds all failures, because thousands of requests may
+            // meet one damaged page: with a pass for each, some thousands of requests took minutes.
         }
     }
 
     /// Removes some expired documents with the group, and returns the new cursor.
     fn expire(&self, batch: &mut Batch, changes: usize) -> ExpiryCursor {
         let cursor = *self.expiry_cursor.lock();
+        // Expired documents must not turn a group without changes into a commit.
         if changes == 0 {
             return cursor;
         }
         let generation = self.store.generation();
+        // A flush adds arrivals to the tables in any order, also before the cursor.
         let from = if cursor.generation == generation {
             cursor.next
         } else {
@@ -314,8 +343,9 @@ impl Committer {
         }
     }
 
-    /// A copy of an error for one of the requests that it concerns.
-    fn copy_of(&self, error: &Arc<Error>) -> Error {
+    /// Copies the error of a group for one of its requests. Variants that callers handle are kept; any
+    /// other error becomes the source of [`Error::Storage`].
+    fn clone_error(&self, error: &Arc<Error>) -> Error {
         let path = self.path.to_path_buf();
         let source = Box::new(Arc::clone(error));
         match &**error {
@@ -333,6 +363,8 @@ impl Committer {
             } => Error::Io {
                 action,
                 path: path.clone(),
+                // `io::Error` is not `Clone`. The code of the operating system tells a full disk from
+                // other failures, and must not be lost.
                 source: match cause.raw_os_error() {
                     Some(code) => io::Error::from_raw_os_error(code),
                     None => io::Error::new(cause.kind(), cause.to_string()),

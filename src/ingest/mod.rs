@@ -1,8 +1,11 @@
 //! The write path above the store: changes are prepared, decided in order, and committed in groups.
 //!
-//! [`prepared`] checks changes and makes them ready on the caller's thread, [`batch`] decides them
-//! one after the other, [`prefetch`] looks up on all cores for a batch, [`group_commit`] commits the
-//! changes of many threads together, and a [`ticket`] gives the outcomes to the caller.
+//! [`prepared`] validates a change on the thread of its caller. [`batch`] decides changes one after
+//! the other, with answers that [`prefetch`] looked up on all cores. [`group_commit`] commits the
+//! changes of many threads together, and a [`ticket`] returns the outcomes.
+//!
+//! This folder uses the queries of `query` and the commits of `store`. Each change is decided as of
+//! the changes before it, committed or not.
 
 mod batch;
 pub(crate) mod change;
@@ -13,4 +16,4 @@ pub(crate) mod ticket;
 
 pub(crate) use batch::Batch;
 pub use change::{Change, Outcome};
-pub(crate) use prepared::{Prepared, prepare_all, prepare_next};
+pub(crate) use prepared::{PreparedChange, prepare_all, prepare_next};

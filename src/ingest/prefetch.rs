@@ -1,60 +1,59 @@
-//! [`Prefetched`]: answers that a batch will need, looked up on all cores.
+//! [`PrefetchCache`]: answers that a batch will need, looked up on all cores.
 //!
-//! A batch is decided by one thread while other writers wait, so the queries of its changes are
-//! asked before, in parallel. A prefetched answer stays right by one rule. It lists the first
-//! documents in their order; later edits of the batch and the advance of its expiry only take
-//! documents away, since what an edit adds is in the overlay of the view. So the first document of
-//! the list that is neither edited nor expired comes first of all that the batch has not edited, and
-//! the change is decided by that document and the first one in the overlay. If none of the list is
-//! left, and the list was not complete, the view is asked again.
+//! One thread decides a batch while other writers wait, so the queries run before, in parallel.
+//!
+//! A prefetched answer lists the first matching documents in order. Later edits and later expiry only
+//! remove documents from the list, because a document that the batch stores is in the overlay of the
+//! view. So the first listed document that is neither edited nor expired precedes all other documents
+//! outside the overlay, and the change is decided by that document or by the first document of the
+//! overlay. If no listed document is left and the list is incomplete, the query runs again.
 
 use std::collections::{BTreeMap, HashMap};
 
 use rayon::prelude::*;
 
-use super::{Change, Prepared};
+use super::{Change, PreparedChange};
 use crate::document::{DocId, Match, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::query::{self, Similar, TextQuery};
 use crate::store::{DocumentEdit, FingerprintSource, TextEdit, View};
 
-/// Up to this many queries are answered in turn: other threads would take longer to wake.
-const FEW: usize = 3;
-/// From this many queries on, one walk through the tables answers all.
-const MANY: usize = 4096;
-/// Documents kept of an answer by text. The first decides unless it is gone by then; thousands may
-/// be like one text, and tens of thousands of texts wait together.
-const MAX_SIMILAR: usize = 8;
+/// Up to 3 queries run one after the other: waking other threads would take longer.
+const MAX_SEQUENTIAL_QUERIES: usize = 3;
+/// From 4,096 queries on, one walk through the tables answers all of them.
+const MIN_BATCH_QUERIES: usize = 4096;
+/// At most 8 documents of the answer to a text query are kept. Thousands of documents may be like one
+/// text, and tens of thousands of texts wait together: complete answers took gigabytes.
+const MAX_SIMILAR_KEPT: usize = 8;
 
-/// Prefetched answers.
+/// The prefetched answers of a batch.
 #[derive(Default)]
-pub(super) struct Prefetched {
-    nearest: HashMap<(Fingerprint, u32), Answer<Match>>,
-    /// By the id of the document that brings the text.
-    similar: HashMap<DocId, Answer<Similar>>,
+pub(super) struct PrefetchCache {
+    nearest: HashMap<(Fingerprint, u32), PrefetchedAnswer<Match>>,
+    /// By the id of the new document.
+    similar: HashMap<DocId, PrefetchedAnswer<Similar>>,
 }
 
-/// An answer of a view.
-pub(super) struct Answer<A> {
-    /// The first documents, in their order.
+/// The answer of a view to one query.
+pub(super) struct PrefetchedAnswer<A> {
+    /// The first documents, in order.
     pub(super) documents: Vec<A>,
-    /// `true` if there were no others.
+    /// `true` if the answer has no other documents.
     pub(super) is_complete: bool,
-    /// Documents that arrived before this time were expired. An answer is right only as of this
-    /// cutoff or a later one: after a change that counts for nothing the cutoff goes back.
+    /// The cutoff of the view: documents that arrived earlier are not in the answer. The answer is
+    /// valid at this cutoff or a later cutoff.
     pub(super) cutoff: Option<Timestamp>,
 }
 
-/// A document in an answer.
-pub(super) trait Found: Copy {
+pub(super) trait PrefetchedDocument: Copy {
     fn id(&self) -> DocId;
 
-    /// Returns `true` if an edited document is found all the same.
+    /// Returns `true` if the document still belongs to the answer after this edit.
     fn is_unchanged_by(&self, edit: &DocumentEdit) -> bool;
 }
 
-impl Found for Match {
+impl PrefetchedDocument for Match {
     fn id(&self) -> DocId {
         self.id
     }
@@ -65,7 +64,7 @@ impl Found for Match {
     }
 }
 
-impl Found for Similar {
+impl PrefetchedDocument for Similar {
     fn id(&self) -> DocId {
         self.id
     }
@@ -75,21 +74,22 @@ impl Found for Similar {
     }
 }
 
-impl Answer<Match> {
-    /// The answer to a query for the nearest document.
-    pub(super) fn nearest(nearest: Option<Match>, cutoff: Option<Timestamp>) -> Self {
+impl PrefetchedAnswer<Match> {
+    pub(super) fn from_nearest(nearest: Option<Match>, cutoff: Option<Timestamp>) -> Self {
         Self {
             documents: nearest.into_iter().collect(),
+            // Only one match is kept. If an edit or the expiry removes it, the next match is unknown.
             is_complete: nearest.is_none(),
             cutoff,
         }
     }
 }
 
-impl Answer<Similar> {
-    fn similar(mut documents: Vec<Similar>, cutoff: Option<Timestamp>) -> Self {
-        let is_complete = documents.len() <= MAX_SIMILAR;
-        documents.truncate(MAX_SIMILAR);
+impl PrefetchedAnswer<Similar> {
+    fn from_similar(mut documents: Vec<Similar>, cutoff: Option<Timestamp>) -> Self {
+        let is_complete = documents.len() <= MAX_SIMILAR_KEPT;
+        documents.truncate(MAX_SIMILAR_KEPT);
+        // Truncation keeps the capacity of thousands of documents.
         documents.shrink_to_fit();
         Self {
             documents,
@@ -99,16 +99,16 @@ impl Answer<Similar> {
     }
 }
 
-impl Prefetched {
-    /// Looks up the answers that these changes need, on all cores. A query that fails is left out: it
-    /// is asked again, and fails again, when its change is decided.
-    pub(super) fn look_up<'c>(
+impl PrefetchCache {
+    /// Looks up the answers that these changes need, on all cores. A query that fails is left out, and
+    /// fails again when its change is decided.
+    pub(super) fn fill<'c>(
         &mut self,
         view: &View,
-        changes: impl IntoIterator<Item = &'c Prepared>,
+        changes: impl IntoIterator<Item = &'c PreparedChange>,
     ) {
         let mut queries: BTreeMap<u32, Vec<Fingerprint>> = BTreeMap::new();
-        let mut texts: BTreeMap<DocId, Option<&TextQuery>> = BTreeMap::new();
+        let mut text_queries: BTreeMap<DocId, Option<&TextQuery>> = BTreeMap::new();
         for prepared in changes {
             match (&prepared.change, &prepared.query) {
                 (Change::InsertUnique { document, radius }, _)
@@ -118,50 +118,66 @@ impl Prefetched {
                     let queries = queries.entry(*radius).or_default();
                     queries.push(document.fingerprint);
                 }
-                // Two texts of one id cannot be told apart later: neither is looked up.
+                // Answers are kept by document id, so two texts with one id would be confused: neither
+                // is looked up.
                 (Change::InsertUnlessSimilar { document, .. }, Some(query)) => {
-                    let text = texts.entry(document.id);
-                    text.and_modify(|text| *text = None).or_insert(Some(query));
+                    let text_query = text_queries.entry(document.id);
+                    text_query
+                        .and_modify(|text_query| *text_query = None)
+                        .or_insert(Some(query));
                 }
                 _ => {}
             }
         }
         let cutoff = view.expiry().cutoff();
         for (radius, mut queries) in queries {
+            // Copies of one text in a batch cost one query.
             queries.sort_unstable();
             queries.dedup();
             if let Ok(nearest) = nearest_of_each(view, &queries, radius) {
                 for (query, nearest) in queries.into_iter().zip(nearest) {
-                    self.keep_nearest(query, radius, Answer::nearest(nearest, cutoff));
+                    self.insert_nearest(
+                        query,
+                        radius,
+                        PrefetchedAnswer::from_nearest(nearest, cutoff),
+                    );
                 }
             }
         }
         let similar = |(id, query): (DocId, Option<&TextQuery>)| {
             let found = query::similar(view, query?, |id| view.text(id)).ok()?;
-            Some((id, Answer::similar(found, cutoff)))
+            Some((id, PrefetchedAnswer::from_similar(found, cutoff)))
         };
-        // Replaces all: the answers to texts before were of use only for their own changes.
-        self.similar = if texts.is_empty() {
+        // Drops the answers for earlier changes: each of them serves only its own change.
+        self.similar = if text_queries.is_empty() {
             HashMap::new()
         } else {
-            let in_parallel = || texts.into_par_iter().filter_map(similar).collect();
+            let in_parallel = || text_queries.into_par_iter().filter_map(similar).collect();
             view.tables.in_parallel(in_parallel)
         };
     }
 
-    /// The answer for the nearest document within the radius.
-    pub(super) fn nearest(&self, query: Fingerprint, radius: u32) -> Option<&Answer<Match>> {
+    pub(super) fn nearest(
+        &self,
+        query: Fingerprint,
+        radius: u32,
+    ) -> Option<&PrefetchedAnswer<Match>> {
         self.nearest.get(&(query, radius))
     }
 
-    /// Keeps an answer for later changes. Without it each of them would pass over the same removed
+    /// Keeps an answer for later changes. Otherwise each of these changes would skip the same removed
     /// or expired documents again: 30,000 removed copies and 2,000 inserts took minutes.
-    pub(super) fn keep_nearest(&mut self, query: Fingerprint, radius: u32, answer: Answer<Match>) {
+    pub(super) fn insert_nearest(
+        &mut self,
+        query: Fingerprint,
+        radius: u32,
+        answer: PrefetchedAnswer<Match>,
+    ) {
         self.nearest.insert((query, radius), answer);
     }
 
-    /// The documents whose texts are like that of a new document, once.
-    pub(super) fn take_similar(&mut self, id: DocId) -> Option<Answer<Similar>> {
+    /// Takes the answer for the text of a new document.
+    pub(super) fn take_similar(&mut self, id: DocId) -> Option<PrefetchedAnswer<Similar>> {
         self.similar.remove(&id)
     }
 }
@@ -173,13 +189,14 @@ fn nearest_of_each(
     radius: u32,
 ) -> Result<Vec<Option<Match>>> {
     let nearest = |query: &Fingerprint| Ok(query::within(view, *query, radius, 1)?.pop());
-    if queries.len() <= FEW {
+    if queries.len() <= MAX_SEQUENTIAL_QUERIES {
         return queries.iter().map(nearest).collect();
     }
-    if queries.len() < MANY {
+    if queries.len() < MIN_BATCH_QUERIES {
         let in_parallel = || queries.par_iter().map(nearest).collect();
         return view.tables.in_parallel(in_parallel);
     }
+    // A batch of queries reads each bucket once, for the price of sorting the queries.
     let mut nearest = Vec::with_capacity(queries.len());
     query::within_batch(view, queries, radius, 1, &mut |_, mut matches| {
         nearest.push(matches.pop());

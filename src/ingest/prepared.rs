@@ -1,4 +1,4 @@
-//! [`Prepared`]: a change that was checked and made ready on the caller's thread.
+//! [`PreparedChange`]: a change that was validated and completed on the thread of its caller.
 
 use std::time::SystemTime;
 
@@ -11,20 +11,20 @@ use crate::query::TextQuery;
 use crate::recipe::TextFingerprint;
 use crate::store::{BandMaker, Store, TextEdit, refuse_too_long};
 
-/// A change as the database can store it: with an arrival only if arrivals are kept, and with its
-/// text, the bands of the text and its text query made.
-pub(crate) struct Prepared {
-    /// The change. The text of its document has moved to `text`.
+/// A change with everything that does not depend on the changes before it: arrival, text, band keys
+/// and text query. Callers of a group commit prepare in parallel, outside the write lock.
+pub(crate) struct PreparedChange {
+    /// The change, without the text of its document.
     pub(super) change: Change,
-    /// The arrival of the document.
+    /// The arrival of the document; `None` if the database keeps no arrivals.
     pub(super) arrival: Option<Timestamp>,
-    /// The change of the stored text.
+    /// The edit of the stored text.
     pub(super) text: TextEdit,
     /// The query that decides a [`Change::InsertUnlessSimilar`].
     pub(super) query: Option<Box<TextQuery>>,
 }
 
-impl Prepared {
+impl PreparedChange {
     fn new(mut change: Change, store: &Store) -> Result<Self> {
         let header = store.header();
         let Some(document) = change.document_mut() else {
@@ -35,23 +35,26 @@ impl Prepared {
                 query: None,
             });
         };
+        // The time of the call, not of the commit: the change may wait in the queue.
         let now = || Timestamp::from(SystemTime::now());
         document.arrival = match header.retention {
             Some(_) => document.arrival.or_else(|| Some(now())),
             None => None,
         };
         let text = document.text.take().filter(|_| header.keep_texts);
+        // Refused before the change is queued: the other changes of a group must not fail with it.
         if let Some(text) = &text {
             refuse_too_long(document.id, text)?;
         }
         let arrival = document.arrival;
+        // The fingerprint of the document need not be that of its text, if it was made elsewhere.
         let query = match (&change, &text) {
             (Change::InsertUnlessSimilar { document, likeness }, Some(text)) => {
-                let made = TextFingerprint {
+                let fingerprint = TextFingerprint {
                     fingerprint: document.fingerprint,
                     reliable: document.reliable,
                 };
-                let query = TextQuery::new(&BandMaker, text, Some(made));
+                let query = TextQuery::new(&BandMaker, text, Some(fingerprint));
                 Some(Box::new(query.likeness(*likeness)))
             }
             (Change::InsertUnlessSimilar { document, .. }, None) if header.keep_texts => {
@@ -66,7 +69,7 @@ impl Prepared {
         let text = match text {
             Some(text) => TextEdit::Put(store.banded(text)),
             None if header.keep_texts => TextEdit::Remove,
-            // Storing an unchanged document then changes nothing.
+            // With `Remove` each upsert of an unchanged document would be written to the journal.
             None => TextEdit::Keep,
         };
         Ok(Self {
@@ -77,23 +80,24 @@ impl Prepared {
         })
     }
 
-    /// Bytes of the text, its band keys and its text query.
+    /// Bytes in memory of the text, its band keys and its text query.
     pub(crate) fn text_bytes(&self) -> usize {
         let query_bytes = self.query.as_ref().map_or(0, |query| query.len_bytes());
         self.text.len_bytes() + size_of_val(self.text.keys()) + query_bytes
     }
 }
 
-/// Changes prepared at a time, and bytes of their texts: a text query takes a dozen times the bytes
-/// of its text.
+/// Changes prepared at a time.
 const MAX_PART_CHANGES: usize = 1024;
+/// After 4 MiB of texts no more changes are added to a part: a text query takes a dozen times the
+/// bytes of its text.
 const MAX_PART_BYTES: usize = 4 << 20;
 
-/// Takes and prepares the next changes; `None` if there are no more.
+/// Takes and prepares the next part of the changes; `None` if no changes are left.
 pub(crate) fn prepare_next(
     changes: &mut impl Iterator<Item = Change>,
     store: &Store,
-) -> Result<Option<Vec<Prepared>>> {
+) -> Result<Option<Vec<PreparedChange>>> {
     let (mut part, mut bytes) = (Vec::new(), 0);
     while part.len() < MAX_PART_CHANGES
         && bytes < MAX_PART_BYTES
@@ -112,20 +116,20 @@ pub(crate) fn prepare_next(
     }
 }
 
-/// From this many changes on, texts are prepared on all cores: bands and text queries take some ten
-/// microseconds each.
-const MIN_PARALLEL: usize = 16;
+/// From 16 changes on, texts are prepared on all cores. The bands or the text query of a text take some
+/// ten microseconds, so fewer changes are not worth waking other threads.
+const MIN_PARALLEL_CHANGES: usize = 16;
 
-/// Prepares changes, in their order.
-pub(crate) fn prepare_all(changes: Vec<Change>, store: &Store) -> Result<Vec<Prepared>> {
+pub(crate) fn prepare_all(changes: Vec<Change>, store: &Store) -> Result<Vec<PreparedChange>> {
     let is_costly = |change: &Change| {
         store.header().bands.is_some() || matches!(change, Change::InsertUnlessSimilar { .. })
     };
-    let prepare = |change| Prepared::new(change, store);
-    if changes.len() < MIN_PARALLEL || !changes.iter().any(is_costly) {
+    let prepare = |change| PreparedChange::new(change, store);
+    if changes.len() < MIN_PARALLEL_CHANGES || !changes.iter().any(is_costly) {
         return changes.into_iter().map(prepare).collect();
     }
     let prepared: Vec<_> = store.in_parallel(|| changes.into_par_iter().map(prepare).collect());
-    // The first error, as if the changes were prepared in turn.
+    // Rayon returns any of several errors. A second pass returns the error of the first change that
+    // fails, as the sequential way does.
     prepared.into_iter().collect()
 }

@@ -1,4 +1,4 @@
-//! [`Ticket`]: submitted changes, and their outcomes.
+//! [`Ticket`]: a handle to submitted changes, and the request behind the handle.
 
 use std::fmt;
 use std::path::Path;
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
-use crate::ingest::{Outcome, Prepared};
+use crate::ingest::{Outcome, PreparedChange};
 
-/// Changes that were submitted to a database, and the right to their outcomes.
+/// A handle to changes that were submitted to a database, which returns their outcomes.
 ///
-/// Dropping a ticket changes nothing: the changes are made all the same.
+/// Dropping a ticket does not withdraw its changes.
 #[must_use = "the outcomes of the changes are known only by waiting"]
 pub struct Ticket {
     request: Arc<Request>,
@@ -39,43 +39,43 @@ impl Ticket {
         self.request.wait(None)
     }
 
-    /// Waits until the changes are durable, and returns their outcomes. Changes whose commit has
-    /// not begun within `timeout` are withdrawn; after that their commit is waited for.
+    /// Waits until the changes are durable, and returns their outcomes. Changes whose commit has not
+    /// begun within `timeout` are withdrawn. A commit that has begun is waited for, even beyond
+    /// `timeout`.
     ///
     /// # Errors
-    /// [`Error::TimedOut`]: nothing was changed. Those of [`wait`](Self::wait).
+    /// [`Error::TimedOut`] if the changes were withdrawn; nothing was changed. Those of
+    /// [`wait`](Self::wait).
     pub fn wait_timeout(self, timeout: Duration) -> Result<Vec<Outcome>> {
         self.request.wait(Instant::now().checked_add(timeout))
     }
 
-    /// Returns `true` if waiting would return at once.
+    /// Returns `true` if [`wait`](Self::wait) would return at once.
     pub fn is_done(&self) -> bool {
         matches!(*self.request.state.lock(), RequestState::Answered(_))
     }
 }
 
-/// Changes that are committed together, and the answer to them.
+/// Submitted changes, which are committed together, and the answer to them.
 pub(crate) struct Request {
     path: Arc<Path>,
-    pub(crate) changes: Vec<Prepared>,
+    pub(crate) changes: Vec<PreparedChange>,
     state: Mutex<RequestState>,
     is_answered: Condvar,
 }
 
-/// The states of a request, in the order in which they follow each other.
+/// The state of a request: `Queued`, then either `Withdrawn`, or `Claimed`, `Answered` and `Collected`.
 enum RequestState {
     Queued,
-    /// Withdrawn by the caller; the last state.
+    /// The deadline of the caller passed before the commit thread claimed the request.
     Withdrawn,
-    /// Claimed by the commit thread.
     Claimed,
     Answered(Result<Vec<Outcome>>),
-    /// The caller has the answer.
     Collected,
 }
 
 impl Request {
-    pub(crate) fn new(path: &Arc<Path>, changes: Vec<Prepared>) -> Arc<Self> {
+    pub(crate) fn new(path: &Arc<Path>, changes: Vec<PreparedChange>) -> Arc<Self> {
         Arc::new(Self {
             path: Arc::clone(path),
             changes,
@@ -84,8 +84,8 @@ impl Request {
         })
     }
 
-    /// Claims the request for a commit; from then on it cannot be withdrawn. Returns `false` if it
-    /// was withdrawn before.
+    /// Claims the request for a commit, after which it cannot be withdrawn. Returns `false` if the
+    /// request is withdrawn.
     pub(crate) fn claim(&self) -> bool {
         let mut state = self.state.lock();
         let is_queued = matches!(*state, RequestState::Queued);
@@ -100,14 +100,17 @@ impl Request {
         self.is_answered.notify_one();
     }
 
-    /// Waits for the answer, and withdraws the request if it is still queued at the deadline.
+    /// Waits for the answer. Withdraws the request if it is still queued at the deadline.
     fn wait(&self, deadline: Option<Instant>) -> Result<Vec<Outcome>> {
         let mut state = self.state.lock();
         loop {
+            // The answer is moved out, because errors are not `Clone`.
             match std::mem::replace(&mut *state, RequestState::Collected) {
                 RequestState::Answered(answer) => return answer,
                 other => *state = other,
             }
+            // Only a queued request can time out. `claim` needs the lock that is held here, so no
+            // request is both reported as timed out and committed.
             match deadline.filter(|_| matches!(*state, RequestState::Queued)) {
                 Some(deadline) if deadline <= Instant::now() => {
                     *state = RequestState::Withdrawn;

@@ -1,29 +1,29 @@
-//! The stored fingerprints within a radius: by probing the buckets whose keys are near enough, or by
+//! The stored fingerprints within a radius, found by probing the buckets of near block keys or by
 //! scanning all fingerprints, whichever is cheaper.
 
 use crate::block::{self, BLOCK_BITS, Probes};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::hamming;
-use crate::store::{Bucket, FingerprintSource, SCANNED, Step};
+use crate::store::{Bucket, FingerprintSource, SCAN_BLOCK, VisitFlow};
 
-/// The distinct reliable fingerprints within the radius, each once, in no order.
+/// The distinct reliable fingerprints within the radius, unsorted.
 pub(super) fn fingerprints_within(
-    index: &impl FingerprintSource,
+    source: &impl FingerprintSource,
     query: Fingerprint,
     radius: u32,
 ) -> Result<Vec<Fingerprint>> {
     let probes = Probes::for_radius(radius);
-    if is_probing_cheaper(index, &probes, 1)? {
-        probe(index, query, radius, &probes)
+    if is_probing_cheaper(source, &probes, 1)? {
+        probe(source, query, radius, &probes)
     } else {
-        scan(index, query, radius)
+        scan(source, query, radius)
     }
 }
 
-/// Compares the fingerprints whose block keys are near enough to those of the query.
-fn probe<I: FingerprintSource>(
-    index: &I,
+/// Compares the fingerprints of the probed buckets.
+fn probe<S: FingerprintSource>(
+    source: &S,
     query: Fingerprint,
     radius: u32,
     probes: &Probes,
@@ -32,23 +32,24 @@ fn probe<I: FingerprintSource>(
     for block in probes.blocks() {
         let rotated = block::rotate(query, block);
         let keys = probes.keys(block, block::front_key(rotated));
-        let near = index.look_up(block, &keys, |index, key, bucket, near| {
-            push_near(index, probes, block, (key, bucket), rotated, radius, near)
+        let near = source.look_up(block, &keys, |source, key, bucket, near| {
+            push_near(source, probes, block, (key, bucket), rotated, radius, near)
         })?;
         let candidates = near.into_iter().map(|near| block::unrotate(near, block));
-        // A fingerprint is near in several blocks, and taken from the one that owns it.
+        // Several blocks may find a match. Only the block that owns the match keeps it, so no set of
+        // the fingerprints found so far is needed.
         found.extend(candidates.filter(|near| probes.owner(query, *near) == Some(block)));
     }
     Ok(found)
 }
 
-/// If a bucket splits into more parts than this, read it whole.
-const MAX_PARTS: u64 = 1024;
+/// A bucket is read in at most 1,024 parts. If more parts are needed, the bucket is read whole.
+const MAX_BUCKET_PARTS: u64 = 1024;
 
-/// Appends the fingerprints of a bucket within the radius of a query to `near`. Of a bucket too large
-/// for the cache, those that another block owns may be left out.
+/// Appends the fingerprints of a bucket within the radius to `near`. Skips some fingerprints that
+/// another block owns if the bucket is too large for the cache.
 fn push_near(
-    index: &impl FingerprintSource,
+    source: &impl FingerprintSource,
     probes: &Probes,
     block: usize,
     (key, bucket): (u16, Bucket<'_>),
@@ -64,29 +65,30 @@ fn push_near(
         Bucket::TooLarge => {
             let parts = parts_to_read(probes, block, key, rotated)
                 .unwrap_or_else(|| vec![block::front_range(key)]);
-            push_near_in_parts(index, block, &parts, rotated, radius, near)
+            push_near_in_parts(source, block, &parts, rotated, radius, near)
         }
     }
 }
 
-/// The parts of a bucket that must be read, in order; `None` if the whole bucket must be.
+/// The parts of a bucket that hold all matches owned by the block, in order; `None` if the whole bucket
+/// must be read.
 pub(super) fn parts_to_read(
     probes: &Probes,
     block: usize,
     key: u16,
     rotated: u64,
 ) -> Option<Vec<(u64, u64)>> {
-    probes.parts(block, rotated, key, MAX_PARTS)
+    probes.parts(block, rotated, key, MAX_BUCKET_PARTS)
 }
 
-/// Chunks between two parts that are read rather than skipped: to skip is to descend from the root
-/// again.
+/// Up to 4 chunks between two parts of a bucket are read rather than skipped, because a skip costs a
+/// descent from the root of the table.
 const MAX_CHUNKS_BETWEEN: u64 = 4;
 
-/// Appends the fingerprints within the radius of a query in these parts of a block to `near`, in one
-/// walk that reads no chunk twice. Fingerprints between the parts may be among them.
+/// Appends the fingerprints within the radius in these parts of a bucket to `near`. One walk visits
+/// all parts and reads no chunk twice; it may also append fingerprints between the parts.
 pub(super) fn push_near_in_parts(
-    index: &impl FingerprintSource,
+    source: &impl FingerprintSource,
     block: usize,
     parts: &[(u64, u64)],
     rotated: u64,
@@ -97,63 +99,65 @@ pub(super) fn push_near_in_parts(
         return Ok(());
     };
     let mut parts = parts;
-    index.visit_range(block, *from, *to, &mut |piece| {
-        hamming::push_within(piece, rotated, radius, near);
-        let (Some(first), Some(last)) = (piece.first(), piece.last()) else {
-            return Ok(Step::Next);
+    source.visit_range(block, *from, *to, &mut |slice| {
+        hamming::push_within(slice, rotated, radius, near);
+        let (Some(first), Some(last)) = (slice.first(), slice.last()) else {
+            return Ok(VisitFlow::Next);
         };
-        // The parts that end behind this piece are still to be read.
+        // The parts that end in this slice are done. The key range of the slice estimates the key range
+        // of the chunks behind it.
         parts = &parts[parts.partition_point(|(_, to)| to <= last)..];
         Ok(match parts.first() {
-            None => Step::Stop,
-            Some((from, _)) if from <= last => Step::Next,
+            None => VisitFlow::Stop,
+            Some((from, _)) if from <= last => VisitFlow::Next,
             Some((from, _)) if from - last <= (last - first).saturating_mul(MAX_CHUNKS_BETWEEN) => {
-                Step::Next
+                VisitFlow::Next
             }
-            Some((from, _)) => Step::SeekTo(*from),
+            Some((from, _)) => VisitFlow::SeekTo(*from),
         })
     })
 }
 
-/// Compares every fingerprint.
+/// Compares every stored fingerprint.
 fn scan(
-    index: &impl FingerprintSource,
+    source: &impl FingerprintSource,
     query: Fingerprint,
     radius: u32,
 ) -> Result<Vec<Fingerprint>> {
-    let rotated = block::rotate(query, SCANNED);
-    let near = index.scan(|fingerprints, near| {
+    let rotated = block::rotate(query, SCAN_BLOCK);
+    let near = source.scan(|fingerprints, near| {
         hamming::push_within(fingerprints, rotated, radius, near);
     })?;
     Ok(near
         .into_iter()
-        .map(|near| block::unrotate(near, SCANNED))
+        .map(|near| block::unrotate(near, SCAN_BLOCK))
         .collect())
 }
 
-/// The cost of finding the first chunk of a key, in chunks read.
+/// The cost of the descent to the first chunk of a key, in chunks read.
 const DESCENT_COST: f64 = 2.0;
-/// The cost of comparing a chunk with one more query, in chunks read.
+/// The cost of comparing one chunk with one query, in chunks read.
 const COMPARISON_COST: f64 = 0.1;
-/// The other cost of each pair of a query and a key, in chunks read.
+/// The remaining cost of each pair of a query and a probed key, in chunks read.
 const PAIR_COST: f64 = 0.02;
 
-/// Returns `true` if probing costs less than scanning for this number of queries.
+/// Returns `true` if probing is cheaper than scanning for this number of queries.
 pub(super) fn is_probing_cheaper(
-    index: &impl FingerprintSource,
+    source: &impl FingerprintSource,
     probes: &Probes,
     queries: usize,
 ) -> Result<bool> {
-    let keys_in_all = (1_u64 << BLOCK_BITS) as f64;
+    let keys_per_block = (1_u64 << BLOCK_BITS) as f64;
     let mut probing = 0.0;
     for block in probes.blocks() {
         let probed = probes.count(block) as f64 * queries as f64;
-        let chunks_a_key = index.chunks(block)? as f64 / keys_in_all;
-        // One chunk more: those at both ends hold other keys too.
-        let reading = probed.min(keys_in_all) * (DESCENT_COST + 1.0 + chunks_a_key);
-        probing += reading + probed * (PAIR_COST + chunks_a_key * COMPARISON_COST);
+        let chunks_per_key = source.chunks(block)? as f64 / keys_per_block;
+        // Queries share buckets, so at most all keys of the block are read. Each read takes one chunk
+        // more, because the chunks at both ends of a bucket also hold other keys.
+        let reading = probed.min(keys_per_block) * (DESCENT_COST + 1.0 + chunks_per_key);
+        probing += reading + probed * (PAIR_COST + chunks_per_key * COMPARISON_COST);
     }
-    let chunks = index.chunks(SCANNED)? as f64;
+    let chunks = source.chunks(SCAN_BLOCK)? as f64;
     let scanning = DESCENT_COST + chunks + chunks * COMPARISON_COST * queries as f64;
     Ok(probing < scanning)
 }
@@ -163,13 +167,12 @@ mod tests {
     use super::*;
     use crate::query::fixtures::{CENTRE, SpreadFixture};
 
-    /// No match at exactly the radius is missed, and none beyond it is found.
     #[test]
-    fn probing_and_scanning_find_every_spread_of_the_differing_bits() {
-        let spreads = SpreadFixture::new();
-        let view = spreads.view();
+    fn probe_and_scan_find_all_fingerprints_within_radius() {
+        let fixture = SpreadFixture::new();
+        let view = fixture.view();
         for radius in (0..=20).chain([23, 24, 64]) {
-            let mut expected = spreads.fingerprints.clone();
+            let mut expected = fixture.fingerprints.clone();
             expected.retain(|each| each.distance(CENTRE) <= radius);
             expected.sort_unstable();
             let probes = Probes::for_radius(radius);

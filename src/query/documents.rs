@@ -7,44 +7,46 @@ use std::collections::binary_heap::PeekMut;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::{DocumentsOf, FingerprintSource};
+use crate::store::{DocumentLookup, FingerprintSource};
 
-/// Calls `visitor` with every document of these fingerprints, which ascend, in order of ids, until it
-/// returns `false`. Returns `false` if it did.
+/// Calls `visitor` with the documents of these ascending fingerprints, in order of ids, until `visitor`
+/// returns `false`. Returns `false` if `visitor` did.
 pub(super) fn for_each_document(
-    index: &impl FingerprintSource,
+    source: &impl FingerprintSource,
     fingerprints: &[u64],
     visitor: impl FnMut(DocId, Fingerprint) -> bool,
 ) -> Result<bool> {
-    for_each_in_order(index, index.documents_of(fingerprints)?, visitor)
+    for_each_in_order(source, source.documents_of(fingerprints)?, visitor)
 }
 
-/// Calls `visitor` like [`for_each_document`], with documents that were looked up before. The
-/// documents of the other fingerprints are read as they are needed, and merged in.
+/// Calls `visitor` like [`for_each_document`], with documents that were looked up before. A fingerprint
+/// in `others` may have millions of documents: they are read while they are visited.
 pub(super) fn for_each_in_order(
-    index: &impl FingerprintSource,
-    DocumentsOf {
+    source: &impl FingerprintSource,
+    DocumentLookup {
         mut documents,
         others,
-    }: DocumentsOf,
+    }: DocumentLookup,
     mut visitor: impl FnMut(DocId, Fingerprint) -> bool,
 ) -> Result<bool> {
     documents.sort_unstable_by_key(|(fingerprint, id)| (*id, *fingerprint));
     let mut documents = documents.into_iter().peekable();
 
+    // A cursor for each fingerprint in `others`, and a heap of the next document of each cursor.
     let mut postings = Vec::with_capacity(others.len());
     let mut heads = BinaryHeap::with_capacity(others.len());
     for fingerprint in others {
-        let mut documents = index.documents_with(fingerprint);
+        let mut documents = source.documents_with(fingerprint);
         if let Some(id) = documents.next().transpose()? {
             heads.push(Reverse((id, postings.len())));
             postings.push((fingerprint, documents));
         }
     }
     loop {
+        // Documents in memory come first if their id is below the ids of all cursors.
         let head = heads.peek().map(|Reverse((id, _))| *id);
-        let is_at_hand = |(_, id): &(u64, DocId)| head.is_none_or(|head| *id < head);
-        if let Some((fingerprint, id)) = documents.next_if(is_at_hand) {
+        let comes_first = |(_, id): &(u64, DocId)| head.is_none_or(|head| *id < head);
+        if let Some((fingerprint, id)) = documents.next_if(comes_first) {
             if !visitor(id, Fingerprint::from_bits(fingerprint)) {
                 return Ok(false);
             }
@@ -53,13 +55,15 @@ pub(super) fn for_each_in_order(
         let Some(mut head) = heads.peek_mut() else {
             return Ok(true);
         };
-        let Reverse((id, source)) = *head;
-        let (fingerprint, documents) = &mut postings[source];
+        let Reverse((id, position)) = *head;
+        let (fingerprint, documents) = &mut postings[position];
         if !visitor(id, Fingerprint::from_bits(*fingerprint)) {
             return Ok(false);
         }
         match documents.next().transpose()? {
-            Some(next) => *head = Reverse((next, source)),
+            // `PeekMut` restores the order of the heap when it is dropped: one sift instead of a
+            // pop and a push.
+            Some(next) => *head = Reverse((next, position)),
             None => drop(PeekMut::pop(head)),
         }
     }

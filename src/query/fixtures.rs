@@ -1,4 +1,4 @@
-//! Databases for the tests of queries.
+//! Databases for the unit tests of queries.
 
 use tempfile::TempDir;
 
@@ -8,11 +8,11 @@ use crate::fingerprint::Fingerprint;
 use crate::store::Limits;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit, View};
 
-/// The fingerprint from which those of a [`SpreadFixture`] differ.
+/// The fingerprint from which all fingerprints of a [`SpreadFixture`] are derived.
 pub(super) const CENTRE: Fingerprint = Fingerprint::from_bits(0x9e37_79b9_7f4a_7c15);
 
-/// A database of 17⁴ fingerprints: of each possible number of bits in each of the four blocks, 0 to
-/// 16, one fingerprint differs from [`CENTRE`] in these.
+/// A database of 17⁴ fingerprints: for each choice of four numbers from 0 to 16, a fingerprint that
+/// differs from [`CENTRE`] in that number of bits of each of the four blocks.
 pub(super) struct SpreadFixture {
     pub(super) fingerprints: Vec<Fingerprint>,
     store: Store,
@@ -21,18 +21,19 @@ pub(super) struct SpreadFixture {
 
 impl SpreadFixture {
     pub(super) fn new() -> Self {
-        let ways = u64::from(BLOCK_BITS) + 1;
-        let fingerprints: Vec<Fingerprint> = (0..ways.pow(BLOCKS as u32))
+        let counts_per_block = u64::from(BLOCK_BITS) + 1;
+        let fingerprints: Vec<Fingerprint> = (0..counts_per_block.pow(BLOCKS as u32))
             .map(|spread| {
                 let flips = (0..BLOCKS as u32).fold(0, |flips, block| {
-                    flips << BLOCK_BITS | scattered(spread / ways.pow(block) % ways)
+                    flips << BLOCK_BITS
+                        | scattered(spread / counts_per_block.pow(block) % counts_per_block)
                 });
                 Fingerprint::from_bits(CENTRE.bits() ^ flips)
             })
             .collect();
         let folder = tempfile::tempdir().unwrap();
         Self {
-            store: store_of(&folder, fingerprints.iter().copied()),
+            store: store_with_fingerprints(&folder, fingerprints.iter().copied()),
             fingerprints,
             _folder: folder,
         }
@@ -43,14 +44,15 @@ impl SpreadFixture {
     }
 }
 
-/// A database of documents with these fingerprints.
-pub(super) fn store_of(folder: &TempDir, fingerprints: impl Iterator<Item = Fingerprint>) -> Store {
+pub(super) fn store_with_fingerprints(
+    folder: &TempDir,
+    fingerprints: impl Iterator<Item = Fingerprint>,
+) -> Store {
     let store = create(folder, false);
     apply(&store, inserts(fingerprints));
     store
 }
 
-/// A database of documents with these fingerprints and texts.
 pub(super) fn store_with_texts(folder: &TempDir, documents: &[(Fingerprint, String)]) -> Store {
     let store = create(folder, true);
     let fingerprints = documents.iter().map(|(fingerprint, _)| *fingerprint);
@@ -70,7 +72,7 @@ fn create(folder: &TempDir, keep_texts: bool) -> Store {
         frozen: false,
         retention: None,
     };
-    let db_path = DbPath::of_system(&folder.path().join("store"));
+    let db_path = DbPath::on_system_disk(&folder.path().join("store"));
     Store::create(&db_path, header, 64 << 20, Limits::small()).unwrap()
 }
 
@@ -80,7 +82,6 @@ fn apply(store: &Store, edits: Vec<DocumentEdit>) {
     transaction.commit().unwrap();
 }
 
-/// Edits that insert documents with these fingerprints.
 pub(super) fn inserts(fingerprints: impl Iterator<Item = Fingerprint>) -> Vec<DocumentEdit> {
     (0..)
         .zip(fingerprints)
@@ -97,7 +98,7 @@ pub(super) fn inserts(fingerprints: impl Iterator<Item = Fingerprint>) -> Vec<Do
         .collect()
 }
 
-/// `bits` bits of a block, not next to each other.
+/// The lowest `BLOCK_BITS` bits with `bits` of them set, spread over the block.
 fn scattered(bits: u64) -> u64 {
     (0..bits).fold(0, |flips, n| flips | 1 << (n * 3 % u64::from(BLOCK_BITS)))
 }

@@ -1,40 +1,42 @@
-//! [`QueryLimits`]: sizes at which a query splits its work or pauses.
+//! [`QueryLimits`]: the sizes at which a query splits its work or pauses.
 
-/// Sizes at which a query splits its work or pauses. None of them changes which documents match.
+/// The sizes at which a query splits its work or pauses. No limit changes which documents match.
 ///
-/// Unit tests set small values, so that a few hundred documents reach every path.
+/// The search for all pairs runs in *turns*. After each turn, control returns to the loop that calls
+/// the visitor and reports progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueryLimits {
-    /// Matching fingerprints of a batch of queries whose documents are looked up together, in one
-    /// walk through `block0`.
+    /// Matching fingerprints of a batch of queries whose documents are looked up in one walk through
+    /// `block0`.
     pub(crate) matches_per_lookup: usize,
-    /// Documents that the answers of several queries hold together. The answer of one query may hold
-    /// more.
+    /// Documents that the answers to several queries hold together. The answer to a single query may
+    /// hold more.
     pub(crate) documents_held: usize,
     /// Ranges of fingerprints into which the search for copies is split at first.
     pub(crate) copy_ranges: u64,
-    /// Documents after which the search for copies in a range pauses, 512 KiB, so that the documents of
-    /// two fingerprints with half a million copies each are not in memory together.
+    /// Documents, 512 KiB, after which the search for copies in a range pauses. The pause keeps two
+    /// fingerprints with half a million copies each from being in memory together.
     pub(crate) documents_per_turn: usize,
-    /// Pairs of fingerprints whose documents are looked up together, 4 MiB: the more, the fewer chunks
-    /// of `block0` are decoded twice.
+    /// Pairs of fingerprints, 4 MiB, whose documents are looked up together. A larger number decodes
+    /// fewer chunks of `block0` twice.
     pub(crate) pairs_per_lookup: usize,
-    /// Split a range without reading it if its expected length in fingerprints exceeds this.
+    /// Expected fingerprints above which a range is split without being read.
     pub(crate) expected_range_length: u64,
-    /// Split a range that turns out to be longer while it is read, 4 MiB.
+    /// Fingerprints, 4 MiB, after which the read of a range ends and the range is split.
     pub(crate) range_length: usize,
-    /// Pairs, and comparisons, after which the join of two ranges pauses: some tens of milliseconds.
+    /// Pairs after which the join of two ranges pauses.
     pub(crate) pairs_per_turn: usize,
+    /// Comparisons, some tens of milliseconds, after which the join of two ranges pauses.
     pub(crate) comparisons_per_turn: u64,
-    /// Compare all fingerprints of two ranges if that takes no more comparisons, else split them.
+    /// Comparisons up to which two ranges are compared all with all instead of being split.
     pub(crate) comparisons_unsplit: u64,
-    /// Fingerprints that a part of a range in memory should have after a split, about.
+    /// Fingerprints, approximately, in each part of a range that is split in memory.
     pub(crate) split_length: usize,
-    /// Texts that are compared between two reports of progress while clusters are made.
+    /// Texts compared between two reports of the progress of clustering.
     pub(crate) texts_per_report: usize,
-    /// Documents whose neighbours are looked at between two reports of progress.
+    /// Documents whose neighbours are visited between two reports of the progress of clustering.
     pub(crate) documents_per_report: u64,
-    /// The most different fingerprints of a cluster that are compared all with all for its diameter.
+    /// Distinct fingerprints of a cluster up to which all are compared with all for the diameter.
     pub(crate) fingerprints_compared: usize,
 }
 
@@ -61,7 +63,7 @@ impl Default for QueryLimits {
 
 #[cfg(test)]
 impl QueryLimits {
-    /// Limits that some hundred documents exceed.
+    /// Limits for unit tests: a few hundred documents reach every path.
     pub(crate) fn small() -> Self {
         Self {
             matches_per_lookup: 1 << 6,

@@ -1,9 +1,12 @@
 //! Queries: from a fingerprint and a radius to matches in order.
 //!
 //! Every query by fingerprint answers exactly as a comparison with every stored fingerprint would.
-//! `candidates` finds fingerprints by probing or scanning, `documents` their documents; `single`
-//! answers one query, `batch` many at once, `similar` the query for a text; `pairs` and `clusters`
-//! compare all documents with each other.
+//! `candidates` finds the fingerprints within a radius, `documents` the documents of fingerprints.
+//! `single` answers one query by fingerprint, `batch` many at once, `similar` a query by text.
+//! `pairs` and `clusters` compare all documents with each other.
+//!
+//! This folder reads a `View` of `store` and writes nothing. `limits` has the sizes that bound the
+//! memory of long queries.
 
 mod batch;
 mod candidates;
@@ -23,5 +26,5 @@ pub(crate) use limits::QueryLimits;
 pub(crate) use pairs::pairs;
 pub use pairs::{Pair, PairsEvent};
 pub use similar::{Similar, TextQuery};
-pub(crate) use similar::{similar, similar_in_overlay, similar_in_turn};
+pub(crate) use similar::{similar, similar_in_overlay, similar_sequential};
 pub(crate) use single::{nearest, within};

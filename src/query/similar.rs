@@ -1,5 +1,5 @@
-//! The documents whose texts are like that of a query: candidates by bands and fingerprints, each
-//! decided by its text.
+//! The documents whose texts are like the text of a query. Candidates share a band or have a near
+//! fingerprint; the comparison of texts decides.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashSet;
@@ -14,41 +14,42 @@ use crate::recipe::TextFingerprint;
 use crate::similarity::{Likeness, Resemblance, Wording};
 use crate::store::{BandMaker, FingerprintSource, View};
 
-/// Candidates of one band, those with the smallest ids: a band that more documents share is
-/// boilerplate, and a near-duplicate shares other bands too.
-const MAX_IN_BAND: usize = 1024;
+/// At most 1,024 documents of one band are candidates, those with the smallest ids. A band of more
+/// documents is boilerplate, and a near-duplicate shares other bands too.
+const MAX_PER_BAND: usize = 1024;
 
-/// Candidates by fingerprint, the nearest.
-const MAX_NEAR: usize = 1024;
+/// At most 1,024 documents are candidates by their fingerprints, the nearest ones.
+const MAX_BY_FINGERPRINT: usize = 1024;
 
-/// Candidates whose texts are read and compared, those that share most bands.
+/// At most 8,192 texts are read and compared: near fingerprints first, then most shared bands.
 const MAX_COMPARED: usize = 8192;
 
-/// The radius of candidates in a database without bands: half or more of the near-duplicates that
-/// differ in more than case and punctuation lie within it, and few other documents.
-const RADIUS: u32 = 12;
+/// The radius of candidates in a database without bands. At least half of the near-duplicates that
+/// differ in more than case and punctuation lie within this radius, and few other documents.
+const RADIUS_WITHOUT_BANDS: u32 = 12;
 
-/// The radius of candidates in a database with bands, which find more.
+/// The radius of candidates in a database with bands. The bands find near-duplicates farther away.
 const RADIUS_WITH_BANDS: u32 = 3;
 
-/// From this many candidates on, texts are compared on all cores.
-const MIN_PARALLEL: usize = 16;
+/// From 16 candidates on, texts are compared on all cores.
+const MIN_PARALLEL_TEXTS: usize = 16;
 
 /// A query for the near-duplicates of a text.
 ///
-/// Made by [`Database::text_query`](crate::Database::text_query). A query can be asked any number of
-/// times, of any snapshot of its database or of another database with the same recipe. Texts are
-/// compared with traditional characters simplified, whatever the recipe does.
+/// Made by [`Database::text_query`](crate::Database::text_query). A query can be used any number of
+/// times, with any snapshot of its database or of another database with the same recipe. The
+/// comparison of texts simplifies traditional characters, even if the recipe does not.
 #[derive(Clone, Debug)]
 pub struct TextQuery {
     bands: BandMaker,
     wording: Wording,
+    /// The band keys of the text.
     keys: Vec<u64>,
     /// `None` if the recipe makes no fingerprints of texts.
     fingerprint: Option<TextFingerprint>,
     likeness: Likeness,
     radius: Option<u32>,
-    asks_bands: bool,
+    uses_bands: bool,
 }
 
 impl TextQuery {
@@ -56,13 +57,13 @@ impl TextQuery {
         let banding = bands.banding();
         let wording = Wording::new(banding.normaliser(), text);
         Self {
-            keys: banding.keys_to_ask(text, wording.letters()),
+            keys: banding.query_keys(text, wording.letters()),
             wording,
             bands: bands.clone(),
             fingerprint,
             likeness: Likeness::default(),
             radius: None,
-            asks_bands: true,
+            uses_bands: true,
         }
     }
 
@@ -72,15 +73,15 @@ impl TextQuery {
         self
     }
 
-    /// The radius within which documents are candidates, beside those that share a band; unless set,
-    /// 3 in a database with bands and 12 in another.
+    /// The radius within which documents are candidates, in addition to documents that share a band.
+    /// Unless set, 3 in a database with bands and 12 in a database without.
     pub fn radius(mut self, radius: u32) -> Self {
         self.radius = Some(radius);
         self
     }
 
     /// Leaves out the candidates by bands: only documents within the [`radius`](Self::radius), 12
-    /// unless set, are compared. The answer is then the matches of a radius, verified by their texts.
+    /// unless set, are compared. The answer is then the matches within the radius, verified by text.
     ///
     /// ```
     /// use simdb::{Database, DocId};
@@ -97,13 +98,13 @@ impl TextQuery {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn without_bands(mut self) -> Self {
-        self.asks_bands = false;
+        self.uses_bands = false;
         self
     }
 
-    /// Sets the fingerprint of the text, made elsewhere.
-    pub fn with_fingerprint(mut self, made: TextFingerprint) -> Self {
-        self.fingerprint = Some(made);
+    /// Sets a fingerprint of the text that was made elsewhere.
+    pub fn with_fingerprint(mut self, fingerprint: TextFingerprint) -> Self {
+        self.fingerprint = Some(fingerprint);
         self
     }
 
@@ -118,9 +119,9 @@ impl TextQuery {
         self.wording.len_bytes() + size_of_val(self.keys.as_slice())
     }
 
-    /// The band keys of candidates; none if bands are not asked for or not kept.
+    /// The band keys of candidates; empty without bands in the query or in the database.
     fn band_keys(&self, keeps_bands: bool) -> &[u64] {
-        if keeps_bands && self.asks_bands {
+        if keeps_bands && self.uses_bands {
             &self.keys
         } else {
             &[]
@@ -128,24 +129,29 @@ impl TextQuery {
     }
 
     /// The fingerprint and the radius of candidates; `None` if the text has no reliable fingerprint.
-    fn near(&self, keeps_bands: bool) -> Option<(Fingerprint, u32)> {
-        let usual = if keeps_bands && self.asks_bands {
+    fn fingerprint_and_radius(&self, keeps_bands: bool) -> Option<(Fingerprint, u32)> {
+        let default_radius = if keeps_bands && self.uses_bands {
             RADIUS_WITH_BANDS
         } else {
-            RADIUS
+            RADIUS_WITHOUT_BANDS
         };
-        let made = self.fingerprint.filter(|made| made.reliable)?;
-        Some((made.fingerprint, self.radius.unwrap_or(usual)))
+        let fingerprint = self
+            .fingerprint
+            .filter(|fingerprint| fingerprint.reliable)?;
+        Some((
+            fingerprint.fingerprint,
+            self.radius.unwrap_or(default_radius),
+        ))
     }
 
-    /// The resemblance of a text to that of the query; `None` if the texts are not alike.
+    /// The resemblance of a text to the text of the query; `None` if the texts are not alike.
     fn compare(&self, text: &str) -> Option<Resemblance> {
         let normaliser = self.bands.banding().normaliser();
         self.wording.compare(normaliser, text, &self.likeness)
     }
 
-    fn found(&self, id: DocId, fingerprint: Fingerprint, resemblance: Resemblance) -> Similar {
-        let own = self.fingerprint.map(|made| made.fingerprint);
+    fn to_similar(&self, id: DocId, fingerprint: Fingerprint, resemblance: Resemblance) -> Similar {
+        let own = self.fingerprint.map(|fingerprint| fingerprint.fingerprint);
         Similar {
             id,
             fingerprint,
@@ -155,7 +161,7 @@ impl TextQuery {
     }
 }
 
-/// A document whose text is like that of a query.
+/// A document whose text is like the text of a query.
 ///
 /// Answers are ordered: documents with the same wording, then by the highest
 /// [score](Resemblance::score), then by the smallest id.
@@ -173,7 +179,6 @@ pub struct Similar {
 }
 
 impl Similar {
-    /// The order of answers.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         let (own, others) = (&self.resemblance, &other.resemblance);
         (others.same_wording.cmp(&own.same_wording))
@@ -182,8 +187,7 @@ impl Similar {
     }
 }
 
-/// Every document whose text is like that of the query, as far as the bounds above reach, the most
-/// alike first. Compares many texts on all cores.
+/// The candidates whose texts are like the text of the query, the most similar first.
 pub(crate) fn similar(
     view: &View,
     query: &TextQuery,
@@ -191,50 +195,49 @@ pub(crate) fn similar(
 ) -> Result<Vec<Similar>> {
     let candidates = candidates(view, query)?;
     let compare = |id: &DocId| compare(view, query, *id, text_of(*id)?);
-    if candidates.len() < MIN_PARALLEL {
-        return in_order(candidates.iter().map(compare));
+    if candidates.len() < MIN_PARALLEL_TEXTS {
+        return sort_answers(candidates.iter().map(compare));
     }
     let in_parallel = || candidates.par_iter().map(compare).collect::<Vec<_>>();
-    in_order(view.tables.in_parallel(in_parallel).into_iter())
+    sort_answers(view.tables.in_parallel(in_parallel).into_iter())
 }
 
-/// The answer of [`similar`] by the stored texts, on one thread: for the tables of a write
-/// transaction, which only one thread can read.
-pub(crate) fn similar_in_turn(
+/// The answer of [`similar`] by the stored texts, on one thread, because the tables of a write
+/// transaction can be read by one thread only.
+pub(crate) fn similar_sequential(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
 ) -> Result<Vec<Similar>> {
-    compare_in_turn(view, query, candidates(view, query)?)
+    compare_sequentially(view, query, candidates(view, query)?)
 }
 
-/// The answer of [`similar_in_turn`], of the documents alone whose texts are in the overlay of the
-/// view.
+/// The answer of [`similar_sequential`], limited to documents with a text in the overlay of the view.
 pub(crate) fn similar_in_overlay(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
 ) -> Result<Vec<Similar>> {
-    let near = match query.near(view.keeps_bands()) {
-        Some((fingerprint, radius)) => view.in_overlay(fingerprint, radius, MAX_NEAR),
+    let near = match query.fingerprint_and_radius(view.keeps_bands()) {
+        Some((fingerprint, radius)) => view.in_overlay(fingerprint, radius, MAX_BY_FINGERPRINT),
         None => Vec::new(),
     };
     let keys = query.band_keys(view.keeps_bands());
-    let sharing = view.in_overlay_bands(keys, MAX_IN_BAND);
-    compare_in_turn(view, query, ranked(near, sharing))
+    let in_bands = view.in_overlay_bands(keys, MAX_PER_BAND);
+    compare_sequentially(view, query, rank_candidates(near, in_bands))
 }
 
-fn compare_in_turn(
+fn compare_sequentially(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
     candidates: Vec<DocId>,
 ) -> Result<Vec<Similar>> {
-    in_order(
+    sort_answers(
         candidates
             .into_iter()
             .map(|id| compare(view, query, id, view.text(id)?)),
     )
 }
 
-/// Compares a candidate, given its text. Returns `None` if it is not like the query.
+/// Compares a candidate, given its text. `None` if the texts are not alike.
 fn compare(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
@@ -244,37 +247,38 @@ fn compare(
     let Some(resemblance) = text.and_then(|text| query.compare(&text)) else {
         return Ok(None);
     };
+    // Read after the comparison: a candidate that is not similar needs no fingerprint.
     let state = view.stored(id)?;
-    Ok(state.map(|state| query.found(id, state.fingerprint, resemblance)))
+    Ok(state.map(|state| query.to_similar(id, state.fingerprint, resemblance)))
 }
 
-fn in_order(found: impl Iterator<Item = Result<Option<Similar>>>) -> Result<Vec<Similar>> {
+fn sort_answers(found: impl Iterator<Item = Result<Option<Similar>>>) -> Result<Vec<Similar>> {
     let mut found: Vec<_> = found.filter_map(Result::transpose).collect::<Result<_>>()?;
     found.sort_unstable_by(Similar::order);
     Ok(found)
 }
 
-/// The documents that may be like the query.
 fn candidates(view: &View<impl FingerprintSource>, query: &TextQuery) -> Result<Vec<DocId>> {
-    let near = match query.near(view.keeps_bands()) {
-        Some((fingerprint, radius)) => within(view, fingerprint, radius, MAX_NEAR)?,
+    let near = match query.fingerprint_and_radius(view.keeps_bands()) {
+        Some((fingerprint, radius)) => within(view, fingerprint, radius, MAX_BY_FINGERPRINT)?,
         None => Vec::new(),
     };
-    let bands = view.documents_in_bands(query.band_keys(view.keeps_bands()), MAX_IN_BAND)?;
-    let sharing = bands.into_iter().flat_map(|band| band.documents).collect();
-    Ok(ranked(near, sharing))
+    let bands = view.documents_in_bands(query.band_keys(view.keeps_bands()), MAX_PER_BAND)?;
+    let in_bands = bands.into_iter().flat_map(|band| band.documents).collect();
+    Ok(rank_candidates(near, in_bands))
 }
 
-/// Candidates in the order of comparison, each once: those with near fingerprints, then those that
-/// share bands, most bands first. `sharing` has a document once for each band.
-fn ranked(near: Vec<Match>, mut sharing: Vec<DocId>) -> Vec<DocId> {
+/// Candidates in the order of comparison, each once: documents with near fingerprints, then documents
+/// that share bands, most bands first. `in_bands` has a document once for each shared band.
+fn rank_candidates(near: Vec<Match>, mut in_bands: Vec<DocId>) -> Vec<DocId> {
     let mut ranked: Vec<DocId> = near.into_iter().map(|near| near.id).collect();
     let is_near: HashSet<DocId> = ranked.iter().copied().collect();
-    sharing.retain(|id| !is_near.contains(id));
-    sharing.sort_unstable();
-    let mut by_bands: Vec<(Reverse<usize>, DocId)> = sharing
+    // Near fingerprints first: documents of a crowded band must not displace them at the limit.
+    in_bands.retain(|id| !is_near.contains(id));
+    in_bands.sort_unstable();
+    let mut by_bands: Vec<(Reverse<usize>, DocId)> = in_bands
         .chunk_by(|a, b| a == b)
-        .map(|same| (Reverse(same.len()), same[0]))
+        .map(|group| (Reverse(group.len()), group[0]))
         .collect();
     by_bands.sort_unstable();
     ranked.extend(by_bands.into_iter().map(|(_, id)| id));

@@ -1,4 +1,4 @@
-//! One query: its matches in order, or the nearest.
+//! The answer to one query by fingerprint: the matches in order, or the nearest documents.
 
 use super::candidates::fingerprints_within;
 use super::documents::for_each_document;
@@ -7,15 +7,16 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::{FingerprintSource, View};
 
-/// The largest Hamming distance of two fingerprints.
+/// The radius within which all fingerprints lie.
 const MAX_RADIUS: u32 = 64;
 
-/// The radii tried in turn for the nearest documents: the largest before a probe of one more bit in
-/// each block, then larger steps, at which a query scans.
+/// The radii tried in turn for the nearest documents. Radii 3, 7, 11 and 15 are the largest that probe
+/// block keys with up to 0, 1, 2 and 3 differing bits. At larger radii a query scans, and larger steps
+/// save scans.
 const GROWING_RADII: [u32; 6] = [3, 7, 11, 15, 23, 31];
 
-/// The first `limit` documents within the radius, nearest first, then smallest id. Reads the
-/// documents of a fingerprint only as far as they are needed, even if a million share it.
+/// The first `limit` documents within the radius, nearest first, ties by smallest id. Reads no more
+/// documents of a fingerprint than needed, even if a million documents share the fingerprint.
 pub(crate) fn within(
     view: &View<impl FingerprintSource>,
     query: Fingerprint,
@@ -26,6 +27,8 @@ pub(crate) fn within(
     if limit == 0 {
         return Ok(matches);
     }
+    // Merges the sorted matches of the memtables into those of the tables. The tables are read step by
+    // step, so that the reads end as soon as the limit is reached.
     let in_memtables = view.in_memtables(query, radius, limit);
     let mut in_memtables = in_memtables.into_iter().peekable();
     for_each_in_tables(view, query, radius, |found| {
@@ -39,12 +42,13 @@ pub(crate) fn within(
         }
         matches.len() < limit
     })?;
-    let left = limit - matches.len();
-    matches.extend(in_memtables.take(left));
+    let room = limit - matches.len();
+    matches.extend(in_memtables.take(room));
     Ok(matches)
 }
 
-/// The `count` nearest documents, ties by id. Exact: grows the radius until enough are found.
+/// The `count` nearest documents, ties by smallest id. The answer is exact: the radius grows until
+/// `count` documents match.
 pub(crate) fn nearest(view: &View, query: Fingerprint, count: usize) -> Result<Vec<Match>> {
     for radius in GROWING_RADII {
         let matches = within(view, query, radius, count)?;
@@ -55,8 +59,9 @@ pub(crate) fn nearest(view: &View, query: Fingerprint, count: usize) -> Result<V
     within(view, query, MAX_RADIUS, count)
 }
 
-/// Calls `visitor` with the documents of the tables within the radius, nearest first, then smallest
-/// id, until it returns `false`. Leaves out documents that the memtables have edited, and expired ones.
+/// Calls `visitor` with the documents of the tables within the radius, nearest first, ties by smallest
+/// id, until `visitor` returns `false`. Skips expired documents and documents with an edit in a
+/// memtable.
 fn for_each_in_tables(
     view: &View<impl FingerprintSource>,
     query: Fingerprint,
@@ -69,11 +74,12 @@ fn for_each_in_tables(
         .map(|found| (found.distance(query), found.bits()))
         .collect();
     found.sort_unstable();
-    let mut failed = Ok(());
-    for class in found.chunk_by(|a, b| a.0 == b.0) {
-        let distance = class[0].0;
-        let fingerprints: Vec<u64> = class.iter().map(|(_, fingerprint)| *fingerprint).collect();
-        let goes_on = for_each_document(tables, &fingerprints, |id, fingerprint| {
+    let mut result = Ok(());
+    // The documents of all fingerprints at one distance are merged by id.
+    for group in found.chunk_by(|a, b| a.0 == b.0) {
+        let distance = group[0].0;
+        let fingerprints: Vec<u64> = group.iter().map(|(_, fingerprint)| *fingerprint).collect();
+        let visited_all = for_each_document(tables, &fingerprints, |id, fingerprint| {
             let found = Match {
                 id,
                 fingerprint,
@@ -81,15 +87,16 @@ fn for_each_in_tables(
             };
             match view.answers_from_tables(id) {
                 Ok(answers) => !answers || visitor(found),
+                // The visitor of `for_each_document` cannot return an error: stop, and return it below.
                 Err(error) => {
-                    failed = Err(error);
+                    result = Err(error);
                     false
                 }
             }
         })?;
-        if !goes_on {
+        if !visited_all {
             break;
         }
     }
-    failed
+    result
 }

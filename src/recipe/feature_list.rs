@@ -1,7 +1,7 @@
-//! [`FeatureList`]: features and weights that a caller gives, merged by the rules of a recipe.
+//! [`FeatureList`]: features and weights of a caller, merged by the rules of a recipe.
 //!
-//! Slow but plain: every feature and every bit one after the other. The faster ways in which recipes
-//! merge the features of a text have the same result.
+//! Plain and slow: one feature and one bit after another. The merge of the features of a text is
+//! faster and has the same result.
 
 use std::ops::{AddAssign, Neg};
 
@@ -9,34 +9,40 @@ use super::compat::numpy_sums;
 use crate::error::{Error, Result};
 use crate::feature::UnreliableReason;
 
-/// The binary places of a weight that count where sums are exact.
+/// The binary places of a weight in exact sums; further places are rounded. Part of a description.
 pub(super) const FRACTION_BITS: u32 = 40;
 
-/// The largest weight: with [`FRACTION_BITS`] binary places 2^46 features cannot overflow an `i128`.
-const MOST_WEIGHT: f64 = (1_u64 << 40) as f64;
+/// The largest weight, 2^40. With [`FRACTION_BITS`] binary places, 2^46 features cannot overflow an
+/// `i128`.
+const MAX_WEIGHT: f64 = (1_u64 << 40) as f64;
 
-/// The way in which weights are added up and a sum becomes a bit.
+/// The arithmetic of the sums, and the rule that turns a sum into a bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Merging {
-    /// In fixed point, so that the order does not matter; a 1 if the sum is above 0.
+    /// Fixed point, so the order of the list does not matter. The bit is 1 if the sum is above 0.
     Exact,
-    /// In doubles, in the order of the list; a 1 if the sum is above 0.
+    /// Doubles, in the order of the list. The bit is 1 if the sum is above 0.
     Doubles,
-    /// In doubles, in the order of the list; a 1 if the sum is 0 or above.
+    /// Doubles, in the order of the list. The bit is 1 if the sum is 0 or above.
     DoublesTiesOne,
-    /// As [`numpy_sums`]; a 1 if the sum of the set bits is above half of all weight.
+    /// [`numpy_sums`]. The bit is 1 if the features with this bit have more than half of all
+    /// weight.
     Numpy,
 }
 
-/// Hashes of features and their weights, which are numbers from 0 to [`MOST_WEIGHT`].
+/// Hashes and weights of features. Each weight is from 0 to [`MAX_WEIGHT`].
 pub(super) struct FeatureList(Vec<(u128, f64)>);
 
 impl FeatureList {
-    /// Refuses weights that cannot be added up.
+    /// Checks the weights.
+    ///
+    /// # Errors
+    /// [`Error::InvalidWeight`] for a weight that is not a number from 0 to [`MAX_WEIGHT`].
     pub(super) fn new(features: impl IntoIterator<Item = (u128, f64)>) -> Result<Self> {
         let features: Vec<_> = features.into_iter().collect();
         for (index, &(_, weight)) in features.iter().enumerate() {
-            if !(0.0..=MOST_WEIGHT).contains(&weight) {
+            // Also true for NaN, which no range contains.
+            if !(0.0..=MAX_WEIGHT).contains(&weight) {
                 let place = index + 1;
                 return Err(Error::InvalidWeight { place, weight });
             }
@@ -65,9 +71,10 @@ impl FeatureList {
         }
     }
 
-    /// The reason why the fingerprint is not reliable, `None` if it is: it needs `least` distinct
-    /// features that weigh something, none of which weighs as much as all others together.
+    /// The reason why the fingerprint is not reliable. `None` if the list has `least` distinct
+    /// features with a weight above 0, and none of these weighs as much as all others together.
     pub(super) fn unreliable_reason(&self, least: usize) -> Option<UnreliableReason> {
+        // Sorted by weight too, so that sums of doubles do not depend on the order of the list.
         let mut sorted = self.0.clone();
         sorted.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let weights: Vec<f64> = sorted
@@ -83,7 +90,8 @@ impl FeatureList {
     }
 }
 
-/// The sum for each bit, the least significant first: a weight counts for a 1 and against a 0.
+/// The sum for each bit, least significant first: the weights of hashes with the bit minus those
+/// without.
 fn sums<W, const BITS: usize>(features: impl Iterator<Item = (u128, W)>) -> [W; BITS]
 where
     W: AddAssign + Copy + Default + Neg<Output = W>,
@@ -101,7 +109,7 @@ where
     sums
 }
 
-/// The fingerprint of sums, the least significant bit first.
+/// The fingerprint of the sums, which start with the least significant bit.
 fn sign<W, const BITS: usize>(sums: [W; BITS], is_one: impl Fn(W) -> bool) -> u128 {
     let sums = sums.into_iter().rev();
     sums.fold(0, |bits, sum| bits << 1 | u128::from(is_one(sum)))
@@ -125,7 +133,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_single_feature_is_its_own_fingerprint() {
+    fn fingerprint_of_one_feature_is_its_hash() {
         let hash = 0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6978;
         for merging in ALL {
             assert_eq!(merge::<128>(merging, &[(hash, 0.5)]), hash, "{merging:?}");
@@ -135,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_and_nothing_give_what_each_rule_says() {
+    fn ties_and_empty_lists_follow_merging_rule() {
         let tie = [(0b1100, 1.5), (0b1010, 1.5)];
         let expected = [0b1000, 0b1000, u128::from(u64::MAX) - 1, 0b1000];
         for (merging, expected) in ALL.into_iter().zip(expected) {
@@ -151,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_sums_know_no_order_where_doubles_do() {
+    fn exact_sums_do_not_depend_on_order_as_doubles_do() {
         let mut features = vec![(0b01, 0.1), (0b01, 0.3), (0b10, 0.4)];
         let forwards = merge::<64>(Merging::Doubles, &features);
         features.rotate_left(1);
@@ -162,17 +170,17 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_are_no_weights_are_refused() {
+    fn negative_infinite_and_large_weights_are_refused() {
         let check = |weights: &[f64]| FeatureList::new(weights.iter().map(|&weight| (1, weight)));
-        assert!(check(&[0.0, 1e-300, MOST_WEIGHT]).is_ok());
-        for weight in [-1.0, f64::NAN, f64::INFINITY, MOST_WEIGHT * 2.0] {
+        assert!(check(&[0.0, 1e-300, MAX_WEIGHT]).is_ok());
+        for weight in [-1.0, f64::NAN, f64::INFINITY, MAX_WEIGHT * 2.0] {
             let error = check(&[1.0, weight]).err().unwrap().to_string();
             assert!(error.starts_with("feature 2 has the weight"), "{error}");
         }
     }
 
     #[test]
-    fn few_features_and_dominated_ones_are_unreliable() {
+    fn lists_of_few_or_dominated_features_are_unreliable() {
         let is_reliable = |features: &[_], least| {
             let list = FeatureList::new(features.to_vec()).unwrap();
             list.unreliable_reason(least).is_none()

@@ -19,35 +19,35 @@ use crate::simhash::fingerprint_of;
 /// The fingerprint of a text, and whether the fingerprint is reliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TextFingerprint {
-    /// The fingerprint. That of a text without features is 0, or the one that the software which the
-    /// recipe imitates gives it.
+    /// The fingerprint. A text without features has the fingerprint 0, except for recipes that
+    /// imitate software with another result.
     pub fingerprint: Fingerprint,
-    /// `true` if the text has enough features for its fingerprint to mean anything, `false` for a text
-    /// - with fewer than 5 distinct features (4 where features are words), where one changed
-    ///   character replaces most of them, and unrelated texts soon share most of them;
-    /// - in which one feature weighs at least as much as all others together, since it decides
-    ///   every bit alone: any two texts it dominates would be equal;
-    /// - that only repeats itself (`ngram`, `python-simhash`: few distinct features that occur many
-    ///   times on average): it would match every text that repeats the same phrase, however often;
+    /// `true` if near fingerprints mean similar texts. `false` for a text
+    /// - with fewer than 5 distinct features (4 if features are words): one changed character
+    ///   replaces most of them, and unrelated texts may share most of them;
+    /// - in which one feature weighs at least as much as all others together: that feature decides
+    ///   every bit, so any two texts that it dominates would be equal;
+    /// - of few distinct features that occur many times on average (`ngram`, `python-simhash`): it
+    ///   would match every text that repeats the same phrase;
     /// - without a letter, or without two different words (`ngram`): numbers and single words that
-    ///   differ in one place are no near-duplicates, however much of them is the same.
+    ///   differ in one place are no near-duplicates.
     ///
-    /// [`Fingerprinter::unreliable_reason`] says which. Such a fingerprint is as deterministic as any other, but
-    /// should never make its text a near-duplicate of another.
+    /// [`Fingerprinter::unreliable_reason`] returns the reason. An unreliable fingerprint is
+    /// deterministic, but should never make its text a near-duplicate of another text.
     pub reliable: bool,
 }
 
 /// A [`Recipe`] with its tables and dictionaries loaded.
 ///
-/// Usable alone, without a database. It has no mutable state, so one can serve all threads. The
-/// fingerprint of a text depends on nothing but the text and the recipe: not on the machine, the
-/// thread, or the texts seen before. (One reservation: where jieba-rs chooses between two
-/// segmentations it compares sums of logarithms that the platform computes, so for recipes `jieba`
-/// and `cppjieba` a tie within the last digit may fall otherwise on another platform.)
+/// Usable without a database. A fingerprinter has no mutable state, so all threads can share it.
+/// The fingerprint of a text depends on the text and the recipe only, not on the machine, the
+/// thread or earlier texts. There is one exception: jieba-rs chooses between two segmentations by
+/// sums of logarithms that the platform computes, so with the recipes `jieba` and `cppjieba` a tie
+/// within the last digit may be decided differently on another platform.
 ///
 /// # Cost
-/// To make one: some milliseconds for most recipes, about a tenth of a second and 60 MB for `jieba`
-/// and `cppjieba`, so make one and share it. A fingerprint takes time in proportion to the text, and memory
+/// Creating a fingerprinter takes some milliseconds, or about 0.1 s and 60 MB for `jieba` and
+/// `cppjieba`, so create one and share it. A fingerprint takes time linear in the text, and memory
 /// for the normalised text and its distinct features.
 ///
 /// # Examples
@@ -76,11 +76,11 @@ pub struct TextFingerprint {
 /// section 2. The steps from features to fingerprint are shown in [`simhash`](crate::simhash).
 pub struct Fingerprinter {
     recipe: Recipe,
-    method: Method,
+    tables: RecipeTables,
 }
 
 /// The tables of a recipe.
-enum Method {
+enum RecipeTables {
     Ngram(Ngram),
     Jieba(Jieba),
     PythonSimhash(PythonSimhash),
@@ -92,33 +92,39 @@ enum Method {
 impl Fingerprinter {
     /// Loads the tables of the recipe.
     pub fn new(recipe: Recipe) -> Self {
-        let script = recipe.kind.constants().script;
-        let method = match recipe.kind {
-            RecipeKind::Ngram | RecipeKind::NgramTraditional => Method::Ngram(Ngram::new(script)),
+        let traditional = recipe.kind.constants().traditional;
+        let tables = match recipe.kind {
+            RecipeKind::Ngram | RecipeKind::NgramTraditional => {
+                RecipeTables::Ngram(Ngram::new(traditional))
+            }
             RecipeKind::Jieba | RecipeKind::JiebaTraditional => {
-                Method::Jieba(Jieba::new(script, &recipe.files))
+                RecipeTables::Jieba(Jieba::new(traditional, &recipe.files))
             }
             RecipeKind::PythonSimhash => {
-                Method::PythonSimhash(PythonSimhash::new(recipe.characters.clone()))
+                RecipeTables::PythonSimhash(PythonSimhash::new(recipe.characters.clone()))
             }
-            RecipeKind::Cppjieba => Method::Cppjieba(Cppjieba::new(recipe.top, &recipe.files)),
-            RecipeKind::JavaStringHash => Method::JavaStringHash,
-            RecipeKind::Weighted => Method::Weighted,
+            RecipeKind::Cppjieba => {
+                RecipeTables::Cppjieba(Cppjieba::new(recipe.top, &recipe.files))
+            }
+            RecipeKind::JavaStringHash => RecipeTables::JavaStringHash,
+            RecipeKind::Weighted => RecipeTables::Weighted,
         };
-        Self { recipe, method }
+        Self { recipe, tables }
     }
 
-    /// The recipe.
+    /// The recipe of this fingerprinter.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
-    /// The fingerprint of a text, and whether it is reliable.
+    /// The fingerprint of a text, and whether the fingerprint is reliable.
     ///
     /// # Errors
-    /// [`Error::NoTexts`] for the recipe `weighted`, and for no other, whatever the text.
+    /// [`Error::NoTexts`] for the recipe `weighted`. No text is refused by another recipe.
     pub fn fingerprint(&self, text: &str) -> Result<TextFingerprint> {
-        if let Method::Cppjieba(cppjieba) = &self.method {
+        // `cppjieba` has weights of type double, whose sums depend on their order:
+        // `WeightedFeatures` has integers.
+        if let RecipeTables::Cppjieba(cppjieba) = &self.tables {
             return self.fingerprint_tokens(&cppjieba.keywords(text));
         }
         let features = self.weigh(text, |_| ())?;
@@ -129,7 +135,8 @@ impl Fingerprinter {
         })
     }
 
-    /// The reason why the fingerprint of a text is not reliable; `None` if it is.
+    /// The reason why the fingerprint of a text is not reliable; `None` if the fingerprint is
+    /// reliable.
     ///
     /// # Errors
     /// [`Error::NoTexts`] for the recipe `weighted`.
@@ -150,20 +157,20 @@ impl Fingerprinter {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn unreliable_reason(&self, text: &str) -> Result<Option<UnreliableReason>> {
-        if let Method::Cppjieba(cppjieba) = &self.method {
+        if let RecipeTables::Cppjieba(cppjieba) = &self.tables {
             let keywords = cppjieba.keywords(text).into_iter();
             let hashed = keywords.map(|(word, weight)| (u128::from(self.hash(word)), weight));
-            let least = self.constants().least_features;
+            let least = self.constants().min_features;
             return Ok(FeatureList::new(hashed)?.unreliable_reason(least));
         }
         Ok(self.weigh(text, |_| ())?.unreliable)
     }
 
-    /// The fingerprint of 128 bits, from the same features and weights.
+    /// The fingerprint of 128 bits, from the same features and weights as that of 64 bits.
     ///
-    /// By `ngram` and `jieba` a feature votes with its `xxh3_128`, bit for bit; neither half of the
-    /// result is the fingerprint of 64 bits, whose votes come from `xxh3_64`. By `python-simhash`
-    /// and `java-string-hash` the lower half is.
+    /// With `ngram` and `jieba` a feature votes with its `xxh3_128`. Neither half of the result is
+    /// the fingerprint of 64 bits, which comes from `xxh3_64`. With `python-simhash` and
+    /// `java-string-hash` the lower half is the fingerprint of 64 bits.
     ///
     /// # Errors
     /// [`Error::Only64Bits`] for the recipe `cppjieba`, [`Error::NoTexts`] for `weighted`.
@@ -174,6 +181,7 @@ impl Fingerprinter {
         let hashes: Vec<u128> = tokens
             .map(|range| hash128(&features.normalised[range]))
             .collect();
+        // Bits are summed independently, so two merges of 64 bits give the 128 bits.
         let half = |shift| {
             let half: Vec<_> = hashes.iter().map(|hash| (hash >> shift) as u64).collect();
             u128::from(self.merge(&half, &features.weights))
@@ -181,10 +189,11 @@ impl Fingerprinter {
         Ok(Fingerprint128::from_bits(half(64) << 64 | half(0)))
     }
 
-    /// The features of a text that its fingerprint is made of, the heaviest first, ties in the
-    /// order of their tokens (`cppjieba`: in the order in which they are added up). Each is there
-    /// once, with one exception: by `ngram` a CJK character between others that are none is a pair of
-    /// its own, and a single character as well.
+    /// The features of a text, heaviest first, ties by token (`cppjieba`: in the order of the
+    /// sums). The fingerprint is made of these features.
+    ///
+    /// Each feature is listed once, with one exception: with `ngram` a CJK character without a CJK
+    /// neighbour is listed as a pair and as a single character.
     ///
     /// # Errors
     /// [`Error::NoTexts`] for the recipe `weighted`.
@@ -194,13 +203,13 @@ impl Fingerprinter {
     ///
     /// let features = Fingerprinter::new(Recipe::ngram()).features("回家罗回家罗！")?;
     /// let tokens: Vec<_> = features.iter().map(|f| (f.token.as_str(), f.weight)).collect();
-    /// // Twice gives 1 + ln 2, to the nearest 1/1024; a single character counts for seven tenths.
+    /// // Two occurrences weigh 1 + ln 2, to the nearest 1/1024; a single character weighs seven tenths.
     /// let (pair, character) = (1734.0 / 1024.0, 1214.0 / 1024.0);
     /// assert_eq!(tokens[..3], [("回家", pair), ("家罗", pair), ("回", character)]);
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn features(&self, text: &str) -> Result<Vec<Feature>> {
-        if let Method::Cppjieba(cppjieba) = &self.method {
+        if let RecipeTables::Cppjieba(cppjieba) = &self.tables {
             let feature = |(token, weight): (&str, f64)| Feature {
                 token: token.to_owned(),
                 weight,
@@ -228,20 +237,19 @@ impl Fingerprinter {
         Ok(features)
     }
 
-    /// The fingerprint of features with the weights given: their tokens are hashed, merged and
-    /// signed as the recipe says. The tokens are taken as they are, nothing is normalised; a token
-    /// that is given twice votes twice.
+    /// The fingerprint of tokens with given weights, hashed, merged and signed by the recipe.
+    /// Tokens are not normalised. A token that is given twice votes twice.
     ///
-    /// For the features and weights of a text in the order of [`features`](Self::features) it is
-    /// the fingerprint of the text. By `cppjieba`, `java-string-hash` and `python-simhash` sums are
-    /// doubles as in the original, so the order of the list can matter where weights are fractions;
-    /// by the other recipes it never does.
+    /// The features of a text in the order of [`features`](Self::features) give the fingerprint of
+    /// the text. With `cppjieba`, `java-string-hash` and `python-simhash` sums are doubles, as in
+    /// the imitated software, so the order of the list can matter for weights that are fractions.
+    /// With other recipes the order never matters.
     ///
-    /// It is reliable if there are as many distinct features as in a text that is, and none weighs
-    /// as much as all others together.
+    /// The fingerprint is reliable if there are as many distinct features as a text needs, and no
+    /// feature weighs as much as all others together.
     ///
     /// # Errors
-    /// [`Error::InvalidWeight`] for a weight that is negative, above 2^40, or no number.
+    /// [`Error::InvalidWeight`] for a weight that is negative, above 2^40, or not a number.
     ///
     /// ```
     /// use simdb::{Fingerprinter, Recipe};
@@ -268,7 +276,7 @@ impl Fingerprinter {
         self.fingerprint_hashes(&hashed)
     }
 
-    /// The fingerprint of 128 bits of features with the weights given. See
+    /// The fingerprint of 128 bits of tokens with given weights. See
     /// [`fingerprint_tokens`](Self::fingerprint_tokens).
     ///
     /// # Errors
@@ -285,7 +293,7 @@ impl Fingerprinter {
         Ok(Fingerprint128::from_bits(bits))
     }
 
-    /// The fingerprint of features with the hashes and weights given. See
+    /// The fingerprint of features with given hashes and weights. See
     /// [`fingerprint_tokens`](Self::fingerprint_tokens).
     ///
     /// # Errors
@@ -306,12 +314,12 @@ impl Fingerprinter {
         let list = FeatureList::new(features)?;
         let Constants {
             merging,
-            least_features,
+            min_features,
             ..
         } = *self.constants();
         Ok(TextFingerprint {
             fingerprint: Fingerprint::from_bits(list.merge::<64>(merging) as u64),
-            reliable: list.unreliable_reason(least_features).is_none(),
+            reliable: list.unreliable_reason(min_features).is_none(),
         })
     }
 
@@ -328,13 +336,15 @@ impl Fingerprinter {
         Ok(self.hash_function128()?(token))
     }
 
-    /// The text as the recipe compares it.
+    /// The text in the form that the recipe compares.
     ///
-    /// By `ngram` and `jieba`: letters, digits and marks only, in the normal form NFKC, with case
-    /// folded and traditional characters simplified. For the recipe `jieba`, which needs the
-    /// separators to find the words, this is the text without them. By `python-simhash`: letters,
-    /// digits and `_` in lower case. By the other recipes the text as it is. Normalising a normalised
-    /// text changes nothing.
+    /// - `ngram`, `jieba`: letters, digits and marks in the normal form NFKC, with case folded and
+    ///   traditional characters simplified. `jieba` finds words in the text with separators; the
+    ///   result here has none.
+    /// - `python-simhash`: letters, digits and `_` in lower case.
+    /// - other recipes: the unchanged text.
+    ///
+    /// Normalising a normalised text changes nothing.
     ///
     /// ```
     /// use simdb::{Fingerprinter, Recipe};
@@ -343,17 +353,19 @@ impl Fingerprinter {
     /// assert_eq!(fingerprinter.normalise("《漢語》 Ｖｅｒ．１！"), "汉语ver1");
     /// ```
     pub fn normalise(&self, text: &str) -> String {
-        match &self.method {
-            Method::Ngram(ngram) => ngram.normaliser.letters(text),
-            Method::Jieba(jieba) => jieba.normaliser.letters(text),
-            Method::PythonSimhash(python) => python.normalise(text),
-            Method::Cppjieba(_) | Method::JavaStringHash | Method::Weighted => text.to_owned(),
+        match &self.tables {
+            RecipeTables::Ngram(ngram) => ngram.normaliser.letters(text),
+            RecipeTables::Jieba(jieba) => jieba.normaliser.letters(text),
+            RecipeTables::PythonSimhash(python) => python.normalise(text),
+            RecipeTables::Cppjieba(_) | RecipeTables::JavaStringHash | RecipeTables::Weighted => {
+                text.to_owned()
+            }
         }
     }
 
-    /// The words that the keywords of a text are chosen from, in text order, stop words and
-    /// repetitions included: by `jieba` normalised and of two characters and more, by `cppjieba` all
-    /// words of the text as it is. Empty for other recipes.
+    /// The words from which the keywords of a text are chosen, in text order, with stop words and
+    /// repetitions. `jieba` normalises the text and leaves out words of one character; `cppjieba`
+    /// returns all words of the unchanged text. Empty for other recipes.
     ///
     /// ```
     /// use simdb::{Fingerprinter, Recipe};
@@ -363,49 +375,56 @@ impl Fingerprinter {
     /// assert_eq!(words, ["妈妈", "回家", "吃饭", "回家", "回家"]);
     /// ```
     pub fn words(&self, text: &str) -> Vec<String> {
-        match &self.method {
-            Method::Jieba(jieba) => jieba.words(text),
-            Method::Cppjieba(cppjieba) => cppjieba.words(text),
+        match &self.tables {
+            RecipeTables::Jieba(jieba) => jieba.words(text),
+            RecipeTables::Cppjieba(cppjieba) => cppjieba.words(text),
             _ => Vec::new(),
         }
     }
 
-    /// The inverse document frequency of one of the [`words`](Self::words); `None` for a stop word,
+    /// The inverse document frequency of one of the [`words`](Self::words). `None` for a stop word,
     /// and for recipes without words.
     ///
-    /// A word that the recipe's table does not have gets the median of the table (`jieba`: about 12),
-    /// or the mean (`cppjieba`).
+    /// A word that is not in the table of the recipe has the median of the table (`jieba`: about
+    /// 12), or the mean (`cppjieba`).
     pub fn idf(&self, word: &str) -> Option<f64> {
-        match &self.method {
-            Method::Jieba(jieba) => jieba.idf(word),
-            Method::Cppjieba(cppjieba) => cppjieba.idf(word),
+        match &self.tables {
+            RecipeTables::Jieba(jieba) => jieba.idf(word),
+            RecipeTables::Cppjieba(cppjieba) => cppjieba.idf(word),
             _ => None,
         }
     }
 
-    /// The features of a text, each with the position that `position_of` makes of its first
-    /// occurrence.
+    /// The features of a text. `position_of` converts the byte range of each first occurrence; a
+    /// caller that needs no positions returns `()`, and no memory is used for them.
     fn weigh<P>(
         &self,
         text: &str,
         position_of: impl Fn(Range<usize>) -> P,
     ) -> Result<WeightedFeatures<P>> {
-        match &self.method {
-            Method::Ngram(ngram) => Ok(ngram.weigh(text, position_of)),
-            Method::Jieba(jieba) => Ok(jieba.weigh(text, position_of)),
-            Method::PythonSimhash(python) => Ok(python.weigh(text).map_positions(position_of)),
-            Method::JavaStringHash => Ok(java_string_hash::weigh(text).map_positions(position_of)),
-            Method::Cppjieba(_) => Err(self.only_64_bits()),
-            Method::Weighted => Err(Error::NoTexts {
+        match &self.tables {
+            RecipeTables::Ngram(ngram) => Ok(ngram.weigh(text, position_of)),
+            RecipeTables::Jieba(jieba) => Ok(jieba.weigh(text, position_of)),
+            RecipeTables::PythonSimhash(python) => {
+                Ok(python.weigh(text).map_positions(position_of))
+            }
+            RecipeTables::JavaStringHash => {
+                Ok(java_string_hash::weigh(text).map_positions(position_of))
+            }
+            // Only `fingerprint128` gets here with `cppjieba`; the other callers branch before.
+            RecipeTables::Cppjieba(_) => Err(self.only_64_bits()),
+            RecipeTables::Weighted => Err(Error::NoTexts {
                 recipe: self.recipe.to_string(),
             }),
         }
     }
 
-    /// The fingerprint of exact weights, by the fast way.
+    /// The fingerprint of integer weights. Doubles would give the same: counts of occurrences are
+    /// far below 2^53, so their sums are exact.
     fn merge(&self, hashes: &[u64], weights: &Weights) -> u64 {
         if self.constants().merging == Merging::DoublesTiesOne {
-            // A tie gives a 1 if it gives a 0 for the opposite votes.
+            // `fingerprint_of` makes a tie a 0. With all votes inverted and the result inverted
+            // again, a tie becomes a 1.
             let opposite: Vec<_> = hashes.iter().map(|hash| !hash).collect();
             !fingerprint_of(&opposite, weights)
         } else {
@@ -428,7 +447,7 @@ impl Fingerprinter {
     }
 }
 
-/// Shows the recipe; the tables are the same for all fingerprinters of a recipe.
+/// Shows the recipe, which determines the tables.
 impl fmt::Debug for Fingerprinter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fingerprinter")
@@ -443,11 +462,11 @@ mod tests {
     use crate::recipe::jieba;
 
     #[test]
-    fn texts_that_say_nothing_are_unreliable() {
+    fn texts_with_too_little_content_are_unreliable() {
         let ngram = Fingerprinter::new(Recipe::ngram());
         let filler = "哈哈哈".repeat(1000);
         let phrase = "click here ".repeat(3);
-        // All 256 runs of four of the letters come about equally often, in any such text.
+        // All shingles of the four letters occur about equally often, in every such text.
         let letters: String = (0..3_000_u64)
             .map(|n| b"acgt"[(n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 37) as usize % 4] as char)
             .collect();
@@ -487,12 +506,12 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_features_gives_zero_or_what_the_original_makes_of_it() {
+    fn empty_text_gives_zero_or_value_of_imitated_software() {
         for fingerprinter in text_recipes() {
             let made = fingerprinter.fingerprint("").unwrap();
             let name = fingerprinter.recipe().name();
             let expected = match name {
-                // The MD5 of nothing.
+                // The lower half of the MD5 of the empty string.
                 "python-simhash" => 0xe980_0998_ecf8_427e,
                 "java-string-hash" => u64::MAX,
                 _ => 0,
@@ -505,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn the_features_give_the_fingerprint_back() {
+    fn features_of_text_give_its_fingerprint() {
         let text = "美国51区雇员称内部有9架飞碟，曾看见灰色外星人。The cat sat on the mat.";
         for fingerprinter in text_recipes() {
             let name = fingerprinter.recipe().name();
@@ -534,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_is_unreliable_exactly_if_there_is_a_reason() {
+    fn fingerprint_is_unreliable_exactly_if_reason_exists() {
         let filler = "哈哈哈".repeat(1000);
         let one_word = "美国 ".repeat(30) + "飞碟 雇员 灰色";
         for fingerprinter in text_recipes() {
@@ -556,7 +575,7 @@ mod tests {
         let reason = |text: &str| ngram.unreliable_reason(text).unwrap();
         let few = UnreliableReason::TooFewFeatures { found: 1, least: 5 };
         assert_eq!(reason("好的"), Some(few));
-        // "clickhere" over and over has nine runs of three letters.
+        // "clickhere", repeated, has nine distinct shingles of three letters.
         let phrase = reason(&"click here, ".repeat(4));
         let repetitive = UnreliableReason::Repetitive {
             distinct: 9,
@@ -576,16 +595,16 @@ mod tests {
     }
 
     #[test]
-    fn a_recipe_without_texts_says_so() {
+    fn recipe_without_texts_returns_no_texts_error() {
         let weighted = Fingerprinter::new(Recipe::weighted());
         let refused = Err(Error::NoTexts {
             recipe: "weighted v1".to_owned(),
         });
-        let said = |result: Result<()>| result.map_err(|error| error.to_string());
-        let refused = said(refused);
-        assert_eq!(said(weighted.fingerprint("text").map(drop)), refused);
-        assert_eq!(said(weighted.fingerprint128("text").map(drop)), refused);
-        assert_eq!(said(weighted.features("text").map(drop)), refused);
+        let shown = |result: Result<()>| result.map_err(|error| error.to_string());
+        let refused = shown(refused);
+        assert_eq!(shown(weighted.fingerprint("text").map(drop)), refused);
+        assert_eq!(shown(weighted.fingerprint128("text").map(drop)), refused);
+        assert_eq!(shown(weighted.features("text").map(drop)), refused);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The recipe `jieba`: the heaviest words that jieba-rs finds.
+//! The recipe `jieba`: the 20 heaviest words that jieba-rs finds, weighted by tf × idf.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use super::weighted_features::WeightedFeatures;
 use super::word_files::WordFiles;
 use super::{Constants, SIMHASH};
 use crate::feature::{
-    Idf, STOP_WORDS, TokenCounter, TokenCounts, UNKNOWN_WORD, UnreliableReason, WEIGHT_UNIT,
+    Idf, STOP_WORDS, TokenCounter, TokenCounts, UNKNOWN_WORD_WEIGHT, UnreliableReason, WEIGHT_UNIT,
     WORD_WEIGHTS, Weights,
 };
-use crate::text::{MOST_PIECE_BYTES, Normaliser, Script, WordSegmenter};
+use crate::text::{MAX_PIECE_BYTES, Normaliser, Traditional, WordSegmenter};
 
-/// The number of keywords of a text.
+/// At most 20 keywords per text.
 pub(super) const KEYWORDS: usize = 20;
 
-/// An estimate, rather too low, of the bytes of text for each distinct word.
+/// A low estimate of the bytes of text per distinct word: the initial capacity of the counter.
 const BYTES_PER_WORD: usize = 8;
 
 pub(super) const CONSTANTS: Constants = Constants {
@@ -27,27 +27,26 @@ pub(super) const CONSTANTS: Constants = Constants {
 
 pub(super) const TRADITIONAL: Constants = Constants {
     name: "jieba-traditional",
-    script: Script::Apart,
+    traditional: Traditional::Kept,
     ..CONSTANTS
 };
 
-/// The part of the description after the name.
-pub(super) fn description(script: Script) -> String {
+/// The description without the name. Databases store it, so it must never change.
+pub(super) fn description(traditional: Traditional) -> String {
     format!(
         "{}; separators to spaces except +#&._%-; words of 2 and more \
          characters by jieba-rs 0.11.0 with its dictionary and the model of \
-         jieba-macros 0.11.0, in pieces of {MOST_PIECE_BYTES} bytes cut at spaces, without stop words \
+         jieba-macros 0.11.0, in pieces of {MAX_PIECE_BYTES} bytes cut at spaces, without stop words \
          {:016x}; weight tf x idf, of table {:016x}, other words \
-         {UNKNOWN_WORD}; top {KEYWORDS}, ties by word; {SIMHASH}; unreliable below {} distinct or if one \
+         {UNKNOWN_WORD_WEIGHT}; top {KEYWORDS}, ties by word; {SIMHASH}; unreliable below {} distinct or if one \
          outweighs the rest",
-        script.normalisation(),
+        traditional.normalisation(),
         xxh3_64(STOP_WORDS.as_bytes()),
         xxh3_64(WORD_WEIGHTS),
-        CONSTANTS.least_features,
+        CONSTANTS.min_features,
     )
 }
 
-/// The tables of the recipe.
 pub(super) struct Jieba {
     pub(super) normaliser: Normaliser,
     segmenter: WordSegmenter,
@@ -55,10 +54,10 @@ pub(super) struct Jieba {
 }
 
 impl Jieba {
-    /// Loads the tables. The words of files that were given are normalised like those of a text,
-    /// or no text would have them.
-    pub(super) fn new(script: Script, files: &WordFiles) -> Self {
-        let normaliser = Normaliser::with_script(script);
+    /// Loads the tables. Words of given files are normalised like a text: otherwise no normalised
+    /// text would contain them.
+    pub(super) fn new(traditional: Traditional, files: &WordFiles) -> Self {
+        let normaliser = Normaliser::with_traditional(traditional);
         let normalised = |word: &str| normaliser.sentences(word).trim().to_owned();
         let dictionary: Vec<_> = files
             .dictionary
@@ -84,8 +83,7 @@ impl Jieba {
         }
     }
 
-    /// The features of a text, each with the position that `position_of` makes of its first
-    /// occurrence.
+    /// The features of a text. `position_of` converts the byte range of each first occurrence.
     pub(super) fn weigh<P>(
         &self,
         text: &str,
@@ -104,6 +102,8 @@ impl Jieba {
             positions,
             ..
         } = counter.finish();
+        // All first slots are read before the first weight is needed, so the processor waits for
+        // many cache lines at once: a table of 4 MiB is not in the nearer caches.
         let idf = &self.idf;
         let slots: Vec<_> = hashes.iter().map(|&hash| idf.first_slot(hash)).collect();
         let mut keywords = Vec::with_capacity(hashes.len());
@@ -115,16 +115,18 @@ impl Jieba {
             }
         }
         if keywords.len() > KEYWORDS {
-            // Heaviest first, ties by token: an order in which no two are equal.
+            // Heaviest first, ties by token. No two keywords are equal in this order, so the choice
+            // does not depend on the algorithm of the standard library.
             keywords.select_nth_unstable_by(KEYWORDS, |a, b| {
                 let token = |index: usize| &bytes[positions[index].clone()];
                 b.0.cmp(&a.0).then_with(|| token(a.1).cmp(token(b.1)))
             });
             keywords.truncate(KEYWORDS);
         }
+        // The order of the keywords does not matter here: sums are exact.
         let weights = Weights::new(keywords.iter().map(|&(weight, _)| weight));
         let distinct = keywords.len();
-        let least = CONSTANTS.least_features;
+        let least = CONSTANTS.min_features;
         WeightedFeatures {
             unreliable: UnreliableReason::from_counts(distinct, distinct as u64, least, &[])
                 .or_else(|| UnreliableReason::from_weights(&weights)),
@@ -151,7 +153,7 @@ impl Jieba {
         words
     }
 
-    /// The inverse document frequency of a normalised word, `None` for a stop word.
+    /// The inverse document frequency of a normalised word; `None` for a stop word.
     pub(super) fn idf(&self, word: &str) -> Option<f64> {
         let hash = xxh3_64(word.as_bytes());
         let weight = self.idf.weight(hash, self.idf.first_slot(hash))?;
@@ -159,7 +161,7 @@ impl Jieba {
     }
 }
 
-/// Returns `false` for characters that connect words, such as `--`, which jieba-rs hands out too.
+/// Returns `false` for runs of connecting characters such as `--`, which jieba-rs returns as words.
 fn is_word(token: &[u8]) -> bool {
     token
         .iter()

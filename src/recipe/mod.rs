@@ -1,8 +1,11 @@
 //! Recipes: the named, versioned ways from text to fingerprint.
 //!
-//! A [`Recipe`] is a name with its options; a [`Fingerprinter`] is a recipe with its tables loaded.
-//! Each recipe has a file: `ngram`, `jieba` and `weighted` are our own, those in `compat` imitate
-//! other software.
+//! A [`Recipe`] is a name with options. A [`Fingerprinter`] is a recipe with its tables loaded.
+//! Each recipe has a file: `ngram`, `jieba` and `weighted` are our own, the recipes in `compat`
+//! imitate other software.
+//!
+//! Invariant: a description determines every bit of every fingerprint. Descriptions are stored in
+//! databases, so a changed bit needs a new version, and a description never changes.
 
 mod compat;
 mod feature_list;
@@ -21,40 +24,40 @@ use self::compat::{CharacterClass, cppjieba, java_string_hash, python_simhash};
 use self::feature_list::Merging;
 use self::word_files::{WordFile, WordFiles};
 use crate::error::{Error, Result};
-use crate::text::Script;
+use crate::text::Traditional;
 
 pub use fingerprinter::{Fingerprinter, TextFingerprint};
 
 /// A named, versioned way from text to fingerprint.
 ///
-/// Fingerprints can be compared only if the same recipe made them, so a database keeps the
-/// [description](Self::description) of its recipe. There are two of our own:
+/// Fingerprints can be compared only if they were made by the same recipe, so a database stores the
+/// [description](Self::description) of its recipe. Two recipes are our own:
 ///
 /// | name | features | weights | for |
 /// |---|---|---|---|
-/// | `ngram`, the default | CJK characters and their pairs, threes to sixes of other letters and digits | 1 + ln tf | any language; finds more, several times faster |
-/// | `jieba` | the 20 heaviest words jieba-rs finds | tf × idf | Chinese, as it is usually taught |
+/// | `ngram`, the default | CJK characters and their pairs, runs of 3 and 6 other letters and digits | 1 + ln tf | any language; finds more, several times faster |
+/// | `jieba` | the 20 heaviest words that jieba-rs finds | tf × idf | Chinese, as usually taught |
 ///
-/// Both normalise first. `ngram` compares nothing but letters and digits: for it, texts that
-/// differ in white space, width, punctuation, case, or in traditional against simplified
-/// characters are the same text. (A character that stands for itself in simplified texts as well as
-/// for another, as 著, 瞭 and 藉 do, stays as it is.) For `jieba` they nearly always are; where words
-/// end may depend on a space. For `ngram-traditional` and `jieba-traditional` a traditional character and its
-/// simplified form are two characters; all else is the same.
+/// Both normalise the text first, see [`Normaliser`](crate::Normaliser). With `ngram`, texts that
+/// differ only in white space, width, punctuation, case, or traditional and simplified characters
+/// have the same fingerprint. (Characters such as 著, 瞭 and 藉, which simplified texts use too, are
+/// not simplified.) With `jieba` such texts nearly always have the same fingerprint; a space may
+/// change the words. `ngram-traditional` and `jieba-traditional` do not simplify characters, and
+/// are otherwise equal to `ngram` and `jieba`.
 ///
-/// `jieba` knows Chinese, ASCII words and numbers; a text in another script has no keywords for
-/// it, and so no reliable fingerprint.
+/// `jieba` finds Chinese and ASCII words and numbers. A text in another script has no keywords, and
+/// so no reliable fingerprint.
 ///
-/// Three recipes give the fingerprints of other software, bit for bit, so that a collection of them
-/// can be carried over:
+/// Three recipes give the fingerprints of other software, bit for bit, so that existing
+/// fingerprints can be imported:
 ///
-/// | name | what it equals | bits |
+/// | name | equal to | bits |
 /// |---|---|---|
 /// | `python-simhash` | the Python package simhash 2.1.2 | 64, 128 |
 /// | `cppjieba` | simhash of yanyiwu in C++, and gosimhash: hashes and sums exactly, words nearly always | 64 |
 /// | `java-string-hash` | the Java class `SimHash` of the Chinese articles | 64, 128 |
 ///
-/// `weighted` takes no texts, but features with the weights that the caller gives them.
+/// `weighted` takes no texts, but features with weights.
 ///
 /// # Examples
 ///
@@ -70,11 +73,11 @@ pub use fingerprinter::{Fingerprinter, TextFingerprint};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Recipe {
     kind: RecipeKind,
-    /// The files given to `jieba` and `cppjieba`.
+    /// The word files for `jieba` and `cppjieba`.
     files: WordFiles,
-    /// The number of keywords given to `cppjieba`.
+    /// The number of keywords for `cppjieba`; `None` for a number by the length of the text.
     top: Option<u32>,
-    /// The characters given to `python-simhash`.
+    /// The characters that `python-simhash` keeps; `None` for letters, digits and `_`.
     characters: Option<CharacterClass>,
 }
 
@@ -95,26 +98,26 @@ enum RecipeKind {
 struct Constants {
     name: &'static str,
     version: u32,
-    script: Script,
-    /// Fewer distinct features than this make an unreliable fingerprint.
-    least_features: usize,
-    /// The integer that stands for a weight of 1 in the features of a text.
+    traditional: Traditional,
+    /// A fingerprint of fewer distinct features is unreliable.
+    min_features: usize,
+    /// The weight 1 in the unit of the recipe's integer weights.
     weight_unit: i64,
-    /// The way in which a list of features is merged.
+    /// The arithmetic for lists of given features.
     merging: Merging,
-    /// The 64 bits that a token votes with.
+    /// The hash whose bits vote for the 64 bits of a fingerprint.
     hash: fn(&str) -> u64,
-    /// The 128 bits that a token votes with, if there are that many.
+    /// The hash for fingerprints of 128 bits; `None` if the recipe has none.
     hash128: Option<fn(&str) -> u128>,
 }
 
 impl Constants {
-    /// Constants that are the same for our own recipes.
+    /// The defaults of our own recipes. The name is always replaced.
     const OWN: Self = Self {
         name: "",
         version: 1,
-        script: Script::Folded,
-        least_features: 4,
+        traditional: Traditional::Simplified,
+        min_features: 4,
         weight_unit: 1,
         merging: Merging::Exact,
         hash: |token| xxh3_64(token.as_bytes()),
@@ -148,21 +151,22 @@ impl RecipeKind {
     }
 }
 
-/// The start of the part of a description that lists the files given, by their hashes.
-const GIVEN: &str = "; given, by xxh3_64: ";
+/// The start of the part of a description that lists the word files by their hashes.
+const WORD_FILES_START: &str = "; given, by xxh3_64: ";
 
-/// The hashing, merging and signing of our own recipes, in a description.
+/// The part of a description about hashing, merging and signing, for our own recipes.
 const SIMHASH: &str = "feature hash xxh3_64 seed 0 (128 bits: xxh3_128) of UTF-8; hash bit i \
                        votes for bit i; a bit is 1 if its sum is above 0";
 
-/// The recipe that a stored description is of.
+/// The result of [`Recipe::described`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Described {
-    /// This recipe.
+    /// The description is of this recipe.
     Recipe(Recipe),
-    /// This recipe, with files that must be given.
+    /// The description is of this recipe with word files, whose contents the description does not
+    /// have.
     NeedsFiles { recipe: Recipe, needed: String },
-    /// No recipe that this version of simdb knows.
+    /// This version of simdb has no such recipe.
     Unknown,
 }
 
@@ -172,7 +176,7 @@ impl Recipe {
         Self::new(RecipeKind::Ngram)
     }
 
-    /// `ngram-traditional`: `ngram`, but traditional characters stay apart from simplified ones.
+    /// `ngram-traditional`: `ngram` without the simplification of traditional characters.
     pub const fn ngram_traditional() -> Self {
         Self::new(RecipeKind::NgramTraditional)
     }
@@ -182,22 +186,24 @@ impl Recipe {
         Self::new(RecipeKind::Jieba)
     }
 
-    /// `jieba-traditional`: `jieba`, but traditional characters stay apart from simplified ones,
-    /// which most words of the dictionary are made of.
+    /// `jieba-traditional`: `jieba` without the simplification of traditional characters. Most
+    /// words of the dictionary are in simplified characters, so traditional texts have fewer known
+    /// words.
     pub const fn jieba_traditional() -> Self {
         Self::new(RecipeKind::JiebaTraditional)
     }
 
     /// `python-simhash`: the fingerprints of the Python package simhash 2.1.2, `Simhash(text)`.
     ///
-    /// The text in lower case, all but letters, digits and `_` left out, in windows of four
-    /// characters; each votes with its MD5, as often as it occurs; a tie gives a 0. Which
-    /// characters are letters is fixed by our tables (Unicode 18); Python has those of its own
-    /// version, which has fewer, of rare scripts.
+    /// The text is put in lower case, and all characters except letters, digits and `_` are
+    /// removed. Each window of four characters votes with its MD5 once per occurrence. A tie gives
+    /// a 0. The letters are those of Unicode 18; an older Python knows fewer letters of rare
+    /// scripts.
     ///
-    /// Lists of features are merged as the package does it with numpy, in doubles and in their
-    /// order; a weight that is a whole number counts as an `int` of Python. (The package fails, by
-    /// numpy 2, where a feature weighs more than 255 and all are whole numbers; this does not.)
+    /// Lists of features are merged as the package does with numpy: in doubles, in the order of the
+    /// list. A weight that is a whole number counts as an `int` of Python. (With numpy 2 the
+    /// package fails if all weights are whole numbers and one is above 255. This recipe does not
+    /// fail.)
     pub const fn python_simhash() -> Self {
         Self::new(RecipeKind::PythonSimhash)
     }
@@ -205,28 +211,27 @@ impl Recipe {
     /// `cppjieba`: the fingerprints of <https://github.com/yanyiwu/simhash> and of gosimhash.
     ///
     /// The heaviest words that cppjieba finds, weighted by tf × idf, hashed by Jenkins' lookup3.
-    /// Hashes, weights, choice and sums are those of the original to the last bit. Words are found
-    /// by its rules but with the dictionary and the model of jieba-rs, so a text that it cuts
-    /// otherwise may get another fingerprint. [`with_top`](Self::with_top) sets how many words are
-    /// kept; unless set, one for each 120 bytes of text, at least 5 and at most 200.
+    /// Hashes, weights, choice of words and sums equal the original to the last bit. Words are
+    /// found by the rules of cppjieba with the dictionary and the model of jieba-rs, so a text with
+    /// another segmentation has another fingerprint. [`with_top`](Self::with_top) sets the number
+    /// of words; the default is one for each 120 bytes of text, at least 5 and at most 200.
     pub const fn cppjieba() -> Self {
         Self::new(RecipeKind::Cppjieba)
     }
 
-    /// `java-string-hash`: the fingerprints of the Java class `SimHash` that Chinese articles
-    /// about SimHash print.
+    /// `java-string-hash`: the fingerprints of the Java class `SimHash` in Chinese articles about
+    /// SimHash.
     ///
-    /// Tokens between white space, nothing normalised, each occurrence with weight 1; a tie gives
-    /// a 1.
+    /// Tokens between white space, not normalised, each with weight 1 per occurrence. A tie gives a
+    /// 1.
     pub const fn java_string_hash() -> Self {
         Self::new(RecipeKind::JavaStringHash)
     }
 
-    /// `weighted`: features that the caller finds, with weights that the caller gives, merged
-    /// exactly.
+    /// `weighted`: features and weights of the caller, summed exactly.
     ///
-    /// There is no fingerprint of a text: [`Fingerprinter::fingerprint_tokens`] and
-    /// [`Fingerprinter::fingerprint_hashes`] make those of features.
+    /// The recipe takes no texts. Use [`Fingerprinter::fingerprint_tokens`] and
+    /// [`Fingerprinter::fingerprint_hashes`].
     pub const fn weighted() -> Self {
         Self::new(RecipeKind::Weighted)
     }
@@ -240,15 +245,15 @@ impl Recipe {
         }
     }
 
-    /// All recipes by their names, the default first, without options.
+    /// All recipes without options, the default first.
     pub fn all() -> Vec<Self> {
         RecipeKind::ALL.map(Self::new).into()
     }
 
-    /// The newest recipe of that name.
+    /// The newest recipe with this name.
     ///
     /// # Errors
-    /// [`Error::UnknownRecipe`] if there is none.
+    /// [`Error::UnknownRecipe`].
     pub fn by_name(name: &str) -> Result<Self> {
         let found = Self::all().into_iter().find(|recipe| recipe.name() == name);
         found.ok_or_else(|| Error::UnknownRecipe {
@@ -259,11 +264,10 @@ impl Recipe {
 
     /// The recipe with these words added to its dictionary, for `jieba` and `cppjieba`.
     ///
-    /// A line of the file is a word, and perhaps a count of how often it was seen, and a tag,
-    /// which is not looked at: the format of jieba's user dictionaries, in UTF-8. For `cppjieba` it
-    /// takes the place of the three words of its usual user dictionary. `name` is what an error
-    /// calls the file. The hash of the file becomes part of the
-    /// [description](Self::description).
+    /// The file has the format of jieba's user dictionaries, in UTF-8: each line is a word, an
+    /// optional count, and an optional tag, which is ignored. For `cppjieba` the file replaces the
+    /// three words of its default user dictionary. Errors call the file `name`. The hash of the
+    /// file becomes part of the [description](Self::description).
     ///
     /// # Errors
     /// [`Error::WordFile`]; [`Error::RecipeOption`] if the recipe has no dictionary.
@@ -276,8 +280,8 @@ impl Recipe {
     /// assert!(features.iter().any(|feature| feature.token == "海康云视界"));
     ///
     /// let refused = Recipe::jieba().with_dictionary("user.dict", "海康云 many n\n".as_bytes());
-    /// let said = refused.unwrap_err().to_string();
-    /// assert!(said.starts_with("cannot use user.dict: line 1: \"many\" is not a count"));
+    /// let shown = refused.unwrap_err().to_string();
+    /// assert!(shown.starts_with("cannot use user.dict: line 1: \"many\" is not a count"));
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn with_dictionary(mut self, name: &str, bytes: &[u8]) -> Result<Self> {
@@ -286,11 +290,11 @@ impl Recipe {
         Ok(self)
     }
 
-    /// The recipe with these inverse document frequencies in the place of its own, for `jieba` and
+    /// The recipe with these inverse document frequencies instead of its own, for `jieba` and
     /// `cppjieba`.
     ///
-    /// A line of the file is a word and its idf, from above 0 to 63. Words that are not there get
-    /// the median of the file (`jieba`), or the mean (`cppjieba`). See
+    /// Each line of the file is a word and its idf, above 0 and at most 63. Words that are not in
+    /// the file get the median of the file (`jieba`) or the mean (`cppjieba`). See
     /// [`with_dictionary`](Self::with_dictionary).
     ///
     /// # Errors
@@ -301,7 +305,7 @@ impl Recipe {
         Ok(self)
     }
 
-    /// The recipe with these stop words in the place of its own, for `jieba` and `cppjieba`.
+    /// The recipe with these stop words instead of its own, for `jieba` and `cppjieba`.
     ///
     /// Each line of the file is a word. See [`with_dictionary`](Self::with_dictionary).
     ///
@@ -318,18 +322,20 @@ impl Recipe {
         if matches!(self.kind, Jieba | JiebaTraditional | Cppjieba) {
             Ok(())
         } else {
-            Err(self.option_refused(format!("{what}; jieba and cppjieba do")))
+            Err(self.option_refused(format!("{what}; the recipes jieba and cppjieba do")))
         }
     }
 
-    /// The recipe with at most this many keywords of a text, for `cppjieba`. With fewer than 4 no
-    /// fingerprint is reliable.
+    /// The recipe with at most this many keywords per text, for `cppjieba`. With fewer than 4
+    /// keywords no fingerprint is reliable.
     ///
     /// # Errors
-    /// [`Error::RecipeOption`] if the recipe has no such number, or it is 0.
+    /// [`Error::RecipeOption`] if the recipe is not `cppjieba`, or the number is 0.
     pub fn with_top(mut self, keywords: u32) -> Result<Self> {
         if self.kind != RecipeKind::Cppjieba {
-            return Err(self.option_refused("a number of keywords; cppjieba does".to_owned()));
+            return Err(
+                self.option_refused("a number of keywords; the recipe cppjieba does".to_owned())
+            );
         }
         if keywords == 0 {
             return Err(self.option_refused("a top of 0; give 1 or more".to_owned()));
@@ -338,15 +344,16 @@ impl Recipe {
         Ok(self)
     }
 
-    /// The recipe with these characters in the place of letters, digits and `_`, for
-    /// `python-simhash`: its `reg`, as far as that is one class of characters, such as `[一-鿿]`,
-    /// `[a-z0-9]+` or `\w`.
+    /// The recipe with these characters instead of letters, digits and `_`, for `python-simhash`:
+    /// the argument `reg` of the Python class. Only a single class of characters is supported, such
+    /// as `[一-鿿]`, `[a-z0-9]+` or `\w`.
     ///
     /// # Errors
-    /// [`Error::RecipeOption`] if the recipe has no such class, or it is not understood.
+    /// [`Error::RecipeOption`] if the recipe is not `python-simhash`, or the class is not
+    /// supported.
     pub fn with_characters(mut self, class: &str) -> Result<Self> {
         if self.kind != RecipeKind::PythonSimhash {
-            let what = "a class of characters; python-simhash does";
+            let what = "a class of characters; the recipe python-simhash does";
             return Err(self.option_refused(what.to_owned()));
         }
         let parsed = CharacterClass::parse(class)
@@ -362,12 +369,12 @@ impl Recipe {
         }
     }
 
-    /// The name of the recipe, as the tools' `--recipe` takes it.
+    /// The name of the recipe, an argument of [`by_name`](Self::by_name).
     pub const fn name(&self) -> &'static str {
         self.kind.constants().name
     }
 
-    /// The version of the recipe. Whatever changes a bit of any fingerprint is a new version.
+    /// The version of the recipe. Every change of a bit of any fingerprint is a new version.
     pub const fn version(&self) -> u32 {
         self.kind.constants().version
     }
@@ -377,28 +384,28 @@ impl Recipe {
         !matches!(self.kind, RecipeKind::Weighted)
     }
 
-    /// One line that names every choice that decides a bit, the same on every machine.
+    /// One line that names every choice that decides a bit, equal on every machine.
     ///
-    /// A database stores it when it is created and compares it when it is opened. Tables are
-    /// named by the version of their package or by their `xxh3_64`.
+    /// A new database stores the description; opening a database compares the descriptions. Tables
+    /// are named by the version of their package or by their `xxh3_64`.
     pub fn description(&self) -> String {
-        let script = self.kind.constants().script;
+        let traditional = self.kind.constants().traditional;
         let choices = match self.kind {
-            RecipeKind::Ngram | RecipeKind::NgramTraditional => ngram::description(script),
-            RecipeKind::Jieba | RecipeKind::JiebaTraditional => jieba::description(script),
+            RecipeKind::Ngram | RecipeKind::NgramTraditional => ngram::description(traditional),
+            RecipeKind::Jieba | RecipeKind::JiebaTraditional => jieba::description(traditional),
             RecipeKind::PythonSimhash => python_simhash::description(self.characters.as_ref()),
             RecipeKind::Cppjieba => cppjieba::description(self.top),
             RecipeKind::JavaStringHash => java_string_hash::description(),
             RecipeKind::Weighted => weighted::description(),
         };
         match self.files.description() {
-            Some(given) => format!("{self}: {choices}{GIVEN}{given}"),
+            Some(given) => format!("{self}: {choices}{WORD_FILES_START}{given}"),
             None => format!("{self}: {choices}"),
         }
     }
 
-    /// The recipe of this [`description`](Self::description), if it is one that this version of simdb
-    /// knows and was given no files; a description does not hold the contents of files.
+    /// The recipe with this [`description`](Self::description). `None` if this version of simdb has
+    /// no such recipe, or if the recipe has word files: a description has only the hashes of files.
     ///
     /// ```
     /// use simdb::Recipe;
@@ -408,6 +415,8 @@ impl Recipe {
     /// assert_eq!(Recipe::by_description("jieba v0: unknown"), None);
     /// ```
     pub fn by_description(description: &str) -> Option<Self> {
+        // The options in the text are read leniently. The comparison of whole descriptions decides,
+        // so a wrong option cannot be accepted.
         let top = cppjieba::described_top(description);
         let characters = python_simhash::described_characters(description);
         let options = [
@@ -426,12 +435,12 @@ impl Recipe {
             .find(|recipe| recipe.description() == description)
     }
 
-    /// The recipe that has this description, files given or not.
+    /// The recipe with this description, with or without word files.
     pub(crate) fn described(description: &str) -> Described {
         if let Some(recipe) = Self::by_description(description) {
             return Described::Recipe(recipe);
         }
-        let given = description.rsplit_once(GIVEN);
+        let given = description.rsplit_once(WORD_FILES_START);
         match given.and_then(|(own, needed)| Some((Self::by_description(own)?, needed))) {
             Some((recipe, needed)) => Described::NeedsFiles {
                 recipe,
@@ -442,7 +451,7 @@ impl Recipe {
     }
 }
 
-/// `ngram`.
+/// The default recipe is `ngram`.
 impl Default for Recipe {
     fn default() -> Self {
         Self::ngram()
@@ -505,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_of_what_equals_other_software_never_change_either() {
+    fn descriptions_of_compat_recipes_never_change() {
         for (recipe, expected) in [
             (
                 Recipe::python_simhash(),
@@ -559,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_lead_back_to_their_recipes() {
+    fn recipe_is_found_by_its_description() {
         let mut recipes = Recipe::all();
         recipes.push(Recipe::cppjieba().with_top(10).unwrap());
         for class in [r"\w", "[; given, by xxh3_64: of it characters joined,]+"] {
@@ -586,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn described_packages_are_those_built_in() {
+    fn package_versions_in_descriptions_equal_lock_file() {
         let lock = include_str!("../../Cargo.lock");
         for package in [
             "caseless\"\nversion = \"0.2.2",

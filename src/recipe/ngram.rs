@@ -1,16 +1,18 @@
 //! The recipe `ngram`: overlapping runs of characters.
 //!
-//! Which runs, was chosen on labelled near-duplicates, Chinese and English, by what share of them
-//! lies within 12 bits, what of unrelated texts does, and how near unrelated long texts come (the
-//! bench `accuracy` prints the tables):
+//! The lengths and weights were chosen on labelled Chinese and English near-duplicates (bench
+//! `accuracy`). The criteria were the share of near-duplicates within 12 bits, the share of
+//! unrelated texts within 12 bits, and the smallest distance between unrelated long texts.
 //!
-//! - Pairs of CJK characters, and single ones at seven tenths. With pairs alone a changed character
-//!   in ten takes two of nine features away; with singles as well, one in ten more.
-//! - Threes of other characters for short texts, where sixes forgive too little, and sixes for long
-//!   ones: after some thousand letters any two English texts have most of their threes in common,
-//!   and unrelated texts of 50,000 come within 1 bit of each other. With sixes it is 15. In between
-//!   the weight moves from threes to sixes with the logarithm of the length, so that texts of nearly
-//!   the same length have nearly the same weights.
+//! - CJK: pairs of characters, and single characters with 0.7 of the weight of a pair. In a text of
+//!   ten characters, one changed character changes two of nine pairs, but only one of ten single
+//!   characters.
+//! - Other scripts, short texts: runs of 3. Runs of 6 change too much with one edit.
+//! - Other scripts, long texts: runs of 6. Beyond some thousand letters any two English texts share
+//!   most runs of 3: unrelated texts of 50,000 letters were as near as 1 bit. With runs of 6 they
+//!   are 15 bits apart.
+//! - In between, the weight moves from runs of 3 to runs of 6 with the logarithm of the length, so
+//!   texts of nearly the same length have nearly the same weights.
 
 use std::ops::Range;
 
@@ -19,44 +21,44 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::weighted_features::WeightedFeatures;
 use super::{Constants, SIMHASH};
 use crate::feature::{
-    LEAST_SHINGLES, LogWeights, REPETITIVE, TokenCounter, TokenCounts, UnreliableReason,
-    WEIGHT_UNIT, Weights,
+    LogWeights, MIN_SHINGLES, REPETITIVE, TokenCounter, TokenCounts, UnreliableReason, WEIGHT_UNIT,
+    Weights,
 };
 use crate::text::{
-    CJK_SHINGLE, Normaliser, Script, count_other_characters, has_letter, is_informative, shingles,
+    CJK_SHINGLE, Normaliser, Traditional, count_non_cjk, has_letter, is_informative, shingles,
 };
 
-/// Letters or digits per shingle of a short text.
+/// Letters or digits per shingle in short texts.
 const SHORT_SHINGLE: usize = 3;
 
-/// Letters or digits per shingle of a long text.
+/// Letters or digits per shingle in long texts.
 const LONG_SHINGLE: usize = 6;
 
-/// The weight of a single CJK character, in 1024ths of that of a pair.
+/// The weight of a single CJK character in 1/1024 of the weight of a pair: 0.7.
 const CHARACTER_SHARE: i64 = 717;
 
-/// A text of at most this many characters that are not CJK is short.
+/// A text with at most 1024 characters that are not CJK is short.
 const SHORT_CHARACTERS: usize = 1024;
 
-/// A text at least this many times as long as the longest short text is long.
+/// A text with at least 8 times as many is long.
 const LONG_TIMES: usize = 8;
 
 pub(super) const CONSTANTS: Constants = Constants {
     name: "ngram",
     version: 2,
-    least_features: LEAST_SHINGLES,
+    min_features: MIN_SHINGLES,
     weight_unit: WEIGHT_UNIT,
     ..Constants::OWN
 };
 
 pub(super) const TRADITIONAL: Constants = Constants {
     name: "ngram-traditional",
-    script: Script::Apart,
+    traditional: Traditional::Kept,
     ..CONSTANTS
 };
 
-/// The part of the description after the name.
-pub(super) fn description(script: Script) -> String {
+/// The description without the name. Databases store it, so it must never change.
+pub(super) fn description(traditional: Traditional) -> String {
     let repetitive = REPETITIVE
         .map(|(fewer, times)| format!("below {fewer} distinct occurring {times} times each"));
     format!(
@@ -65,29 +67,27 @@ pub(super) fn description(script: Script) -> String {
          short runs whole, the share of the latter growing with the logarithm of the other \
          characters from {SHORT_CHARACTERS} to {LONG_TIMES} times as many; weight \
          round(1024 (1 + ln tf)), ln by libm 0.2.16, times the share in 1024ths, rounded; \
-         {SIMHASH}; unreliable without two different words and a letter, below {LEAST_SHINGLES} \
+         {SIMHASH}; unreliable without two different words and a letter, below {MIN_SHINGLES} \
          distinct, if one outweighs the rest, or {}",
-        script.normalisation(),
+        traditional.normalisation(),
         repetitive.join(", ")
     )
 }
 
-/// The tables of the recipe.
 pub(super) struct Ngram {
     pub(super) normaliser: Normaliser,
     weights: LogWeights,
 }
 
 impl Ngram {
-    pub(super) fn new(script: Script) -> Self {
+    pub(super) fn new(traditional: Traditional) -> Self {
         Self {
-            normaliser: Normaliser::with_script(script),
+            normaliser: Normaliser::with_traditional(traditional),
             weights: LogWeights::new(),
         }
     }
 
-    /// The features of a text, each with the position that `position_of` makes of its first
-    /// occurrence.
+    /// The features of a text. `position_of` converts the byte range of each first occurrence.
     pub(super) fn weigh<P>(
         &self,
         text: &str,
@@ -95,36 +95,39 @@ impl Ngram {
     ) -> WeightedFeatures<P> {
         let normalised = self.normaliser.letters(text);
         let characters = normalised.chars().count();
-        let others = count_other_characters(&normalised);
+        let others = count_non_cjk(&normalised);
         let cjk = characters - others;
+        // A kind of shingles with weight 0 is not counted: a short text has no long shingles.
         let long_share = long_share(others);
-        let (shorts, longs) = (
+        let (max_short, max_long) = (
             others * usize::from(long_share < WEIGHT_UNIT),
             others * usize::from(long_share > 0),
         );
 
         let pairs = count::<CJK_SHINGLE, 0, P>(&normalised, cjk, &position_of);
         let single = count::<1, 0, P>(&normalised, cjk, &position_of);
-        let short = count::<0, SHORT_SHINGLE, P>(&normalised, shorts, &position_of);
-        let long = count::<0, LONG_SHINGLE, P>(&normalised, longs, &position_of);
+        let short = count::<0, SHORT_SHINGLE, P>(&normalised, max_short, &position_of);
+        let long = count::<0, LONG_SHINGLE, P>(&normalised, max_long, &position_of);
 
-        // Long shingles say what short ones say, and characters what their pairs say.
-        let others = if shorts > 0 { &short } else { &long };
+        // One kind per script is enough to judge the text: long shingles repeat what short shingles
+        // say, and single characters what pairs say.
+        let others = if max_short > 0 { &short } else { &long };
         let distinct = pairs.hashes.len() + others.hashes.len();
         let total = pairs.total + others.total;
-        let unreliable =
-            UnreliableReason::from_counts(distinct, total, LEAST_SHINGLES, &REPETITIVE).or_else(
-                || {
-                    if is_informative(&self.normaliser, text, &normalised) {
-                        None
-                    } else if has_letter(&normalised) {
-                        Some(UnreliableReason::SingleWord)
-                    } else {
-                        Some(UnreliableReason::NoLetter)
-                    }
-                },
-            );
+        let unreliable = UnreliableReason::from_counts(distinct, total, MIN_SHINGLES, &REPETITIVE)
+            .or_else(|| {
+                if is_informative(&self.normaliser, text, &normalised) {
+                    None
+                } else if has_letter(&normalised) {
+                    Some(UnreliableReason::SingleWord)
+                } else {
+                    Some(UnreliableReason::NoLetter)
+                }
+            });
 
+        // The order of the kinds does not matter for the fingerprint, since sums are exact. A CJK
+        // character without CJK neighbours is a short pair and a single character, with equal
+        // hashes: both vote.
         let mut weights = Weights::default();
         let mut hashes = Vec::with_capacity(distinct + single.hashes.len());
         let mut positions = Vec::with_capacity(distinct + single.hashes.len());
@@ -148,17 +151,17 @@ impl Ngram {
     }
 }
 
-/// Counts the shingles of one kind, of which there are `most` at most. Most texts have one or two of
-/// the four kinds; for the others no table is made.
+/// Counts the shingles of one kind, at most `max_distinct`. Most texts have one or two of the four
+/// kinds; no table is allocated for the other kinds.
 fn count<const CJK: usize, const OTHER: usize, P>(
     normalised: &str,
-    most: usize,
+    max_distinct: usize,
     position_of: &impl Fn(Range<usize>) -> P,
 ) -> TokenCounts<P> {
-    if most == 0 {
+    if max_distinct == 0 {
         return TokenCounts::EMPTY;
     }
-    let mut counter = TokenCounter::new(most);
+    let mut counter = TokenCounter::new(max_distinct);
     shingles::<CJK, OTHER>(normalised, |range| {
         let hash = xxh3_64(&normalised.as_bytes()[range.clone()]);
         counter.add((hash, position_of(range)));
@@ -166,8 +169,10 @@ fn count<const CJK: usize, const OTHER: usize, P>(
     counter.finish()
 }
 
-/// The share of long shingles in a text of this many characters that are not CJK, in units of 1/1024.
+/// The share of long shingles in units of 1/1024, for a text with this many characters that are not
+/// CJK.
 fn long_share(characters: usize) -> i64 {
+    // The logarithm of `libm`, which is the same on all platforms.
     let times = characters.max(1) as f64 / SHORT_CHARACTERS as f64;
     let share = libm::log(times) / libm::log(LONG_TIMES as f64) * WEIGHT_UNIT as f64;
     (share.round() as i64).clamp(0, WEIGHT_UNIT)

@@ -1,4 +1,4 @@
-//! The recipe `weighted`: the caller's own features and weights.
+//! The recipe `weighted`: features and weights of the caller.
 
 use super::feature_list::FRACTION_BITS;
 use super::{Constants, SIMHASH};
@@ -8,11 +8,11 @@ pub(super) const CONSTANTS: Constants = Constants {
     ..Constants::OWN
 };
 
-/// The part of the description after the name.
+/// The description without the name. Databases store it, so it must never change.
 pub(super) fn description() -> String {
     format!(
         "features and weights as they are given, weights rounded to 2^-{FRACTION_BITS}; {SIMHASH}, \
          or a hash that is given; unreliable below {} distinct or if one outweighs the rest",
-        CONSTANTS.least_features
+        CONSTANTS.min_features
     )
 }

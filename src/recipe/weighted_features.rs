@@ -1,17 +1,18 @@
-//! [`WeightedFeatures`]: the features of a text, ready to be merged.
+//! [`WeightedFeatures`]: the features of a text with their weights, before the merge.
 
 use std::ops::Range;
 
 use crate::feature::{UnreliableReason, Weights};
 
-/// The features of a text, with exact weights.
+/// The features of a text with integer weights. The lists have one entry per feature, in the same
+/// order.
 pub(super) struct WeightedFeatures<P = Range<usize>> {
     pub(super) normalised: String,
     pub(super) hashes: Vec<u64>,
     pub(super) weights: Weights,
-    /// The first occurrence of each feature in the normalised text, `()` if not needed.
+    /// The first occurrence of each feature in the normalised text; `()` if not needed.
     pub(super) positions: Vec<P>,
-    /// The reason why the fingerprint is not reliable; `None` if it is.
+    /// The reason why the fingerprint is not reliable, if any.
     pub(super) unreliable: Option<UnreliableReason>,
 }
 

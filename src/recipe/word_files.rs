@@ -1,4 +1,4 @@
-//! [`WordFiles`]: a dictionary, idf values and stop words that are given to a recipe.
+//! [`WordFiles`]: the dictionary, idf values and stop words of a caller, for a recipe.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -8,24 +8,23 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
-use crate::feature::MOST_IDF;
+use crate::feature::MAX_IDF;
 use crate::text::DictionaryWord;
 
-/// At most 64 MiB for a file.
-const MOST_BYTES: usize = 64 << 20;
+/// At most 64 MiB per file: all entries are kept in memory.
+const MAX_FILE_BYTES: usize = 64 << 20;
 
-/// At most 1 KiB for a word of a dictionary. Each position of a text is compared with all words that
-/// may start there; if the words are prefixes of one another, these are as many as the longest has
-/// letters.
-const MOST_WORD_BYTES: usize = 1 << 10;
+/// At most 1 KiB per word of a dictionary. The segmenter tries all words at each position of a
+/// text. If the words are prefixes of each other, their number is that of the letters of the
+/// longest word, so long words would make segmentation slow.
+const MAX_WORD_BYTES: usize = 1 << 10;
 
-/// More fields than any line should have; further fields are not looked at.
-const MOST_FIELDS: usize = 4;
+/// At most 4 fields of a line are read, one more than any line should have.
+const MAX_FIELDS: usize = 4;
 
-/// The number of characters to which an error about a line is cut.
-const MOST_SAID: usize = 200;
+/// At most 200 characters of an error text: it may quote a field of up to 64 MiB.
+const MAX_REASON_CHARS: usize = 200;
 
-/// The files given to a recipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct WordFiles {
     pub(super) dictionary: Option<WordFile<DictionaryWord>>,
@@ -40,7 +39,7 @@ impl WordFiles {
         stop_words: None,
     };
 
-    /// The kinds of the files and their hashes; `None` without files.
+    /// The part of a description about the files, their kinds and hashes; `None` without files.
     pub(super) fn description(&self) -> Option<String> {
         let hashes = [
             self.dictionary
@@ -60,7 +59,8 @@ impl WordFiles {
     }
 }
 
-/// The entries of a file. Files with the same hash, which the database stores, are equal.
+/// The entries of a file. Two files are equal if their hashes are equal: the hash is all that a
+/// database stores.
 #[derive(Clone)]
 pub(super) struct WordFile<T> {
     hash: u64,
@@ -68,21 +68,22 @@ pub(super) struct WordFile<T> {
 }
 
 impl WordFile<DictionaryWord> {
-    /// Reads a dictionary: on each line a word, and perhaps how often it was seen, and a tag.
+    /// Reads a dictionary: each line is a word, an optional count and an optional tag.
     pub(super) fn read_dictionary(name: &str, bytes: &[u8]) -> Result<Self> {
         Self::read(name, bytes, |line| {
             let (word, count) = match fields(line)[..] {
                 [] => return Ok(None),
                 [word] => (word, None),
-                // Without a count, the field after a word is its tag.
+                // A second field that does not look like a number is a tag. A negative number is a
+                // wrong count, not a tag.
                 [word, tag] if !tag.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
                     (word, None)
                 }
                 [word, count] | [word, count, _] => (word, Some(count)),
                 _ => return Err("a word, a count and a tag are expected, not more".to_owned()),
             };
-            if word.len() > MOST_WORD_BYTES {
-                return Err(format!("the word has more than {MOST_WORD_BYTES} bytes"));
+            if word.len() > MAX_WORD_BYTES {
+                return Err(format!("the word has more than {MAX_WORD_BYTES} bytes"));
             }
             let count = count.map(|count| match count.parse() {
                 Ok(count) if count > 0 => Ok(count),
@@ -94,7 +95,7 @@ impl WordFile<DictionaryWord> {
 }
 
 impl WordFile<(String, f64)> {
-    /// Reads idf values: on each line a word and its value.
+    /// Reads idf values: each line is a word and its value.
     pub(super) fn read_idf(name: &str, bytes: &[u8]) -> Result<Self> {
         Self::read(name, bytes, |line| {
             let (word, value) = match fields(line)[..] {
@@ -103,9 +104,9 @@ impl WordFile<(String, f64)> {
                 _ => return Err("a word and its idf are expected".to_owned()),
             };
             match value.parse() {
-                Ok(idf) if idf > 0.0 && idf <= MOST_IDF => Ok(Some((word.to_owned(), idf))),
+                Ok(idf) if idf > 0.0 && idf <= MAX_IDF => Ok(Some((word.to_owned(), idf))),
                 _ => Err(format!(
-                    "{value:?} is not a number above 0, at most {MOST_IDF}"
+                    "{value:?} is not a number above 0, at most {MAX_IDF}"
                 )),
             }
         })
@@ -113,8 +114,9 @@ impl WordFile<(String, f64)> {
 }
 
 impl WordFile<String> {
-    /// Reads stop words: each line is one.
+    /// Reads stop words: each line is one word.
     pub(super) fn read_stop_words(name: &str, bytes: &[u8]) -> Result<Self> {
+        // White space is part of the word, as in jieba.
         Self::read(name, bytes, |line| {
             Ok((!line.is_empty()).then(|| line.to_owned()))
         })
@@ -122,49 +124,55 @@ impl WordFile<String> {
 }
 
 impl<T> WordFile<T> {
-    /// Reads a file line by line. A line may have no entry, but the file must have one.
+    /// Reads a file line by line. A line may have no entry, but the file must have at least one.
     fn read(
         name: &str,
         bytes: &[u8],
         entry: impl Fn(&str) -> Result<Option<T>, String>,
     ) -> Result<Self> {
-        let wrong = |line: usize, what: String| Error::WordFile {
+        let error_at = |line: usize, what: String| Error::WordFile {
             name: name.to_owned(),
             line: line as u64,
             what,
         };
-        if bytes.len() > MOST_BYTES {
-            return Err(wrong(1, format!("it has more than {MOST_BYTES} bytes")));
+        if bytes.len() > MAX_FILE_BYTES {
+            return Err(error_at(
+                1,
+                format!("the file has more than {MAX_FILE_BYTES} bytes"),
+            ));
         }
         let text = str::from_utf8(bytes).map_err(|error| {
             let before = &bytes[..error.valid_up_to()];
             let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
-            wrong(line, "it is not UTF-8".to_owned())
+            error_at(line, "the line is not UTF-8".to_owned())
         })?;
+        // Editors on Windows write a byte order mark, which would become part of the first word.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut entries = Vec::new();
         for (index, line) in text.lines().enumerate() {
             entries.extend(entry(line).map_err(|what| {
-                let what = what.chars().take(MOST_SAID).collect();
-                wrong(index + 1, what)
+                let what = what.chars().take(MAX_REASON_CHARS).collect();
+                error_at(index + 1, what)
             })?);
         }
         if entries.is_empty() {
-            return Err(wrong(1, "there is no word in it".to_owned()));
+            return Err(error_at(1, "the file has no word".to_owned()));
         }
         Ok(Self {
+            // Of the bytes, not the entries: the user can compute the hash with a tool.
             hash: xxh3_64(bytes),
             entries: entries.into(),
         })
     }
 }
 
-/// The fields of a line between ASCII white space and ideographic spaces, whatever other characters
-/// Unicode may come to call a space.
+/// The fields of a line between ASCII white space and ideographic spaces. Not
+/// `char::is_whitespace`: a later Unicode version could add a space, and so change the words of a
+/// file.
 fn fields(line: &str) -> Vec<&str> {
     line.split(|c: char| c.is_ascii_whitespace() || c == '\u{3000}')
         .filter(|field| !field.is_empty())
-        .take(MOST_FIELDS)
+        .take(MAX_FIELDS)
         .collect()
 }
 
@@ -201,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_read_as_jieba_reads_them() {
+    fn files_are_read_as_by_jieba() {
         let dictionary = "\u{feff}云计算 5 n\n韩玉鉴赏\r\n\n蓝翔 nz\n区块链 10\n";
         let dictionary = WordFile::read_dictionary("words", dictionary.as_bytes()).unwrap();
         let expected = [
@@ -229,8 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
-        for (bytes, said) in [
+    fn error_of_malformed_file_names_line_and_cause() {
+        for (bytes, expected) in [
             (
                 &b"a 1 n\nb 1 n x"[..],
                 "cannot use f: line 2: a word, a count",
@@ -238,8 +246,8 @@ mod tests {
             (b"a 0", "line 1: \"0\" is not a count"),
             (b"a 99999999999", "is not a count from 1 to 4294967295"),
             (b"a x n", "\"x\" is not a count"),
-            (b"a\nb\n\xff", "line 3: it is not UTF-8"),
-            (b"\n \n", "there is no word in it"),
+            (b"a\nb\n\xff", "line 3: the line is not UTF-8"),
+            (b"\n \n", "the file has no word"),
             (
                 &b"a".repeat(1025),
                 "line 1: the word has more than 1024 bytes",
@@ -249,7 +257,7 @@ mod tests {
             let error = WordFile::read_dictionary("f", bytes)
                 .unwrap_err()
                 .to_string();
-            assert!(error.contains(said) && error.len() < 400, "{error}");
+            assert!(error.contains(expected) && error.len() < 400, "{error}");
         }
         for bytes in [&b"a"[..], b"a b", b"a 0", b"a 64", b"a nan", b"a 1 2"] {
             let error = WordFile::read_idf("f", bytes).unwrap_err().to_string();

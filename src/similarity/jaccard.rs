@@ -4,15 +4,15 @@ use std::num::NonZeroUsize;
 
 use crate::text::{is_cjk, is_letter_or_digit, is_mark};
 
-/// The tokens of a text, in text order: each CJK character (Han, kana, bopomofo, Hangul), and each
-/// run of other letters and digits. A mark belongs to the token before it. Every other character
-/// separates tokens.
+/// The tokens of a text in text order: each CJK character (Han, kana, bopomofo, Hangul), and each
+/// run of other letters and digits.
 ///
-/// No dictionary is needed, and all languages are treated alike. For the same tokens from texts that
-/// look alike, normalise the text first ([`Normaliser::sentences`](crate::Normaliser::sentences)).
+/// A combining mark belongs to the token before it. Any other character separates tokens. Tokens
+/// are slices of the text as it is: normalise the text first
+/// ([`Normaliser::sentences`](crate::Normaliser::sentences)) to ignore case and width.
 ///
 /// # Cost
-/// One pass over the text, and a slice for each token.
+/// One pass over the text; 16 bytes for each token.
 ///
 /// # Examples
 ///
@@ -23,7 +23,7 @@ use crate::text::{is_cjk, is_letter_or_digit, is_mark};
 /// ```
 pub fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
-    // The start of the unfinished token, and whether the token is a CJK character.
+    // The start of the current token, and `true` if the token is a CJK character.
     let mut open: Option<(usize, bool)> = None;
     for (at, c) in text.char_indices() {
         let cjk = is_cjk(c);
@@ -44,11 +44,11 @@ pub fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// The shingles of some tokens: every `tokens_per_shingle` tokens in a row, in order, repetitions
-/// included. Fewer tokens make a single shingle; no tokens make none.
+/// The shingles of a list of tokens: each run of `tokens_per_shingle` tokens, in order, with
+/// repetitions. Fewer tokens make one shingle; no tokens make none.
 ///
 /// # Cost
-/// None: shingles are slices of `tokens`.
+/// No allocation: shingles are slices of `tokens`.
 ///
 /// # Source
 /// A. Z. Broder, *On the resemblance and containment of documents*, Compression and Complexity of
@@ -69,23 +69,24 @@ pub fn shingles<'s, 't>(
     tokens: &'s [&'t str],
     tokens_per_shingle: NonZeroUsize,
 ) -> impl Iterator<Item = &'s [&'t str]> {
-    // `windows(0)` would panic; no tokens have no windows of length 1.
+    // `windows(0)` would panic; an empty slice has no windows of length 1.
     let length = tokens_per_shingle.get().min(tokens.len()).max(1);
     tokens.windows(length)
 }
 
-/// The Jaccard index of the sets of [`shingles`] of two texts' [`tokens`]: the number of shingles in
-/// both texts, divided by the number of shingles in at least one of them.
+/// The Jaccard index of the [`shingles`] of two texts: the number of distinct shingles in both
+/// texts, divided by the number of distinct shingles in at least one text.
 ///
-/// From 0 to 1. Neither the number nor the order of a text's occurrences of a shingle matters. Two
-/// texts without tokens give 1, a text without and one with tokens 0.
+/// The index is from 0 to 1; Broder calls it resemblance. The number and the order of occurrences
+/// of a shingle do not matter. Two texts without [`tokens`] give 1; a text without and a text with
+/// tokens give 0.
 ///
-/// Broder calls it the resemblance. A change of one token changes w shingles, so long shingles
-/// tell texts apart more sharply; with 1 the order of the tokens makes no difference.
+/// One changed token changes `tokens_per_shingle` shingles, so long shingles separate texts more
+/// sharply. With 1, the order of the tokens does not matter.
 ///
 /// # Cost
-/// The shingles of both texts are sorted: n log n comparisons for n tokens, and 32 bytes for each.
-/// That is too much to compare each text with every other; SimHash needs 64 bits for each text.
+/// n log n comparisons to sort n shingles, and 32 bytes for each token. Too slow to compare each
+/// text with every other text: a fingerprint of 64 bits is made for that.
 ///
 /// # Source
 /// A. Z. Broder, *On the resemblance and containment of documents*, Compression and Complexity of
@@ -104,7 +105,7 @@ pub fn shingles<'s, 't>(
 /// ```
 pub fn shingle_jaccard(a: &str, b: &str, tokens_per_shingle: NonZeroUsize) -> f64 {
     let [a, b] = [tokens(a), tokens(b)];
-    // Sorted instead of hashed: a standard hash set uses a random seed.
+    // Sorted, because a standard hash set has a random seed, and nothing here may be random.
     let [a, b] = [&a, &b].map(|tokens| {
         let mut set: Vec<_> = shingles(tokens, tokens_per_shingle).collect();
         set.sort_unstable();
@@ -119,8 +120,8 @@ pub fn shingle_jaccard(a: &str, b: &str, tokens_per_shingle: NonZeroUsize) -> f6
     }
 }
 
-/// The Jaccard index of two sets of `one` and `other` elements with `both` elements in common; 0 if
-/// both sets are empty.
+/// The Jaccard index of two sets with `one` and `other` elements, `both` of them common; 0 for two
+/// empty sets.
 pub(super) fn jaccard_index(both: usize, one: usize, other: usize) -> f64 {
     both as f64 / (one + other - both).max(1) as f64
 }
@@ -133,12 +134,12 @@ mod tests {
 
     use super::*;
 
-    fn of(tokens: usize) -> NonZeroUsize {
+    fn length(tokens: usize) -> NonZeroUsize {
         NonZeroUsize::new(tokens).unwrap()
     }
 
     #[test]
-    fn a_token_is_a_cjk_character_or_a_run_of_others() {
+    fn tokens_are_cjk_characters_and_runs_of_others() {
         for (text, expected) in [
             ("", &[][..]),
             (" ,。\n", &[]),
@@ -147,7 +148,7 @@ mod tests {
             ("9架飞碟", &["9", "架", "飞", "碟"]),
             ("don't 3.14", &["don", "t", "3", "14"]),
             ("каша ガ한", &["каша", "ガ", "한"]),
-            // Marks belong to what they stand on, be it composed or not.
+            // A mark belongs to the character before it, also in decomposed text.
             (
                 "cafe\u{301}s か\u{3099}き नमस्ते",
                 &["cafe\u{301}s", "か\u{3099}", "き", "नमस्ते"],
@@ -159,28 +160,28 @@ mod tests {
     }
 
     #[test]
-    fn examples_of_the_articles_give_what_is_counted_by_hand() {
+    fn examples_of_articles_equal_counts_by_hand() {
         let mum = "你妈妈喊你回家吃饭哦，回家罗回家罗";
         let other_mum = "你妈妈叫你回家吃饭啦，回家罗回家罗";
         let (cat, other_cat) = ("the cat sat on the mat", "the cat sat on a mat");
         let scream = "we all scream for ice cream";
         for (a, b, tokens, expected) in [
-            // 你妈喊回家吃饭哦罗 and 你妈叫回家吃饭啦罗: nine each, seven in both.
+            // 你妈喊回家吃饭哦罗 and 你妈叫回家吃饭啦罗: nine characters each, seven in both.
             (mum, other_mum, 1, 7.0 / 11.0),
             // Twelve pairs each: four touch 喊 or 哦, four others touch 叫 or 啦.
             (mum, other_mum, 2, 8.0 / 16.0),
             (cat, other_cat, 1, 5.0 / 6.0),
             (cat, other_cat, 2, 3.0 / 7.0),
-            // the cat sat, cat sat on; two others each.
+            // In both: the cat sat, cat sat on. Each text has two more.
             (cat, other_cat, 3, 2.0 / 6.0),
-            // Six tokens: all of a text is its only shingle.
+            // A text of six tokens is one shingle.
             (cat, other_cat, 6, 0.0),
             (cat, cat, 7, 1.0),
             (cat, scream, 1, 0.0),
             (cat, scream, 7, 0.0),
         ] {
             assert_eq!(
-                shingle_jaccard(a, b, of(tokens)),
+                shingle_jaccard(a, b, length(tokens)),
                 expected,
                 "{a} {b} {tokens}"
             );
@@ -188,26 +189,26 @@ mod tests {
     }
 
     #[test]
-    fn texts_without_tokens_are_alike_and_like_no_other() {
+    fn texts_without_tokens_are_equal_to_each_other_only() {
         for tokens in [1, 2, usize::MAX] {
-            assert_eq!(shingle_jaccard("", "", of(tokens)), 1.0);
-            assert_eq!(shingle_jaccard("", "...", of(tokens)), 1.0);
-            assert_eq!(shingle_jaccard("", "a", of(tokens)), 0.0);
+            assert_eq!(shingle_jaccard("", "", length(tokens)), 1.0);
+            assert_eq!(shingle_jaccard("", "...", length(tokens)), 1.0);
+            assert_eq!(shingle_jaccard("", "a", length(tokens)), 0.0);
         }
     }
 
     proptest! {
         #[test]
-        fn the_index_is_that_of_the_definition_for_any_texts(
+        fn shingle_jaccard_equals_its_definition(
             a in "([a-c]{1,2}[ ,]|[一-三])*",
             b in prop_oneof![any::<String>(), "([a-c]{1,2}[ ,]|[一-三])*"],
-            length in 1..6_usize,
+            per_shingle in 1..6_usize,
         ) {
             let set = |text: &str| -> HashSet<Vec<String>> {
                 let tokens: Vec<String> = tokens(text).into_iter().map(str::to_owned).collect();
                 match tokens.len() {
                     0 => HashSet::new(),
-                    count => tokens.windows(length.min(count)).map(<[String]>::to_vec).collect(),
+                    count => tokens.windows(per_shingle.min(count)).map(<[String]>::to_vec).collect(),
                 }
             };
             let (x, y) = (set(&a), set(&b));
@@ -215,15 +216,15 @@ mod tests {
                 0 => 1.0,
                 either => x.intersection(&y).count() as f64 / either as f64,
             };
-            let found = shingle_jaccard(&a, &b, of(length));
+            let found = shingle_jaccard(&a, &b, length(per_shingle));
             prop_assert_eq!(found, expected);
-            prop_assert_eq!(shingle_jaccard(&b, &a, of(length)), found);
-            prop_assert_eq!(shingle_jaccard(&b, &b, of(length)), 1.0);
+            prop_assert_eq!(shingle_jaccard(&b, &a, length(per_shingle)), found);
+            prop_assert_eq!(shingle_jaccard(&b, &b, length(per_shingle)), 1.0);
             prop_assert!((0.0..=1.0).contains(&found));
         }
 
         #[test]
-        fn tokens_of_any_text_hold_all_its_letters_and_digits(text: String) {
+        fn tokens_hold_all_letters_and_digits(text: String) {
             let expected: String = text.chars().filter(|c| is_letter_or_digit(*c)).collect();
             let found = tokens(&text).concat();
             let found: String = found.chars().filter(|c| !is_mark(*c)).collect();

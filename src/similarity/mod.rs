@@ -1,24 +1,25 @@
-//! Measures of how alike two texts are, and the decision whether two texts are near-duplicates.
+//! Similarity measures of two texts, and the decision if they are near-duplicates.
 //!
-//! A Hamming distance is quick and says little about what differs. The measures of this module read
-//! both texts. They are pure functions: nothing is stored, nothing is looked up in a database.
+//! A Hamming distance is fast and says little about the texts. The measures of this module compare
+//! the texts themselves. They are pure functions and need no database.
 //!
-//! | measure | made of | by | says |
+//! | measure | of | function | result |
 //! |---|---|---|---|
-//! | edit similarity | characters | [`edit_similarity`], [`edit_similarity_at_least`] | how much of the longer text stays as it is |
-//! | Jaccard index of shingles | [`tokens`] | [`shingle_jaccard`] | how many of the phrases are in both texts |
-//! | both | normalised letters and digits | [`Resemblance`] | whether the texts are near-duplicates |
-//! | SimHash | features of a recipe | [`Fingerprinter`](crate::Fingerprinter), [`Fingerprint::distance`](crate::Fingerprint::distance) | the angle between the features, roughly |
+//! | edit similarity | characters | [`edit_similarity`], [`edit_similarity_at_least`] | share of the longer text that stays as it is |
+//! | Jaccard index of shingles | [`tokens`] | [`shingle_jaccard`] | share of the phrases that are in both texts |
+//! | both | normalised letters and digits | [`Resemblance`] | near-duplicates or not |
+//! | SimHash | features of a recipe | [`Fingerprinter`](crate::Fingerprinter), [`Fingerprint::distance`](crate::Fingerprint::distance) | an estimate of the angle between the features |
 //!
-//! All are symmetric. Edit similarity and Jaccard index are from 0, nothing in common, to 1, alike;
-//! two equal texts give 1. Two texts with nothing to compare (empty, or nothing but punctuation where
-//! punctuation is no token) give 1; one of them and another text give 0.
+//! All measures are symmetric. Edit similarity and Jaccard index are from 0, nothing in common, to
+//! 1 for equal texts. Two texts without content (empty, or, for tokens, punctuation only) give 1; a
+//! text without content and any other text give 0.
 //!
 //! # Normalisation
-//! The two functions take texts as they are: edit similarity counts commas. To compare texts as the
-//! recipes do, without regard to width, case, punctuation, white space, and traditional against
-//! simplified characters, normalise both first, with [`Normaliser::letters`] for characters and
-//! [`Normaliser::sentences`] for tokens. [`Resemblance`] normalises by itself.
+//! [`edit_similarity`] and [`shingle_jaccard`] take texts as they are, with case and punctuation.
+//! The recipes ignore width, case, punctuation, white space, and the difference between traditional
+//! and simplified characters. To compare texts in this way, normalise both first: with
+//! [`Normaliser::letters`] for characters, with [`Normaliser::sentences`] for tokens.
+//! [`Resemblance`] normalises its texts.
 //!
 //! # Examples
 //!
@@ -32,7 +33,7 @@
 //! let other = normaliser.sentences("the cat sat on a mat");
 //!
 //! let pairs = NonZeroUsize::new(2).unwrap();
-//! // the cat, cat sat, sat on; not on the, the mat, on a, a mat.
+//! // In both: the cat, cat sat, sat on. In one: on the, the mat, on a, a mat.
 //! assert_eq!(shingle_jaccard(&one, &other, pairs), 3.0 / 7.0);
 //! ```
 
@@ -40,7 +41,7 @@ mod edit;
 mod jaccard;
 mod phrases;
 
-use crate::feature::{LEAST_SHINGLES, is_repetitive};
+use crate::feature::{MIN_SHINGLES, is_repetitive};
 use crate::minhash::count_shingles;
 use crate::text::{Normaliser, is_informative};
 use jaccard::jaccard_index;
@@ -49,44 +50,46 @@ use phrases::phrases;
 pub use edit::{edit_similarity, edit_similarity_at_least};
 pub use jaccard::{shingle_jaccard, shingles, tokens};
 
-/// The length in characters above which the edit similarity of two texts is not computed: it takes
-/// 3 to 14 ms for two texts of this length, and the time grows with the product of the lengths.
-const MOST_EDITED_CHARACTERS: usize = 1 << 13;
+/// Edit similarity is computed for texts of at most 8,192 characters. Two such texts take 3 to
+/// 14 ms, and the time grows with the product of the lengths.
+const MAX_EDIT_CHARACTERS: usize = 1 << 13;
 
-/// The Jaccard index of the shingles of characters below which texts are not compared any further.
-/// Bands would find one of 25 pairs with this index.
-const LEAST_COMMON: f64 = 0.1;
+/// The least Jaccard index of the shingles of characters: texts with a lower index are not compared
+/// further. Bands find only one of 25 pairs with this index.
+const MIN_SHINGLE_JACCARD: f64 = 0.1;
 
-/// A text with fewer distinct shingles of characters than the first number, which occur on average
-/// at least as often as the second, is repetitive: two such texts are alike by chance. Two rows of
-/// the letters x and o have an edit similarity of 0.71, whatever they say.
+/// Bounds of repetitive texts: fewer distinct shingles of characters than the first number, which
+/// occur on average at least as often as the second number. Repetitive texts resemble each other by
+/// chance: two random rows of the letters x and o have an edit similarity of 0.71.
 ///
-/// Prose of a few thousand letters has each of its shingles up to five times in languages of few
-/// syllables, so there are no bounds for more distinct shingles, as the recipe `ngram` has.
+/// Above 100 distinct shingles there is no bound, because in languages with few syllables each
+/// shingle occurs up to five times in prose of a few thousand letters.
 const REPETITIVE_SHINGLES: [(usize, u64); 2] = [(32, 2), (100, 4)];
 
-/// The same bounds for phrases: two long tables over few words have all of their phrases in common.
-/// There are 1,000 phrases of three digits; prose of no language has that few that occur twice on
-/// average.
+/// The bounds of [`REPETITIVE_SHINGLES`] for phrases. Two long tables over few words have all
+/// phrases in common: there are only 1,000 phrases of three digits. Prose of no language has so few
+/// phrases that occur twice on average.
 const REPETITIVE_PHRASES: [(usize, u64); 2] = [(32, 2), (1024, 4)];
 
-/// Thresholds above which two texts count as near-duplicates: either measure is enough.
+/// The thresholds of near-duplicate texts. Two texts are near-duplicates if either measure reaches
+/// its threshold.
 ///
-/// The edit similarity forgives misspellings, replaced words and cut ends; the Jaccard index
-/// forgives parts that have been moved. Two texts with too little content (a number, a single word,
-/// one phrase over and over, or a long table over few words) are near-duplicates only if their
-/// wording is the same.
+/// Edit similarity tolerates misspellings, replaced words and cut ends; the Jaccard index tolerates
+/// moved parts. Texts with too little content are near-duplicates only if their normalised letters
+/// and digits are equal: a number, a single word, one repeated phrase, or a long table over few
+/// words.
 ///
-/// Whatever the thresholds, texts that are stored, or clustered, are not compared with a text that
-/// has less than a tenth of its shingles of characters in common with them.
+/// Queries and clustering never compare two texts whose shingles of characters have a Jaccard index
+/// below 0.1, whatever the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Likeness {
-    /// The least edit similarity of the letters and digits: 0.65, so two thirds of the longer text
-    /// are in the other, in the same order.
+    /// The least edit similarity of the normalised letters and digits, from 0 to 1. By default
+    /// 0.65: about two thirds of the longer text are in the other text, in the same order.
     pub edit_similarity: f64,
-    /// The least Jaccard index of the shingles of three tokens: 0.55, so two thirds of the shingles
-    /// of either text are in the other. A token is a CJK character or a word; of Thai, Lao, Burmese
-    /// and Khmer, and of runs of letters too long for a word, four characters count as one.
+    /// The least Jaccard index of the shingles of three tokens, from 0 to 1. By default 0.55: about
+    /// two thirds of the shingles of each text are in the other. A token is a CJK character or a
+    /// word. In Thai, Lao, Burmese and Khmer, and in runs of letters too long for a word, four
+    /// characters count as a token.
     pub jaccard: f64,
 }
 
@@ -99,14 +102,14 @@ impl Default for Likeness {
     }
 }
 
-/// The measures of two texts.
+/// The similarity of two texts after normalisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Resemblance {
-    /// `true` if the normalised letters and digits are the same. For texts without letters or digits:
-    /// `true` if the texts are equal.
+    /// `true` if the normalised letters and digits are equal. Texts without letters and digits have
+    /// to be equal themselves.
     pub same_wording: bool,
-    /// The [`edit_similarity`] of the letters and digits; `None` for texts of more than 8,192
-    /// characters with another wording, for which it would take too long.
+    /// The [`edit_similarity`] of the normalised letters and digits. `None` if they differ and one
+    /// text has more than 8,192 characters: the computation would take too long.
     pub edit_similarity: Option<f64>,
     /// The Jaccard index of the sets of shingles of three tokens.
     pub jaccard: f64,
@@ -118,7 +121,7 @@ impl Resemblance {
     /// Measures two texts.
     ///
     /// # Cost
-    /// That of [`edit_similarity`](edit_similarity()).
+    /// The cost of [`edit_similarity`](edit_similarity()), and of normalising both texts.
     ///
     /// # Examples
     ///
@@ -131,7 +134,7 @@ impl Resemblance {
     /// assert_eq!(edited.edit_similarity, Some(1.0 - 2.0 / 16.0));
     /// assert!(edited.is_enough(&Likeness::default()));
     ///
-    /// // Numbers are the same or they are not.
+    /// // Two different numbers are not near-duplicates.
     /// assert!(!measured("13800138000", "13800138001").is_enough(&Likeness::default()));
     /// ```
     pub fn new(normaliser: &Normaliser, a: &str, b: &str) -> Self {
@@ -139,7 +142,7 @@ impl Resemblance {
         if a.letters == b.letters && a.raw == b.raw {
             return a.itself();
         }
-        let are_short = a.characters.max(b.characters) <= MOST_EDITED_CHARACTERS;
+        let are_short = a.characters.max(b.characters) <= MAX_EDIT_CHARACTERS;
         Self {
             same_wording: false,
             edit_similarity: are_short.then(|| edit_similarity(&a.letters, &b.letters)),
@@ -148,29 +151,32 @@ impl Resemblance {
         }
     }
 
-    /// The larger of the two measures, from 0 to 1.
+    /// The larger of edit similarity and Jaccard index, from 0 to 1.
     pub fn score(&self) -> f64 {
         self.edit_similarity.unwrap_or(0.0).max(self.jaccard)
     }
 
     /// Returns `true` if the texts are near-duplicates by these thresholds.
     pub fn is_enough(&self, likeness: &Likeness) -> bool {
+        // `None` is less than any threshold.
         let is_alike = self.edit_similarity >= Some(likeness.edit_similarity)
             || self.jaccard >= likeness.jaccard;
         self.same_wording || self.comparable && is_alike
     }
 }
 
-/// A text prepared for comparisons.
+/// A text prepared for comparison with other texts.
 #[derive(Clone, Debug)]
 pub(crate) struct Wording {
+    /// The normalised letters and digits.
     letters: String,
+    /// The number of characters of `letters`.
     characters: usize,
-    /// The text itself, if it has no letters or digits.
+    /// The text itself; `None` if it has letters or digits.
     raw: Option<String>,
-    /// The shingles of characters that the bands of the text are made of, sorted.
+    /// The hashes of the distinct shingles of characters, as for the bands, sorted.
     shingles: Vec<u64>,
-    /// The distinct shingles of tokens, sorted.
+    /// The hashes of the distinct phrases, sorted.
     phrases: Vec<u64>,
     /// `true` if the text has enough content to be compared by its parts.
     is_informative: bool,
@@ -195,7 +201,7 @@ impl Wording {
         Self {
             characters,
             raw: letters.is_empty().then(|| text.to_owned()),
-            is_informative: shingles.len() >= LEAST_SHINGLES
+            is_informative: shingles.len() >= MIN_SHINGLES
                 && !is_repetitive
                 && is_informative(normaliser, text, &letters),
             shingles,
@@ -209,15 +215,12 @@ impl Wording {
         &self.letters
     }
 
-    /// Bytes of the letters, the shingles and the phrases.
+    /// Bytes of memory for the letters, shingles and phrases.
     pub(crate) fn len_bytes(&self) -> usize {
         self.letters.len() + size_of_val(&*self.shingles) + size_of_val(&*self.phrases)
     }
 
-    /// The measures of this text and another if the texts are near-duplicates, otherwise `None`.
-    ///
-    /// # Cost
-    /// A text with little in common is normalised and cut to shingles, no more.
+    /// The similarity of this text and `text`; `None` unless they are near-duplicates.
     pub(crate) fn compare(
         &self,
         normaliser: &Normaliser,
@@ -229,7 +232,9 @@ impl Wording {
             let is_same = self.raw.as_deref().is_none_or(|raw| raw == text);
             return is_same.then(|| self.itself());
         }
-        if !self.is_informative || self.shingle_jaccard(&letters) < LEAST_COMMON {
+        // Most candidates of a query have little in common with it. They end here, without phrases
+        // and without an edit distance.
+        if !self.is_informative || self.shingle_jaccard(&letters) < MIN_SHINGLE_JACCARD {
             return None;
         }
         let other = Self::from_letters(normaliser, text, letters);
@@ -237,8 +242,10 @@ impl Wording {
             return None;
         }
         let jaccard = self.phrase_jaccard(&other);
-        let are_short = self.characters.max(other.characters) <= MOST_EDITED_CHARACTERS;
+        let are_short = self.characters.max(other.characters) <= MAX_EDIT_CHARACTERS;
         let is_enough = jaccard >= likeness.jaccard;
+        // If the Jaccard index already decides, the edit similarity is only reported. Otherwise it
+        // is computed with a cutoff, which is several times faster for unrelated texts.
         let edit_similarity = if !are_short {
             None
         } else if is_enough {
@@ -255,7 +262,7 @@ impl Wording {
         })
     }
 
-    /// The measures of the text and itself.
+    /// The similarity of the text and itself.
     fn itself(&self) -> Resemblance {
         Resemblance {
             same_wording: true,
@@ -265,19 +272,20 @@ impl Wording {
         }
     }
 
-    /// The Jaccard index of the shingles of characters, those of the other text cut as this text's.
+    /// The Jaccard index of the shingles of characters of this text and of other letters.
     fn shingle_jaccard(&self, letters: &str) -> f64 {
+        // The length of this text selects the shingle length for both.
         let others = count_shingles(letters, self.characters).hashes;
         sorted_jaccard(&self.shingles, &others)
     }
 
-    /// The Jaccard index of the shingles of tokens.
+    /// The Jaccard index of the phrases.
     fn phrase_jaccard(&self, other: &Self) -> f64 {
         sorted_jaccard(&self.phrases, &other.phrases)
     }
 }
 
-/// The Jaccard index of two sets, the first of them sorted.
+/// The Jaccard index of two sets; the first set is sorted.
 fn sorted_jaccard(sorted: &[u64], others: &[u64]) -> f64 {
     let both = others
         .iter()
@@ -302,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_and_moves_are_forgiven_and_other_texts_are_not() {
+    fn edited_and_moved_texts_are_near_duplicates() {
         let moved = (
             "Three ships sailed past the lighthouse. Nobody on the shore saw them go.",
             "Nobody on the shore saw them go. Three ships sailed past the lighthouse.",
@@ -333,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_say_too_little_are_near_duplicates_of_their_equals_only() {
+    fn uninformative_texts_are_near_duplicates_of_equal_texts_only() {
         let texts = [
             "",
             " ",
@@ -366,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn very_long_texts_are_decided_by_their_phrases() {
+    fn very_long_texts_are_compared_by_phrases() {
         let long: String = (0..20_000)
             .map(|i| format!("{} ", i * 7919 % 10_007))
             .collect();
@@ -378,7 +386,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn comparing_gives_the_same_as_measuring_all(
+        fn compare_agrees_with_resemblance(
             words in prop::collection::vec("[a-d]{1,4}|[一二三四]{1,3}", 0..40),
             edits in prop::collection::vec((0..40_usize, "[a-d]{1,4}|[一二三四]{0,3}"), 0..12),
         ) {
@@ -399,7 +407,7 @@ mod tests {
 
             let likeness = Likeness::default();
             let wording = Wording::new(&normaliser, &a);
-            let has_little = wording.shingle_jaccard(&normaliser.letters(&b)) < LEAST_COMMON;
+            let has_little = wording.shingle_jaccard(&normaliser.letters(&b)) < MIN_SHINGLE_JACCARD;
             match wording.compare(&normaliser, &b, &likeness) {
                 Some(found) => {
                     prop_assert!(measured.is_enough(&likeness));

@@ -1,34 +1,35 @@
-//! Phrases: what three words in a row say, or as many characters where nothing shows the words.
+//! Phrases: shingles of three words, or of twelve characters in scripts without spaces.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::jaccard::tokens;
-use crate::text::{MOST_WORD_BYTES, is_mark, is_south_east_asian};
+use crate::text::{MAX_WORD_BYTES, is_mark, is_south_east_asian};
 
-/// How many characters are taken for a word where words are not told apart.
+/// Characters that count as a word in a script without spaces.
 const CHARACTERS_PER_WORD: usize = 4;
 
-/// What a phrase comes to, a word counting as so many characters.
+/// The length of a phrase in characters: three words.
 const CHARACTERS_PER_PHRASE: usize = 3 * CHARACTERS_PER_WORD;
 
-/// A part of a text that is in a phrase or is not.
+/// A word, a CJK character, or a single character of a run without spaces: the unit of phrases.
 struct Piece {
     hash: u64,
-    /// How many characters it counts as.
+    /// The length that the piece counts as.
     characters: usize,
 }
 
-/// The hashes of the phrases of a text with separators, in its order: from each piece on as many as
-/// come to three words, and of a text with fewer all.
+/// The hashes of the phrases of a text, in text order. A phrase begins at each piece and is as long
+/// as three words. A shorter text is one phrase.
 ///
-/// A piece is a token: a CJK character or a word. But of Thai, Lao, Burmese and Khmer, which are
-/// written without spaces, and of a token that is too long for a word, each character is one, and
-/// counts a quarter: a whole sentence, or a whole text, would be a piece that any edit makes another.
+/// A piece is a token and counts as a word. Thai, Lao, Burmese and Khmer are written without
+/// spaces, so a token may be a whole sentence, which any edit would change. There each character is
+/// a piece and counts as a quarter of a word, and so in a token that is too long for a word.
 pub(super) fn phrases(sentences: &str) -> Vec<u64> {
     let mut pieces = Vec::new();
     for token in tokens(sentences) {
         push_pieces(token, &mut pieces);
     }
+    // A window over the pieces: `end` and `characters` follow `start`, so the time is linear.
     let mut phrases = Vec::with_capacity(pieces.len());
     let mut bytes = [0; CHARACTERS_PER_PHRASE * size_of::<u64>()];
     let (mut end, mut characters) = (0, 0);
@@ -39,7 +40,7 @@ pub(super) fn phrases(sentences: &str) -> Vec<u64> {
             end += 1;
         }
         if characters < CHARACTERS_PER_PHRASE && end == before {
-            // The last phrase has all that is left.
+            // The last phrase contains all remaining pieces.
             break;
         }
         let hashes = pieces[start..end].iter().map(|piece| piece.hash);
@@ -55,17 +56,18 @@ pub(super) fn phrases(sentences: &str) -> Vec<u64> {
 
 /// Adds the pieces of a token.
 fn push_pieces(token: &str, pieces: &mut Vec<Piece>) {
-    let is_too_long = token.len() > MOST_WORD_BYTES;
+    let is_too_long = token.len() > MAX_WORD_BYTES;
     if token.is_ascii() && !is_too_long {
         pieces.push(piece(token, CHARACTERS_PER_WORD));
         return;
     }
     let mut rest = token;
     while let Some(first) = rest.chars().next() {
+        // A combining mark stays with its character.
         let is_single = is_too_long || is_south_east_asian(first);
-        let goes_on = |c| is_mark(c) || !is_single && !is_south_east_asian(c);
+        let continues = |c| is_mark(c) || !is_single && !is_south_east_asian(c);
         let mut others = rest.char_indices().skip(1);
-        let end = others.find(|&(_, c)| !goes_on(c));
+        let end = others.find(|&(_, c)| !continues(c));
         let (whole, others) = rest.split_at(end.map_or(rest.len(), |(at, _)| at));
         let characters = if is_single { 1 } else { CHARACTERS_PER_WORD };
         pieces.push(piece(whole, characters));
@@ -86,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// How many of the phrases of one text are in the other.
+    /// The number of phrases of `one` that are in `other`, and of all phrases of `one`.
     fn kept(one: &str, other: &str) -> (usize, usize) {
         let (one, other) = (phrases(one), phrases(other));
         let kept = one.iter().filter(|phrase| other.contains(phrase));
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phrase_is_three_words_and_no_text_is_without_one() {
+    fn phrase_is_three_words_or_a_whole_short_text() {
         for (text, expected) in [
             ("", 0),
             ("one", 1),
@@ -102,11 +104,11 @@ mod tests {
             ("one two three", 1),
             ("one two three four", 2),
             ("一二三四 five", 3),
-            // Twelve characters of Thai, then each further one begins one; marks begin none.
+            // Twelve Thai characters are one phrase; each further character adds one, a mark none.
             ("กขคงจฉชซญดตถ", 1),
             ("กขคงจฉชซญดตถทธ", 3),
             ("กิขิคิงิจิ ฉิชิซิญิดิติถิทิ", 2),
-            // The rest is in a phrase, however short it is.
+            // A short rest belongs to a phrase.
             ("one two three กข", 2),
             ("กข one two three", 3),
         ] {
@@ -115,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_changes_the_phrases_about_it_and_no_others() {
+    fn edit_changes_only_phrases_that_contain_it() {
         let letters = |first: char| -> String {
             let letter = |i: u64| xxh3_64(&i.to_le_bytes()) % 23 + u64::from(first);
             (0..1000)
@@ -134,13 +136,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_in_front_does_not_change_the_phrases_behind_it(
+        fn text_before_does_not_change_later_phrases(
             text in "([a-c]{1,3} |[一-三]|[ก-ค]{1,9}|[က-ဂ])*",
             before in "([a-c]{1,3} |[一-三]|[ก-ค]{1,9}|[က-ဂ])*",
         ) {
             let alone = phrases(&text);
             let behind = phrases(&(before + " " + &text));
-            // One phrase alone may be less than one, and go on in front.
+            // A single phrase may be shorter than three words, and then be part of a longer one.
             if alone.len() > 1 {
                 prop_assert!(behind.ends_with(&alone));
             }

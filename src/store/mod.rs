@@ -1,10 +1,11 @@
-//! Everything on disk: one redb file in the layout of [`schema`](tables::schema), and its journals.
+//! The storage engine: one redb file with the tables of [`schema`](tables::schema), and its
+//! journals.
 //!
-//! The only folder that names redb, and the only one that touches a file. [`Store`] is an open
-//! database. Each folder uses only those before it: [`disk`] and [`pager`] are the file below redb,
-//! [`tables`] the tables of one transaction; [`journal`] and [`memtable`] hold the newest commits,
-//! on disk and in memory; [`view`] is the database as of one commit, [`commit`] the write path;
-//! [`bulk`] and [`maintenance`] work on whole databases.
+//! No other folder names redb or touches a file. [`Store`] is an open database. Each folder uses
+//! only the folders before it in this list: [`disk`] and [`pager`] are the file below redb;
+//! [`tables`] has the tables of one transaction; [`journal`] and [`memtable`] hold the newest
+//! commits, on disk and in memory; [`view`] is the database as of one commit; [`commit`] is the
+//! write path; [`bulk`] and [`maintenance`] work on whole databases.
 
 pub(crate) mod bulk;
 mod commit;
@@ -35,13 +36,13 @@ pub(crate) use commit::write_transaction::WriteTransaction;
 pub(crate) use disk::path::DbPath;
 pub(crate) use tables::bands::BandMaker;
 pub(crate) use tables::edit::{BandedText, DocumentEdit, StoredDocument, TextEdit};
-pub(crate) use tables::packed::Step;
+pub(crate) use tables::packed::VisitFlow;
 pub(crate) use tables::schema::Header;
 pub(crate) use tables::texts::refuse_too_long;
 pub(crate) use view::View;
 pub(crate) use view::bucket_cache::Bucket;
 pub(crate) use view::snapshot_tables::SnapshotTables;
-pub(crate) use view::source::{DocumentsOf, FingerprintSource, SCANNED};
+pub(crate) use view::source::{DocumentLookup, FingerprintSource, SCAN_BLOCK};
 
 /// An open database.
 pub(crate) struct Store {
@@ -56,7 +57,7 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Creates an empty database. The file appears under its name when it is complete and durable.
+    /// Creates an empty database. The file gets its name when it is complete and durable.
     pub(crate) fn create(
         db_path: &DbPath,
         header: Header,
@@ -93,19 +94,20 @@ impl Store {
         limits: Limits,
         writable: bool,
     ) -> Result<Self> {
-        // redb answers damaged pages with a panic.
-        db_path.guarded(|| {
+        // redb panics at some damaged pages.
+        db_path.catch_panics(|| {
             let tables = TableStore::open(db_path, cache_bytes, limits, writable)?;
             let committer = Committer::recover(tables)?;
             Ok(Self { committer })
         })
     }
 
+    /// The tables, without the memtables.
     fn tables(&self) -> &TableStore {
         &self.committer.tables
     }
 
-    /// The tables with exclusive access; an error if a snapshot is alive.
+    /// Exclusive access to the tables; [`Error::SnapshotHeld`] if a snapshot is alive.
     fn tables_mut(&mut self) -> Result<&mut TableStore> {
         let path = self.db_path().path().to_path_buf();
         Arc::get_mut(&mut self.committer.tables).ok_or(Error::SnapshotHeld { path })
@@ -133,12 +135,12 @@ impl Store {
         !self.tables().backend.is_writable()
     }
 
-    /// An error if the database is frozen or open for reading only.
+    /// Returns [`Error::Frozen`] or [`Error::ReadOnly`] if the database takes no changes.
     pub(crate) fn refuse_changes(&self) -> Result<()> {
         self.tables().refuse_changes()
     }
 
-    /// The identity of the database, and the journal mark as of the last commit to the tables.
+    /// The identity of the database, and the journal mark of the last redb commit.
     fn journal_mark(&self) -> Result<(u64, JournalMark)> {
         let meta = self.tables().meta()?;
         Ok((
@@ -147,13 +149,13 @@ impl Store {
         ))
     }
 
-    /// Runs work that may use all cores.
+    /// Runs `work` on the thread pool of the database.
     pub(crate) fn in_parallel<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.tables().pool.run(work)
     }
 
-    /// A text as this database stores it. Callers compute its bands on many threads; the writer
-    /// would on one.
+    /// A text with its band keys, if the database keeps bands. Called on the threads that submit
+    /// changes, because the one committing thread would compute all keys in turn.
     pub(crate) fn banded(&self, text: String) -> Arc<BandedText> {
         match self.tables().bands() {
             Some(bands) => bands.banded(text),
@@ -171,9 +173,9 @@ impl Store {
         self.committer.lock_writes()
     }
 
-    /// Makes the net changes of documents, each id at most once, durable, and then visible.
-    /// `latest_arrival` is the latest arrival among all changes, even of a document that a later
-    /// change has replaced.
+    /// Makes `edits` durable, then visible. Each id occurs at most once. `latest_arrival` is the
+    /// latest arrival of all changes in the batch, including changes that a later change of the
+    /// same batch has replaced.
     pub(crate) fn commit(
         &self,
         write_guard: &mut WriteGuard,
@@ -183,23 +185,23 @@ impl Store {
         self.committer.commit(write_guard, edits, latest_arrival)
     }
 
-    /// Begins a transaction on the tables, after a flush of everything.
+    /// Takes the write lock, flushes all memtables, and begins a transaction on the tables.
     pub(crate) fn begin_write(&self) -> Result<WriteTransaction> {
         self.begin_write_with(self.lock_writes()?)
     }
 
-    /// Begins a transaction on the tables, after a flush of everything, for a caller that has the
-    /// write lock.
+    /// [`begin_write`](Self::begin_write) for a caller that has the write lock.
     pub(crate) fn begin_write_with(&self, write_guard: WriteGuard) -> Result<WriteTransaction> {
         self.committer.flush_and_begin_write(write_guard)
     }
 
-    /// The database as a transaction on the tables sees it.
+    /// A view that includes the uncommitted changes of a transaction on the tables.
     pub(crate) fn view_of<'t>(
         &self,
         transaction: &'t WriteTransaction,
     ) -> Result<View<WriteTables<'t>>> {
         let mut tables = transaction.tables()?;
+        // No memtable is needed: all memtables were flushed before the transaction began.
         tables.texts = transaction.texts_to_read()?;
         Ok(View::new(
             tables,
@@ -209,24 +211,23 @@ impl Store {
         ))
     }
 
-    /// Ends all writing after a failure that leaves the state of a commit unknown. The database can
-    /// still be read.
+    /// Refuses all later writes, after a failure that leaves the outcome of a commit unknown. Reads
+    /// still work.
     pub(crate) fn poison(&self) {
         self.committer.poison(None);
     }
 
-    /// Flushes everything: the tables then hold what the database holds.
+    /// Flushes all memtables, so that the tables hold every commit.
     pub(crate) fn flush_all(&self, write_guard: &mut WriteGuard) -> Result<()> {
         self.committer.flush_all(write_guard)
     }
 
-    /// Flushes large memtables on the calling thread, until [`stop_flushing`](Self::stop_flushing)
-    /// is called.
+    /// Flushes large memtables on the calling thread until [`stop_flushing`](Self::stop_flushing).
     pub(crate) fn flush_loop(&self) {
         self.committer.flush_loop();
     }
 
-    /// Ends [`flush_loop`](Self::flush_loop), after the flush that is under way.
+    /// Ends [`flush_loop`](Self::flush_loop) after the current flush.
     pub(crate) fn stop_flushing(&self) {
         self.committer.stop_flushing();
     }
@@ -236,12 +237,12 @@ impl Store {
         self.committer.start_flushing();
     }
 
-    /// The number of memtables so far.
+    /// The generation of the active memtable, or of the last one if no memtable is active.
     pub(crate) fn generation(&self) -> u64 {
         self.committer.generation()
     }
 
-    /// Flushes everything and removes the journals.
+    /// Flushes all memtables and removes the journals.
     pub(crate) fn close(&self) -> Result<()> {
         self.committer.close()
     }

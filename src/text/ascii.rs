@@ -1,23 +1,24 @@
-//! The words that jieba-rs finds between two spaces where all is ASCII, without asking it.
+//! The words that jieba-rs finds in plain ASCII text, without a call of jieba-rs.
 //!
-//! Its dictionary has two such words in lower case, `c#` and `c++`. Any other such text is for
-//! it a run of characters it does not know, and its rule for those looks at nothing but the
-//! characters themselves.
+//! The dictionary of jieba-rs has two lower-case ASCII words, `c#` and `c++`. Every other
+//! lower-case ASCII text is a run of unknown characters, which jieba-rs cuts by a rule that depends
+//! on nothing but these characters. This module is that rule. Three quarters of the time of the
+//! recipe `jieba` are spent inside jieba-rs, so each call that is saved counts.
 
 use std::ops::Range;
 
-/// Whether [`words`] can be asked: letters in lower case, digits, and characters that
-/// connect, but none that a word of the dictionary has.
+/// Returns `true` if [`words`] cuts the block as jieba-rs does: the block has only lower-case
+/// letters, digits, and connecting characters that no ASCII word of the dictionary has.
 pub(super) fn is_plain(block: &str) -> bool {
     block
         .bytes()
         .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-' | b'%'))
 }
 
-/// Hands out the words of two characters and more of a block that is plain.
+/// Calls `word` with the byte range of each word of two or more characters of a plain block.
 ///
-/// A word is a run of letters and digits, or several with one of `.`, `_` and `-` between two of
-/// them, and perhaps a `%`. What is left between words is one too.
+/// A word is a sequence of alphanumeric runs with one `.`, `_` or `-` between two runs, and an
+/// optional `%` at the end. A run of connecting characters between words is a word too.
 #[inline]
 pub(super) fn words(block: &str, mut word: impl FnMut(Range<usize>)) {
     let bytes = block.as_bytes();
@@ -26,6 +27,8 @@ pub(super) fn words(block: &str, mut word: impl FnMut(Range<usize>)) {
     while start < bytes.len() {
         let mut end = start;
         if is_alphanumeric(start) {
+            // A connecting character belongs to the word if an alphanumeric one follows: `3.14`,
+            // `x-ray`. A `%` ends the word: `50%off` is `50%` and `off`.
             while is_alphanumeric(end)
                 || (bytes.get(end).is_some_and(|&byte| byte != b'%') && is_alphanumeric(end + 1))
             {
@@ -52,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_plain_blocks_are_those_of_jieba() {
+    fn words_of_plain_blocks_equal_those_of_jieba() {
         let jieba = Jieba::new();
         proptest!(|(block in "[a-z0-9._%-]{1,12}|[ab1._%-]{1,8}|[a-z]{1,20}")| {
             prop_assert!(is_plain(&block));

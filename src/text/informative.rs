@@ -1,33 +1,35 @@
-//! [`is_informative`]: whether a text has enough content to be told by its parts.
+//! [`is_informative`]: the test for texts with too little content to be compared by their parts.
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 use super::normalise::Normaliser;
 use super::shingles::is_cjk;
 
-/// A normalised text of more bytes is not one word, or one word twice.
-pub(crate) const MOST_WORD_BYTES: usize = 256;
+/// A token of more than 256 bytes is not treated as one word: no natural word is as long, and a
+/// script without spaces makes such tokens of whole sentences.
+pub(crate) const MAX_WORD_BYTES: usize = 256;
 
-/// Returns `true` if a text says more than a number or a single word, perhaps repeated.
+/// Returns `true` if a text is more than numbers, or than a single word and its repetitions.
 ///
-/// Numbers that differ in one digit, and words that differ in one letter, are no near-duplicates
-/// of each other, however much of them is the same. `normalised` is the text as
-/// [`Normaliser::letters`] returns it.
+/// Numbers that differ in one digit and words that differ in one letter share most of their
+/// shingles, but are no near-duplicates. `normalised` is the text as [`Normaliser::letters`]
+/// returns it.
 pub(crate) fn is_informative(normaliser: &Normaliser, text: &str, normalised: &str) -> bool {
+    // From cheap to expensive: the last test normalises the text a second time.
     has_letter(normalised)
-        && (normalised.len() > MOST_WORD_BYTES
+        && (normalised.len() > MAX_WORD_BYTES
             || has_different_plain_words(text)
             || has_different_words(&normaliser.sentences(text)))
 }
 
-/// Returns `true` if a normalised text is not made of numbers alone.
+/// Returns `true` if a normalised text has a character other than a digit or number.
 pub(crate) fn has_letter(normalised: &str) -> bool {
     let is_letter = |c: char| c.general_category_group() != GeneralCategoryGroup::Number;
     normalised.chars().any(is_letter)
 }
 
-/// Returns `true` if two words between spaces, of ASCII letters and digits alone, differ. Such words
-/// differ when they are normalised too: this decides nearly every English text.
+/// Returns `true` if two words of ASCII letters and digits between spaces differ. Such words also
+/// differ when normalised. This test decides nearly every English text.
 fn has_different_plain_words(text: &str) -> bool {
     let is_plain =
         |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric());
@@ -37,8 +39,8 @@ fn has_different_plain_words(text: &str) -> bool {
         .is_some_and(|first| words.any(|word| !word.eq_ignore_ascii_case(first)))
 }
 
-/// Returns `true` if a text with separators has two words that differ. A character of a script that
-/// is written without spaces counts as a word.
+/// Returns `true` if a normalised text with separators has two different words. Each character of a
+/// script without spaces counts as a word.
 fn has_different_words(sentences: &str) -> bool {
     let is_separator = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric();
     let mut first: Option<&str> = None;
@@ -64,7 +66,7 @@ fn is_unspaced(c: char) -> bool {
     is_cjk(c) || is_south_east_asian(c)
 }
 
-/// Returns `true` for characters of a script that is written without spaces and spelt with letters.
+/// Returns `true` for characters of alphabetic scripts without spaces between words.
 pub(crate) fn is_south_east_asian(c: char) -> bool {
     matches!(
         c,

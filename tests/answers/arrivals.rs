@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::common::engine::with_engine;
-use crate::common::{
+use test_support::engine::with_engine;
+use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, folder, window,
 };
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
@@ -95,7 +95,7 @@ fn a_window_that_cannot_be_kept_is_refused() {
         );
         assert!(builder.bulk_create(&path, 64 << 20).is_err());
     }
-    assert!(crate::common::names_in(folder.path()).is_empty());
+    assert!(test_support::names_in(folder.path()).is_empty());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::common::SplitMix;
+use test_support::SplitMix;
 use simdb::{Change, Database, DocId, Document, Fingerprint, Match, Snapshot};
 
 /// A database of random fingerprints, some of them with near neighbours and copies.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use crate::common::{Model, SplitMix, builder, document, documents, folder, planted, window};
+use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 use crate::history::{database_of, later_changes, steps};
 use proptest::prelude::*;
 use simdb::{

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use crate::common::{SplitMix, assert_sound, builder, document, folder};
+use test_support::{SplitMix, assert_sound, builder, document, folder};
 use simdb::{Builder, Change, Database, DocId, Document, Outcome, Retention, Timestamp};
 
 /// Documents stay for so long.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{assert_sound, builder, folder};
+use test_support::{assert_sound, builder, folder};
 use proptest::prelude::*;
 use simdb::{
     Change, Database, DocId, Document, Fingerprint, Likeness, Outcome, Retention, Timestamp,

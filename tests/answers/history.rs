@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use simdb::{Change, Database, DocId, Document, Fingerprint};
 use tempfile::TempDir;
 
-use crate::common::{Model, SplitMix, builder, document, folder, planted};
+use test_support::{Model, SplitMix, builder, document, folder, planted};
 
 /// What is done to a database, and to the model of it.
 #[derive(Clone, Debug)]

@@ -1,17 +1,22 @@
-//! What a database answers, beside a plain model that compares each document with all others:
-//! whatever was done to it, and wherever the documents are. One program, since each is linked with the
+//! Every answer equals that of a plain model that compares each document with all others; fingerprints
+//! never change; limits and refusals are exact. One program, because each test program links the
 //! whole library.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod history;
 
+mod accuracy;
 mod arrivals;
 mod batch;
 mod clusters;
+mod compatibility;
 mod expiry;
+mod golden;
 mod groups;
+mod limits;
 mod model;
 mod pairs;
+mod progress;
 mod recall;
+mod recipes;
+mod refusals;
 mod similar;

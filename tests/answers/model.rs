@@ -1,6 +1,6 @@
 //! Any sequence of batches, with reopening in between, equals a plain map.
 
-use crate::common::{Model, assert_holds, assert_sound, builder, folder};
+use test_support::{Model, assert_holds, assert_sound, builder, folder};
 use proptest::prelude::*;
 use simdb::{Change, DocId, Document, Fingerprint, Retention, Snapshot, Timestamp};
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use crate::common::SplitMix;
+use test_support::SplitMix;
 use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome, Snapshot};
 
 const DOCUMENTS: u64 = 1_000_000;

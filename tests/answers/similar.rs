@@ -4,7 +4,7 @@
 use std::sync::Barrier;
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::common::{SplitMix, assert_sound, builder, caught, copy_open, folder, window};
+use test_support::{SplitMix, assert_sound, builder, caught, copy_open, folder, window};
 use simdb::similarity::{edit_similarity, shingle_jaccard};
 use simdb::{
     Change, Database, DocId, Document, Error, Fingerprint, Insertion, Likeness, Normaliser,

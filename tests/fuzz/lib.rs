@@ -1,4 +1,4 @@
-//! Fuzzing: the entry points of `tests/entries`, driven by libFuzzer. With a nightly toolchain and
+//! Fuzzing: the entry points of `tests/support/entries`, driven by libFuzzer. With a nightly toolchain and
 //! cargo-fuzz (`cargo install cargo-fuzz`), from the root of the repository:
 //!
 //! ```sh
@@ -9,11 +9,7 @@
 //! (Threads that are just ending look like leaks.) The targets are `open`, `pages`, `journal`,
 //! `operations`, `text` and `parsers`. New inputs go to the first folder; what fails goes to
 //! `tests/fuzz/artifacts`. An input that once failed belongs into `tests/data/fuzz`, which
-//! `tests/fuzzing.rs` replays on stable.
+//! `cargo test fuzzing` replays on the stable toolchain.
 
-#[path = "../common/mod.rs"]
-pub mod common;
-#[path = "../entries/mod.rs"]
-pub mod entries;
 #[path = "../../tools/tests/parsers.rs"]
 pub mod parsers;

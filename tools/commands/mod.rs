@@ -34,6 +34,7 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use simdb::{Builder, Database};
 
+use crate::console::logger::Verbosity;
 use crate::console::paths::refuse_special;
 use crate::console::{Answer, Output, note};
 use crate::formats::parse_id;
@@ -54,6 +55,9 @@ Examples:
   simdb-cli help query"
 )]
 pub struct Cli {
+    #[command(flatten)]
+    pub verbosity: Verbosity,
+
     #[command(subcommand)]
     verb: CliVerb,
 }

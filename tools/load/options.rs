@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Parser;
 
+use crate::console::logger::Verbosity;
 use crate::console::parse_memory;
 use crate::console::paths::{Overwrite, is_stdout};
 use crate::console::progress::Progress;
@@ -26,6 +27,9 @@ const MOST_SHOWN: i64 = 10_000;
 #[derive(Debug, Parser)]
 #[command(name = "simdb-load", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n{DETAILS}"))]
 pub struct Options {
+    #[command(flatten)]
+    pub verbosity: Verbosity,
+
     /// The database; it is created if it is missing
     pub database: PathBuf,
 
@@ -173,7 +177,7 @@ Formats:
   jsonl   one JSON object a line (.jsonl, .ndjson, .json); blank lines are skipped
   csv     a line of column names, then records quoted as in RFC 4180 (.csv)
   tsv     a line of column names, then records separated by tabs, never quoted (.tsv, .tab)
-  lines   the text is the line, the id its number (.txt, .lines); blank lines are counted, but skipped
+  lines   the text is the line, the id its number (.txt, .lines); blank lines are skipped, but count
   raw     little-endian u64 pairs, document id and fingerprint, 16 bytes each (.raw)
   npy     a one-dimensional NumPy array of fingerprints, <u8 or <i8 (.npy); the ids count up from
           --first-id, or are in the array --ids

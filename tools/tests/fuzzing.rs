@@ -6,9 +6,8 @@ use std::path::Path;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use test_support::entries::edge::at_the_edge;
 
-#[path = "../../tests/entries/edge.rs"]
-mod edge;
 #[path = "parsers.rs"]
 mod parsers;
 
@@ -18,7 +17,7 @@ fn any_bytes_are_records_or_rejects_of_a_corpus() {
     let mut replayed = 0;
     for input in std::fs::read_dir(Path::new(kept)).unwrap() {
         let input = std::fs::read(input.unwrap().path()).unwrap();
-        edge::at_the_edge(|| parsers::run(&input));
+        at_the_edge(|| parsers::run(&input));
         replayed += 1;
     }
     assert!(replayed > 0);
@@ -38,7 +37,7 @@ fn any_bytes_are_records_or_rejects_of_a_corpus() {
     };
     TestRunner::new(config)
         .run(&inputs, |input| {
-            edge::at_the_edge(|| parsers::run(&input));
+            at_the_edge(|| parsers::run(&input));
             Ok(())
         })
         .unwrap();

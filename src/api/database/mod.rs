@@ -1,5 +1,4 @@
-//! [`Database`] and its [`Settings`]: opening, reading, maintenance and closing. The methods that
-//! change documents are in `writing.rs`.
+//! [`Database`] and its [`Settings`]: opening, reading, maintenance and closing.
 
 mod writing;
 
@@ -26,20 +25,19 @@ pub struct Settings {
     pub recipe: Recipe,
     /// `true` if texts are stored, compressed, beside their fingerprints.
     pub keep_texts: bool,
-    /// `true` if similar texts can be found: the database then stores texts, and 660 to 860 bytes for
-    /// the *bands* of each text, some forty numbers of which similar texts share some.
+    /// `true` if bands are stored: see [`Builder::similar`](crate::Builder::similar).
     pub similar: bool,
-    /// How long documents stay; `None` if no arrival times are stored.
+    /// The lifetime of documents; `None` if no arrival times are stored.
     pub retention: Option<Retention>,
-    /// `true` if the database was packed full by a bulk load, and refuses changes.
+    /// `true` if changes are refused: see [`Builder::frozen`](crate::Builder::frozen).
     pub frozen: bool,
 }
 
-/// A near-duplicate database in one file.
+/// A near-duplicate database in one file. `Send` and `Sync`.
 ///
-/// `Send` and `Sync`: many threads may read while one writes; writers wait for each other. Each
-/// method that reads takes a new [`Snapshot`]. Take a snapshot yourself for several queries of the
-/// same state, or for many fast queries.
+/// A change is durable when its method returns ([`submit`](Self::submit) excepted). Readers never
+/// wait for writers; writers wait for each other. Each method that reads takes a new [`Snapshot`]:
+/// take one yourself for several queries of the same state, or for many fast queries.
 ///
 /// ```
 /// use simdb::{Database, DocId, Insertion};
@@ -62,9 +60,9 @@ pub struct Database {
     fingerprinter: OnceLock<Fingerprinter>,
     /// Made by the first change.
     group_commit: OnceLock<GroupCommit>,
-    /// `true` if changes may have been made by a group commit that was stopped since.
+    /// `true` if a group commit that has been stopped may have made changes.
     was_written: bool,
-    /// `true` if changes were refused since [`flush`](Self::flush) reported it last.
+    /// `true` if changes were refused since the last [`flush`](Self::flush).
     has_refused: Arc<AtomicBool>,
     pub(crate) progress: ProgressHandler,
 }
@@ -74,12 +72,11 @@ pub struct Database {
 pub enum Insertion {
     /// The document is stored.
     Inserted,
-    /// The document is not stored, because this document lies within the radius: the nearest, then
-    /// the one with the smallest id. Only from [`Database::insert_unique`] and its variants for texts
-    /// and documents.
+    /// Not stored: this document lies within the radius, the nearest, then the one with the
+    /// smallest id. Only from [`Database::insert_unique`] and its variants.
     Duplicate(Match),
-    /// The document is not stored, because the text of this document is like its own, more than any
-    /// other text. Only from [`Database::insert_unless_similar`].
+    /// Not stored: the text of this document is like the new one, more than any other text. Only
+    /// from [`Database::insert_unless_similar`].
     Similar(Similar),
 }
 
@@ -116,8 +113,8 @@ impl Database {
         })
     }
 
-    /// Sets the handler that [`check`](Self::check) and [`backup`](Self::backup) report their
-    /// progress to, and the snapshots and bulk loads begun from now on: see [`Progress`].
+    /// Sets the handler for the [`Progress`] of [`check`](Self::check) and
+    /// [`backup`](Self::backup), and of later snapshots and bulk loads.
     pub fn on_progress(
         mut self,
         handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
@@ -131,13 +128,13 @@ impl Database {
         &self.settings
     }
 
-    /// The path the database was opened under.
+    /// The path under which the database was opened.
     pub fn path(&self) -> &Path {
         self.store.path()
     }
 
-    /// The fingerprinter of this database. The first call makes it, which for the recipes `jieba` and
-    /// `cppjieba` takes about a tenth of a second.
+    /// The fingerprinter of this database. The first call makes it, which takes about a tenth of a
+    /// second for the recipes `jieba` and `cppjieba`.
     pub fn fingerprinter(&self) -> &Fingerprinter {
         self.fingerprinter
             .get_or_init(|| Fingerprinter::new(self.settings.recipe.clone()))
@@ -146,15 +143,15 @@ impl Database {
     /// The fingerprint of a text by the recipe of this database.
     ///
     /// # Errors
-    /// [`Error::NoTexts`] if the recipe is `weighted`; no other recipe gives an error.
+    /// [`Error::NoTexts`] if the recipe is `weighted`.
     pub fn fingerprint(&self, text: &str) -> Result<TextFingerprint> {
         self.fingerprinter().fingerprint(text)
     }
 
-    /// A document of a text: with its fingerprint, and with the text itself if texts are stored.
+    /// A document of a text: the fingerprint, and the text if texts are kept.
     ///
     /// # Errors
-    /// [`Error::NoTexts`] if the recipe is `weighted`; no other recipe gives an error.
+    /// [`Error::NoTexts`] if the recipe is `weighted`.
     pub fn document(&self, id: DocId, text: &str) -> Result<Document> {
         let TextFingerprint {
             fingerprint,
@@ -171,17 +168,16 @@ impl Database {
 
     /// Commits the submitted changes, merges the journal into the tables, and closes the file.
     ///
-    /// Dropping a database that was written to does the same without reporting errors. Nothing is
-    /// lost in that case: the next open reads the journal. A database that was only read leaves the
-    /// journal as it was.
+    /// To drop a database does the same without reporting errors; changes that could not be merged
+    /// stay in the journal. A database that was only read leaves the journal as it was.
     ///
     /// # Errors
-    /// [`Error::Storage`], [`Error::Corrupt`], [`Error::WritesFailed`]. [`Error::NotAllWritten`] if
-    /// changes were refused since the last [`flush`](Self::flush), even if their own callers had the
-    /// error: all other changes are written, and the file is closed.
+    /// - [`Error::Corrupt`], [`Error::Storage`], [`Error::WritesFailed`]
+    /// - [`Error::NotAllWritten`] if changes were refused since the last [`flush`](Self::flush);
+    ///   all others are written, and the file is closed
     ///
     /// # Cost
-    /// The merge of the last changes: seconds for a million changes and tens of millions of documents.
+    /// That of [`merge`](Self::merge).
     pub fn close(mut self) -> Result<()> {
         self.stop_writing();
         self.store.close()?;
@@ -194,7 +190,7 @@ impl Database {
         group_commit.inspect(GroupCommit::stop).is_some()
     }
 
-    /// A snapshot of the database: no later change affects it.
+    /// A snapshot of the database, which later changes do not affect.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Storage`].
@@ -204,25 +200,16 @@ impl Database {
     }
 
     /// The document with this id: see [`Snapshot::get`].
-    ///
-    /// # Errors
-    /// Those of [`Snapshot::get`].
     pub fn get(&self, id: DocId) -> Result<Option<Document>> {
         self.snapshot()?.get(id)
     }
 
     /// Every document within the radius: see [`Snapshot::within`].
-    ///
-    /// # Errors
-    /// Those of [`Snapshot::within`].
     pub fn within(&self, fingerprint: Fingerprint, radius: u32) -> Result<Vec<Match>> {
         self.snapshot()?.within(fingerprint, radius)
     }
 
-    /// Every document within the radius of each of many queries: see [`Snapshot::within_batch`].
-    ///
-    /// # Errors
-    /// Those of [`Snapshot::within_batch`].
+    /// Every document within the radius of each query: see [`Snapshot::within_batch`].
     pub fn within_batch(&self, queries: &[Fingerprint], radius: u32) -> Result<Vec<Vec<Match>>> {
         self.snapshot()?.within_batch(queries, radius)
     }
@@ -230,8 +217,8 @@ impl Database {
     /// A query for [`Snapshot::similar`].
     ///
     /// # Errors
-    /// None at present. If the recipe makes no fingerprints of texts, candidates are found by bands
-    /// alone.
+    /// None at present: without fingerprints of texts (recipe `weighted`), bands alone select
+    /// candidates.
     pub fn text_query(&self, text: &str) -> Result<TextQuery> {
         let made = match self.fingerprint(text) {
             Err(Error::NoTexts { .. }) => None,
@@ -241,50 +228,37 @@ impl Database {
     }
 
     /// Every document whose text is like this one: see [`Snapshot::similar`].
-    ///
-    /// # Errors
-    /// Those of [`Snapshot::similar`].
     pub fn similar_text(&self, text: &str) -> Result<Vec<Similar>> {
         self.snapshot()?.similar(&self.text_query(text)?)
     }
 
     /// The nearest documents: see [`Snapshot::nearest`].
-    ///
-    /// # Errors
-    /// Those of [`Snapshot::nearest`].
     pub fn nearest(&self, fingerprint: Fingerprint, count: usize) -> Result<Vec<Match>> {
         self.snapshot()?.nearest(fingerprint, count)
     }
 
     /// The number of stored documents: see [`Snapshot::len`].
-    ///
-    /// # Errors
-    /// Those of [`snapshot`](Self::snapshot).
     pub fn len(&self) -> Result<u64> {
         Ok(self.snapshot()?.len())
     }
 
     /// Returns `true` if no document is stored.
-    ///
-    /// # Errors
-    /// Those of [`snapshot`](Self::snapshot).
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.snapshot()?.is_empty())
     }
 
-    /// Proves the file sound: the storage engine's own checks, every checksum, the order and the
-    /// bounds of every chunk, that the tables hold the same documents, and the counters. Returns
-    /// a sentence for each damage found: none if the file is sound.
+    /// Verifies all checksums, the order of every chunk, the counters, that all tables hold the
+    /// same documents, and the storage engine's own structures. Returns a sentence for each damage
+    /// found; none if the file is sound.
     ///
-    /// Of a database that is open for reading only the storage engine's own checks are left out,
-    /// and if it was not closed, its tables are not compared with each other.
+    /// A database open for reading only is checked without the storage engine's structures. If it
+    /// was not closed, its tables are not compared with each other.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the file could not be read, [`Error::SnapshotHeld`],
-    /// [`Error::Interrupted`].
+    /// [`Error::Storage`], [`Error::SnapshotHeld`], [`Error::Interrupted`].
     ///
     /// # Cost
-    /// Reads the whole file, about three times.
+    /// About three reads of the file.
     pub fn check(&mut self) -> Result<Vec<String>> {
         self.was_written |= self.stop_writing();
         let Some(store) = Arc::get_mut(&mut self.store) else {
@@ -294,18 +268,15 @@ impl Database {
         store::maintenance::check::check(store, &self.progress)
     }
 
-    /// Writes a copy of the database as of now to `path`, while reading and writing go on. The
-    /// copy appears under its name only when it is whole, durable, read back and proved (out of the
-    /// operating system's cache, as a rule). It gets no more permissions than the database has. To
-    /// restore it is to copy the file, and to remove what journals the lost one has left beside it.
+    /// Writes a copy of the database as of now to `path`, while reads and writes continue.
     ///
-    /// While it is written, pages that merges replace stay in the file, which so may grow by what
-    /// is merged meanwhile; they are used again afterwards.
+    /// The copy appears when it is complete, durable and verified, with at most the permissions of
+    /// the database. Meanwhile the database may grow by the pages that merges replace; later writes
+    /// use that space. [Operations](crate::guide::operations#backup) says how to restore a backup.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if there is anything at `path`; [`Error::Io`], [`Error::Storage`];
-    /// [`Error::Corrupt`] if a damaged page was met: a backup never holds one;
-    /// [`Error::Interrupted`].
+    /// [`Error::AlreadyExists`]; [`Error::Corrupt`] if a page is damaged; [`Error::Io`],
+    /// [`Error::Storage`], [`Error::Interrupted`].
     pub fn backup(&self, path: impl AsRef<Path>) -> Result<()> {
         store::maintenance::copy::backup(&self.store, path.as_ref(), &self.progress)
     }
@@ -320,7 +291,7 @@ impl Drop for Database {
     }
 }
 
-/// The recipe of a file. If `asked` names a recipe, it must be the same.
+/// The recipe of a file. If `asked` names a recipe, it must be the recipe of the file.
 pub(crate) fn recipe_of(stored: &str, asked: Option<&Recipe>, path: &Path) -> Result<Recipe> {
     let mismatch = |asked: String| Error::RecipeMismatch {
         path: path.to_path_buf(),

@@ -1,6 +1,5 @@
-//! The methods of [`Database`] that change documents: one, several together, or a transaction.
-//!
-//! All but [`Database::begin`] go through the group commit.
+//! The methods of [`Database`] that change documents. All but [`Database::begin`] go through the
+//! group commit.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +17,7 @@ use crate::recipe::TextFingerprint;
 use crate::similarity::Likeness;
 
 impl Database {
-    /// Stores a fingerprint under a new id, durably.
+    /// Stores a fingerprint under a new id.
     ///
     /// # Errors
     /// [`Error::DocumentExists`] if the id is taken; those of [`apply`](Self::apply).
@@ -26,7 +25,7 @@ impl Database {
         self.insert_document(Document::new(id, fingerprint))
     }
 
-    /// Stores a text under a new id, durably, and returns its fingerprint.
+    /// Stores a text under a new id, and returns its fingerprint.
     ///
     /// # Errors
     /// Those of [`insert`](Self::insert) and [`fingerprint`](Self::fingerprint).
@@ -44,8 +43,7 @@ impl Database {
         })
     }
 
-    /// Stores a document under a new id, durably: for documents with an arrival time, or with a
-    /// fingerprint made elsewhere.
+    /// Stores a document under a new id: for arrival times, or fingerprints made elsewhere.
     ///
     /// # Errors
     /// Those of [`insert`](Self::insert).
@@ -57,8 +55,8 @@ impl Database {
         }
     }
 
-    /// Stores a fingerprint under an id, durably, in place of the document that had the id, and
-    /// returns the replaced fingerprint.
+    /// Stores a fingerprint in place of the document with the same id. Returns the replaced
+    /// fingerprint.
     ///
     /// # Errors
     /// Those of [`apply`](Self::apply).
@@ -66,8 +64,7 @@ impl Database {
         self.upsert_document(Document::new(id, fingerprint))
     }
 
-    /// Stores a text under an id, durably, in place of the document that had the id, and returns the
-    /// replaced fingerprint.
+    /// Stores a text in place of the document with the same id. Returns the replaced fingerprint.
     ///
     /// # Errors
     /// Those of [`apply`](Self::apply) and [`fingerprint`](Self::fingerprint).
@@ -75,8 +72,7 @@ impl Database {
         self.upsert_document(self.document(id, text)?)
     }
 
-    /// Stores a document, durably, in place of the document that had its id, and returns the replaced
-    /// fingerprint.
+    /// Stores a document in place of the one with the same id. Returns the replaced fingerprint.
     ///
     /// # Errors
     /// Those of [`apply`](Self::apply).
@@ -87,9 +83,10 @@ impl Database {
         })
     }
 
-    /// Stores a fingerprint under a new id, durably, unless a document lies within the radius.
-    /// The query and the insert are one transaction: of two near-duplicates that arrive at the same
-    /// moment, one is stored.
+    /// Stores a fingerprint under a new id, unless a document lies within the radius.
+    ///
+    /// Query and insert are one transaction: of two near-duplicates that arrive together, one is
+    /// stored.
     ///
     /// # Errors
     /// [`Error::DocumentExists`] if the id is taken; those of [`apply`](Self::apply).
@@ -102,8 +99,8 @@ impl Database {
         self.insert_unique_document(Document::new(id, fingerprint), radius)
     }
 
-    /// Stores a text under a new id, durably, unless a document lies within the radius of its
-    /// fingerprint. A text whose fingerprint is not reliable is always stored.
+    /// Stores a text like [`insert_unique`](Self::insert_unique). A text whose fingerprint is not
+    /// reliable is always stored.
     ///
     /// # Errors
     /// Those of [`insert_unique`](Self::insert_unique) and [`fingerprint`](Self::fingerprint).
@@ -111,8 +108,8 @@ impl Database {
         self.insert_unique_document(self.document(id, text)?, radius)
     }
 
-    /// Stores a document under a new id, durably, unless another document lies within the radius: see
-    /// [`insert_unique`](Self::insert_unique). A document that is not reliable is always stored.
+    /// Stores a document like [`insert_unique`](Self::insert_unique). A document that is not
+    /// reliable is always stored.
     ///
     /// # Errors
     /// Those of [`insert_unique`](Self::insert_unique).
@@ -125,15 +122,14 @@ impl Database {
         }
     }
 
-    /// Stores a text under a new id, durably, unless a stored text is like it, by the default
-    /// [`Likeness`]: see [`Snapshot::similar`](crate::Snapshot::similar). The query and the insert are
-    /// one transaction.
+    /// Stores a text under a new id, unless a stored text is [similar](crate::Snapshot::similar) by
+    /// the default [`Likeness`]. Query and insert are one transaction.
     ///
-    /// In a database with texts but without bands, a text whose fingerprint is not reliable is always
-    /// stored, as by [`insert_unique_text`](Self::insert_unique_text).
+    /// Without bands ([`Builder::similar`](crate::Builder::similar)), a text whose fingerprint is
+    /// not reliable is always stored.
     ///
     /// # Errors
-    /// [`Error::DocumentExists`] if the id is taken, [`Error::KeepsNoTexts`]; those of
+    /// [`Error::DocumentExists`] if the id is taken; [`Error::KeepsNoTexts`]; those of
     /// [`apply`](Self::apply) and [`fingerprint`](Self::fingerprint).
     ///
     /// ```
@@ -161,7 +157,7 @@ impl Database {
         }
     }
 
-    /// Removes a document, durably, and returns the fingerprint it had.
+    /// Removes a document. Returns its fingerprint, or `None` if there was no such document.
     ///
     /// # Errors
     /// Those of [`apply`](Self::apply).
@@ -172,21 +168,21 @@ impl Database {
         })
     }
 
-    /// Makes changes in order, each as of those before it, and returns their outcomes. All of them are
-    /// durable when this returns.
+    /// Makes changes in order, each as of those before it, and returns their outcomes.
     ///
-    /// Changes of many threads are committed in groups, in the order of the calls, and each is made as
-    /// of all before it. Waits for room if the queue is full.
+    /// Changes of many threads are committed in groups, in the order of the calls. The call waits
+    /// while the queue is full: 65,536 changes, or 64 MiB of texts.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
-    /// [`Error::TextMissing`], [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`]: nothing was
-    /// changed. [`Error::CommitUnknown`]: either all or none of the changes were made; from then on
-    /// [`Error::WritesFailed`]. After reopening, repeat the changes: that is harmless.
+    /// - [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
+    ///   [`Error::TextMissing`], [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`],
+    ///   [`Error::WritesFailed`]: nothing is changed
+    /// - [`Error::CommitUnknown`]: all changes are made, or none. Reopen the database and repeat
+    ///   them, which is harmless. Until then each change returns [`Error::WritesFailed`]
     ///
     /// # Cost
-    /// A write and a sync of the journal, shared with the calls of other threads at the same time:
-    /// about 25 bytes a document, and later, in the background, a share of a merge into the tables.
+    /// A write and a sync of the journal, shared with the calls of other threads: about 25 bytes a
+    /// document without a text. Later, in the background, a share of a [merge](Self::merge).
     /// Changes that change nothing are not written.
     pub fn apply(&self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
         self.submit(changes)?.wait()
@@ -196,7 +192,7 @@ impl Database {
     /// within `timeout`.
     ///
     /// # Errors
-    /// [`Error::TimedOut`]: nothing was changed. Those of [`apply`](Self::apply).
+    /// [`Error::TimedOut`]: nothing is changed. Those of [`apply`](Self::apply).
     pub fn apply_timeout(
         &self,
         changes: impl IntoIterator<Item = Change>,
@@ -208,8 +204,9 @@ impl Database {
         ticket.wait_timeout(timeout.saturating_sub(start.elapsed()))
     }
 
-    /// Queues changes without waiting for their commit. Changes are made in the order of the calls,
-    /// even if their tickets are dropped. Waits for room if the queue is full.
+    /// Queues changes and returns a [`Ticket`] for their outcomes. The changes are made in the
+    /// order of the calls, even if the ticket is dropped. The call waits only while the queue is
+    /// full.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
@@ -238,7 +235,7 @@ impl Database {
     /// Queues changes like [`submit`](Self::submit), but returns an error if the queue is full.
     ///
     /// # Errors
-    /// [`Error::QueueFull`]: nothing was changed. Those of [`submit`](Self::submit).
+    /// [`Error::QueueFull`]: nothing is changed. Those of [`submit`](Self::submit).
     pub fn try_submit(&self, changes: impl IntoIterator<Item = Change>) -> Result<Ticket> {
         match self.submit_until(changes, Some(Instant::now())) {
             Err(Error::TimedOut { path }) => Err(Error::QueueFull { path }),
@@ -246,29 +243,27 @@ impl Database {
         }
     }
 
-    /// Waits until all changes queued before are durable.
+    /// Waits until all submitted changes are durable.
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply) that concern all changes; [`Error::NotAllWritten`] if changes
-    /// were refused since the last call, even if their own callers had the error.
+    /// Those of [`apply`](Self::apply); [`Error::NotAllWritten`] if changes were refused since the
+    /// last call, even if their own calls returned the error.
     pub fn flush(&self) -> Result<()> {
         let flushed = self.apply([]);
-        let told = self.report_refused();
-        flushed.and(told)
+        let reported = self.report_refused();
+        flushed.and(reported)
     }
 
-    /// Removes, durably, every document that arrived before `older_than`, and returns their number.
+    /// Removes every document that arrived before `older_than`, and returns their number.
     ///
-    /// Commits some thousands of removals at a time. If a call is interrupted, repeat it. A database
-    /// with a [`window`](crate::Retention::window) removes expired documents by itself, some with each
-    /// change.
+    /// Each commit has some thousands of removals; an interrupted call can be repeated. A database
+    /// with a [`window`](crate::Retention::window) removes expired documents without this call.
     ///
     /// # Errors
-    /// [`Error::NoArrivals`] if the database keeps no arrival times; those of
-    /// [`apply`](Self::apply).
+    /// [`Error::NoArrivals`]; those of [`apply`](Self::apply).
     ///
     /// # Cost
-    /// That of the removals: documents that stay are not read.
+    /// That of the removals. Documents that stay are not read.
     pub fn prune(&self, older_than: Timestamp) -> Result<u64> {
         self.store.refuse_changes()?;
         let snapshot = self.snapshot()?;
@@ -285,29 +280,34 @@ impl Database {
             Ok(())
         };
         snapshot.for_each_arrived_before(older_than, PRUNED_PER_COMMIT, &mut remove)?;
+        log::info!(
+            "pruned {removed} documents of {} from before {older_than}",
+            self.path().display()
+        );
         Ok(removed)
     }
 
-    /// Merges the journal into the tables now. A background thread does the same when the journal is
-    /// large enough. Answers do not depend on it: queries read both.
+    /// Merges the journal into the tables now; a background thread does so when the journal is
+    /// [large](crate::Builder::merge_after_changes). Answers do not depend on it.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Storage`],
-    /// [`Error::WritesFailed`].
+    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Io`],
+    /// [`Error::Storage`], [`Error::WritesFailed`].
     ///
     /// # Cost
-    /// Each change rewrites a page in each of five tables; changes of the same page share that. Other
-    /// writers wait meanwhile, readers do not.
+    /// A page in each of five tables for each change; changes of one page share it. Seconds for a
+    /// million changes and tens of millions of documents. Other writers wait, readers do not.
     pub fn merge(&self) -> Result<()> {
-        // Not `flush`: changes refused before do not keep from merging, and are left for it to report.
+        // Not `flush`: earlier refused changes must not prevent the merge, and are for `flush` to report.
         self.apply([])?;
         let mut write_guard = self.store.lock_writes()?;
         self.store.flush_all(&mut write_guard)
     }
 
-    /// Begins a transaction of many batches. Waits for the write lock, which other writers wait for in
-    /// turn while the transaction lives. So a thread that holds a transaction must not begin another
-    /// one, nor change the database in another way: it would wait for itself.
+    /// Begins a transaction of many batches. Other writers wait while it lives.
+    ///
+    /// A thread that has a transaction must not begin another, or change the database in another
+    /// way: it would wait for itself.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Io`],
@@ -338,7 +338,7 @@ impl Database {
         })
     }
 
-    /// An error if changes were refused since the last call.
+    /// Returns an error if changes were refused since the last call.
     pub(super) fn report_refused(&self) -> Result<()> {
         if !self.has_refused.swap(false, Ordering::Relaxed) {
             return Ok(());
@@ -348,7 +348,7 @@ impl Database {
     }
 }
 
-/// Documents that [`Database::prune`] removes in one commit.
+/// At most 8,192 removals per commit of [`Database::prune`].
 const PRUNED_PER_COMMIT: usize = 8 << 10;
 
 fn exists(id: DocId, stored: Fingerprint) -> Error {

@@ -8,34 +8,34 @@ use crate::query::limits::QueryLimits;
 /// Two documents or more that are near-duplicates of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
-    /// The smallest id of its members, whichever of them is the keeper.
+    /// The smallest id of the members.
     pub id: DocId,
-    /// The member that stands for all: the one to keep.
+    /// The id of the member that is kept.
     pub keeper: DocId,
-    /// All of them, the keeper too, in order of their ids.
+    /// All members, including the keeper, in order of their ids.
     pub members: Vec<Member>,
-    /// The largest distance of two members that was found: the largest there is, if
-    /// [`most_diameter`](Self::most_diameter) is the same.
+    /// The largest distance found between two members, a lower bound of the diameter. Exact if it
+    /// equals [`most_diameter`](Self::most_diameter).
     ///
-    /// Up to 2,048 different fingerprints are compared all with all. In a larger cluster it is the
-    /// largest distance from the keeper, or from the member that is farthest from the keeper.
+    /// In a cluster of up to 2,048 distinct fingerprints, all are compared with all. In a larger
+    /// cluster, all are compared with the keeper and with the member farthest from the keeper.
     pub diameter: u32,
-    /// An upper bound of the distance of any two members: they are at most as far from each other as
-    /// two members that are farthest from the keeper would be in opposite directions.
+    /// An upper bound of the distance of any two members. In a cluster of more than 2,048 distinct
+    /// fingerprints, twice the largest distance from the keeper.
     pub most_diameter: u32,
 }
 
 /// A document of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Member {
-    /// The document.
+    /// The id of the document.
     pub id: DocId,
-    /// The Hamming distance of its fingerprint from that of the keeper.
+    /// The Hamming distance from the fingerprint of the keeper.
     pub distance: u32,
 }
 
 impl Cluster {
-    /// The cluster of a keeper with these documents, in order of their ids.
+    /// Creates a cluster; `documents` are all members, in order of their ids.
     pub(super) fn new(graph: &Graph, keeper: u32, documents: &[u32], limits: &QueryLimits) -> Self {
         let centre = graph.fingerprint(keeper);
         let members: Vec<Member> = documents
@@ -45,6 +45,7 @@ impl Cluster {
                 distance: centre.distance(graph.fingerprint(*document)),
             })
             .collect();
+        // Copies have one fingerprint, and must not use up the limit of compared fingerprints.
         let mut fingerprints: Vec<Fingerprint> = documents
             .iter()
             .map(|document| graph.fingerprint(*document))
@@ -62,8 +63,7 @@ impl Cluster {
     }
 }
 
-/// Returns the largest distance of two of these fingerprints that was found, and an upper bound of the
-/// largest there is.
+/// Returns a lower and an upper bound of the largest distance of two of these fingerprints.
 fn diameter(centre: Fingerprint, fingerprints: &[Fingerprint], limits: &QueryLimits) -> (u32, u32) {
     let farthest = |from: Fingerprint, others: &[Fingerprint]| {
         others
@@ -79,6 +79,8 @@ fn diameter(centre: Fingerprint, fingerprints: &[Fingerprint], limits: &QueryLim
             .unwrap_or_default();
         return (largest, largest);
     }
+    // Two passes instead of a quadratic comparison. Twice the largest distance from the centre bounds
+    // each distance (triangle inequality), so the lower bound is at least half the true diameter.
     let (radius, end) = farthest(centre, fingerprints);
     let (other, _) = farthest(Fingerprint::from_bits(end), fingerprints);
     (other.max(radius), (2 * radius).min(u64::BITS))

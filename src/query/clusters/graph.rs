@@ -1,8 +1,8 @@
-//! The documents that are near another, and which they are near.
+//! [`Graph`]: the documents that have a near document, and the edges between their fingerprints.
 //!
-//! Documents that have the same fingerprint are one *node*, so that n copies are n entries and not
-//! n² / 2 edges. Nodes are numbered in the order in which the documents, by their ids, first have
-//! them: a graph does not depend on the order in which its pairs were added.
+//! Documents with the same fingerprint are one *node*, so that n copies take n entries instead of
+//! n² / 2 edges. Nodes are numbered in the order of their smallest document id. So a graph does not
+//! depend on the order in which its pairs were added.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,20 +11,23 @@ use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
 use crate::query::pairs::Pair;
 
-/// The number of no node and no document: a graph has fewer.
+/// The number that stands for no node and no document. A graph has fewer nodes and documents.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Documents and pairs that are to become a graph: 16 bytes for a document, 8 for a pair of
-/// fingerprints, some 20 for a fingerprint, and up to twice that while they grow.
+/// The documents and pairs of a future graph. Takes 16 bytes for each document, 8 for each pair of
+/// fingerprints and about 20 for each fingerprint, and up to twice as much while the vectors grow.
 #[derive(Default)]
 pub(super) struct GraphBuilder {
+    /// The node of each fingerprint, numbered in the order of addition.
     nodes: HashMap<u64, u32>,
+    /// Each document and its node.
     documents: Vec<(DocId, u32)>,
+    /// The nodes of each pair.
     pairs: Vec<(u32, u32)>,
 }
 
-/// Documents, known by their indices in order of their ids, and the nodes near each node: 16 bytes for
-/// a document, 8 for a pair of fingerprints, 24 for a fingerprint.
+/// The documents, numbered in order of their ids, and the near nodes of each node. Takes 16 bytes for
+/// each document, 8 for each pair of fingerprints and 24 for each fingerprint.
 pub(super) struct Graph {
     /// The id of each document, in order.
     pub(super) ids: Vec<DocId>,
@@ -38,16 +41,16 @@ pub(super) struct Graph {
     pub(super) near: CompressedRows,
 }
 
-/// A list of numbers for each of several rows, one list after the other (compressed sparse rows).
+/// Lists of numbers, one for each row, in a single vector (compressed sparse rows).
 pub(super) struct CompressedRows {
-    /// The start of each row in `items`, and the end of the last one.
+    /// The start of each row in `items`, then the end of the last row.
     starts: Vec<usize>,
-    /// All items, row after row.
+    /// The items of all rows, row after row.
     pub(super) items: Vec<u32>,
 }
 
 impl GraphBuilder {
-    /// Adds all documents of a fingerprint that several have. It must not have been added before.
+    /// Adds all documents of a fingerprint. Each fingerprint is added at most once, before all pairs.
     pub(super) fn add_copies(&mut self, fingerprint: Fingerprint, documents: &[DocId]) {
         let node = self.nodes.len() as u32;
         self.nodes.insert(fingerprint.bits(), node);
@@ -62,22 +65,25 @@ impl GraphBuilder {
         self.pairs.push(nodes);
     }
 
-    /// Returns the node of a fingerprint. If it has none yet, `id` is the only document that has it.
+    /// Returns the node of a fingerprint; creates the node of a new fingerprint with the document `id`.
     fn node(&mut self, fingerprint: Fingerprint, id: DocId) -> u32 {
         let next = self.nodes.len() as u32;
         let node = *self.nodes.entry(fingerprint.bits()).or_insert(next);
+        // Fingerprints with several documents were added as copies, so a new one has one document.
         if node == next {
             self.documents.push((id, node));
         }
         node
     }
 
-    /// Returns `true` if there are more documents than can be numbered.
+    /// Returns `true` if there are too many documents for 32-bit numbers.
     pub(super) fn is_too_large(&self) -> bool {
         self.documents.len() >= NONE as usize
     }
 
     pub(super) fn build(mut self) -> Graph {
+        // Numbers the nodes again, in the order of their smallest document id: the order in which pairs
+        // were added depends on the number of cores.
         self.documents.sort_unstable_by_key(|(id, _)| *id);
         let count = self.nodes.len();
         let mut numbers = vec![NONE; count];
@@ -99,6 +105,7 @@ impl GraphBuilder {
         for (a, b) in &mut self.pairs {
             (*a, *b) = (numbers[*a as usize], numbers[*b as usize]);
         }
+        // Each pair is an edge in both directions.
         let edges = || self.pairs.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
         let mut near = CompressedRows::new(count, edges);
         near.sort_each();
@@ -128,11 +135,13 @@ impl Graph {
 }
 
 impl CompressedRows {
-    /// The lists of `count` rows, from pairs of a row and an item, whose order they keep.
+    /// Creates `count` rows from entries of a row and an item. Keeps the order of the items of a row.
     pub(super) fn new<Entries: Iterator<Item = (u32, u32)>>(
         count: usize,
         entries: impl Fn() -> Entries,
     ) -> Self {
+        // Two passes over the entries, which are counted and then placed: no list grows, and no second
+        // copy of the entries is in memory.
         let mut starts = vec![0; count + 1];
         for (row, _) in entries() {
             starts[row as usize] += 1;
@@ -147,18 +156,17 @@ impl CompressedRows {
             items[*index] = item;
             *index += 1;
         }
-        // Each start has become the end of its row, which is the start of the next one.
+        // Each start has become the end of its row, which is the start of the next row.
         starts.rotate_right(1);
         starts[0] = 0;
         Self { starts, items }
     }
 
-    /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// The indices of a row's items among all items.
+    /// The indices of a row in `items`.
     pub(super) fn range(&self, row: u32) -> Range<usize> {
         self.starts[row as usize]..self.starts[row as usize + 1]
     }
@@ -189,25 +197,25 @@ mod tests {
 
     #[test]
     fn graph_does_not_depend_on_the_order_of_its_pairs() {
-        let of = |bits| Fingerprint::from_bits(bits);
+        let fingerprint = |bits| Fingerprint::from_bits(bits);
         let pairs = [
-            Pair::new((DocId(4), of(1)), (DocId(2), of(3))),
-            Pair::new((DocId(2), of(3)), (DocId(9), of(7))),
-            Pair::new((DocId(1), of(6)), (DocId(9), of(7))),
+            Pair::new((DocId(4), fingerprint(1)), (DocId(2), fingerprint(3))),
+            Pair::new((DocId(2), fingerprint(3)), (DocId(9), fingerprint(7))),
+            Pair::new((DocId(1), fingerprint(6)), (DocId(9), fingerprint(7))),
         ];
-        let graph_of = |order: [usize; 3]| {
+        let build_graph = |order: [usize; 3]| {
             let mut builder = GraphBuilder::default();
-            builder.add_copies(of(3), &[DocId(2), DocId(8)]);
+            builder.add_copies(fingerprint(3), &[DocId(2), DocId(8)]);
             for index in order {
                 builder.add_pair(&pairs[index]);
             }
             builder.build()
         };
         for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
-            let graph = graph_of(order);
+            let graph = build_graph(order);
             assert_eq!(graph.ids, [1, 2, 4, 8, 9].map(DocId));
             assert_eq!(graph.nodes, [0, 1, 2, 1, 3]);
-            assert_eq!(graph.fingerprints, [6, 3, 1, 7].map(of));
+            assert_eq!(graph.fingerprints, [6, 3, 1, 7].map(fingerprint));
             assert_eq!(graph.documents.row(1), [1, 3]);
             let near: Vec<&[u32]> = (0..4).map(|node| graph.near.row(node)).collect();
             assert_eq!(near, [&[3][..], &[2, 3], &[1], &[0, 1]]);

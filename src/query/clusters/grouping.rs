@@ -1,8 +1,9 @@
-//! The keeper of each document of a graph.
+//! [`Grouping`]: the keeper of each document of a graph.
 //!
-//! Both shapes are one walk. The documents are visited by their priority; each that has no keeper yet
-//! becomes one and takes the documents near it. A star ends there. In a connected component each
-//! document that was taken takes those near it, until none is left.
+//! Both shapes are one walk. The documents are visited in order of priority. A document without a
+//! keeper becomes a keeper and takes the documents near it. A star ends there. In a connected
+//! component, each taken document takes the documents near it in turn, until no near document is
+//! left.
 
 use std::collections::VecDeque;
 
@@ -14,31 +15,31 @@ use crate::error::Result;
 use crate::progress::ProgressReporter;
 use crate::query::limits::QueryLimits;
 
-/// A document that was found unlike in this many comparisons of texts joins no cluster any more. Without
-/// this limit each of very many documents with one fingerprint and all kinds of texts would be compared
-/// with all others.
+/// After 1,024 comparisons with texts that are not alike, a document joins no cluster as a member.
+/// Without this limit, n documents with one fingerprint and different texts would take n² comparisons.
 const MAX_REFUSALS: u16 = 1024;
 
-/// Documents and their keepers.
+/// The keepers of the documents of a graph.
 pub(super) struct Grouping<'g> {
     graph: &'g Graph,
     text_filter: Option<TextFilter<'g>>,
     limits: &'g QueryLimits,
-    /// The keeper of each document, itself if it is one, [`NONE`] if it has none yet.
+    /// The keeper of each document: a keeper has itself, a document that is not grouped yet [`NONE`].
     keepers: Vec<u32>,
-    /// The documents of each node, those that may still be taken first.
+    /// The documents of each node. The first `candidate_counts` of a node may still be taken, the rest
+    /// may not.
     candidates: Vec<u32>,
-    /// The number of these in each node, at most.
+    /// The number of candidates of each node; some may have been taken since the last visit.
     candidate_counts: Vec<u32>,
     /// The number of times that the text filter refused each document; empty without a text filter.
     refusals: Vec<u16>,
-    /// The number of documents whose neighbours were looked at.
+    /// The number of documents whose neighbours have been visited.
     expanded: u64,
 }
 
 impl<'g> Grouping<'g> {
-    /// A grouping in which no document has a keeper. Without a text filter all documents that are near
-    /// each other belong together.
+    /// Creates a grouping in which no document has a keeper. Without a text filter, texts are not
+    /// compared.
     pub(super) fn new(
         graph: &'g Graph,
         text_filter: Option<TextFilter<'g>>,
@@ -58,7 +59,7 @@ impl<'g> Grouping<'g> {
         grouping
     }
 
-    /// Takes the keepers from these documents, and forgets all refusals.
+    /// Removes the keepers of these documents, and all refusals.
     pub(super) fn reset(&mut self, documents: &[u32]) {
         for document in documents {
             self.keepers[*document as usize] = NONE;
@@ -73,18 +74,17 @@ impl<'g> Grouping<'g> {
         }
     }
 
-    /// The keeper of each document.
     pub(super) fn keepers(&self) -> &[u32] {
         &self.keepers
     }
 
-    /// The documents of each keeper, itself among them, in order of their ids. The row of a document
-    /// that is no keeper is empty.
+    /// The documents of each keeper, including the keeper, in order of their ids. The row of a document
+    /// that is not a keeper is empty.
     pub(super) fn members(&self) -> CompressedRows {
         CompressedRows::new(self.keepers.len(), || self.keepers.iter().copied().zip(0..))
     }
 
-    /// Makes clusters of the documents that have no keeper yet, in this order.
+    /// Groups the documents that have no keeper yet, in this order.
     pub(super) fn run(
         &mut self,
         order: &[u32],
@@ -107,9 +107,10 @@ impl<'g> Grouping<'g> {
         shape: Shape,
         report: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
+        // A breadth-first search; a star ends after its first document.
         self.keepers[keeper as usize] = keeper;
-        let mut open = VecDeque::from([keeper]);
-        while let Some(document) = open.pop_front() {
+        let mut frontier = VecDeque::from([keeper]);
+        while let Some(document) = frontier.pop_front() {
             self.expanded += 1;
             if self
                 .expanded
@@ -118,51 +119,53 @@ impl<'g> Grouping<'g> {
                 report()?;
             }
             let near = self.candidates_near(document);
-            let mut taken = self.refuse_unlike(document, near, report)?;
+            let mut taken = self.filter_alike(document, near, report)?;
             for document in &taken {
                 self.keepers[*document as usize] = keeper;
             }
             if matches!(shape, Shape::Connected { .. }) {
                 if self.text_filter.is_none() {
-                    // All candidates of a node were taken together, and have the same neighbours.
+                    // All candidates of a node were taken together and have the same neighbours, so one
+                    // visit for each node is enough. With a text filter, texts make neighbours differ.
                     taken.dedup_by_key(|document| self.graph.node(*document));
                 }
-                open.extend(taken);
+                frontier.extend(taken);
             }
         }
         Ok(())
     }
 
-    /// Returns the documents near one, its copies among them, that may still be taken. Those of one
-    /// node follow one another.
+    /// Returns the documents near `document` that may still be taken, including its copies. The
+    /// documents of a node are adjacent.
     fn candidates_near(&mut self, document: u32) -> Vec<u32> {
         let graph = self.graph;
         let own = graph.node(document);
         let mut found = Vec::new();
         for node in std::iter::once(own).chain(graph.near.row(own).iter().copied()) {
-            let of_node = &mut self.candidates[graph.documents.range(node)];
+            let node_documents = &mut self.candidates[graph.documents.range(node)];
             let mut count = self.candidate_counts[node as usize] as usize;
             let mut index = 0;
-            // Documents taken or refused since the last visit move behind the candidates for good, so
-            // that a node with very many documents is not walked through for each of them.
+            // Documents that were taken or refused too often since the last visit are moved behind the
+            // candidates for good. Otherwise each document of a large node would read the whole node.
             while index < count {
-                let candidate = of_node[index] as usize;
+                let candidate = node_documents[index] as usize;
                 let refusals = self.refusals.get(candidate).copied().unwrap_or(0);
                 if self.keepers[candidate] == NONE && refusals < MAX_REFUSALS {
                     index += 1;
                 } else {
                     count -= 1;
-                    of_node.swap(index, count);
+                    node_documents.swap(index, count);
                 }
             }
-            found.extend_from_slice(&of_node[..count]);
+            found.extend_from_slice(&node_documents[..count]);
             self.candidate_counts[node as usize] = count as u32;
         }
         found
     }
 
-    /// Returns the candidates whose texts are like that of a document: all without a text filter.
-    fn refuse_unlike(
+    /// Returns the candidates whose texts are like the text of a document; all candidates without a
+    /// text filter. Counts the refusals of the other candidates.
+    fn filter_alike(
         &mut self,
         document: u32,
         candidates: Vec<u32>,
@@ -176,6 +179,7 @@ impl<'g> Grouping<'g> {
         }
         let wording = text_filter.wording(self.graph.id(document))?;
         let mut alike = Vec::new();
+        // A node may have a million documents, whose texts take long to compare: report in between.
         for candidates in candidates.chunks(self.limits.texts_per_report) {
             let ids: Vec<DocId> = candidates.iter().map(|each| self.graph.id(*each)).collect();
             let are_alike = text_filter.are_alike(wording.as_ref(), &ids)?;

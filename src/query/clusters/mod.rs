@@ -1,8 +1,9 @@
 //! Groups of near-duplicates, from all pairs.
 //!
-//! The documents of all pairs are gathered into a graph in memory ([`graph`]); each document gets a
-//! keeper or is one ([`grouping`]), after a comparison of texts if one is asked for ([`text_filter`]);
-//! then the clusters are reported in order ([`cluster`]).
+//! [`graph`] holds the documents of all pairs in memory. [`grouping`] gives each document a
+//! *keeper*, the document of its cluster that is kept, and [`text_filter`] compares texts if the
+//! caller requires similar texts. [`cluster`] then computes the members and the size of each
+//! cluster for the visitor.
 
 mod cluster;
 mod graph;
@@ -27,14 +28,14 @@ use text_filter::TextFilter;
 /// The rules by which near-duplicates become clusters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clustering {
-    /// The largest number of bits in which two documents differ that are near each other: 3.
+    /// The largest Hamming distance of two near documents; 3 by default.
     pub radius: u32,
-    /// The shape of a cluster: [`Shape::Star`].
+    /// The shape of a cluster; [`Shape::Star`] by default.
     pub shape: Shape,
-    /// The document of a cluster that is kept: [`Keep::First`].
+    /// The document of a cluster that is kept; [`Keep::First`] by default.
     pub keep: Keep,
-    /// If this is set, documents are near each other only if their texts are alike, too. A document
-    /// without a text is like none. `None` unless set.
+    /// The least likeness of the texts of two near documents; `None`, the default, compares no texts.
+    /// With a likeness, a document without a text is near no document.
     pub likeness: Option<Likeness>,
 }
 
@@ -49,25 +50,25 @@ impl Default for Clustering {
     }
 }
 
-/// The shape of a cluster: which documents belong to it.
+/// The shape of a cluster: the rule by which documents belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A keeper and the documents near it. Documents are visited in order of their priority; the first
-    /// that is in no cluster yet is the keeper of the next one, and takes all documents that are near
-    /// it and in no cluster yet. So every member is within the radius of its keeper, any two within
-    /// twice that.
+    /// A keeper and the documents near the keeper. Documents are visited in order of their
+    /// priority. Each document that has no cluster yet becomes the keeper of a new cluster, and
+    /// takes all near documents that have no cluster yet. So every member is within the radius of
+    /// its keeper, and two members are within twice the radius of each other.
     Star,
-    /// All documents that are connected by a chain of documents that are near each other, however far
-    /// its ends are from each other.
+    /// All documents that are connected by a chain of near documents, even if the ends of the chain are
+    /// far from each other.
     Connected {
-        /// A component of more documents is reported ([`ClustersEvent::Split`]), and split into stars:
-        /// chains run away. 0 for no limit; 1,000 is usual.
+        /// A component of more documents is reported ([`ClustersEvent::Split`]) and split into stars,
+        /// because long chains connect documents that have nothing in common. 0 for no limit; 1,000 is
+        /// usual.
         most_documents: u64,
     },
 }
 
-/// The document of a cluster that is kept. If that applies to several, it is the one with the smallest
-/// id.
+/// The rule for the document of a cluster that is kept, ties by smallest id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
     /// The document with the smallest id.
@@ -75,7 +76,7 @@ pub enum Keep {
     First,
     /// The document that arrived first.
     Oldest,
-    /// The document whose text has most characters.
+    /// The document with the longest text, in characters.
     Longest,
 }
 
@@ -83,26 +84,27 @@ pub enum Keep {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ClustersEvent<'c> {
-    /// A component with more documents than a component may have is split into stars. All such
-    /// components come before the first cluster, in order of their ids.
+    /// A component with more documents than `most_documents` of [`Shape::Connected`], which is
+    /// split into stars. All such components are passed before the first cluster, in order of their
+    /// ids.
     Split {
-        /// The smallest id of its documents.
+        /// The smallest document id of the component.
         id: DocId,
-        /// The number of its documents.
+        /// The number of documents of the component.
         documents: u64,
     },
-    /// A cluster of two documents or more, in order of their ids.
+    /// A cluster of two documents or more. Clusters are passed in order of their ids.
     Cluster(&'c Cluster),
 }
 
-/// The rule that decides which document of a cluster is kept.
+/// The priority of documents: the document of a cluster with the highest priority is kept.
 pub(crate) enum Priority<'p> {
     Keep(Keep),
     /// The document with the highest score.
     Score(&'p mut dyn FnMut(DocId) -> f64),
 }
 
-/// Calls `visitor` with all clusters until it breaks.
+/// Calls `visitor` with all clusters until `visitor` breaks.
 pub(crate) fn clusters(
     view: &View,
     clustering: &Clustering,
@@ -111,8 +113,8 @@ pub(crate) fn clusters(
     progress: &ProgressHandler,
     visitor: &mut dyn FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
-    refuse_unkept(view, clustering, &priority)?;
-    let graph = gather(view, clustering.radius, limits, progress)?;
+    refuse_if_not_kept(view, clustering, &priority)?;
+    let graph = build_graph(view, clustering.radius, limits, progress)?;
     let order = priority_order(view, &graph, priority)?;
     let mut progress = ProgressReporter::new_shares(progress, Stage::Clusters, view.path());
     let text_filter = clustering
@@ -122,8 +124,8 @@ pub(crate) fn clusters(
     grouping.run(&order, clustering.shape, &mut progress)?;
     let mut members = grouping.members();
 
-    // A component that is too large becomes stars of its own documents. All others keep their keepers,
-    // so no star takes them.
+    // The documents of a component that is too large lose their keeper, and are grouped again as stars.
+    // All other documents keep their keeper, so no star takes them.
     let max_documents = match clustering.shape {
         Shape::Connected { most_documents } if most_documents > 0 => most_documents,
         _ => u64::MAX,
@@ -145,7 +147,7 @@ pub(crate) fn clusters(
     }
     progress.finish()?;
 
-    // All work is done, so a visitor that takes long holds up nothing but itself.
+    // Visited last: a slow visitor delays no other work, and progress is complete.
     for (id, documents) in too_large {
         if visitor(ClustersEvent::Split { id, documents }).is_break() {
             return Ok(());
@@ -162,7 +164,7 @@ pub(crate) fn clusters(
     Ok(())
 }
 
-/// Returns each keeper with the documents of its cluster, in order of the first of these.
+/// Returns each keeper and the documents of its cluster, in order of the smallest id of each cluster.
 fn by_first_document<'m>(
     keepers: &'m [u32],
     members: &'m CompressedRows,
@@ -174,7 +176,8 @@ fn by_first_document<'m>(
         .map(|(_, keeper, documents)| (keeper, documents))
 }
 
-fn refuse_unkept(view: &View, clustering: &Clustering, priority: &Priority<'_>) -> Result<()> {
+/// Refuses a clustering that needs texts or arrivals which the database does not keep.
+fn refuse_if_not_kept(view: &View, clustering: &Clustering, priority: &Priority<'_>) -> Result<()> {
     let path = || view.path().to_path_buf();
     let needs_texts =
         clustering.likeness.is_some() || matches!(priority, Priority::Keep(Keep::Longest));
@@ -187,8 +190,7 @@ fn refuse_unkept(view: &View, clustering: &Clustering, priority: &Priority<'_>) 
     Ok(())
 }
 
-/// Returns the graph of all pairs.
-fn gather(
+fn build_graph(
     view: &View,
     radius: u32,
     limits: &QueryLimits,
@@ -203,6 +205,7 @@ fn gather(
             } => builder.add_copies(fingerprint, documents),
             PairsEvent::Pairs(pairs) => pairs.iter().for_each(|pair| builder.add_pair(pair)),
         }
+        // Checked after each event: the graph has 32-bit document numbers.
         if builder.is_too_large() {
             ControlFlow::Break(())
         } else {
@@ -216,7 +219,7 @@ fn gather(
     Ok(builder.build())
 }
 
-/// Returns all documents of the graph in the order in which they become keepers.
+/// Returns all documents of the graph in order of their priority, highest first.
 fn priority_order(view: &View, graph: &Graph, priority: Priority<'_>) -> Result<Vec<u32>> {
     let ids = graph.ids.iter();
     let scores: Vec<u64> = match priority {
@@ -224,6 +227,7 @@ fn priority_order(view: &View, graph: &Graph, priority: Priority<'_>) -> Result<
         Priority::Keep(Keep::Oldest) => ids
             .map(|id| {
                 let arrival = view.stored(*id)?.and_then(|state| state.arrival);
+                // The earliest arrival has the highest score; a document without an arrival comes last.
                 Ok(arrival.map_or(0, |Timestamp(ms)| u64::MAX - ms))
             })
             .collect::<Result<_>>()?,
@@ -240,14 +244,15 @@ fn priority_order(view: &View, graph: &Graph, priority: Priority<'_>) -> Result<
     Ok(order)
 }
 
-/// Returns a number that is the larger the larger the score is. NaN is below all scores.
+/// Maps a score to an integer with the same order. NaN is below all scores.
 fn sort_key(score: f64) -> u64 {
     if score.is_nan() {
         return 0;
     }
-    // The sum is 0.0 for both zeros: -0.0 is no smaller score.
+    // `-0.0 + 0.0` is `0.0`: the two zeros are equal scores.
     let bits = (score + 0.0).to_bits();
-    // The bits of positive numbers are in order behind the sign, those of negative ones reversed.
+    // Without their sign, the bits of positive numbers ascend with the score, and the bits of negative
+    // numbers descend.
     if bits >> 63 == 0 {
         bits | 1 << 63
     } else {
@@ -261,7 +266,7 @@ mod tests {
     use crate::fingerprint::Fingerprint;
     use crate::query::fixtures::store_with_texts;
 
-    /// Each split component, and each cluster: its keeper and its other members.
+    /// The id and size of each split component, and the keeper and members of each cluster.
     fn groups(view: &View, clustering: &Clustering, limits: &QueryLimits) -> Vec<Vec<u64>> {
         let mut groups = Vec::new();
         let progress = ProgressHandler::default();
@@ -285,7 +290,7 @@ mod tests {
         let mut bits = 0_u64;
         let documents: Vec<(Fingerprint, String)> = (0..600_u64)
             .map(|number| {
-                // A chain of near fingerprints with copies, and now and then a jump.
+                // A chain of near fingerprints with copies. Every fortieth document starts a new chain.
                 bits ^= match number % 40 {
                     0 => number.wrapping_mul(0x9e37_79b9_7f4a_7c15),
                     1..30 => 0,
@@ -335,8 +340,8 @@ mod tests {
             1e300,
             f64::INFINITY,
         ];
-        let numbers = ascending.map(sort_key);
-        assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+        let keys = ascending.map(sort_key);
+        assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
         assert_eq!(sort_key(-0.0), sort_key(0.0));
         assert_eq!(sort_key(-f64::NAN), 0);
     }

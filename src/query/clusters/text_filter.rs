@@ -1,4 +1,4 @@
-//! The second condition of [`Clustering::likeness`](super::Clustering::likeness): alike texts.
+//! [`TextFilter`]: the comparison of texts for [`Clustering::likeness`](super::Clustering::likeness).
 
 use rayon::prelude::*;
 
@@ -8,10 +8,10 @@ use crate::similarity::{Likeness, Wording};
 use crate::store::{FingerprintSource, View};
 use crate::text::Normaliser;
 
-/// Compare candidates on all cores if they are at least this many.
-const MIN_COMPARED_IN_PARALLEL: usize = 8;
+/// From 8 candidates on, texts are compared on all cores.
+const MIN_PARALLEL_TEXTS: usize = 8;
 
-/// The comparison of texts that a database keeps.
+/// The texts of a database, and the likeness that near documents must have.
 pub(super) struct TextFilter<'v> {
     view: &'v View,
     normaliser: Normaliser,
@@ -27,14 +27,14 @@ impl<'v> TextFilter<'v> {
         }
     }
 
-    /// Returns the text of a document, prepared for comparisons, or `None` if it has no text.
+    /// Returns the prepared text of a document; `None` if the document has no text.
     pub(super) fn wording(&self, document: DocId) -> Result<Option<Wording>> {
         let text = self.view.text(document)?;
         Ok(text.map(|text| Wording::new(&self.normaliser, &text)))
     }
 
-    /// Returns `true` for each candidate whose text is like a prepared one. A document without a text
-    /// is like none.
+    /// Returns `true` for each candidate whose text is like `wording`. A candidate without a text is
+    /// like no text.
     pub(super) fn are_alike(
         &self,
         wording: Option<&Wording>,
@@ -49,7 +49,7 @@ impl<'v> TextFilter<'v> {
                 text.and_then(|text| wording.compare(&self.normaliser, &text, &self.likeness));
             Ok(resemblance.is_some())
         };
-        if candidates.len() < MIN_COMPARED_IN_PARALLEL {
+        if candidates.len() < MIN_PARALLEL_TEXTS {
             candidates.iter().map(is_alike).collect()
         } else {
             let tables = &self.view.tables;

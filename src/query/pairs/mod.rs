@@ -1,10 +1,11 @@
 //! All pairs of documents within a radius.
 //!
-//! Copies, the documents of one fingerprint, are found in one walk through the documents in order of
-//! their fingerprints ([`copies`]); pairs of distinct fingerprints in one walk through each block's
-//! table ([`tasks`], [`join`]); the documents of these, in `block0` ([`postings`]). The work is done
-//! by the database's own threads, some of it at a time; in between they are idle, so that a visitor
-//! may use the database.
+//! Copies are documents with the same fingerprint. [`copies`] finds them in one walk through `block0`.
+//! [`tasks`] and [`join`] find the pairs of distinct fingerprints in one walk through the table of each
+//! block, and [`postings`] the documents of these fingerprints.
+//!
+//! The threads of the database do the work in turns. Between two turns these threads are idle, so a
+//! visitor may use the database.
 
 mod copies;
 mod join;
@@ -25,14 +26,16 @@ use copies::CopyScan;
 use postings::PostingLists;
 use tasks::{FingerprintPair, JoinQueue};
 
-/// Tasks that are done at a time, at least or for each core: the more, the less the cores wait for
-/// each other; the fewer, the sooner a visitor is asked whether to go on.
+/// Tasks in each turn, at least.
 const MIN_TASKS_AT_ONCE: usize = 16;
+/// Four tasks for each core in each turn. With more tasks, the cores wait less for each other; with
+/// fewer tasks, the visitor can stop the search sooner.
 const TASKS_AT_ONCE_PER_CORE: usize = 4;
-/// Share of the time that finding copies takes, about.
+/// The approximate share of the time that the search for copies takes, for the reported progress.
 const COPIES_SHARE: f64 = 0.15;
 
-/// Two documents whose fingerprints differ, in few bits: a claim about bits, not about meaning.
+/// Two documents whose fingerprints differ in few bits, but in at least one: a claim about bits, not
+/// about meaning.
 ///
 /// Pairs are ordered by the first document, then by the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,14 +44,14 @@ pub struct Pair {
     pub a: DocId,
     /// The document with the larger id.
     pub b: DocId,
-    /// The fingerprints of both, in this order.
+    /// The fingerprints of `a` and `b`.
     pub fingerprints: [Fingerprint; 2],
-    /// Number of bits in which the fingerprints differ.
+    /// The number of bits in which the fingerprints differ.
     pub distance: u32,
 }
 
 impl Pair {
-    /// The pair of two documents, in whichever order they are given.
+    /// Sorts the two documents by id.
     pub(crate) fn new(one: (DocId, Fingerprint), other: (DocId, Fingerprint)) -> Self {
         let (first, second) = if one.0 <= other.0 {
             (one, other)
@@ -68,21 +71,23 @@ impl Pair {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum PairsEvent<'p> {
-    /// The documents of a fingerprint that several documents have. Each such fingerprint comes once,
-    /// and all of them before the first pair.
+    /// The documents of a fingerprint that several documents have. Each such fingerprint is passed
+    /// once, before the first pair.
     Copies {
         /// The fingerprint.
         fingerprint: Fingerprint,
-        /// All documents that have it, two or more, in order of their ids. In pairs the first of them
-        /// stands for all.
+        /// All documents with the fingerprint, two or more, in order of their ids. Pairs name only the
+        /// first of these documents.
         documents: &'p [DocId],
     },
-    /// Some pairs of documents with different fingerprints, in order; two events are in no order. Each
-    /// pair of fingerprints comes once, with the smallest id of the documents that have each.
+    /// Some pairs of documents with different fingerprints, sorted within the event; the order of
+    /// events is unspecified. Each pair of fingerprints is passed once, with the smallest document
+    /// id of each fingerprint.
     Pairs(&'p [Pair]),
 }
 
-/// Calls `visitor` with all pairs within the radius until it breaks. Returns `Break` if it did.
+/// Calls `visitor` with all copies and pairs within the radius, until `visitor` breaks. Returns `Break`
+/// if `visitor` did.
 pub(crate) fn pairs(
     view: &View,
     radius: u32,
@@ -93,7 +98,8 @@ pub(crate) fn pairs(
     let mut progress = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
     let postings = PostingLists::new(view);
 
-    // Copies come first, because a pair names only the first document that has a fingerprint.
+    // Copies come first: a pair names one document of each fingerprint, and a visitor must know the
+    // other documents by then.
     let mut copies = CopyScan::new(&postings, limits);
     let copies_share = if radius == 0 { 1.0 } else { COPIES_SHARE };
     while !copies.is_done() {
@@ -106,7 +112,7 @@ pub(crate) fn pairs(
                 return Ok(ControlFlow::Break(()));
             }
         }
-        progress.advance_to_share(copies.done() * copies_share)?;
+        progress.advance_to_share(copies.done_share() * copies_share)?;
     }
     if radius == 0 {
         progress.finish()?;
@@ -118,25 +124,23 @@ pub(crate) fn pairs(
     let mut found = Vec::new();
     while !queue.is_done() {
         queue.run_next(&mut found)?;
-        // A look-up of many fingerprints descends to each chunk of `block0` once, a look-up of two
-        // fingerprints twice for each pair.
+        // Pairs are gathered over several turns: a look-up of many fingerprints descends to each chunk
+        // of `block0` once, a look-up of a single pair descends twice.
         if found.len() >= limits.pairs_per_lookup || queue.is_done() {
-            let pairs = look_up(&postings, &found)?;
+            let pairs = document_pairs(&postings, &found)?;
             found.clear();
             if !pairs.is_empty() && visitor(PairsEvent::Pairs(&pairs)).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        progress.advance_to_share(copies_share + queue.done() * (1.0 - copies_share))?;
+        progress.advance_to_share(copies_share + queue.done_share() * (1.0 - copies_share))?;
     }
     progress.finish()?;
     Ok(ControlFlow::Continue(()))
 }
 
-/// Returns the first documents of these fingerprints, in order. A pair is left out if no document
-/// that answers queries has one of its fingerprints: the block tables still hold the fingerprint of a
-/// document that was removed since the last flush, or that has expired.
-fn look_up(postings: &PostingLists<'_>, found: &[FingerprintPair]) -> Result<Vec<Pair>> {
+/// Returns the pairs of the first documents of these fingerprints, sorted.
+fn document_pairs(postings: &PostingLists<'_>, found: &[FingerprintPair]) -> Result<Vec<Pair>> {
     let tables = &postings.view.tables;
     let mut fingerprints: Vec<u64> = found
         .iter()
@@ -144,6 +148,8 @@ fn look_up(postings: &PostingLists<'_>, found: &[FingerprintPair]) -> Result<Vec
         .collect();
     tables.in_parallel(|| fingerprints.par_sort_unstable());
     fingerprints.dedup();
+    // Pairs without a document on each side are left out: the block tables keep the fingerprint of a
+    // removed document until the next flush, and also the fingerprints of expired documents.
     let first_documents = postings.first_documents(&fingerprints)?;
     let with_document = |fingerprint: Fingerprint| {
         let index = first_documents.binary_search_by_key(&fingerprint.bits(), |(bits, _)| *bits);
@@ -161,17 +167,19 @@ fn look_up(postings: &PostingLists<'_>, found: &[FingerprintPair]) -> Result<Vec
     }))
 }
 
-/// Takes the next tasks off the end of `open`, and does each in one of the database's own threads.
-/// Returns their outcomes in the order in which they stood there.
+/// Takes the next tasks off the end of `pending`, and runs them on the threads of the database. Returns
+/// their outcomes in the order of the tasks.
 fn run_concurrently<T: Send, O: Send>(
     tables: &SnapshotTables,
-    open: &mut Vec<T>,
+    pending: &mut Vec<T>,
     run: impl Fn(T) -> Result<O> + Send + Sync,
 ) -> Result<Vec<O>> {
     tables.in_parallel(|| {
         let at_once = MIN_TASKS_AT_ONCE.max(TASKS_AT_ONCE_PER_CORE * rayon::current_num_threads());
-        open.split_off(open.len().saturating_sub(at_once))
+        pending
+            .split_off(pending.len().saturating_sub(at_once))
             .into_par_iter()
+            // One job for each task: the times of tasks differ too much to divide the tasks in advance.
             .with_max_len(1)
             .map(run)
             .collect()
@@ -182,11 +190,11 @@ fn run_concurrently<T: Send, O: Send>(
 mod tests {
     use super::*;
     use crate::hamming;
-    use crate::query::fixtures::store_of;
+    use crate::query::fixtures::store_with_fingerprints;
     use crate::store::{DocumentEdit, StoredDocument, TextEdit};
 
-    /// Fingerprints among which there are pairs at every small distance, some very often, and in the
-    /// crowded case most in one prefix.
+    /// Fingerprints with pairs at every small distance and with copies. In the crowded case, many
+    /// fingerprints share one prefix.
     fn fingerprints(count: usize, is_crowded: bool) -> Vec<u64> {
         let mut state = 7_u64;
         let mut random = || {
@@ -219,9 +227,12 @@ mod tests {
         for is_crowded in [false, true] {
             let list = fingerprints(2000, is_crowded);
             let folder = tempfile::tempdir().unwrap();
-            // Two hundred are in both.
+            // Two hundred fingerprints are in the tables and in the memtable.
             let (stored, memtable) = (&list[..1400], distinct(&list[1200..]));
-            let store = store_of(&folder, stored.iter().copied().map(Fingerprint::from_bits));
+            let store = store_with_fingerprints(
+                &folder,
+                stored.iter().copied().map(Fingerprint::from_bits),
+            );
             let view = store.read().unwrap();
             let all = distinct(&list);
             for radius in [1, 2, 3, 4, 6, 8, 28] {
@@ -234,7 +245,7 @@ mod tests {
                     queue.run_next(&mut pairs).unwrap();
                     turns += 1;
                 }
-                assert!((0.999..1.001).contains(&queue.done()));
+                assert!((0.999..1.001).contains(&queue.done_share()));
                 assert!(turns > 2);
                 let bits =
                     |(a, b): &FingerprintPair| (a.bits().min(b.bits()), a.bits().max(b.bits()));
@@ -251,8 +262,9 @@ mod tests {
         let mut list = fingerprints(3000, false);
         list.extend([0, u64::MAX].repeat(300));
         let folder = tempfile::tempdir().unwrap();
-        let store = store_of(&folder, list.iter().copied().map(Fingerprint::from_bits));
-        // In the memtable some are removed, some changed and some new.
+        let store =
+            store_with_fingerprints(&folder, list.iter().copied().map(Fingerprint::from_bits));
+        // The memtable removes some documents, changes some and adds some.
         let mut current: Vec<Option<u64>> = list.iter().copied().map(Some).collect();
         for (id, bits) in list.iter().enumerate().step_by(10) {
             current[id] = (id % 20 == 0).then_some(!bits);
@@ -297,8 +309,8 @@ mod tests {
         sorted.sort_unstable();
         let expected: Vec<_> = sorted
             .chunk_by(|a, b| a == b)
-            .filter(|same| same.len() > 1)
-            .map(|same| (same[0], same.len()))
+            .filter(|group| group.len() > 1)
+            .map(|group| (group[0], group.len()))
             .collect();
         reported.sort_unstable();
         assert!(reported == expected);

@@ -1,15 +1,16 @@
-//! From fingerprints to the documents that have them and answer queries.
+//! [`PostingLists`]: the documents of each fingerprint.
 
 use rayon::prelude::*;
 
 use crate::document::DocId;
 use crate::error::Result;
-use crate::store::{DocumentsOf, FingerprintSource, View};
+use crate::store::{DocumentLookup, FingerprintSource, View};
 
-/// The documents of each fingerprint, by the tables and by the memtable.
+/// The documents of each fingerprint, from the tables and from the memtables. Only documents that
+/// answer queries are returned: no removed, outdated or expired ones.
 pub(super) struct PostingLists<'v> {
     pub(super) view: &'v View,
-    /// Fingerprint and document, in that order, of the memtable's documents that answer queries.
+    /// The reliable documents of the memtables, sorted by fingerprint, then by id.
     memtable: Vec<(u64, DocId)>,
 }
 
@@ -23,28 +24,29 @@ impl<'v> PostingLists<'v> {
         Self { view, memtable }
     }
 
-    /// The distinct fingerprints of the memtable, in order.
+    /// The distinct fingerprints of the memtables, in order.
     pub(super) fn memtable_fingerprints(&self) -> Vec<u64> {
         self.memtable
             .chunk_by(|a, b| a.0 == b.0)
-            .map(|same| same[0].0)
+            .map(|group| group[0].0)
             .collect()
     }
 
-    /// The memtable's entries whose fingerprints are in `from..=to`.
+    /// The entries of the memtables with fingerprints in `from..=to`.
     pub(super) fn in_memtable(&self, from: u64, to: u64) -> &[(u64, DocId)] {
         let start = self.memtable.partition_point(|(bits, _)| *bits < from);
         let rest = &self.memtable[start..];
         &rest[..rest.partition_point(|(bits, _)| *bits <= to)]
     }
 
-    /// Returns each of these ascending fingerprints that a document has, with the smallest id of its
-    /// documents.
+    /// Returns the smallest document id of each of these ascending fingerprints. Leaves out
+    /// fingerprints without a document.
     pub(super) fn first_documents(&self, fingerprints: &[u64]) -> Result<Vec<(u64, DocId)>> {
         let stored = self.view.tables.documents_of(fingerprints)?;
         self.view.tables.in_parallel(|| {
             fingerprints
                 .par_iter()
+                // At least 256 look-ups in a job: most of them are a few binary searches in memory.
                 .with_min_len(256)
                 .filter_map(|bits| {
                     let first = self.first_document(*bits, &stored).transpose()?;
@@ -54,15 +56,16 @@ impl<'v> PostingLists<'v> {
         })
     }
 
-    /// Returns the smallest id of a fingerprint's documents, given those looked up in the tables.
-    fn first_document(&self, bits: u64, stored: &DocumentsOf) -> Result<Option<DocId>> {
+    /// Returns the smallest document id of a fingerprint, given the documents `stored` in the tables.
+    fn first_document(&self, bits: u64, stored: &DocumentLookup) -> Result<Option<DocId>> {
         let first_in_memtable = self.in_memtable(bits, bits).first().map(|(_, id)| *id);
         let start = stored.documents.partition_point(|(other, _)| *other < bits);
         let looked_up = stored.documents[start..]
             .iter()
             .take_while(|(other, _)| *other == bits)
             .map(|(_, id)| Ok(*id));
-        // A fingerprint whose documents may fill several chunks was left out of the look-up.
+        // The look-up leaves out fingerprints whose documents may fill several chunks. Their documents
+        // are read only up to the first that answers queries.
         let is_left_out = stored.others.binary_search(&bits).is_ok();
         let left_out = is_left_out
             .then(|| self.view.tables.documents_with(bits))

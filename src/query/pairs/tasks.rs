@@ -1,9 +1,9 @@
 //! All pairs of distinct fingerprints, from the tables, in bounded memory and on all cores.
 //!
-//! A *task* joins two ranges of a block's table, or a range with itself. A range that is too long to
-//! be read is split by its next bits, in the table and in memory by the same rule
-//! ([`RangePair::split`]). At radius 3, where the block in front is equal, each range is read once
-//! and joined with itself; at larger radii it is joined with those near it too.
+//! A *task* joins two ranges of the table of a block, or a range with itself. A task with a range
+//! that is too long to be read is split into smaller tasks by [`RangePair::split`], the rule that
+//! also splits lists in memory. At radius 3 the block in front is equal, so each range is read once
+//! and joined with itself. At larger radii a range is also joined with near ranges.
 
 use rayon::prelude::*;
 
@@ -13,40 +13,42 @@ use crate::block::{self, BLOCKS, Chain, Chains};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::query::limits::QueryLimits;
-use crate::store::{FingerprintSource, SnapshotTables, Step};
+use crate::store::{FingerprintSource, SnapshotTables, VisitFlow};
 
-/// Bits by which ranges of a table are split at a time. They divide those of a block.
+/// Ranges of a table are split by 4 bits at a time, into 16 parts. Divides the 16 bits of a block, so a
+/// split never crosses a block.
 const TABLE_SPLIT_BITS: u32 = 4;
 
-/// Two different fingerprints within the radius.
+/// Two distinct fingerprints within the radius.
 pub(super) type FingerprintPair = (Fingerprint, Fingerprint);
 
-/// The work of finding all pairs, as far as it is not done.
+/// The tasks that remain of the search for all pairs.
 pub(super) struct JoinQueue<'v> {
     tables: &'v SnapshotTables,
     radius: u32,
     limits: &'v QueryLimits,
     chains: Chains,
-    /// The memtable's fingerprints as rotated by each block, in order.
+    /// The fingerprints of the memtable, rotated for each block and sorted.
     memtable: [Vec<u64>; BLOCKS],
-    /// Number of distinct fingerprints, about.
-    count: u64,
+    /// The approximate number of distinct fingerprints.
+    fingerprint_count: u64,
     /// The next task last.
-    open: Vec<JoinTask>,
+    pending: Vec<JoinTask>,
 }
 
+/// The join of two ranges of a table, before or after the ranges are read.
 struct JoinTask {
-    /// The pairs that are sought.
+    /// The chain that owns the pairs to be found.
     chain: Chain,
-    /// Share of all work, by a rough guess.
+    /// The share of all work, a rough estimate.
     share: f64,
     ranges: RangePair<u64>,
-    /// The join of the ranges once they were read.
+    /// The join in memory; `None` until the ranges are read.
     join: Option<ListJoin>,
 }
 
 impl<'v> JoinQueue<'v> {
-    /// All pairs within a radius of the tables' fingerprints and these of the memtable.
+    /// Creates one task for each chain, which joins the whole table with itself.
     pub(super) fn new(
         tables: &'v SnapshotTables,
         memtable: &[u64],
@@ -66,7 +68,7 @@ impl<'v> JoinQueue<'v> {
             a: 0,
             b: 0,
             prefix_bits: 0,
-            differing: 0,
+            differing_bits: 0,
         };
         let task = |chain: &Chain| JoinTask {
             chain: *chain,
@@ -79,35 +81,34 @@ impl<'v> JoinQueue<'v> {
             radius,
             limits,
             memtable: rotated,
-            count: tables.counters().distinct_fingerprints + memtable.len() as u64,
-            open: chains.iter().rev().map(task).collect(),
+            fingerprint_count: tables.counters().distinct_fingerprints + memtable.len() as u64,
+            pending: chains.iter().rev().map(task).collect(),
             chains,
         }
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.open.is_empty()
+        self.pending.is_empty()
     }
 
-    /// Returns the share of the work that is done, from 0 to 1, by a rough guess.
-    pub(super) fn done(&self) -> f64 {
-        1.0 - self.open.iter().map(|task| task.share).sum::<f64>()
+    /// A rough estimate, from 0 to 1.
+    pub(super) fn done_share(&self) -> f64 {
+        1.0 - self.pending.iter().map(|task| task.share).sum::<f64>()
     }
 
-    /// Does some of the work, a fraction of a second on all cores, and appends the pairs that it
-    /// found to `pairs`.
+    /// Runs one turn, a fraction of a second on all cores, and appends the pairs found to `pairs`.
     pub(super) fn run_next(&mut self, pairs: &mut Vec<FingerprintPair>) -> Result<()> {
-        let mut open = std::mem::take(&mut self.open);
-        let outcomes = run_concurrently(self.tables, &mut open, |task| self.run(task))?;
+        let mut pending = std::mem::take(&mut self.pending);
+        let outcomes = run_concurrently(self.tables, &mut pending, |task| self.run(task))?;
         for (found, rest) in outcomes {
             pairs.extend(found);
-            open.extend(rest);
+            pending.extend(rest);
         }
-        self.open = open;
+        self.pending = pending;
         Ok(())
     }
 
-    /// Returns some of a task's pairs, and the tasks that are left of it, the next one last.
+    /// Runs one turn of a task. Returns the pairs found and the tasks that remain, the next task last.
     fn run(&self, mut task: JoinTask) -> Result<(Vec<FingerprintPair>, Vec<JoinTask>)> {
         let chain = task.chain;
         if task.join.is_none() {
@@ -116,6 +117,7 @@ impl<'v> JoinQueue<'v> {
         let Some(join) = &mut task.join else {
             return Ok((Vec::new(), split(&task)));
         };
+        // Chains overlap, and a join may find pairs beyond its chain: only the owner reports a pair.
         let mut rotated = Vec::new();
         join.run(&chain, self.radius, self.limits, &mut rotated);
         let unrotate = |rotated| block::unrotate(rotated, chain.block);
@@ -128,14 +130,15 @@ impl<'v> JoinQueue<'v> {
         Ok((pairs, rest))
     }
 
-    /// Reads both ranges. Returns `None` if one of them is too long and the other is not empty.
+    /// Reads both ranges. Returns `None` if a range is too long, unless the other range is empty.
     fn read(&self, block: usize, ranges: &RangePair<u64>) -> Result<Option<ListJoin>> {
         let read_range = |from| self.read_range(block, from, ranges.prefix_bits);
-        let join = |a, b| ListJoin::new(a, b, ranges.prefix_bits, ranges.differing);
+        let join = |a, b| ListJoin::new(a, b, ranges.prefix_bits, ranges.differing_bits);
         let is_empty = |range: &Option<Vec<u64>>| range.as_ref().is_some_and(Vec::is_empty);
         let a = read_range(ranges.a)?;
-        // An empty range has no pairs, so the other one is neither read nor split, however long it is.
-        if ranges.differing == 0 || is_empty(&a) {
+        // An empty range has no pairs, so the other range is neither read nor split: at large radii, a
+        // crowded prefix would be split into thousands of joins with empty ranges.
+        if ranges.differing_bits == 0 || is_empty(&a) {
             return Ok(a.map(|a| join(a, None)));
         }
         let b = read_range(ranges.b)?;
@@ -145,10 +148,12 @@ impl<'v> JoinQueue<'v> {
         Ok(a.zip(b).map(|(a, b)| join(a, Some(b))))
     }
 
-    /// Returns the fingerprints that begin with the same bits as `from`, in order, or `None` if they
-    /// are too many.
+    /// Returns the fingerprints that begin with the first `prefix_bits` bits of `from`, sorted;
+    /// `None` if they are too many.
     fn read_range(&self, block: usize, from: u64, prefix_bits: u32) -> Result<Option<Vec<u64>>> {
-        let expected_length = self.count.checked_shr(prefix_bits).unwrap_or(0);
+        // The expected length saves the read of most long ranges. Fingerprints may crowd in one prefix,
+        // so the true length is checked during the read.
+        let expected_length = self.fingerprint_count.checked_shr(prefix_bits).unwrap_or(0);
         if expected_length > self.limits.expected_range_length {
             return Ok(None);
         }
@@ -157,7 +162,11 @@ impl<'v> JoinQueue<'v> {
         self.tables.visit_range(block, from, to, &mut |chunk| {
             range.extend_from_slice(chunk);
             let is_too_long = range.len() > self.limits.range_length;
-            Ok(if is_too_long { Step::Stop } else { Step::Next })
+            Ok(if is_too_long {
+                VisitFlow::Stop
+            } else {
+                VisitFlow::Next
+            })
         })?;
         let memtable = &self.memtable[block];
         let start = memtable.partition_point(|each| *each < from);
@@ -167,7 +176,7 @@ impl<'v> JoinQueue<'v> {
             return Ok(None);
         }
         if start < end {
-            // The stable sort merges two sorted runs in one pass.
+            // The stable sort merges two sorted runs in one pass. A fingerprint may be in both runs.
             range.sort();
             range.dedup();
         }
@@ -175,7 +184,7 @@ impl<'v> JoinQueue<'v> {
     }
 }
 
-/// Splits a task that is too large into tasks for those parts of its ranges that can hold pairs.
+/// Splits a task that is too large into tasks for the parts of its ranges that can hold pairs.
 fn split(task: &JoinTask) -> Vec<JoinTask> {
     let JoinTask { chain, ranges, .. } = *task;
     let Some(spare_bits) = ranges.spare_bits(&chain) else {
@@ -192,6 +201,7 @@ fn split(task: &JoinTask) -> Vec<JoinTask> {
         part_of_b,
         &mut parts,
     );
+    // Equal shares: the lengths of the parts are not known before they are read.
     let share = task.share / parts.len() as f64;
     parts
         .into_iter()

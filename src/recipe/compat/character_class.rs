@@ -1,18 +1,18 @@
-//! [`CharacterClass`]: the characters of a text that count, as a small part of a regular expression.
+//! [`CharacterClass`]: a class of characters in the syntax of Python's regular expressions.
 
 use std::str::Chars;
 use std::sync::Arc;
 
 use super::lower::is_word_character;
 
-/// At most this many bytes for a pattern: it becomes part of a description.
-const MOST_PATTERN_BYTES: usize = 1000;
+/// At most 1000 bytes per pattern: the pattern becomes part of a description.
+const MAX_PATTERN_BYTES: usize = 1000;
 
-/// A set of characters, written as Python writes one in a regular expression: `\w`, `[a-z0-9_]`,
-/// `[^\s]`, with `+` after it or without.
+/// A set of characters in the syntax of a Python regular expression: `\w`, `[a-z0-9_]+`, `[^a-z]`.
 ///
-/// A class has `\w`, characters and ranges of characters, which may be escaped as `\n`, `\t`, `\xXX`,
-/// `\uXXXX` or `\UXXXXXXXX`, and `^` in front. Since all matches are joined, `+` makes no difference.
+/// A class consists of `\w`, characters and ranges of characters, after an optional `^`. Characters
+/// may be escaped as `\n`, `\t`, `\xXX`, `\uXXXX` or `\UXXXXXXXX`. A final `+` is accepted and has
+/// no effect, since all matches are joined.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::recipe) struct CharacterClass {
     pattern: Arc<str>,
@@ -22,17 +22,18 @@ pub(in crate::recipe) struct CharacterClass {
 }
 
 impl CharacterClass {
-    /// Parses a class; an error says what is wrong with it.
+    /// Parses a class. The error is the cause, for
+    /// [`Error::RecipeOption`](crate::Error::RecipeOption).
     pub(in crate::recipe) fn parse(pattern: &str) -> Result<Self, &'static str> {
-        if pattern.len() > MOST_PATTERN_BYTES {
-            return Err("it is longer than any class need be");
+        if pattern.len() > MAX_PATTERN_BYTES {
+            return Err("the pattern is longer than 1000 bytes");
         }
         let class = pattern.strip_suffix('+').unwrap_or(pattern);
         let inner = class
             .strip_prefix('[')
             .and_then(|inner| inner.strip_suffix(']'))
             .or((class == r"\w").then_some(class))
-            .ok_or(r"only a class such as [\w] or [a-z0-9]+ is understood")?;
+            .ok_or(r"only a class such as [\w] or [a-z0-9]+ is supported")?;
         let named = inner.strip_prefix('^');
         let mut parsed = Self {
             pattern: pattern.into(),
@@ -48,11 +49,12 @@ impl CharacterClass {
             };
             let mut end = start;
             let mut ahead = rest.clone();
-            // A hyphen at the end of the class stands for itself.
+            // A hyphen before the end of the class is a character, so the range is read from a
+            // copy.
             if ahead.next() == Some('-')
                 && let Some(item) = next_item(&mut ahead)?
             {
-                end = item.ok_or("a range ends with \\w")?;
+                end = item.ok_or("a range cannot end with \\w")?;
                 rest = ahead;
             }
             if end < start {
@@ -66,12 +68,11 @@ impl CharacterClass {
         Ok(parsed)
     }
 
-    /// The class as it was written.
+    /// The text that was parsed, for descriptions.
     pub(in crate::recipe) fn pattern(&self) -> &str {
         &self.pattern
     }
 
-    /// Returns `true` if the character is in the set.
     pub(in crate::recipe) fn contains(&self, c: char) -> bool {
         let is_in = |&(start, end): &(char, char)| (start..=end).contains(&c);
         let is_named = self.has_word_characters && is_word_character(c);
@@ -79,11 +80,12 @@ impl CharacterClass {
     }
 }
 
-/// Takes the next item of a class: a character, or `Some(None)` for `\w`.
+/// Reads the next item of a class: `Some(Some(c))` for a character, `Some(None)` for `\w`, `None`
+/// at the end.
 fn next_item(rest: &mut Chars<'_>) -> Result<Option<Option<char>>, &'static str> {
     let digits = match rest.next() {
         None => return Ok(None),
-        Some('[') => return Err("a class within a class is not understood"),
+        Some('[') => return Err("a class within a class is not supported"),
         Some('\\') => match rest.next() {
             Some('w') => return Ok(Some(None)),
             Some('n') => return Ok(Some(Some('\n'))),
@@ -91,8 +93,10 @@ fn next_item(rest: &mut Chars<'_>) -> Result<Option<Option<char>>, &'static str>
             Some('x') => 2,
             Some('u') => 4,
             Some('U') => 8,
+            // Python also reads an escaped punctuation character as itself. Escaped letters and
+            // digits are refused: most are classes of their own, such as `\d`.
             Some(c) if !c.is_ascii_alphanumeric() => return Ok(Some(Some(c))),
-            _ => return Err(r"of the escapes only \w, \n, \t, \x, \u and \U are understood"),
+            _ => return Err(r"only the escapes \w, \n, \t, \x, \u and \U are supported"),
         },
         Some(c) => return Ok(Some(Some(c))),
     };
@@ -102,7 +106,7 @@ fn next_item(rest: &mut Chars<'_>) -> Result<Option<Option<char>>, &'static str>
         })
         .and_then(char::from_u32)
         .map(|c| Some(Some(c)))
-        .ok_or("an escape names no character")
+        .ok_or("an escape has too few digits or is no character")
 }
 
 #[cfg(test)]
@@ -118,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_read_as_python_reads_them() {
+    fn classes_are_parsed_as_by_python() {
         for (pattern, expected) in [
             (r"[\w\u4e00-\u9fcc]+", "第1章aZ_é"),
             (r"\w+", "第1章aZ_é"),
@@ -134,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn unsupported_patterns_are_refused() {
         for pattern in [
             "",
             "+",
@@ -161,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_pattern_is_read_or_refused(pattern in r"[\[\]\\\^\-+wux0-9a-f一]{0,12}") {
+        fn any_pattern_is_parsed_or_refused(pattern in r"[\[\]\\\^\-+wux0-9a-f一]{0,12}") {
             if let Ok(class) = CharacterClass::parse(&pattern) {
                 prop_assert_eq!(class.pattern(), pattern);
             }

@@ -1,4 +1,4 @@
-//! The recipe `cppjieba`: the keywords that the C++ library simhash of yanyiwu, and gosimhash, find.
+//! The recipe `cppjieba`: the keywords of the C++ library simhash of yanyiwu, and of gosimhash.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::feature::WORD_WEIGHTS;
 use crate::recipe::Constants;
 use crate::recipe::feature_list::Merging;
 use crate::recipe::word_files::WordFiles;
-use crate::text::MOST_PIECE_BYTES;
+use crate::text::MAX_PIECE_BYTES;
 
-/// Bytes of text for each keyword, unless a number of keywords is given.
+/// By default a text has one keyword per 120 bytes.
 const BYTES_PER_KEYWORD: usize = 120;
 
-/// The least and the most keywords of a text, unless a number is given.
-const LEAST_TOP: usize = 5;
-const MOST_TOP: usize = 200;
+/// By default a text has at least 5 and at most 200 keywords.
+const MIN_TOP: usize = 5;
+const MAX_TOP: usize = 200;
 
 pub(in crate::recipe) const CONSTANTS: Constants = Constants {
     name: "cppjieba",
@@ -29,19 +29,19 @@ pub(in crate::recipe) const CONSTANTS: Constants = Constants {
     ..Constants::OWN
 };
 
-/// The part of the description after the name.
+/// The description without the name. Databases store it, so it must never change.
 pub(in crate::recipe) fn description(top: Option<u32>) -> String {
     let top = match top {
         Some(top) => format!("top {top}"),
         None => {
-            format!("top by length, one for {BYTES_PER_KEYWORD} bytes, {LEAST_TOP} to {MOST_TOP}")
+            format!("top by length, one for {BYTES_PER_KEYWORD} bytes, {MIN_TOP} to {MAX_TOP}")
         }
     };
     let [one, two, three] = USER_WORDS.map(|(word, count)| format!("{word} {count}"));
     format!(
         "as simhash of yanyiwu; words by the rules of cppjieba's mixed segmenter with dictionary and \
          model of jieba-rs 0.11.0, jieba-macros 0.11.0 and the words {one}, {two}, {three}, in \
-         pieces of {MOST_PIECE_BYTES} bytes; of 2 and more characters, without stop words {:016x}; \
+         pieces of {MAX_PIECE_BYTES} bytes; of 2 and more characters, without stop words {:016x}; \
          weight tf x idf of table {:016x} {:016x}, other words the mean; {top}, by partial_sort of \
          libstdc++ from the order of UTF-8; lookup3 hashlittle2 seeds 0 0; sums of doubles in that \
          order; a bit is 1 if its sum is above 0; unreliable below {} keywords or if \
@@ -49,17 +49,16 @@ pub(in crate::recipe) fn description(top: Option<u32>) -> String {
         xxh3_64(STOP_WORDS.as_bytes()),
         xxh3_64(WORD_WEIGHTS),
         xxh3_64(EXACT_WEIGHTS),
-        CONSTANTS.least_features,
+        CONSTANTS.min_features,
     )
 }
 
-/// The number of keywords that a description names; `None` if it names the rule by length.
+/// The number of keywords in a description; `None` if the description has the rule by length.
 pub(in crate::recipe) fn described_top(description: &str) -> Option<u32> {
     let (_, rest) = description.split_once("; top ")?;
     rest.split_once(',')?.0.parse().ok()
 }
 
-/// The tables of the recipe.
 pub(in crate::recipe) struct Cppjieba {
     segmenter: MixSegmenter,
     idf: ExactIdf,
@@ -75,8 +74,10 @@ impl Cppjieba {
         }
     }
 
-    /// The heaviest keywords of a text and their weights, in the order in which these are added up.
+    /// The heaviest keywords of a text and their weights, in the order of the sums of doubles.
     pub(in crate::recipe) fn keywords<'t>(&self, text: &'t str) -> Vec<(&'t str, f64)> {
+        // Ordered like the `std::map` of the original: the choice among equally heavy keywords
+        // depends on the order in which they reach the partial sort.
         let mut counts = BTreeMap::new();
         self.segmenter.for_each(text, |range| {
             let word = &text[range];
@@ -90,7 +91,7 @@ impl Cppjieba {
             .collect();
         let top = match self.top {
             Some(top) => top as usize,
-            None => (text.len() / BYTES_PER_KEYWORD).clamp(LEAST_TOP, MOST_TOP),
+            None => (text.len() / BYTES_PER_KEYWORD).clamp(MIN_TOP, MAX_TOP),
         };
         top_k(keywords, top)
     }
@@ -103,7 +104,7 @@ impl Cppjieba {
         words
     }
 
-    /// The inverse document frequency of a word, `None` for a stop word.
+    /// The inverse document frequency of a word; `None` for a stop word.
     pub(in crate::recipe) fn idf(&self, word: &str) -> Option<f64> {
         self.idf.get(word)
     }

@@ -1,38 +1,39 @@
-//! [`ExactIdf`]: inverse document frequencies to the last bit, and the stop words of cppjieba.
+//! [`ExactIdf`]: inverse document frequencies as doubles, and the stop words of cppjieba.
 
 use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::feature::{for_each_weight, unpacked};
+use crate::feature::{decompress_table, for_each_weight};
 use crate::text::table_lines;
 
-/// The frequencies that the table of [`Idf`](crate::feature::Idf) rounds, compressed with zstd.
+/// The frequencies before they were rounded for [`Idf`](crate::feature::Idf), compressed with zstd.
 pub(super) const EXACT_WEIGHTS: &[u8] = include_bytes!("idf_exact.txt.zst");
 
-/// The stop words of cppjieba, one a line, byte for byte.
+/// The stop words of cppjieba, one per line, byte for byte.
 ///
 /// `dict/stop_words.utf8` of <https://github.com/yanyiwu/cppjieba>, MIT License, copyright (c) 2013
 /// the contributors of cppjieba; git blob 32ac9e67dc44222534de99cc298dccd4b8de9907.
 pub(super) const STOP_WORDS: &str = include_str!("cppjieba_stop_words.txt");
 
-/// The mean of the table, as cppjieba sums it up: in the order of its file.
+/// The mean of the table. A constant, since cppjieba sums in the order of its file, which the
+/// built-in table does not have, and another order gives another last bit.
 const MEAN: f64 = 11.739204307083542;
 
-/// Inverse document frequencies as the original table has them, and stop words.
+/// The inverse document frequencies of the original table, and stop words.
 ///
-/// Sums of these are not exact, so the order of the features matters; it is part of a recipe that
-/// uses them.
+/// Sums of these doubles are not exact, so a recipe that uses them has to define the order of its
+/// features.
 pub(super) struct ExactIdf {
-    /// Hashes of words, sorted, and their frequencies; `None` for a stop word.
+    /// The sorted hashes of words with their frequencies; `None` for a stop word.
     words: Vec<(u64, Option<f64>)>,
-    /// The frequency of other words.
+    /// The frequency of words that are not in the table.
     mean: f64,
 }
 
 impl ExactIdf {
-    /// Unpacks our own tables: 6 MiB, some fifty milliseconds. Tables that are given take their
-    /// place; if a word is given twice, its last frequency counts.
+    /// Loads the given tables, or the built-in ones in place of `None`, which takes some fifty
+    /// milliseconds and 6 MiB. For a word that is given twice the last frequency counts.
     pub(super) fn new(given: Option<&[(String, f64)]>, stop_words: Option<&[String]>) -> Self {
         let mut words: Vec<_> = match stop_words {
             None => STOP_WORDS.lines().map(|word| entry(word, None)).collect(),
@@ -44,6 +45,8 @@ impl ExactIdf {
                 MEAN
             }
             Some(given) => {
+                // Backwards, so that the last frequency of a word comes first and is not removed
+                // below.
                 let given = given.iter();
                 words.extend(
                     given
@@ -54,13 +57,14 @@ impl ExactIdf {
                 given.clone().map(|&(_, idf)| idf).sum::<f64>() / given.len().max(1) as f64
             }
         };
-        // Stable: of equal hashes the first entry stays.
+        // A stable sort, and the first entry of equal hashes stays: stop words are before
+        // frequencies.
         words.sort_by_key(|&(hash, _)| hash);
         words.dedup_by_key(|&mut (hash, _)| hash);
         Self { words, mean }
     }
 
-    /// The frequency of a word, `None` for a stop word.
+    /// The frequency of a word; `None` for a stop word.
     pub(super) fn get(&self, word: &str) -> Option<f64> {
         let (hash, _) = entry(word, None);
         match self.words.binary_search_by_key(&hash, |&(hash, _)| hash) {
@@ -74,23 +78,27 @@ fn entry(word: &str, idf: Option<f64>) -> (u64, Option<f64>) {
     (xxh3_64(word.as_bytes()), idf)
 }
 
-/// Adds our table, with the frequencies that it was rounded from.
+/// Adds the words of the built-in table with their exact frequencies.
 fn push_built_in(words: &mut Vec<(u64, Option<f64>)>) {
-    // A line holds a rounded and an exact frequency, and the words that have it; a line without words
-    // holds the exact frequency of all other words with the rounded one.
-    let mut usual = BTreeMap::new();
-    for line in table_lines(&unpacked(EXACT_WEIGHTS)) {
+    // A line has a rounded frequency, an exact frequency, and the words with this exact frequency.
+    // A line without words is for all other words with the rounded frequency, so most words are not
+    // repeated here.
+    let mut exact_by_rounded = BTreeMap::new();
+    for line in table_lines(&decompress_table(EXACT_WEIGHTS)) {
         let mut fields = line.split(' ');
         let rounded: Option<u16> = fields.next().and_then(|field| field.parse().ok());
         let exact: Option<f64> = fields.next().and_then(|field| field.parse().ok());
         let before = words.len();
         words.extend(fields.map(|word| entry(word, exact)));
         if words.len() == before {
-            usual.insert(rounded, exact);
+            exact_by_rounded.insert(rounded, exact);
         }
     }
     for_each_weight(|word, rounded| {
-        words.push(entry(word, usual.get(&Some(rounded)).copied().flatten()));
+        words.push(entry(
+            word,
+            exact_by_rounded.get(&Some(rounded)).copied().flatten(),
+        ));
     });
 }
 
@@ -99,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frequencies_are_those_of_the_original_to_the_last_bit() {
+    fn frequencies_equal_original_to_last_bit() {
         let idf = ExactIdf::new(None, None);
         for (word, expected) in [
             ("升职", 10.8561552143),
@@ -116,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_has_a_frequency_that_rounds_to_the_one_of_the_other_table() {
+    fn exact_frequencies_round_to_those_of_fixed_point_table() {
         let idf = ExactIdf::new(None, Some(&[]));
         let mut sum = 0.0;
         let mut count = 0;
@@ -126,12 +134,12 @@ mod tests {
             sum += exact;
             count += 1;
         });
-        // In another order than that of the file.
+        // Not equal: the order of this sum is not that of cppjieba's file.
         assert!((sum / f64::from(count) - MEAN).abs() < 1e-9);
     }
 
     #[test]
-    fn tables_that_are_given_take_the_place_of_ours() {
+    fn given_tables_replace_built_in_ones() {
         let given = [("飞碟", 2.5), ("飞碟", 3.5), ("雇员", 6.0)];
         let given = given.map(|(word, idf)| (word.to_owned(), idf));
         let idf = ExactIdf::new(Some(&given), Some(&["雇员".to_owned()]));

@@ -1,4 +1,4 @@
-//! The recipe `java-string-hash`: the features that the Java class of the articles makes of a text.
+//! The recipe `java-string-hash`: the features of the Java class `SimHash` in Chinese articles.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -8,14 +8,14 @@ use crate::recipe::Constants;
 use crate::recipe::feature_list::Merging;
 use crate::recipe::weighted_features::WeightedFeatures;
 
-/// The separators of tokens: white space as `java.util.StringTokenizer` has it.
+/// The separators of tokens: the default of `java.util.StringTokenizer`.
 const SEPARATORS: [char; 5] = [' ', '\t', '\n', '\r', '\u{c}'];
 
-/// The factor between two code units.
+/// The multiplier of the hash, applied once per code unit.
 const FACTOR: u128 = 1_000_003;
 
-/// The number of bits by which the first code unit is shifted.
-const FIRST_SHIFT: u32 = 7;
+/// The hash starts as the first code unit, shifted left by 7 bits.
+const FIRST_UNIT_SHIFT: u32 = 7;
 
 pub(in crate::recipe) const CONSTANTS: Constants = Constants {
     name: "java-string-hash",
@@ -25,25 +25,25 @@ pub(in crate::recipe) const CONSTANTS: Constants = Constants {
     ..Constants::OWN
 };
 
-/// The part of the description after the name.
+/// The description without the name. Databases store it, so it must never change.
 pub(in crate::recipe) fn description() -> String {
     format!(
         "as the class SimHash in Java; tokens between space, \\t, \\n, \\r, \\f; weight 1 each \
          time; string hash of UTF-16 by 1000003, first unit shifted by 7, xor length, modulo 2^64 \
          (128 bits: 2^128); a bit is 1 if its sum is 0 or above; unreliable below {} distinct or if \
          one outweighs the rest",
-        CONSTANTS.least_features
+        CONSTANTS.min_features
     )
 }
 
-/// The features of a text.
 pub(in crate::recipe) fn weigh(text: &str) -> WeightedFeatures {
     let mut counter = TokenCounter::new(text.len() / 4);
     let mut start = 0;
     for token in text.split(SEPARATORS) {
         let end = start + token.len();
         if start < end {
-            // The class's own hash is weak: tokens are told apart by another hash.
+            // Counted by xxh3_64: the hash of the class is weak, and different tokens with an equal
+            // hash are different features.
             counter.add((xxh3_64(token.as_bytes()), start..end));
         }
         // Each separator is one byte.
@@ -52,17 +52,17 @@ pub(in crate::recipe) fn weigh(text: &str) -> WeightedFeatures {
     weigh_by_counts(text.to_owned(), counter.finish(), &CONSTANTS, &[])
 }
 
-/// The hash of a token, 128 bits of it; its lower half is the hash of 64 bits.
+/// The 128-bit hash of a token. The lower half is the 64-bit hash.
 ///
-/// It is the string hash of Python 2 for UTF-16 code units: a character outside the basic
-/// multilingual plane counts as two. The hash of a short token is small, so its upper bits are 0.
+/// This is the string hash of Python 2 on UTF-16 code units: a character outside the basic
+/// multilingual plane is two units. Short tokens have small hashes, whose upper bits are 0.
 ///
 /// # Source
 /// The class `SimHash` of the article 海量数据相似度计算之simhash短文本查找, method `hash`.
 fn string_hash(token: &str) -> u128 {
     let first = token.encode_utf16().next().unwrap_or_default();
     let mut length = 0;
-    let mut hash = u128::from(first) << FIRST_SHIFT;
+    let mut hash = u128::from(first) << FIRST_UNIT_SHIFT;
     for unit in token.encode_utf16() {
         hash = hash.wrapping_mul(FACTOR) ^ u128::from(unit);
         length += 1;
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_those_that_the_class_prints() {
+    fn hashes_equal_those_of_java_class() {
         assert_eq!(string_hash("of"), 14_208_085_359_128_297);
         assert_eq!(
             string_hash("China"),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_character_outside_the_basic_plane_is_two_units() {
+    fn character_outside_basic_plane_is_two_units() {
         let (high, low) = (0xd83d_u128, 0xde00_u128);
         let by_hand = ((high << 7).wrapping_mul(FACTOR) ^ high).wrapping_mul(FACTOR) ^ low;
         assert_eq!(string_hash("😀"), by_hand ^ 2);

@@ -1,24 +1,24 @@
 //! [`hashlittle2`]: the hash function of the recipe `cppjieba`.
 
-/// What the three states start from, before length and seeds are added.
+/// The start value of the three states, before length and seeds are added.
 const START: u32 = 0xdead_beef;
 
-/// How many bytes are mixed at a time.
+/// Bytes per round of mixing.
 const BLOCK_BYTES: usize = 12;
 
-/// `hashlittle2` of lookup3: 64 bits of a string of bytes, the first output in the upper half.
+/// `hashlittle2` of lookup3: a 64-bit hash of bytes, with the first output in the upper half.
 ///
-/// The result is that of a little-endian machine, on every machine. Not for tables that must stand
-/// against keys made on purpose.
+/// On every machine the result is that of a little-endian machine. Collisions can be constructed.
 ///
 /// # Source
 /// Bob Jenkins, `lookup3.c`, May 2006, public domain: `hashlittle2` with `pc` and `pb`.
 pub(crate) fn hashlittle2(key: &[u8], pc: u32, pb: u32) -> u64 {
-    // The original has the length as a `size_t` and adds its lower half.
+    // The original has the length as a `size_t` and adds the lower 32 bits.
     let start = START.wrapping_add(key.len() as u32).wrapping_add(pc);
     let mut state = [start, start, start.wrapping_add(pb)];
     if !key.is_empty() {
-        // The last block is never empty: a whole one stays for the final mix.
+        // The final mix takes the last block, which is never empty: a key of 12 bytes has no other
+        // block.
         let last = (key.len() - 1) / BLOCK_BYTES * BLOCK_BYTES;
         let (whole, rest) = key.split_at(last);
         for block in whole.chunks_exact(BLOCK_BYTES) {
@@ -31,7 +31,7 @@ pub(crate) fn hashlittle2(key: &[u8], pc: u32, pb: u32) -> u64 {
     u64::from(state[2]) << 32 | u64::from(state[1])
 }
 
-/// Adds up to twelve bytes to the states, as if zeros followed them.
+/// Adds up to twelve bytes to the states, padded with zeros.
 fn add(state: &mut [u32; 3], block: &[u8]) {
     for (word, bytes) in state.iter_mut().zip(block.chunks(4)) {
         let mut padded = [0; 4];
@@ -40,7 +40,7 @@ fn add(state: &mut [u32; 3], block: &[u8]) {
     }
 }
 
-/// Mixes the three states, reversibly.
+/// `mix` of the original: a reversible mix of the three states.
 fn mix([a, b, c]: &mut [u32; 3]) {
     fn step(x: &mut u32, y: &mut u32, z: u32, bits: u32) {
         *x = x.wrapping_sub(*y) ^ y.rotate_left(bits);
@@ -54,7 +54,7 @@ fn mix([a, b, c]: &mut [u32; 3]) {
     step(c, b, *a, 4);
 }
 
-/// Mixes the three states for the last time, so that each bit of them changes the last two.
+/// `final` of the original: every bit of the states changes the last two.
 fn mix_last([a, b, c]: &mut [u32; 3]) {
     fn step(x: &mut u32, y: u32, bits: u32) {
         *x = (*x ^ y).wrapping_sub(y.rotate_left(bits));
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_those_published_with_the_function() {
+    fn hashes_equal_published_ones() {
         let text = b"Four score and seven years ago";
         for (key, pc, pb, expected) in [
             (&b""[..], 0, 0, 0xdead_beef_dead_beef),
@@ -88,15 +88,15 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_of_every_length_counts() {
+    fn changed_byte_or_length_changes_hash() {
         let key: Vec<u8> = (0..40).collect();
         let mut seen = std::collections::BTreeSet::new();
         for length in 0..=key.len() {
             assert!(seen.insert(hashlittle2(&key[..length], 0, 0)), "{length}");
-            for place in 0..length {
+            for index in 0..length {
                 let mut changed = key[..length].to_vec();
-                changed[place] ^= 0x80;
-                assert!(seen.insert(hashlittle2(&changed, 0, 0)), "{length} {place}");
+                changed[index] ^= 0x80;
+                assert!(seen.insert(hashlittle2(&changed, 0, 0)), "{length} {index}");
             }
         }
     }

@@ -1,24 +1,23 @@
-//! [`Lower`]: text in lower case as Python's `str.lower` makes it, by tables that never change.
+//! [`Lower`]: lower case as by Python's `str.lower`, with tables that never change.
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use crate::text::{is_letter_or_digit, table_lines};
 
-/// Characters and their lower-case forms.
+/// Characters and their lower-case forms. The hash of this file is part of descriptions.
 ///
-/// Not those of the standard library, which change with the compiler.
+/// The standard library is not used, since its tables change with the compiler.
 pub(super) const LOWER: &str = include_str!("lower.txt");
 
 /// The one letter whose lower-case form depends on its neighbours.
 const SIGMA: char = 'Σ';
 
-/// Points within words that have the property `Case_Ignorable` of Unicode.
-const IGNORED_POINTS: &str =
+/// Punctuation within words that has the Unicode property `Case_Ignorable`.
+const CASE_IGNORABLE_PUNCTUATION: &str =
     "'.:·\u{387}\u{55f}\u{5f4}‘’\u{2024}\u{2027}\u{fe13}\u{fe52}\u{fe55}＇．：";
 
-/// Makes lower case.
 pub(super) struct Lower {
-    /// Each character that has one, with its lower-case form.
+    /// Characters with a lower-case form, sorted, and this form.
     forms: Vec<(char, &'static str)>,
 }
 
@@ -30,11 +29,12 @@ impl Lower {
                 Some((letter, &line[letter.len_utf8()..]))
             })
             .collect();
-        debug_assert!(forms.is_sorted(), "the table is searched by halving");
+        debug_assert!(forms.is_sorted(), "binary search needs a sorted table");
         Self { forms }
     }
 
-    /// The text in lower case: each character by itself, except a sigma at the end of a word.
+    /// The text in lower case. Only a sigma depends on its neighbours: at the end of a word it
+    /// becomes ς.
     pub(super) fn lower(&self, text: &str) -> String {
         let mut lower = String::with_capacity(text.len());
         for (at, c) in text.char_indices() {
@@ -54,25 +54,26 @@ impl Lower {
     }
 }
 
-/// Returns `true` if a letter between these two parts ends a word of more than one letter. Each part
-/// is looked at no further than to the next character that counts, so a text full of sigmas takes
-/// linear time.
+/// Returns `true` if a letter between these two parts is the end of a word of several letters: the
+/// Unicode condition `Final_Sigma`.
 fn is_final(before: &str, after: &str) -> bool {
+    // Each search ends at the first character that is not ignored. A sigma is not ignored, so at
+    // most two searches pass over a character, and a text full of sigmas takes linear time.
     let mut letters_before = before.chars().rev().filter(|&c| !is_ignored(c));
     let mut letters_after = after.chars().filter(|&c| !is_ignored(c));
     letters_before.next().is_some_and(is_cased) && !letters_after.next().is_some_and(is_cased)
 }
 
-/// The property `Case_Ignorable` of Unicode: accents, modifiers, and some points within words.
+/// The Unicode property `Case_Ignorable`: accents, modifiers and some punctuation within words.
 fn is_ignored(c: char) -> bool {
     use GeneralCategory::{EnclosingMark, Format, ModifierLetter, ModifierSymbol, NonspacingMark};
     matches!(
         c.general_category(),
         NonspacingMark | EnclosingMark | Format | ModifierLetter | ModifierSymbol
-    ) || IGNORED_POINTS.contains(c)
+    ) || CASE_IGNORABLE_PUNCTUATION.contains(c)
 }
 
-/// The property `Cased` of Unicode, of characters that are not ignored.
+/// The Unicode property `Cased`, for characters that are not `Case_Ignorable`.
 fn is_cased(c: char) -> bool {
     use GeneralCategory::{LowercaseLetter, TitlecaseLetter, UppercaseLetter};
     matches!(
@@ -85,8 +86,8 @@ fn is_cased(c: char) -> bool {
     )
 }
 
-/// The characters that `\w` of a regular expression matches in Python: letters, numbers of any kind,
-/// and `_`. (Marks are none, so a decomposed accent goes.)
+/// Returns `true` for the characters that `\w` matches in Python: letters, numbers of any kind and
+/// `_`. Marks do not match, so a decomposed accent is removed.
 pub(super) fn is_word_character(c: char) -> bool {
     c == '_' || c.is_ascii_alphanumeric() || !c.is_ascii() && is_letter_or_digit(c)
 }
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lower_case_is_that_of_python() {
+    fn lower_case_equals_that_of_python() {
         let lower = Lower::new();
         for (text, expected) in [
             ("Ünïcode ŁÓDŹ", "ünïcode łódź"),
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn word_characters_are_letters_and_numbers_but_no_marks() {
+    fn word_characters_are_letters_numbers_and_underscore() {
         for c in "a_0é字ªⅧ½²①٣〇ー\u{10ffe}"
             .chars()
             .filter(|&c| c != '\u{10ffe}')
@@ -125,16 +126,16 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_of_sigmas_and_accents_takes_linear_time() {
+    fn long_text_of_sigmas_and_accents_takes_linear_time() {
         let lower = Lower::new();
         let text = "Σ".to_owned() + &"\u{301}".repeat(300_000) + &"Σ'".repeat(300_000);
         assert_eq!(lower.lower(&text).len(), text.len());
     }
 
     proptest! {
-        /// The standard library's tables are as new as ours at least.
+        /// The tables of the standard library are at least as new as `LOWER`.
         #[test]
-        fn lower_case_of_any_text_is_that_of_the_standard_library(
+        fn lower_case_of_any_text_equals_that_of_standard_library(
             text in prop_oneof![any::<String>(), "[aΣσς'. 1\u{301}Ⓐªé]{0,12}"],
         ) {
             prop_assert_eq!(Lower::new().lower(&text), text.to_lowercase());

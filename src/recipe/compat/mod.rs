@@ -1,13 +1,17 @@
 //! Recipes that imitate other software: the same fingerprints, bit for bit.
 //!
+//! Odd rules in this folder, such as an unstable order of ties or a sum in batches, are those of
+//! the imitated software. A cleaner rule would give other fingerprints.
+//!
 //! | recipe | what it imitates | exact |
 //! |---|---|---|
 //! | `python-simhash` | the Python package simhash 2.1.2, `Simhash(text)` and `Simhash(features)`, with numpy 2.4 on Python 3.11 | everything, for characters that Python's Unicode tables know |
 //! | `cppjieba` | <https://github.com/yanyiwu/simhash> at commit 30c243be with cppjieba b3602bef, and gosimhash | hashes, weights, choice of keywords and sums; words nearly always, since dictionary and model are those of jieba-rs 0.11.0 |
 //! | `java-string-hash` | the class `SimHash` of Chinese articles about SimHash, on OpenJDK 17, with 64 and 128 bits | everything |
 //!
-//! Fingerprints made by this software are in `tests/data/vectors`. Everything that only these recipes
-//! use is in this folder, with its notices: nothing else depends on it but the list of the recipes.
+//! Fingerprints that were made by this software are in `tests/data/vectors`. Code and tables for
+//! these recipes alone are in this folder, with their licences. Only `recipe` itself uses the
+//! folder.
 
 mod character_class;
 pub(super) mod cppjieba;
@@ -30,8 +34,8 @@ use crate::feature::{TokenCounts, UnreliableReason, Weights};
 pub(super) use character_class::CharacterClass;
 pub(super) use numpy::numpy_sums;
 
-/// Features whose weights are the numbers of their occurrences. `repetitive` are the bounds below
-/// which they are too repetitive for a reliable fingerprint.
+/// Features weighted by their numbers of occurrences. `repetitive` are the bounds of
+/// [`is_repetitive`](crate::feature::is_repetitive).
 fn weigh_by_counts(
     normalised: String,
     counts: TokenCounts<Range<usize>>,
@@ -45,7 +49,9 @@ fn weigh_by_counts(
         ..
     } = counts;
     let weights = Weights::new(counts.iter().map(|&count| count as i64));
-    let (distinct, least) = (positions.len(), constants.least_features);
+    let (distinct, least) = (positions.len(), constants.min_features);
+    // The tokens were counted by xxh3_64, and only distinct tokens are hashed with the slow or weak
+    // hash of the recipe.
     let hash = |range: &Range<usize>| (constants.hash)(&normalised[range.clone()]);
     WeightedFeatures {
         hashes: positions.iter().map(hash).collect(),

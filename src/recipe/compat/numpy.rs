@@ -1,15 +1,17 @@
-//! [`numpy_sums`]: the sums of the recipe `python-simhash`.
+//! [`numpy_sums`]: the sums of the Python package simhash 2.1.2, which adds with numpy.
 
-/// Above this weight, the package adds whole numbers one by one too.
+/// Whole numbers above 50 are not batched: the package's constant `large_weight_cutoff`.
 const LARGE_WEIGHT_CUTOFF: f64 = 50.0;
 
-/// The number of small whole numbers that the package adds up before it adds their sum to the rest.
+/// Weights per batch: the package's constant `batch_size`.
 const BATCH: usize = 200;
 
-/// The sum of the weights of each bit that is set, the least significant first, and of all weights.
+/// For each bit, least significant first, the sum of the weights of hashes with this bit; and the
+/// sum of all weights.
 ///
-/// As the Python package simhash 2.1.2 and numpy add up: in doubles, in the order of the list; of
-/// weights that are whole numbers up to 50 the sum of each 200 is added as one.
+/// Sums are doubles in the order of the list. Weights that are whole numbers up to 50 are summed in
+/// batches of 200, and the sum of a batch is added at its end. Beside fractions this changes the
+/// last bit of a sum.
 pub(in crate::recipe) fn numpy_sums<const BITS: usize>(
     features: &[(u128, f64)],
 ) -> ([f64; BITS], f64) {

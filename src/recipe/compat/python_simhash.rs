@@ -1,4 +1,4 @@
-//! The recipe `python-simhash`: the features that the Python package simhash makes of a text.
+//! The recipe `python-simhash`: the features of the Python package simhash.
 
 use md5::{Digest, Md5};
 use xxhash_rust::xxh3::xxh3_64;
@@ -15,20 +15,19 @@ use crate::text::shingles_of_run;
 /// Characters per window.
 const WINDOW: usize = 4;
 
-/// With fewer distinct windows than the first number, which occur on average at least as often as the
-/// second, a fingerprint is not reliable.
+/// The bounds of [`is_repetitive`](crate::feature::is_repetitive) for unreliable fingerprints.
 const REPETITIVE: [(usize, u64); 2] = [(32, 2), (300, 4)];
 
 pub(in crate::recipe) const CONSTANTS: Constants = Constants {
     name: "python-simhash",
-    least_features: 5,
+    min_features: 5,
     merging: Merging::Numpy,
     hash: |token| md5(token) as u64,
     hash128: Some(md5),
     ..Constants::OWN
 };
 
-/// The part of the description after the name.
+/// The description without the name. Databases store it, so it must never change.
 pub(in crate::recipe) fn description(characters: Option<&CharacterClass>) -> String {
     let characters = match characters {
         None => "letters and numbers (categories unicode-properties 0.1.5) and _".to_owned(),
@@ -42,27 +41,27 @@ pub(in crate::recipe) fn description(characters: Option<&CharacterClass>) -> Str
          weight says so; unreliable below {} distinct, if one outweighs the rest, \
          below {few} distinct occurring {twice} times each, or below {some} distinct occurring {often} times each",
         xxh3_64(LOWER.as_bytes()),
-        CONSTANTS.least_features,
+        CONSTANTS.min_features,
     )
 }
 
-/// The parts of a description before and after the characters that count.
+/// The parts of a description before and after the class of characters.
 const CHARACTERS_START: &str = "; of it ";
 const CHARACTERS_END: &str = " joined,";
 
-/// The class of characters that a description names.
+/// The class of characters in a description; `None` for the default class.
 pub(in crate::recipe) fn described_characters(description: &str) -> Option<CharacterClass> {
+    // The last end, not the first: a pattern may contain any text.
     let (_, rest) = description.split_once(CHARACTERS_START)?;
     let (characters, _) = rest.rsplit_once(CHARACTERS_END)?;
     CharacterClass::parse(characters.strip_prefix("characters ")?).ok()
 }
 
-/// The 128 bits that a token votes with; their lower half is its vote of 64 bits.
+/// The 128-bit hash of a token. The lower half is the 64-bit hash.
 fn md5(token: &str) -> u128 {
     u128::from_be_bytes(Md5::digest(token.as_bytes()).into())
 }
 
-/// The tables of the recipe.
 pub(in crate::recipe) struct PythonSimhash {
     lower: Lower,
     characters: Option<CharacterClass>,
@@ -76,7 +75,7 @@ impl PythonSimhash {
         }
     }
 
-    /// The text that windows are cut from.
+    /// The text in lower case with the characters of the class only.
     pub(in crate::recipe) fn normalise(&self, text: &str) -> String {
         let mut lower = self.lower.lower(text);
         match &self.characters {
@@ -86,11 +85,12 @@ impl PythonSimhash {
         lower
     }
 
-    /// The features of a text: windows of characters. A text that is too short for a window is a
-    /// window itself, even if it is empty.
+    /// The features of a text: windows of four characters. A text shorter than a window is one
+    /// window, even if the text is empty.
     pub(in crate::recipe) fn weigh(&self, text: &str) -> WeightedFeatures {
         let normalised = self.normalise(text);
-        // MD5 takes some hundred nanoseconds, so each window is hashed by it only once.
+        // Windows are counted by xxh3_64. MD5 takes some hundred nanoseconds, so only distinct
+        // windows are hashed with MD5.
         let mut counter = TokenCounter::new(normalised.len());
         shingles_of_run(&normalised, 0..normalised.len(), WINDOW, &mut |range| {
             counter.add((xxh3_64(normalised[range.clone()].as_bytes()), range));

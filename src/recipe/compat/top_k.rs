@@ -1,33 +1,35 @@
-//! [`top_k`]: the choice that `std::partial_sort` of libstdc++ makes, ties included.
+//! [`top_k`]: the choice of `std::partial_sort` of libstdc++, including the order of ties.
 
 /// A keyword and its weight.
 type Keyword<'t> = (&'t str, f64);
 
-/// The `top` heaviest, heaviest first.
+/// The `top` heaviest keywords, heaviest first.
 ///
-/// Which of equally heavy ones are chosen, and their order, follow from the steps that libstdc++
-/// (of GCC 3.4 to 15) takes: a heap of the first `top`, whose root, the lightest, each heavier one
-/// after them replaces, sorted in the end. Another C++ library may choose others.
+/// The choice among equally heavy keywords, and their order, follow from the steps of libstdc++
+/// (GCC 3.4 to 15). Another C++ library may choose others.
 pub(super) fn top_k(mut keywords: Vec<Keyword<'_>>, top: usize) -> Vec<Keyword<'_>> {
     let top = top.min(keywords.len());
     if top == 0 {
         return Vec::new();
     }
+    // `__heap_select`: a heap of the first `top` keywords with the lightest at the root. Each later
+    // keyword that is heavier replaces the root.
     let (heap, others) = keywords.split_at_mut(top);
     for parent in (0..top / 2).rev() {
         let value = heap[parent];
-        sift(heap, parent, value);
+        adjust_heap(heap, parent, value);
     }
     for other in others {
         if is_heavier(other, &heap[0]) {
             let value = std::mem::replace(other, heap[0]);
-            sift(heap, 0, value);
+            adjust_heap(heap, 0, value);
         }
     }
+    // `__sort_heap`: the lightest keyword goes to the end, again and again.
     for end in (1..top).rev() {
         let value = heap[end];
         heap[end] = heap[0];
-        sift(&mut heap[..end], 0, value);
+        adjust_heap(&mut heap[..end], 0, value);
     }
     keywords.truncate(top);
     keywords
@@ -37,9 +39,9 @@ fn is_heavier(a: &Keyword<'_>, b: &Keyword<'_>) -> bool {
     a.1 > b.1
 }
 
-/// `__adjust_heap`: moves the hole down to a leaf, always to the lighter child, then the value up
-/// from there.
-fn sift<'t>(heap: &mut [Keyword<'t>], top: usize, value: Keyword<'t>) {
+/// `__adjust_heap`: moves the hole at `top` down to a leaf, each time to the lighter child, then
+/// moves `value` up from there. A heap that stops early would break ties differently.
+fn adjust_heap<'t>(heap: &mut [Keyword<'t>], top: usize, value: Keyword<'t>) {
     let mut hole = top;
     while 2 * hole + 2 < heap.len() {
         let right = 2 * hole + 2;
@@ -69,8 +71,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ties_fall_as_in_the_original() {
-        // The answers of a program compiled by GCC 12.
+    fn order_of_ties_equals_libstdcxx() {
+        // The output of a C++ program, compiled by GCC 12.
         for (weights, top, expected) in [
             ("3100342", 5, "5 4 0 6 1"),
             ("0233123", 10, "6 3 2 1 5 4 0"),
@@ -103,7 +105,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_weights_chosen_are_the_largest_in_order(
+        fn chosen_weights_are_largest_in_order(
             weights in prop::collection::vec(0..9_u32, 0..40),
             top in 0..50_usize,
         ) {

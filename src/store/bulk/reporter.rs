@@ -59,6 +59,6 @@ impl<'o> LoadReporter<'o> {
     }
 
     pub(super) fn conflict(&mut self, conflict: Conflict) -> Result<()> {
-        self.progress.obey((self.on_conflict)(conflict))
+        self.progress.check_flow((self.on_conflict)(conflict))
     }
 }

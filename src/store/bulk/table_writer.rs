@@ -18,7 +18,7 @@ use crate::store::bulk::sort::{Record, SortContext, Sorted, Sorter};
 use crate::store::bulk::text_writer::TextWriter;
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::tables::packed::chunk::{Entry, pair, swapped};
-use crate::store::tables::packed::{Op, Packed, Step};
+use crate::store::tables::packed::{Op, Packed, VisitFlow};
 use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
 
 /// The file that a bulk load writes.
@@ -262,7 +262,11 @@ fn stored_of<T: ReadableTable<u128, &'static [u8]>>(
             table.visit(pair(id, 0), u128::MAX, |_, chunk| {
                 rest.extend(chunk.entries_from(pair(id, 0)));
                 let is_found = !rest.is_empty();
-                Ok(if is_found { Step::Stop } else { Step::Next })
+                Ok(if is_found {
+                    VisitFlow::Stop
+                } else {
+                    VisitFlow::Next
+                })
             })?;
             is_at_end = rest.is_empty();
         }

@@ -1,5 +1,5 @@
-//! Commits, flushes, crashes, bulk loads and copies in any order: the documents of every band key
-//! equal those of a plain map of the texts.
+//! The documents of every band key equal those of a plain map, after any sequence of commits, flushes,
+//! crashes, bulk loads and copies.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,29 +27,34 @@ use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit
 
 const CACHE_BYTES: usize = 16 << 20;
 const MEMORY_BYTES: u64 = 16 << 20;
-/// The number of texts, and of those that begin alike.
+/// The number of texts, and of endings with the same beginning.
 const TEXTS: usize = 12;
-const ALIKE: usize = 4;
-/// With a retention window, a document expires so long before the latest arrival.
+const ENDINGS: usize = 4;
+/// With retention, a document expires 50 ms before the latest arrival.
 const WINDOW_MS: u64 = 50;
 
-/// With many more changes than these in a memtable, a writer waits for a flush.
+/// With more than 200 changes in the memtables, a commit flushes first. Without a flush thread, a writer
+/// that had to wait for a flush would wait for ever.
 const MAX_UNFLUSHED: u64 = 200;
 
-/// One of the texts; some share bands.
+/// One of the texts. Texts with the same beginning share bands.
 fn text(number: usize) -> String {
     let beginnings = [
         "the quick brown fox jumps over the lazy dog and runs away from all of it",
         "海内存知己，天涯若比邻。无为在歧路，儿女共沾巾。",
         "short",
     ];
-    let ends = [
+    let endings = [
         "",
         " again",
         "!",
         " once more, and then never again in this life",
     ];
-    format!("{}{}", beginnings[number / ALIKE], ends[number % ALIKE])
+    format!(
+        "{}{}",
+        beginnings[number / ENDINGS],
+        endings[number % ENDINGS]
+    )
 }
 
 fn header(retention: Option<Retention>, frozen: bool) -> Header {
@@ -64,7 +69,7 @@ fn header(retention: Option<Retention>, frozen: bool) -> Header {
 
 fn create(path: &Path, header: Header) -> Result<Store> {
     Store::create(
-        &DbPath::of_system(path),
+        &DbPath::on_system_disk(path),
         header,
         CACHE_BYTES,
         Limits::small(),
@@ -72,7 +77,7 @@ fn create(path: &Path, header: Header) -> Result<Store> {
 }
 
 fn open(path: &Path) -> Store {
-    Store::open(&DbPath::of_system(path), CACHE_BYTES, Limits::small()).unwrap()
+    Store::open(&DbPath::on_system_disk(path), CACHE_BYTES, Limits::small()).unwrap()
 }
 
 fn flush_options() -> FlushOptions {
@@ -87,11 +92,11 @@ fn window() -> Retention {
     }
 }
 
-/// The expected documents, and the number of the text of each.
+/// The expected documents, each with the number of its text.
 type Stored = BTreeMap<u64, (StoredDocument, Option<usize>)>;
 
-/// A database, and a plain map of its expected content.
-struct Twin {
+/// A database and a plain map of its expected content.
+struct CheckedStore {
     store: Option<Store>,
     path: PathBuf,
     stored: Stored,
@@ -115,18 +120,18 @@ enum Edit {
 #[derive(Clone, Debug)]
 enum Step {
     Commit(Vec<(u64, Edit)>),
-    /// So many edits that a memtable is sealed.
+    /// Enough edits to seal a memtable: first id, number of the first text.
     Flood(u64, usize),
     FlushAll,
     Kill,
-    /// A flush of the oldest memtable is cut after so many transactions, and the process ends.
-    CutFlush(u32),
+    /// A flush of the oldest memtable fails after this number of transactions, and the process ends.
+    InterruptFlush(u32),
     Bulk(Vec<(u64, Option<usize>)>),
     Backup,
     Vacuum,
 }
 
-impl Twin {
+impl CheckedStore {
     fn new(retention: Option<Retention>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");
@@ -185,6 +190,7 @@ impl Twin {
                     (before.map(refresh), TextEdit::Keep)
                 }
             };
+            // A commit edits a document at most once.
             if edits.contains_key(id) {
                 continue;
             }
@@ -228,21 +234,21 @@ impl Twin {
         }
     }
 
-    /// Flushes the oldest memtable, except for the last transactions.
-    fn cut_flush(&mut self, commits: u32) {
+    /// Flushes the oldest memtable in `commits` transactions, then fails, and reopens the database.
+    fn interrupt_flush(&mut self, commits: u32) {
         let store = self.store();
         let Some(edits) = store.read().unwrap().unflushed_edits().into_iter().next() else {
             return;
         };
-        let cut = || Error::Interrupted {
+        let interrupted = || Error::Interrupted {
             path: self.path.clone(),
         };
-        let left = Cell::new(commits);
-        let begin = || match left.replace(left.get().saturating_sub(1)) {
-            0 => Err(cut()),
+        let remaining = Cell::new(commits);
+        let begin = || match remaining.replace(remaining.get().saturating_sub(1)) {
+            0 => Err(interrupted()),
             _ => store.committer.begin_write(),
         };
-        assert!(flush_edits(&edits, flush_options(), begin, |_| Err(cut())).is_err());
+        assert!(flush_edits(&edits, flush_options(), begin, |_| Err(interrupted())).is_err());
         self.assert_answers();
         self.reopen();
     }
@@ -264,7 +270,7 @@ impl Twin {
                 self.store().flush_all(&mut write_guard).unwrap();
             }
             Step::Kill => self.reopen(),
-            Step::CutFlush(commits) => self.cut_flush(*commits),
+            Step::InterruptFlush(commits) => self.interrupt_flush(*commits),
             Step::Bulk(documents) => self.bulk_load(documents),
             Step::Backup => {
                 let path = self.folder.path().join("backup");
@@ -276,7 +282,11 @@ impl Twin {
             }
             Step::Vacuum => {
                 self.store = None;
-                copy::vacuum(&DbPath::of_system(&self.path), &ProgressHandler::default()).unwrap();
+                copy::vacuum(
+                    &DbPath::on_system_disk(&self.path),
+                    &ProgressHandler::default(),
+                )
+                .unwrap();
                 self.reopen();
             }
         }
@@ -294,7 +304,7 @@ impl Twin {
             expected.insert(*key, Vec::new());
         }
         for (id, (state, number)) in &self.stored {
-            if view.expiry().has_passed(state.arrival) {
+            if view.expiry().is_expired(state.arrival) {
                 continue;
             }
             for key in number.iter().flat_map(|number| &self.keys[*number]) {
@@ -302,17 +312,17 @@ impl Twin {
             }
         }
         let keys: Vec<u64> = expected.keys().rev().copied().collect();
-        for most in [0, 3, usize::MAX] {
-            let found = view.documents_in_bands(&keys, most).unwrap();
+        for limit in [0, 3, usize::MAX] {
+            let found = view.documents_in_bands(&keys, limit).unwrap();
             assert_eq!(found.len(), expected.len());
             for (found, (key, documents)) in found.iter().zip(&expected) {
-                let first = &documents[..most.min(documents.len())];
+                let first = &documents[..limit.min(documents.len())];
                 assert_eq!((found.key, &*found.documents), (*key, first));
-                assert_eq!(found.has_more, documents.len() > most);
+                assert_eq!(found.has_more, documents.len() > limit);
             }
         }
-        let with_later_textrs = view.documents_in_band(7, usize::MAX).unwrap();
-        assert_eq!(with_later_textrs, (Vec::new(), false));
+        let of_unknown_key = view.documents_in_band(7, usize::MAX).unwrap();
+        assert_eq!(of_unknown_key, (Vec::new(), false));
     }
 }
 
@@ -346,7 +356,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => (0..200_u64, 0..TEXTS).prop_map(|(from, text)| Step::Flood(from, text)),
         2 => Just(Step::FlushAll),
         2 => Just(Step::Kill),
-        3 => (0..30_u32).prop_map(Step::CutFlush),
+        3 => (0..30_u32).prop_map(Step::InterruptFlush),
         2 => vec(pushed, 0..30).prop_map(Step::Bulk),
         1 => Just(Step::Backup),
         1 => Just(Step::Vacuum),
@@ -367,49 +377,54 @@ proptest! {
         steps in vec(any_step(), 1..20),
         expires: bool,
     ) {
-        let mut twin = Twin::new(expires.then(window));
+        let mut checked = CheckedStore::new(expires.then(window));
         for step in &steps {
-            twin.step(step);
-            twin.assert_answers();
+            checked.step(step);
+            checked.assert_answers();
         }
-        let store = twin.store.take().unwrap();
+        let store = checked.store.take().unwrap();
         store.close().unwrap();
-        twin.assert_answers_of(&store);
+        checked.assert_answers_of(&store);
         assert_sound(store);
     }
 }
 
-/// Other texts for all documents, none for some, and a flush that is cut after each of its first
-/// transactions, and after every fifth of the others.
+/// The memtable gives documents other texts or removes them. The flush fails after each of its first
+/// eight transactions, then after every fifth.
 #[test]
-fn repeated_flush_after_cut_at_any_transaction_gives_same_bands() {
+fn flush_interrupted_at_any_transaction_and_repeated_gives_same_bands() {
     let mut seen_all = false;
     for commits in (0..8).chain((8..).step_by(5)) {
-        let mut twin = Twin::new(None);
-        twin.step(&Step::Flood(0, 0));
-        twin.step(&Step::FlushAll);
-        twin.step(&Step::Flood(100, 5));
-        let view = twin.store().read().unwrap();
+        let mut checked = CheckedStore::new(None);
+        checked.step(&Step::Flood(0, 0));
+        checked.step(&Step::FlushAll);
+        checked.step(&Step::Flood(100, 5));
+        let view = checked.store().read().unwrap();
         let edits = view.unflushed_edits().concat();
         drop(view);
         let begun = Cell::new(0);
         let begin = || {
             begun.set(begun.get() + 1);
             if begun.get() > commits {
-                Err(cut(&twin.path))
+                Err(interrupted(&checked.path))
             } else {
-                twin.store().committer.begin_write()
+                checked.store().committer.begin_write()
             }
         };
-        assert!(flush_edits(&edits, flush_options(), begin, |_| Err(cut(&twin.path))).is_err());
+        assert!(
+            flush_edits(&edits, flush_options(), begin, |_| Err(interrupted(
+                &checked.path
+            )))
+            .is_err()
+        );
         seen_all |= begun.get() <= commits;
-        twin.assert_answers();
-        twin.reopen();
-        twin.assert_answers();
-        twin.step(&Step::Commit(vec![(101, Edit::Put(9)), (5, Edit::Remove)]));
-        twin.step(&Step::FlushAll);
-        twin.assert_answers();
-        assert_sound(twin.store.take().unwrap());
+        checked.assert_answers();
+        checked.reopen();
+        checked.assert_answers();
+        checked.step(&Step::Commit(vec![(101, Edit::Put(9)), (5, Edit::Remove)]));
+        checked.step(&Step::FlushAll);
+        checked.assert_answers();
+        assert_sound(checked.store.take().unwrap());
         if seen_all {
             assert!(commits > 15, "only {commits} commits");
             return;
@@ -417,23 +432,23 @@ fn repeated_flush_after_cut_at_any_transaction_gives_same_bands() {
     }
 }
 
-fn cut(path: &Path) -> Error {
+fn interrupted(path: &Path) -> Error {
     Error::Interrupted {
         path: path.to_path_buf(),
     }
 }
 
-/// More documents than are sorted in memory; repeated ids, of which some bring a text after the
-/// first came without one, and the text is then removed.
+/// More documents than the sort holds in memory. Some ids are repeated: first without a text, then with
+/// one. The first document counts, so its later text and bands must be removed.
 #[test]
 fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
     const COUNT: u64 = 12_000;
     for frozen in [false, true] {
-        let mut twin = Twin::new(None);
-        twin.store = None;
-        twin.path = twin.folder.path().join("loaded");
+        let mut checked = CheckedStore::new(None);
+        checked.store = None;
+        checked.path = checked.folder.path().join("loaded");
         let mut load = Load::create(
-            &DbPath::of_system(&twin.path),
+            &DbPath::on_system_disk(&checked.path),
             &header(None, frozen),
             MEMORY_BYTES,
         )?;
@@ -442,9 +457,9 @@ fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
             // Every id twice, the second time with another text.
             let id = n.wrapping_mul(7_919) % (COUNT / 2);
             let number = (!n.is_multiple_of(7)).then_some((n % TEXTS as u64) as usize);
-            let state = twin.arriving(id);
+            let state = checked.arriving(id);
             load.push(document(id, state, number))?;
-            let (_, first) = *twin.stored.entry(id).or_insert((state, number));
+            let (_, first) = *checked.stored.entry(id).or_insert((state, number));
             if first.is_none() && number.is_some() {
                 with_later_text.insert(id);
             }
@@ -453,8 +468,8 @@ fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
         load.finish(&ProgressHandler::default(), &mut |_| {
             ControlFlow::Continue(())
         })?;
-        let store = open(&twin.path);
-        twin.assert_answers_of(&store);
+        let store = open(&checked.path);
+        checked.assert_answers_of(&store);
         let stats = crate::store::maintenance::stats::stats(&store.read()?)?;
         let bands = stats
             .tables
@@ -462,14 +477,14 @@ fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
             .find(|table| table.name == "bands")
             .unwrap();
         let keys = |(_, number): &(StoredDocument, Option<usize>)| {
-            number.map_or(0, |n| twin.keys[n].len())
+            number.map_or(0, |n| checked.keys[n].len())
         };
-        let expected: usize = twin.stored.values().map(keys).sum();
+        let expected: usize = checked.stored.values().map(keys).sum();
         assert_eq!(bands.entries, expected as u64);
         if frozen {
             assert!(bands.fill > 0.99, "{}", bands.fill);
             drop(store);
-            let mut store = open(&twin.path);
+            let mut store = open(&checked.path);
             assert_eq!(
                 check::check(&mut store, &ProgressHandler::default())?,
                 [""; 0]

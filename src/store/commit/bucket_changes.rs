@@ -1,19 +1,18 @@
-//! [`BucketChanges`]: the changes of a transaction, for the bucket cache.
+//! [`BucketChanges`]: the changes that a transaction brings to the bucket cache.
 
 use crate::store::tables::packed::Op;
 use crate::store::view::bucket_cache::BucketCache;
 
-/// At most so many changes are kept one by one: 16 MiB. A transaction with more invalidates the
-/// whole cache.
+/// At most 1 Mi changes, 16 MiB, are collected. A transaction with more invalidates the whole cache.
 const MAX_CHANGES: usize = 1 << 20;
 
 /// The fingerprints that a transaction adds to buckets and removes from them.
 #[derive(Default)]
 pub(super) struct BucketChanges {
-    /// Block, and changes of its buckets: rotated and in order.
+    /// Blocks, each with rotated fingerprints in order.
     by_block: Vec<(usize, Vec<(u64, Op)>)>,
     len: usize,
-    /// Any bucket may have changed; `by_block` is empty.
+    /// Any bucket may have changed, and `by_block` is empty.
     is_unknown: bool,
 }
 
@@ -30,13 +29,13 @@ impl BucketChanges {
         }
     }
 
-    /// Notes changes that are not known one by one.
+    /// Adds changes of any buckets.
     pub(super) fn add_unknown(&mut self) {
         self.is_unknown = true;
         self.by_block = Vec::new();
     }
 
-    /// Brings the cache to the state of a commit that is about to be made.
+    /// Updates the cache for a commit that is about to be made.
     pub(super) fn apply(&self, buckets: &BucketCache, commit: u64) {
         if self.is_unknown {
             buckets.invalidate_all(commit);

@@ -1,16 +1,19 @@
-//! The flush: a sealed memtable into the tables.
+//! The flush of a sealed memtable into the tables.
 //!
-//! The flush thread runs [`flush_loop`](Committer::flush_loop): it waits for a sealed memtable and
-//! flushes it. A writer that needs all in the tables calls [`flush_all`](Committer::flush_all). Both
-//! hold the flush lock, so there is one flush at a time. The thresholds are in
+//! The flush thread runs [`flush_loop`](Committer::flush_loop), which waits for a sealed memtable and
+//! flushes it. A writer that works on the tables directly calls [`flush_all`](Committer::flush_all)
+//! first. Both hold the flush lock, so one flush runs at a time. The thresholds are in
 //! [`flush_options`](super::flush_options).
 //!
-//! A large memtable is flushed by many transactions ([`flush_edits`]), none of which takes long or
-//! much memory, and pages that one frees are reused by the next. In between, the tables hold an old
-//! state of one document and a new state of another, or both of one: so readers take every document
-//! of the memtable from the memtable. A flush that was cut short is repeated from the beginning,
-//! with the same result: an edit has the state before and after, and to put an entry that is there,
-//! or to remove one that is not, changes nothing.
+//! A large memtable is flushed by many transactions ([`flush_edits`]). Each is short and takes little
+//! memory, and the pages that it frees are reused by the next. Between two transactions the tables hold
+//! old entries of some documents and new entries of others, so readers take every document of the
+//! memtable from the memtable.
+//!
+//! After a crash the flush is repeated from the beginning. A flush is idempotent: to put an entry that
+//! exists, or to remove an entry that does not exist, changes nothing.
+
+use std::time::Instant;
 
 use crate::block::BLOCKS;
 use crate::error::Result;
@@ -25,16 +28,17 @@ use crate::store::tables::packed::Op;
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::schema::JournalMark;
 
-/// At most so many bytes of texts are written in one transaction.
+/// At most 16 MiB of texts per flush transaction.
 const MAX_TEXT_BYTES: usize = 16 << 20;
-/// More band keys than a text has.
+/// An upper bound for the band keys of one text, to count changes before the old text is read.
 const MAX_KEYS_OF_TEXT: usize = 64;
 
 impl Committer {
-    /// Flushes each memtable that is sealed, until [`stop_flushing`](Self::stop_flushing) is called.
+    /// Flushes each sealed memtable, until [`stop_flushing`](Self::stop_flushing) is called.
     pub(in crate::store) fn flush_loop(&self) {
         loop {
             let mut memtables = self.memtables.lock();
+            // Poisoned writes include flushes: the thread then only waits for the end.
             while memtables.sealed.is_none() || memtables.is_poisoned {
                 if memtables.is_closing {
                     return;
@@ -51,7 +55,7 @@ impl Committer {
         }
     }
 
-    /// Ends [`flush_loop`](Self::flush_loop), after the flush that is under way.
+    /// Ends [`flush_loop`](Self::flush_loop) after the current flush.
     pub(in crate::store) fn stop_flushing(&self) {
         self.memtables.lock().is_closing = true;
         self.memtables_changed.notify_all();
@@ -62,15 +66,15 @@ impl Committer {
         self.memtables.lock().is_closing = false;
     }
 
-    /// Flushes the sealed memtable, if there is one.
     fn flush_sealed(&self) -> Result<()> {
         let _lock = self.flush_lock.lock();
         let (sealed, mark) = {
             let memtables = self.memtables.lock();
-            // `flush_all` may have been faster than the flush thread.
+            // Race: `flush_all` may have flushed the memtable since the flush thread was woken.
             let Some(sealed) = memtables.sealed.clone() else {
                 return Ok(());
             };
+            // The newest generation is the active one. Without an active memtable it is the sealed one.
             let open = memtables.active.is_some();
             let merged_generation = memtables.generation - u64::from(open);
             let mark = JournalMark {
@@ -80,23 +84,32 @@ impl Committer {
             (sealed, mark)
         };
         let db_path = &self.tables.db_path;
+        let started = Instant::now();
         // redb answers damaged pages with a panic.
-        let flushed = db_path.guarded(|| {
+        let flushed = db_path.catch_panics(|| {
             flush_edits(
-                &sealed.net_edits(sealed.len()),
+                &sealed.coalesced_edits(sealed.len()),
                 self.flush_options,
                 || self.begin_write(),
                 |last| {
-                    // The latest arrival stays, even if its document has been removed since.
+                    // The document with the latest arrival may have been removed since. Retention still
+                    // counts from its arrival, so the arrival is kept.
                     let counts = self.memtables.lock().counts;
                     last.advance_latest_arrival(counts.and_then(|counts| counts.latest_arrival));
-                    // With the last changes the mark: after a crash the journal is not read again.
+                    // The mark is in the same commit as the last changes: after a crash, recovery
+                    // either repeats the whole flush or does not read this journal.
                     last.mark_journal(mark)
                 },
             )
         });
-        flushed.map_err(|error| db_path.merging(error))?;
-        // Only now: until the last transaction is committed, readers need the memtable.
+        flushed.map_err(|error| db_path.flushing(error))?;
+        log::info!(
+            "flushed {} changes to the tables of {} in {:.1?}",
+            sealed.len(),
+            db_path.path().display(),
+            started.elapsed()
+        );
+        // Dropped only after the last commit: until then the tables are incomplete.
         let mut memtables = self.memtables.lock();
         memtables.sealed = None;
         if !mark.open {
@@ -106,7 +119,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Flushes both memtables: the tables then hold everything.
+    /// Flushes both memtables. The tables then hold every commit.
     pub(in crate::store) fn flush_all(&self, write_guard: &mut WriteGuard) -> Result<()> {
         self.refuse_if_poisoned()?;
         self.flush_sealed().inspect_err(|_| self.poison(None))?;
@@ -116,19 +129,20 @@ impl Committer {
                 return Ok(());
             };
             memtables.sealed = Some(active);
-            // The next commit begins a journal of the next generation.
+            // Without an active log, the next commit begins the journal of a new generation.
             **write_guard = None;
         }
         self.flush_sealed().inspect_err(|_| self.poison(None))
     }
 
-    /// The number of memtables so far. A memtable is flushed before the next but one begins.
+    /// The number of the newest generation.
     pub(in crate::store) fn generation(&self) -> u64 {
         self.memtables.lock().generation
     }
 
     /// Flushes both memtables and removes the journals.
     pub(in crate::store) fn close(&self) -> Result<()> {
+        // A frozen or read-only database has nothing to flush.
         if self.tables.refuse_changes().is_err() {
             return Ok(());
         }
@@ -136,6 +150,7 @@ impl Committer {
         self.flush_all(&mut write_guard)?;
         let mut memtables = self.memtables.lock();
         if std::mem::take(&mut memtables.has_files) {
+            // The two files take turns, so the last two generations name both.
             let last = memtables.generation;
             for generation in [last.saturating_sub(1), last] {
                 Journal::remove(&self.file, generation, &self.tables.db_path)?;
@@ -145,8 +160,8 @@ impl Committer {
     }
 }
 
-/// Applies edits, which ascend by id, each id once, in transactions that `begin` gives. The last
-/// transaction is passed to `finish` before it is committed.
+/// Applies edits, which ascend by id without repetitions, in transactions from `begin`. `finish` gets
+/// the last transaction before it is committed.
 pub(super) fn flush_edits(
     edits: &[DocumentEdit],
     options: FlushOptions,
@@ -155,12 +170,15 @@ pub(super) fn flush_edits(
 ) -> Result<()> {
     let mut last = begin()?;
     let keeps_bands = last.keeps_bands();
-    let are_few = edits.len() <= options.documents_at_once()
+    let fits_one_transaction = edits.len() <= options.documents_at_once()
         && edits.iter().map(text_bytes).sum::<usize>() <= MAX_TEXT_BYTES
-        && (!keeps_bands || edits.iter().map(max_bands).sum::<usize>() <= options.bands_at_once());
-    if are_few {
+        && (!keeps_bands
+            || edits.iter().map(max_band_changes).sum::<usize>() <= options.bands_at_once());
+    // A small flush, as at every close, costs one redb commit instead of a dozen.
+    if fits_one_transaction {
         last.apply(edits.to_vec())?;
     } else {
+        // redb allows one write transaction at a time.
         drop(last);
         flush_documents(edits, options, keeps_bands, &begin)?;
         flush_blocks(edits, options, &begin)?;
@@ -170,7 +188,7 @@ pub(super) fn flush_edits(
     last.commit()
 }
 
-/// Flushes to the tables of documents.
+/// Flushes to the tables by document id, and to table `bands`.
 fn flush_documents(
     edits: &[DocumentEdit],
     options: FlushOptions,
@@ -179,7 +197,7 @@ fn flush_documents(
 ) -> Result<()> {
     let group_len = |edits: &[DocumentEdit]| {
         if keeps_bands {
-            count_within(edits, options.collected_bands(), max_bands)
+            count_within(edits, options.collected_bands(), max_band_changes)
         } else {
             edits.len()
         }
@@ -193,15 +211,14 @@ fn flush_documents(
             count_within(&edits[..max], MAX_TEXT_BYTES, text_bytes)
         };
         for batch in batches(group, batch_len) {
-            commit(begin, |transaction| transaction.apply_documents(batch))?;
+            in_transaction(begin, |transaction| transaction.apply_documents(batch))?;
         }
     }
     Ok(())
 }
 
-/// Flushes to table `bands`, before the texts of the same documents are flushed: the entries to be
-/// removed are computed from the old text, which must be stored until the last of them is removed,
-/// or a repeated flush could not compute them again.
+/// Flushes to table `bands`, before the texts of the same documents. The entries to remove are computed
+/// from the old texts, which a flush that is repeated after a crash must still find.
 fn flush_bands(
     edits: &[DocumentEdit],
     options: FlushOptions,
@@ -211,44 +228,46 @@ fn flush_bands(
     let changes = transaction.band_changes(edits)?;
     let chunks = transaction.band_chunks()?;
     drop(transaction);
-    // With several changes for each page, more of them for the same number of pages.
+    // The cost of a transaction is the pages it writes. With several changes for each page, a
+    // transaction takes as many times more changes.
     let changes_per_page = changes.len() / usize::try_from(chunks).unwrap_or(usize::MAX).max(1);
     let per_transaction = options.entries_per_transaction() * changes_per_page.max(1);
     let mut changes = changes.into_sorted().peekable();
     while changes.peek().is_some() {
-        commit(begin, |transaction| {
+        in_transaction(begin, |transaction| {
             transaction.apply_bands(changes.by_ref().take(per_transaction))
         })?;
     }
     Ok(())
 }
 
-/// Flushes to the tables of blocks.
 fn flush_blocks(
     edits: &[DocumentEdit],
     options: FlushOptions,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let block0 = block0_changes(edits);
+    // The rotated tables hold each fingerprint once. `block0` says whether a fingerprint still has a
+    // document, so it goes first.
     let mut distinct = Vec::with_capacity(block0.len());
-    for batch in batches(&block0, |changes| entries_per_transaction(changes, options)) {
-        commit(begin, |transaction| {
+    for batch in batches(&block0, |changes| block0_batch_len(changes, options)) {
+        in_transaction(begin, |transaction| {
             distinct.append(&mut transaction.apply_block0(batch)?);
             Ok(())
         })?;
     }
     drop(block0);
-    // An entry is half as long as one of block 0.
+    // An entry takes 8 bytes, half of an entry of `block0`.
     let per_transaction = 2 * options.entries_per_transaction();
     for block in 1..BLOCKS {
         for slice in rotated_changes(block, &distinct).chunks(per_transaction) {
-            commit(begin, |transaction| transaction.apply_rotated(block, slice))?;
+            in_transaction(begin, |transaction| transaction.apply_rotated(block, slice))?;
         }
     }
     Ok(())
 }
 
-fn commit(
+fn in_transaction(
     begin: impl Fn() -> Result<WriteTransaction>,
     change: impl FnOnce(&mut WriteTransaction) -> Result<()>,
 ) -> Result<()> {
@@ -257,7 +276,7 @@ fn commit(
     transaction.commit()
 }
 
-/// Cuts items into batches; `len` is the length, at least 1, of the first batch of the rest.
+/// Cuts items into batches. `len` returns the length, at least 1, of the first batch of the rest.
 fn batches<T>(items: &[T], len: impl Fn(&[T]) -> usize) -> impl Iterator<Item = &[T]> {
     let mut rest = items;
     std::iter::from_fn(move || {
@@ -266,7 +285,7 @@ fn batches<T>(items: &[T], len: impl Fn(&[T]) -> usize) -> impl Iterator<Item = 
     })
 }
 
-/// The number of edits, at least one, whose sizes together are at most `max`.
+/// The number of first edits whose sizes add up to at most `max`; at least 1.
 fn count_within(
     edits: &[DocumentEdit],
     max: usize,
@@ -280,8 +299,8 @@ fn count_within(
     fits.count().max(1)
 }
 
-/// The most entries of table `bands` that an edit changes.
-fn max_bands(edit: &DocumentEdit) -> usize {
+/// An upper bound for the entries of table `bands` that an edit changes.
+fn max_band_changes(edit: &DocumentEdit) -> usize {
     let may_remove = edit.before.is_some() && edit.text != TextEdit::Keep;
     edit.text.keys().len() + usize::from(may_remove) * MAX_KEYS_OF_TEXT
 }
@@ -290,9 +309,9 @@ fn text_bytes(edit: &DocumentEdit) -> usize {
     edit.text.len_bytes()
 }
 
-/// The number of changes of `block0` that one transaction makes. All changes of one fingerprint are
-/// in one transaction, which can then tell if the fingerprint is still there.
-fn entries_per_transaction(changes: &[(u128, Op)], options: FlushOptions) -> usize {
+/// The number of changes of `block0` in the next transaction. All changes of one fingerprint are in one
+/// transaction, which then knows if the fingerprint still has a document.
+fn block0_batch_len(changes: &[(u128, Op)], options: FlushOptions) -> usize {
     let Some((last, _)) = changes.get(options.entries_per_transaction() - 1) else {
         return changes.len();
     };

@@ -1,26 +1,23 @@
-//! The thresholds of the flush: the size from which on a memtable is flushed, and the size of the
-//! transactions that flush it.
+//! [`FlushOptions`]: the size of a memtable to be flushed, and of the transactions that flush it.
 
-/// A memtable is large with one change for so many documents in the tables. A flush rewrites every
-/// page that it touches: the more changes, the fewer pages for each.
+/// A memtable is large from one change per 100 documents of the database on. A flush rewrites every page
+/// that it touches, so with fewer changes each change would cost more pages.
 const DOCUMENTS_PER_CHANGE: u64 = 100;
-/// A memtable of so many bytes is large, however few its changes are.
+/// A memtable is large from 256 MiB on, even with few changes.
 const LARGE_BYTES: usize = 256 << 20;
-/// While a sealed memtable is flushed, the active one grows to so many times the size of a large
-/// one; then writers wait for the flush.
+/// At twice the size of a large memtable, writers wait for the flush of the sealed one.
 const MAX_GROWTH: usize = 2;
 
-/// At most so many documents are flushed in one transaction with all of their entries.
+/// At most 2,048 documents are flushed in one transaction with all of their entries.
 const MAX_DOCUMENTS_AT_ONCE: usize = 2048;
-/// At most so many entries of one table are changed in one transaction. In a table of millions each
-/// entry is in another page or half of one, so a transaction writes about as many pages.
+/// At most 8,192 entries of one table are changed per transaction. In a table of millions each entry is
+/// in a page of its own, so a transaction writes up to as many pages.
 const MAX_ENTRIES_PER_TRANSACTION: usize = 8 << 10;
-/// At most so many changes of table `bands` are collected before they are sorted and applied:
-/// 64 MiB.
+/// At most 4 Mi changes of table `bands`, 64 MiB, are sorted at a time.
 const MAX_COLLECTED_BANDS: usize = 4 << 20;
 
-/// The thresholds of the flush. The sizes of transactions are in proportion to the least memtable
-/// that is flushed.
+/// The thresholds of the flush, all derived from `min_changes`: tests set a small one and so reach
+/// every path with a few hundred documents.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlushOptions {
     /// A memtable with fewer changes is not large, unless it takes [`LARGE_BYTES`]. At least 1.
@@ -34,12 +31,12 @@ impl FlushOptions {
         }
     }
 
-    /// Returns `true` if a memtable of this size is to be sealed and flushed.
+    /// Returns `true` if a memtable of this size should be sealed and flushed.
     pub(super) fn is_large(self, changes: usize, bytes: usize, documents: u64) -> bool {
         changes >= self.large_changes(documents) || bytes >= LARGE_BYTES
     }
 
-    /// Returns `true` if writers must wait for the flush before a memtable of this size grows on.
+    /// Returns `true` if a memtable of this size must not grow before the sealed one is flushed.
     pub(super) fn is_too_large(self, changes: usize, bytes: usize, documents: u64) -> bool {
         changes >= self.large_changes(documents).saturating_mul(MAX_GROWTH)
             || bytes >= MAX_GROWTH * LARGE_BYTES
@@ -50,26 +47,24 @@ impl FlushOptions {
             .max((documents / DOCUMENTS_PER_CHANGE) as usize)
     }
 
-    /// The most documents that are flushed in one transaction with all of their entries.
+    /// Documents to flush in one transaction with all of their entries.
     pub(super) fn documents_at_once(self) -> usize {
         (self.min_changes / 32).clamp(1, MAX_DOCUMENTS_AT_ONCE)
     }
 
-    /// The most entries of one table that are changed in one transaction, if there are more
-    /// documents.
+    /// Entries of one table per transaction, if the documents do not fit into one transaction.
     pub(super) fn entries_per_transaction(self) -> usize {
         (self.min_changes / 8).clamp(1, MAX_ENTRIES_PER_TRANSACTION)
     }
 
-    /// The most changes of table `bands` that are made in one transaction with all other entries of
-    /// their documents. A text has dozens of bands, each in another page.
+    /// Changes of table `bands` in one transaction with all other entries of their documents.
     pub(super) fn bands_at_once(self) -> usize {
+        // A text has dozens of bands, each in a page of its own.
         4 * self.entries_per_transaction()
     }
 
-    /// The most changes of table `bands` that are collected before they are sorted and applied. The
-    /// more, the fewer pages are written for each.
     pub(super) fn collected_bands(self) -> usize {
+        // The more changes are applied in order, the fewer pages are written for each.
         self.min_changes.saturating_mul(64).min(MAX_COLLECTED_BANDS)
     }
 }

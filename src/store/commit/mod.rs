@@ -1,17 +1,16 @@
-//! The write path: commits into a journal and a memtable, flushes into the tables.
+//! The write path: commits go to a journal and a memtable, flushes move them into the tables.
 //!
-//! To change one document in the tables is to write a page of each of five tables. So a commit is
-//! appended to a *journal* file beside the database, which takes one write and one sync, and to a
-//! *memtable*, which queries ask before the tables.
+//! A change of one document in the tables rewrites a page of each of five tables. So a commit is
+//! appended to a *journal* file beside the database, with one write and one sync, and to a
+//! *memtable*, which queries read before the tables.
 //!
-//! A memtable and the journal of the same changes are a *generation*; generations are numbered from
-//! 1 on. There are at most two at a time. When the memtable of the *active* one is large, it is
-//! *sealed*: a background thread flushes it to the tables ([`flush`]) while commits go to the next
-//! generation. A flushed generation is dropped. Closing a database flushes both; after a crash,
-//! opening it reads their journals ([`recovery`]).
+//! A memtable and the journal of the same commits are a *generation*. Generations are numbered from 1
+//! on, and at most two are alive. When the memtable of the *active* generation is large, the generation
+//! is *sealed*: commits go to the next one, while a background thread flushes the sealed one to the
+//! tables ([`flush`]) and then drops it. Closing a database flushes both generations. After a crash,
+//! opening the database replays their journals ([`recovery`]).
 //!
-//! This folder writes the tables through [`TableStore`](super::view::table_store::TableStore) and
-//! does not know [`Store`](super::Store).
+//! This folder writes the tables through [`TableStore`] and does not use [`Store`](super::Store).
 
 #[cfg(test)]
 mod band_tests;
@@ -46,48 +45,47 @@ use crate::store::view::table_store::TableStore;
 
 pub(crate) use write_lock::WriteGuard;
 
-/// A commit of so many edits is inserted into the memtable on all cores.
+/// From 1,024 edits on, a commit is appended to the memtable on all cores.
 const MIN_EDITS_IN_PARALLEL: usize = 1024;
 
-/// The write path of an open database: its journals, memtables and write lock, above its tables.
+/// The write path of an open database: tables, memtables, write lock and journals.
 pub(crate) struct Committer {
     pub(super) tables: Arc<TableStore>,
     memtables: Mutex<Memtables>,
     /// Notified when a memtable is sealed or flushed, when writes are poisoned and when the flush
-    /// thread is to end.
+    /// thread must end.
     memtables_changed: Condvar,
     /// Held during a flush, by the flush thread or by a writer in [`flush_all`](Self::flush_all).
+    /// Locked before `memtables`.
     flush_lock: Mutex<()>,
     write_lock: Arc<WriteLock>,
     flush_options: FlushOptions,
-    /// The identity of the database, which each journal repeats.
+    /// The identity of the database; each of its journals has it in the header.
     identity: u64,
-    /// The database file, with links resolved: its journals are beside it.
+    /// The path of the database file with links resolved. The journals are beside this path.
     file: PathBuf,
 }
 
-/// The memtables, and the state of the write path that readers, the writer and the flush thread
-/// share.
+/// The memtables and the state that readers, the writer and the flush thread share.
 #[derive(Default)]
 struct Memtables {
-    /// The memtable that is flushed next, or is being flushed.
+    /// The memtable to be flushed, or under a flush.
     sealed: Option<Arc<Memtable>>,
-    /// The memtable that commits append to, and the number of its edits that are durable and so
-    /// visible.
+    /// The memtable that commits append to, and the number of its visible edits, which are durable.
     active: Option<(Arc<Memtable>, u32)>,
     /// The generation of the active memtable, or of the last one if there is none.
     generation: u64,
-    /// The counts of the database with both memtables; `None` if the counters of the tables say it.
+    /// The totals of the tables and both memtables; `None` without memtables, when the counters of the
+    /// tables are the totals.
     counts: Option<Counts>,
     /// `true` if there are journal files for [`close`](Committer::close) to remove.
     has_files: bool,
-    /// A write failed: memtable, journal and tables may differ, so nothing more is written.
+    /// A write failed. Memtable, journal and tables may differ, so all later writes are refused.
     is_poisoned: bool,
-    /// The error of a failed flush in the background, or of a failed rotation. The next writer
-    /// returns it.
+    /// The error that poisoned writes outside of any write: a failed background flush, or a failed
+    /// seal. The next writer returns it.
     background_error: Option<Error>,
-    /// The flush thread has ended or is about to: only [`flush_all`](Committer::flush_all) still
-    /// flushes.
+    /// The flush thread has ended or must end. Only [`flush_all`](Committer::flush_all) still flushes.
     is_closing: bool,
 }
 
@@ -102,10 +100,10 @@ impl Memtables {
     }
 }
 
-/// Poisons the write path if a panic begins while the guard lives.
+/// Poisons writes if a panic begins while the guard lives.
 struct PoisonOnPanic<'c> {
     committer: &'c Committer,
-    /// A commit by a destructor while its thread unwinds is not a failed commit.
+    /// `true` if the thread was unwinding before, and a destructor commits: no failure of the commit.
     was_panicking: bool,
 }
 
@@ -129,26 +127,26 @@ impl Drop for PoisonOnPanic<'_> {
 impl Committer {
     /// The database as of the last commit.
     pub(super) fn read(&self) -> Result<View> {
-        // The lock is held until the tables are open. Without it, the sealed memtable could be
-        // dropped in between and the active one sealed and partly flushed: the tables would hold
-        // some edits of later commits.
-        let shared = self.memtables.lock();
-        let memtables = shared.view();
+        // Race: the lock is held until the tables are open. If it were released before, the sealed
+        // memtable could be dropped, and the active one sealed and partly flushed. The tables would
+        // then hold some edits of commits that this view must not see.
+        let guard = self.memtables.lock();
+        let memtables = guard.view();
         let tables = SnapshotTables::open(&self.tables, memtables.is_empty())?;
-        let counts = shared.counts.unwrap_or_else(|| tables.counters().counts());
+        let counts = guard.counts.unwrap_or_else(|| tables.counters().counts());
         let retention = self.tables.header.retention;
         Ok(View::new(tables, memtables, counts, retention))
     }
 
-    /// Waits for the write lock.
     pub(super) fn lock_writes(&self) -> Result<WriteGuard> {
         self.tables.refuse_changes()?;
         Ok(self.write_lock.lock_arc())
     }
 
-    /// Makes the net changes of documents, each id at most once, durable, and then visible.
-    /// `latest_arrival` is that of all changes, those among them that a later change of the same
-    /// document has replaced.
+    /// Makes edits durable, and then visible. Each document is edited at most once.
+    ///
+    /// `latest_arrival` is the latest arrival in the batch. It can be later than all arrivals in `edits`,
+    /// if a later change of the batch replaced that document.
     pub(super) fn commit(
         &self,
         write_guard: &mut WriteGuard,
@@ -161,23 +159,28 @@ impl Committer {
             return Ok(());
         }
         match self.append(write_guard, &edits, latest_arrival) {
-            // There is no room for a journal (`Io`), or the journal refused the commit before it
-            // wrote (`Storage`): nothing was changed, and a later commit may succeed. Without an
-            // active journal, `Storage` is the error of the mark in the tables.
+            // `Io`: no journal could be created, for example on a full disk. `Storage`: the journal
+            // refused the record before it wrote. Nothing was changed, so a later commit may succeed.
             Err(error @ Error::Io { .. }) => return Err(error),
             Err(error @ Error::Storage { .. }) if write_guard.is_some() => {
                 return Err(error);
             }
+            // The result is unknown: a part of the record may be on disk, or, without an active journal,
+            // the mark may have been committed to the tables.
             Err(error) => {
                 self.poison(None);
                 return Err(error);
             }
             Ok(()) => {}
         }
-        // The commit is durable, so an error from here on is not its error.
+        // The commit is durable, so the caller must not get an error from here on.
         match self.seal_if_large(write_guard) {
-            // Without room for another journal, the active one grows on.
-            Ok(()) | Err(Error::Io { .. }) => {}
+            // Without space for a second journal, the active one grows. The next commit tries again.
+            Ok(()) => {}
+            Err(error @ Error::Io { .. }) => log::warn!(
+                "the journal of {} grows, because no second journal can be created: {error}",
+                self.tables.db_path.path().display()
+            ),
             Err(error) => self.poison(Some(error)),
         }
         Ok(())
@@ -194,8 +197,8 @@ impl Committer {
             none => none.insert(self.begin_first_journal()?),
         };
         let counts = active.counts.after(edits, latest_arrival);
-        // A commit that is in the journal and not in the memtable must be the last one: the next
-        // would be decided without it.
+        // A panic between journal and memtable leaves a durable commit that readers do not see. The
+        // next batch would be decided without this commit, so no next batch is allowed.
         let _guard = PoisonOnPanic::new(self);
         active.journal.append(edits, counts)?;
         active.counts = counts;
@@ -205,18 +208,19 @@ impl Committer {
         } else {
             self.tables.pool.run(|| memtable.append(edits))
         };
+        // Readers see the commit from here on.
         let mut memtables = self.memtables.lock();
         memtables.active = Some((Arc::clone(memtable), visible));
         memtables.counts = Some(counts);
         Ok(())
     }
 
-    /// Begins a journal when the tables hold everything, and marks the database file as having one.
+    /// Begins a generation when none is alive, and marks the database file as having a journal.
     fn begin_first_journal(&self) -> Result<ActiveLog> {
         let merged_generation = self.memtables.lock().generation;
         let counts = self.read()?.counts();
-        // The journal comes before the mark: a marked file without its journal is refused, while an
-        // empty journal that a crash left beside an unmarked file is written over.
+        // Crash order: the journal is created before the mark. A marked file without its journal is
+        // refused when it is opened, while an unmarked file with an empty journal is harmless.
         let journal = self.create_journal(merged_generation + 1)?;
         let mut transaction = self.begin_write()?;
         transaction.mark_journal(JournalMark {
@@ -241,7 +245,7 @@ impl Committer {
         Journal::begin(&self.file, identity, &self.tables.db_path)
     }
 
-    /// Seals the active memtable if it is large, and begins the next generation.
+    /// Seals the active generation if its memtable is large, and begins the next one.
     fn seal_if_large(&self, write_guard: &mut WriteGuard) -> Result<()> {
         let mut memtables = self.memtables.lock();
         let Some((memtable, _)) = memtables.active.as_ref().filter(|_| !memtables.is_closing)
@@ -253,8 +257,8 @@ impl Committer {
         if !self.flush_options.is_large(changes, bytes, documents) {
             return Ok(());
         }
-        // Backpressure: the flush is slower than the writers. The wait also ends if no flush will
-        // come.
+        // Backpressure: the writers are faster than the flush. A poisoned or closing store never
+        // flushes, so a wait for its flush would not end.
         let is_too_large = self.flush_options.is_too_large(changes, bytes, documents);
         if is_too_large {
             while memtables.sealed.is_some() && !memtables.is_poisoned && !memtables.is_closing {
@@ -265,22 +269,22 @@ impl Committer {
             return Ok(());
         }
         let generation = memtables.generation + 1;
-        // Readers need not wait for the syncs. Nothing that is read below changes meanwhile: this
-        // thread has the write lock, and without a sealed memtable the flush thread has no work.
+        // Unlocked, so that readers do not wait for the syncs below. The state cannot change meanwhile:
+        // this thread has the write lock, and the flush thread has no work without a sealed memtable.
         drop(memtables);
         let Some(active) = &mut **write_guard else {
             return Ok(());
         };
         let journal = match self.create_journal(generation) {
-            // The active memtable must not grow without bound, so without a next journal it is
-            // flushed here. The next commit needs that journal, and returns the error if the journal
-            // still cannot be created.
+            // Without space for the next journal, the active memtable is flushed here, because it must
+            // not grow without bound. The next commit has to create that journal, and returns the
+            // error if it still cannot.
             Err(Error::Io { .. }) if is_too_large => return self.flush_all(write_guard),
             journal => journal?,
         };
-        // The next journal is durable before this one says that there is one: recovery refuses a
-        // database that lacks it.
-        active.journal.go_on()?;
+        // Crash order: the next journal is durable before this one is sealed. Recovery refuses a
+        // database with a sealed journal and no next one.
+        active.journal.seal()?;
         *active = ActiveLog::new(journal, active.counts);
         memtables = self.memtables.lock();
         memtables.generation = generation;
@@ -290,14 +294,14 @@ impl Committer {
         Ok(())
     }
 
-    /// Begins a transaction on the tables when they hold everything.
+    /// Flushes both memtables and begins a transaction on the tables. Other writers wait for its end.
     pub(super) fn flush_and_begin_write(
         &self,
         mut write_guard: WriteGuard,
     ) -> Result<WriteTransaction> {
         self.flush_all(&mut write_guard)?;
         let mut transaction = self.begin_write()?;
-        transaction.hold(write_guard);
+        transaction.set_write_guard(write_guard);
         Ok(transaction)
     }
 
@@ -305,10 +309,17 @@ impl Committer {
         WriteTransaction::begin(&self.tables)
     }
 
-    /// Ends all writing: memtable, journal and tables may differ. The database can still be read.
+    /// Refuses all later writes. Reads still work.
     pub(super) fn poison(&self, background_error: Option<Error>) {
+        let path = self.tables.db_path.path().display();
+        match &background_error {
+            // Without this line, only the next writer would report the error.
+            Some(error) => log::error!("{path} refuses writes until it is reopened: {error}"),
+            None => log::error!("{path} refuses writes until it is reopened, after a failed write"),
+        }
         let mut memtables = self.memtables.lock();
         memtables.is_poisoned = true;
+        // The first error is the cause; later ones are consequences.
         memtables.background_error = memtables.background_error.take().or(background_error);
         drop(memtables);
         self.memtables_changed.notify_all();
@@ -322,7 +333,8 @@ impl Committer {
         let path = || self.tables.db_path.path().to_path_buf();
         Err(match memtables.background_error.take() {
             None => Error::WritesFailed { path: path() },
-            // The unknown commit is of a flush. That of the caller is known: it did not happen.
+            // The commit of unknown result is a commit of a flush. The caller would take the error for
+            // its own commit, which certainly did not happen.
             Some(unknown @ Error::CommitUnknown { .. }) => Error::Storage {
                 action: "write",
                 path: path(),

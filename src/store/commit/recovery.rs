@@ -1,4 +1,4 @@
-//! Opening the write path: the journals that a database has which was not closed.
+//! Recovery: opening the write path replays the journals of a database that was not closed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,21 +9,22 @@ use super::{Committer, Memtables};
 use crate::error::{Error, Result};
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_lock::{ActiveLog, WriteLock};
-use crate::store::journal::{Found, Identity, Journal};
+use crate::store::journal::{Identity, Journal, Lookup};
 use crate::store::memtable::Memtable;
 use crate::store::tables::edit::{Counts, DocumentEdit};
 use crate::store::tables::schema;
 use crate::store::view::table_store::TableStore;
 
-/// The advice about a journal that is newer than its database file.
-const REMOVE_NEWER_JOURNAL: &str = "if it is a copy that was put back, remove that journal; if not, \
-                                    save what is left with `simdb-cli salvage`";
+/// Advice for a journal that is newer than its database file.
+const REMOVE_NEWER_JOURNAL: &str = "if the database was restored from an older copy, remove that \
+                                    journal; if not, recover the documents with `simdb-cli salvage`";
 
 impl Committer {
-    /// Reads the journals of a database into memtables. If the database is open for writing, makes
-    /// the journals ready for the next commit.
+    /// Replays the journals of a database into memtables. If the database is open for writing, also
+    /// prepares the journals for the next commit.
     pub(in crate::store) fn recover(tables: TableStore) -> Result<Self> {
         let db_path = &tables.db_path;
+        // Links are resolved: the journals of one file must have one name, whatever path it is opened by.
         let file = db_path.disk().resolve(db_path.path());
         let file = file.map_err(db_path.io("find"))?;
         let meta = tables.meta()?;
@@ -38,7 +39,7 @@ impl Committer {
         let (memtables, active) = if mark.open {
             journals.recover(schema::read_counters(&meta, db_path)?.counts())?
         } else {
-            journals.refuse_commits()?;
+            journals.refuse_newer_journal()?;
             let generation = mark.merged_generation;
             let memtables = Memtables {
                 generation,
@@ -63,17 +64,17 @@ impl Committer {
 struct Journals<'t> {
     tables: &'t TableStore,
     file: &'t Path,
-    /// The identity of the database.
     identity: u64,
-    /// The last generation that the tables hold in full. There can be two more.
+    /// The last generation that the tables hold. At most the next two can have journals.
     flushed: u64,
 }
 
 /// The content of a journal.
 struct Replayed {
     memtable: Arc<Memtable>,
+    /// The number of edits in the memtable.
     visible: u32,
-    /// The counts after the last commit; `None` without a commit.
+    /// The totals after the last commit; `None` without a commit.
     counts: Option<Counts>,
     /// `true` if the next generation has begun.
     is_sealed: bool,
@@ -82,7 +83,8 @@ struct Replayed {
 }
 
 impl Journals<'_> {
-    /// Reads the journals of a file that is marked as having some. `counts` are those of the tables.
+    /// Replays the journals of a file that is marked as having journals. `counts` are the totals of the
+    /// tables.
     fn recover(&self, mut counts: Counts) -> Result<(Memtables, Option<ActiveLog>)> {
         let (first, second) = (
             self.flushed.saturating_add(1),
@@ -95,15 +97,15 @@ impl Journals<'_> {
         };
         let mut active_log = None;
 
-        // The file was marked after its first journal had been created.
-        let Found::Sought(sealed) = self.replay(first)? else {
-            return Err(self.missing(first));
+        // The file was marked after its first journal had been created, so the journal must exist.
+        let Lookup::Found(sealed) = self.replay(first)? else {
+            return Err(self.journal_missing(first));
         };
         counts = sealed.counts.unwrap_or(counts);
         memtables.sealed = Some(sealed.memtable);
 
         match self.replay(second)? {
-            Found::Sought(active) => {
+            Lookup::Found(active) => {
                 counts = active.counts.unwrap_or(counts);
                 memtables.generation = second;
                 memtables.active = Some((Arc::clone(&active.memtable), active.visible));
@@ -113,34 +115,50 @@ impl Journals<'_> {
                     counts,
                 });
             }
-            // The first journal was sealed after the second had been created.
-            Found::Missing | Found::Other(_) if sealed.is_sealed => {
-                return Err(self.missing(second));
+            // The first journal was sealed after the second had been created, so the second must exist.
+            Lookup::Missing | Lookup::Other(_) if sealed.is_sealed => {
+                return Err(self.journal_missing(second));
             }
-            // The file was put back from a copy that is older than its journals. The flushes since
-            // are lost, so the first journal must not be taken for the last one.
-            Found::Other(other) if other.database == self.identity && other.generation > second => {
+            // The file was restored from a copy that is older than its journals. The flushes after the
+            // copy are lost; without this check, documents would be missing silently.
+            Lookup::Other(other)
+                if other.database == self.identity && other.generation > second =>
+            {
                 let path = Journal::path(self.file, second);
                 return Err(self.tables.db_path.corrupt_advising(
-                    format!("its journal {} is of a later time", path.display()),
+                    format!("its journal {} is newer than the file", path.display()),
                     REMOVE_NEWER_JOURNAL,
                 ));
             }
-            // A flushed journal, or that of a database that had the name before. The next
-            // generation writes over it.
-            Found::Missing | Found::Other(_) => {}
+            // A journal that was flushed, or the journal of an earlier database of this name. The next
+            // generation overwrites the file.
+            Lookup::Missing | Lookup::Other(_) => {}
         }
         memtables.counts = Some(counts);
+        log::info!(
+            "replayed {} changes from the journals of {}, which was not closed",
+            memtables.sealed.as_ref().map_or(0, |sealed| sealed.len())
+                + memtables
+                    .active
+                    .as_ref()
+                    .map_or(0, |(active, _)| active.len()),
+            self.tables.db_path.path().display()
+        );
 
         if let Some(mut sealed) = sealed.journal {
-            // A crash may have cut a flush of the first generation short. The flush is repeated, so
-            // the generation must stay as it is: the next commits go to the second.
+            // A crash may have interrupted a flush of the first generation. The tables then hold some of
+            // its edits, so exactly these edits must be flushed again: new commits go to the second
+            // generation, never to the first.
             let active = match active_log.take() {
                 Some(active) => Ok(active),
-                None => Journal::begin(self.file, self.named(second), &self.tables.db_path)
-                    .map(|journal| ActiveLog::new(journal, counts)),
+                None => Journal::begin(
+                    self.file,
+                    self.journal_identity(second),
+                    &self.tables.db_path,
+                )
+                .map(|journal| ActiveLog::new(journal, counts)),
             };
-            match active.and_then(|active| sealed.go_on().map(|()| active)) {
+            match active.and_then(|active| sealed.seal().map(|()| active)) {
                 Ok(active) => {
                     memtables.generation = second;
                     memtables
@@ -148,8 +166,13 @@ impl Journals<'_> {
                         .get_or_insert_with(|| active.empty_memtable());
                     active_log = Some(active);
                 }
-                // Everything can be read. The next writer returns the error.
+                // Without space for a journal the database can still be read. The next writer returns
+                // the error.
                 Err(error) => {
+                    log::error!(
+                        "{} can only be read: {error}",
+                        self.tables.db_path.path().display()
+                    );
                     memtables.is_poisoned = true;
                     memtables.background_error = Some(error);
                 }
@@ -158,13 +181,14 @@ impl Journals<'_> {
         Ok((memtables, active_log))
     }
 
-    /// Refuses a file that is marked as having no journal, beside a journal of a later generation
-    /// with commits. A crash can leave a later journal behind, which is created before the file is
-    /// marked, but no commits in it, which come after. So the file is older than the journal.
-    fn refuse_commits(&self) -> Result<()> {
+    /// Refuses a file that is marked as closed if a journal of a later generation holds commits: the file
+    /// is older than the journal.
+    fn refuse_newer_journal(&self) -> Result<()> {
         let db_path = &self.tables.db_path;
+        // A crash can leave an empty later journal, which is created before the file is marked. It cannot
+        // leave commits, which are appended after.
         for number in [1, 2] {
-            // A file that is no journal is refused when its name is needed.
+            // A file that is no journal is refused when a journal is created under its name.
             let Ok(Some(owner)) = Journal::owner_of(self.file, number, db_path) else {
                 continue;
             };
@@ -172,17 +196,17 @@ impl Journals<'_> {
                 continue;
             }
             let mut has_commits = false;
-            let mut note = |_, _| {
+            let mut visitor = |_, _| {
                 has_commits = true;
                 Ok(())
             };
-            // A damaged end does not matter: one commit is enough.
-            let _ = Journal::read(self.file, owner, db_path, &mut note);
+            // The result is ignored: damage behind the first commit does not matter here.
+            let _ = Journal::read(self.file, owner, db_path, &mut visitor);
             if has_commits {
                 let path = Journal::path(self.file, number);
                 return Err(db_path.corrupt_advising(
                     format!(
-                        "it says that it was closed, but its journal {} holds commits",
+                        "the file is marked as closed, but its journal {} holds commits",
                         path.display()
                     ),
                     REMOVE_NEWER_JOURNAL,
@@ -192,18 +216,18 @@ impl Journals<'_> {
         Ok(())
     }
 
-    /// Reads the journal of a generation into a memtable.
-    fn replay(&self, generation: u64) -> Result<Found<Replayed>> {
+    fn replay(&self, generation: u64) -> Result<Lookup<Replayed>> {
         let (mut edits, mut counts) = (Vec::new(), None);
         let mut append = |mut commit: Vec<DocumentEdit>, after| {
             edits.append(&mut commit);
             counts = Some(after);
             Ok(())
         };
-        let (identity, db_path) = (self.named(generation), &self.tables.db_path);
+        let (identity, db_path) = (self.journal_identity(generation), &self.tables.db_path);
+        // A read-only database must not write, and `replay` completes the end marker of the journal.
         let found = if self.tables.backend.is_writable() {
             let found = Journal::replay(self.file, identity, db_path, &mut append)?;
-            found.map(|journal| (journal.goes_on(), Some(journal)))
+            found.map(|journal| (journal.is_sealed(), Some(journal)))
         } else {
             let found = Journal::read(self.file, identity, db_path, &mut append)?;
             found.map(|is_sealed| (is_sealed, None))
@@ -221,14 +245,14 @@ impl Journals<'_> {
         }))
     }
 
-    fn named(&self, generation: u64) -> Identity {
+    fn journal_identity(&self, generation: u64) -> Identity {
         Identity {
             database: self.identity,
             generation,
         }
     }
 
-    fn missing(&self, generation: u64) -> Error {
+    fn journal_missing(&self, generation: u64) -> Error {
         Error::JournalMissing {
             path: self.tables.db_path.path().to_path_buf(),
             journal: Journal::path(self.file, generation),

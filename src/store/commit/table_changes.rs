@@ -1,4 +1,4 @@
-//! The sorted changes of one table by the edits of documents.
+//! The sorted changes that edits of documents make in one table.
 
 use crate::block;
 use crate::document::DocId;
@@ -7,7 +7,7 @@ use crate::store::tables::edit::{DocumentEdit, StoredDocument};
 use crate::store::tables::packed::Op;
 use crate::store::tables::packed::chunk::pair;
 
-/// The changes of `block0` by edits, sorted.
+/// The changes of `block0`: reliable documents only.
 pub(super) fn block0_changes(edits: &[DocumentEdit]) -> Vec<(u128, Op)> {
     table_changes(edits, |id, state| {
         let entry = pair(state.fingerprint.bits(), id.0);
@@ -15,7 +15,7 @@ pub(super) fn block0_changes(edits: &[DocumentEdit]) -> Vec<(u128, Op)> {
     })
 }
 
-/// The changes of the table of another block than 0, given those of distinct fingerprints, sorted.
+/// The changes of the table of a block other than 0, from the changes of distinct fingerprints.
 pub(super) fn rotated_changes(block: usize, fingerprints: &[(u64, Op)]) -> Vec<(u64, Op)> {
     let mut changes: Vec<(u64, Op)> = fingerprints
         .iter()
@@ -25,7 +25,7 @@ pub(super) fn rotated_changes(block: usize, fingerprints: &[(u64, Op)]) -> Vec<(
     changes
 }
 
-/// The changes of one table by edits, sorted. `entry` is the entry of a document in the table.
+/// The changes of one table. `entry` returns the entry of a document in the table.
 pub(super) fn table_changes<E: Ord + Copy>(
     edits: &[DocumentEdit],
     entry: impl Fn(DocId, StoredDocument) -> Option<E>,
@@ -34,6 +34,7 @@ pub(super) fn table_changes<E: Ord + Copy>(
     for edit in edits {
         let before = edit.before.and_then(|state| entry(edit.id, state));
         let after = edit.after.and_then(|state| entry(edit.id, state));
+        // An equal entry must not be removed and put: the order of the two would be arbitrary.
         if before != after {
             changes.extend(before.map(|entry| (entry, Op::Remove)));
             changes.extend(after.map(|entry| (entry, Op::Put)));

@@ -24,7 +24,7 @@ fn state(bits: u64) -> StoredDocument {
     }
 }
 
-/// Commits what makes each document have this fingerprint, or none.
+/// Commits the given changes: a new fingerprint for a document, or its removal.
 fn commit(store: &Store, stored: &mut Stored, changes: impl Iterator<Item = (u64, Option<u64>)>) {
     let edits = changes.map(|(id, bits)| {
         let before = match bits {
@@ -62,11 +62,17 @@ fn create(path: &Path) -> Store {
         frozen: false,
         retention: None,
     };
-    Store::create(&DbPath::of_system(path), header, 16 << 20, Limits::small()).unwrap()
+    Store::create(
+        &DbPath::on_system_disk(path),
+        header,
+        16 << 20,
+        Limits::small(),
+    )
+    .unwrap()
 }
 
 #[test]
-fn without_room_for_a_second_journal_memtable_is_bounded_and_commit_fails() {
+fn without_second_journal_memtable_stays_bounded_and_commit_fails() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let store = create(&path);
@@ -114,7 +120,7 @@ fn panic_within_commit_poisons_writes() {
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let _write_guard = store.lock_writes().unwrap();
         let _guard = PoisonOnPanic::new(&store.committer);
-        // Unlike `panic!`, prints nothing.
+        // `panic!` would print a message and a backtrace.
         resume_unwind(Box::new("on purpose"));
     }));
     panicked.unwrap_err();
@@ -132,10 +138,10 @@ fn panic_within_commit_poisons_writes() {
     assert_holds(&store, &stored);
 }
 
-/// A flush that is cut after any of its transactions, a restart, and then changes of documents that
-/// the flush had changed in some tables only.
+/// For each transaction of a flush: the flush fails there, the database is reopened, and documents that
+/// are in some tables only are changed again.
 #[test]
-fn documents_of_partly_done_flush_can_be_changed_again() {
+fn documents_of_interrupted_flush_can_be_changed_after_reopen() {
     let fingerprint = |id: u64| id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for commits in 0_u32.. {
         let folder = tempfile::tempdir().unwrap();
@@ -148,16 +154,18 @@ fn documents_of_partly_done_flush_can_be_changed_again() {
             (0..150).map(|id| (id, Some(fingerprint(id)))),
         );
         store.flush_all(&mut store.lock_writes().unwrap()).unwrap();
-        let others = (100..200).map(|id| (id, Some(fingerprint(id) ^ 1)));
+        // Changed, inserted and removed documents, in the memtable only.
+        let changed = (100..200).map(|id| (id, Some(fingerprint(id) ^ 1)));
         commit(
             &store,
             &mut stored,
-            others.chain((0..50).map(|id| (id, None))),
+            changed.chain((0..50).map(|id| (id, None))),
         );
 
+        // The flush fails after `commits` transactions, at the latest before its last one.
         let edits = store.read().unwrap().unflushed_edits().concat();
-        let left = Cell::new(commits);
-        let begin = || match left.replace(left.get().wrapping_sub(1)) {
+        let remaining = Cell::new(commits);
+        let begin = || match remaining.replace(remaining.get().wrapping_sub(1)) {
             0 => Err(Error::Interrupted { path: path.clone() }),
             _ => store.committer.begin_write(),
         };
@@ -166,19 +174,24 @@ fn documents_of_partly_done_flush_can_be_changed_again() {
             Err(Error::Interrupted { path })
         });
         assert!(flushed.is_err());
-        let is_last = left.get() != u32::MAX;
+        // Wrapped to `u32::MAX` if a transaction was refused.
+        let is_complete = remaining.get() != u32::MAX;
         drop(store);
 
-        let mut store = Store::open(&DbPath::of_system(&path), 16 << 20, Limits::small()).unwrap();
+        let mut store =
+            Store::open(&DbPath::on_system_disk(&path), 16 << 20, Limits::small()).unwrap();
         assert_holds(&store, &stored);
         let removed = (100..130).chain(50..60).map(|id| (id, None));
-        let back = (130..160).map(|id| (id, Some(fingerprint(id))));
-        let again = (0..20).map(|id| (id, Some(fingerprint(id))));
-        let anew = (160..220).map(|id| (id, Some(fingerprint(id) ^ 2)));
+        let changed_back = (130..160).map(|id| (id, Some(fingerprint(id))));
+        let reinserted = (0..20).map(|id| (id, Some(fingerprint(id))));
+        let changed_again = (160..220).map(|id| (id, Some(fingerprint(id) ^ 2)));
         commit(
             &store,
             &mut stored,
-            removed.chain(back).chain(again).chain(anew),
+            removed
+                .chain(changed_back)
+                .chain(reinserted)
+                .chain(changed_again),
         );
         assert_holds(&store, &stored);
         store.close().unwrap();
@@ -187,7 +200,7 @@ fn documents_of_partly_done_flush_can_be_changed_again() {
             check::check(&mut store, &crate::progress::ProgressHandler::default()).unwrap(),
             [""; 0]
         );
-        if is_last {
+        if is_complete {
             assert!(commits > 5, "only {commits} commits");
             return;
         }

@@ -1,7 +1,7 @@
-//! The write lock: a fair lock that writers get in arrival order.
+//! The write lock: a fair lock, which writers get in arrival order.
 //!
-//! A group of small changes takes it for a commit, a bulk load for minutes. Without fairness the
-//! group-commit thread, which locks again at once, would starve a bulk load.
+//! The group-commit thread holds the lock for one commit and locks again at once. Without fairness it
+//! would starve a bulk load, which holds the lock for minutes.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use crate::store::journal::Journal;
 use crate::store::memtable::Memtable;
 use crate::store::tables::edit::Counts;
 
-/// A lock around the state that only the writer uses: `None` until the first commit after the tables
-/// held everything.
+/// The lock around the state that only the writer uses. The state is `None` when the tables hold every
+/// commit; the next commit sets it.
 pub(crate) type WriteLock = FairMutex<Option<ActiveLog>>;
 
-/// The right to write. The next writer gets the lock when the guard is dropped.
+/// The right to write, until the guard is dropped.
 pub(crate) type WriteGuard = ArcMutexGuard<RawFairMutex, Option<ActiveLog>>;
 
 /// The journal and the memtable that commits are appended to.
 pub(crate) struct ActiveLog {
     pub(crate) journal: Journal,
-    /// The content of the journal.
+    /// The same commits as in the journal.
     pub(crate) memtable: Arc<Memtable>,
-    /// The counts of the database, the memtable included.
+    /// The totals of the database, with the memtable.
     pub(crate) counts: Counts,
 }
 
 impl ActiveLog {
-    /// An empty memtable beside a new journal.
+    /// A new journal with an empty memtable. `counts` are the totals of the earlier generations.
     pub(crate) fn new(journal: Journal, counts: Counts) -> Self {
         Self {
             journal,
@@ -38,7 +38,7 @@ impl ActiveLog {
         }
     }
 
-    /// The memtable and the number of its edits that readers see: none yet.
+    /// The memtable with 0 visible edits.
     pub(crate) fn empty_memtable(&self) -> (Arc<Memtable>, u32) {
         (Arc::clone(&self.memtable), 0)
     }

@@ -1,4 +1,5 @@
-//! [`WriteTransaction`]: the changes of documents as sorted changes of every table.
+//! [`WriteTransaction`]: a redb write transaction that turns edits of documents into sorted changes of
+//! every table.
 
 use std::sync::Arc;
 
@@ -22,7 +23,6 @@ use crate::store::tables::schema::{self, Counters, JournalMark, Keeps};
 use crate::store::tables::texts;
 use crate::store::view::table_store::TableStore;
 
-/// A write transaction on the tables.
 pub(crate) struct WriteTransaction {
     transaction: AbortOnDrop,
     db_path: DbPath,
@@ -30,22 +30,20 @@ pub(crate) struct WriteTransaction {
     /// `None` in a file that keeps no bands.
     bands: Option<BandMaker>,
     counters: Counters,
-    /// `true` if there is something to commit.
+    /// `true` if a table or a counter was changed.
     is_changed: bool,
     bucket_changes: BucketChanges,
-    /// The database whose bucket cache is to be updated; `None` for a new file, which nothing reads
-    /// before it is finished. Keeps the file open.
+    /// The open database, for its bucket cache. `None` for a new file, which has no readers yet.
     store: Option<Arc<TableStore>>,
-    /// Keeps other writers out until the transaction ends; `None` if the caller has the lock.
+    /// Keeps other writers out until the transaction ends; `None` if the caller holds the lock.
     _write_guard: Option<WriteGuard>,
 }
 
 impl WriteTransaction {
-    /// Begins a transaction on an open database.
     pub(crate) fn begin(store: &Arc<TableStore>) -> Result<Self> {
         store.refuse_changes()?;
         let mut transaction = store.backend.begin_write()?;
-        // Without quick repair, opening the file after a crash reads all of it, twice.
+        // Without quick repair, opening the file after a crash reads the whole file twice.
         transaction.set_quick_repair(true);
         let (keeps, bands) = (store.header.keeps(), store.bands().cloned());
         let mut begun = Self::new(transaction, &store.db_path, keeps, bands)?;
@@ -78,12 +76,11 @@ impl WriteTransaction {
         })
     }
 
-    /// Keeps other writers out until the transaction ends.
-    pub(super) fn hold(&mut self, write_guard: WriteGuard) {
+    pub(super) fn set_write_guard(&mut self, write_guard: WriteGuard) {
         self._write_guard = Some(write_guard);
     }
 
-    /// The tables as this transaction sees them, for reading.
+    /// The tables with the changes so far, for reading.
     pub(crate) fn tables(&self) -> Result<WriteTables<'_>> {
         WriteTables::from_transaction(&self.transaction, &self.db_path, self.keeps)
     }
@@ -92,34 +89,34 @@ impl WriteTransaction {
     /// [`counters_mut`](Self::counters_mut).
     pub(crate) fn tables_mut(&mut self) -> Result<WriteTables<'_>> {
         self.is_changed = true;
+        // The caller's writes bypass `record_bucket_changes`.
         self.bucket_changes.add_unknown();
         self.tables()
     }
 
-    /// The table of texts, for writing without [`apply`](Self::apply). The caller updates
-    /// [`counters_mut`](Self::counters_mut).
+    /// [`tables_mut`](Self::tables_mut) for the table of texts.
     pub(crate) fn texts_mut(&mut self) -> Result<redb::Table<'_, u64, &'static [u8]>> {
         self.is_changed = true;
         self.open_texts()
     }
 
-    /// The counts as this transaction sees them.
     pub(crate) fn counts(&self) -> Counts {
         self.counters.counts()
     }
 
-    /// The counters, for a caller that writes to tables directly.
     pub(crate) fn counters_mut(&mut self) -> &mut Counters {
         self.is_changed = true;
         &mut self.counters
     }
 
-    /// Applies the net changes of documents, each id at most once, to every table.
+    /// Applies edits, at most one for each document, to every table.
     pub(crate) fn apply(&mut self, mut edits: Vec<DocumentEdit>) -> Result<()> {
         edits.retain(DocumentEdit::changes_something);
         edits.sort_unstable_by_key(|edit| edit.id);
+        // Bands first: the entries to remove are computed from the texts that are stored now.
         self.apply_bands(self.band_changes(&edits)?.into_sorted())?;
         self.apply_documents(&edits)?;
+        // `block0` knows which fingerprints still have a document; the other blocks need that.
         let distinct = self.apply_block0(&block0_changes(&edits))?;
         for block in 1..BLOCKS {
             self.apply_rotated(block, &rotated_changes(block, &distinct))?;
@@ -127,8 +124,8 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// The changes of table `bands` by edits. The entries to be removed are computed from the
-    /// stored texts, so the changes must be applied before the texts change, or with them.
+    /// The changes that edits make in table `bands`. The entries to remove are computed from the stored
+    /// texts, so the changes must be applied before the texts change, or in the same transaction.
     pub(crate) fn band_changes(&self, edits: &[DocumentEdit]) -> Result<BandChanges> {
         let mut changes = BandChanges::default();
         let Some(bands) = &self.bands else {
@@ -136,6 +133,7 @@ impl WriteTransaction {
         };
         let texts = self.open_texts()?;
         for edit in edits.iter().filter(|edit| edit.text != TextEdit::Keep) {
+            // A new document has no old text, and most edits insert.
             let old = match edit.before {
                 Some(_) => texts::get(&texts, edit.id, &self.db_path)?,
                 None => None,
@@ -146,12 +144,11 @@ impl WriteTransaction {
         Ok(changes)
     }
 
-    /// Returns `true` if the database keeps bands.
     pub(crate) fn keeps_bands(&self) -> bool {
         self.bands.is_some()
     }
 
-    /// The number of chunks of table `bands`.
+    /// 0 if the database keeps no bands.
     pub(crate) fn band_chunks(&self) -> Result<u64> {
         match &self.tables()?.bands {
             Some(bands) => bands.chunks(),
@@ -168,14 +165,14 @@ impl WriteTransaction {
         let Some(bands) = &mut tables.bands else {
             return Ok(());
         };
-        let tally = bands.apply(changes.into_iter().map(Ok))?;
+        let applied = bands.apply(changes.into_iter().map(Ok))?;
         drop(tables);
-        self.is_changed |= tally != ApplyCounts::default();
+        self.is_changed |= applied != ApplyCounts::default();
         Ok(())
     }
 
-    /// Applies the net changes of documents, which ascend, to the tables of documents except
-    /// `bands`.
+    /// Applies edits, ascending by id, to the tables by document id: fingerprints, unreliable documents,
+    /// arrival times and texts.
     pub(crate) fn apply_documents(&mut self, edits: &[DocumentEdit]) -> Result<()> {
         if edits.is_empty() {
             return Ok(());
@@ -204,15 +201,16 @@ impl WriteTransaction {
         let unreliable = tables.unreliable.apply(unreliable.into_iter().map(Ok))?;
         drop(tables);
         let texts = self.apply_texts(edits)?;
-        count(&mut self.counters.documents, fingerprints);
-        count(&mut self.counters.unreliable, unreliable);
-        count(&mut self.counters.texts, texts);
+        add_to_counter(&mut self.counters.documents, fingerprints);
+        add_to_counter(&mut self.counters.unreliable, unreliable);
+        add_to_counter(&mut self.counters.texts, texts);
+        // Never lowered, even if the document with the latest arrival is removed.
         self.advance_latest_arrival(edits.iter().filter_map(|edit| edit.after?.arrival).max());
         Ok(())
     }
 
-    /// Applies ascending changes to `block0`. Returns each of their fingerprints with
-    /// [`Op::Put`] if a document has it now, else with [`Op::Remove`].
+    /// Applies ascending changes to `block0`. Returns each changed fingerprint: with [`Op::Put`] if a
+    /// document has it now, with [`Op::Remove`] if not.
     pub(crate) fn apply_block0(&mut self, changes: &[(u128, Op)]) -> Result<Vec<(u64, Op)>> {
         if changes.is_empty() {
             return Ok(Vec::new());
@@ -222,6 +220,8 @@ impl WriteTransaction {
         tables.block0.apply(changes.iter().copied().map(Ok))?;
         let mut distinct: Vec<(u64, Op)> = Vec::with_capacity(changes.len());
         for changes in changes.chunk_by(|(a, _), (b, _)| a.first() == b.first()) {
+            // A removed document may share its fingerprint with others, so the table is asked unless a
+            // document was put. An `Op::Put` of a fingerprint that is in the other tables has no effect.
             let fingerprint = changes[0].0.first();
             let is_stored = changes.iter().any(|(_, op)| *op == Op::Put)
                 || tables.has_fingerprint(fingerprint)?;
@@ -229,36 +229,37 @@ impl WriteTransaction {
             distinct.push((fingerprint, op));
         }
         drop(tables);
-        self.note_bucket_changes(0, &distinct);
+        self.record_bucket_changes(0, &distinct);
         Ok(distinct)
     }
 
-    /// Applies ascending changes to the table of fingerprints rotated by `block`, which is not 0.
+    /// Applies ascending changes to the table of a block other than 0.
     pub(crate) fn apply_rotated(&mut self, block: usize, changes: &[(u64, Op)]) -> Result<()> {
         if changes.is_empty() {
             return Ok(());
         }
         self.is_changed = true;
         let mut tables = self.tables()?;
-        let tally = tables.rotated[block - 1].apply(changes.iter().copied().map(Ok))?;
+        let applied = tables.rotated[block - 1].apply(changes.iter().copied().map(Ok))?;
         drop(tables);
+        // The three rotated tables hold the same fingerprints, so one of them is counted.
         if block == 1 {
-            count(&mut self.counters.distinct_fingerprints, tally);
+            add_to_counter(&mut self.counters.distinct_fingerprints, applied);
         }
-        self.note_bucket_changes(block, changes);
+        self.record_bucket_changes(block, changes);
         Ok(())
     }
 
-    fn note_bucket_changes(&mut self, block: usize, changes: &[(u64, Op)]) {
+    fn record_bucket_changes(&mut self, block: usize, changes: &[(u64, Op)]) {
         if self.store.is_some() {
             self.bucket_changes.add(block, changes);
         }
     }
 
     fn apply_texts(&mut self, edits: &[DocumentEdit]) -> Result<ApplyCounts> {
-        let mut tally = ApplyCounts::default();
+        let mut applied = ApplyCounts::default();
         if !self.keeps.texts {
-            return Ok(tally);
+            return Ok(applied);
         }
         let mut encoder = texts::Encoder::default();
         let mut table = self.open_texts()?;
@@ -270,18 +271,18 @@ impl WriteTransaction {
                     let old = table
                         .insert(edit.id.0, bytes.as_slice())
                         .writing(&self.db_path)?;
-                    tally.added += u64::from(old.is_none());
+                    applied.added += u64::from(old.is_none());
                 }
                 TextEdit::Remove => {
                     let old = table.remove(edit.id.0).writing(&self.db_path)?;
-                    tally.removed += u64::from(old.is_some());
+                    applied.removed += u64::from(old.is_some());
                 }
             }
         }
-        Ok(tally)
+        Ok(applied)
     }
 
-    /// The documents without a stored text, each with its value.
+    /// Keeps those of `documents` that have no stored text.
     pub(crate) fn without_text<V>(&self, documents: Vec<(DocId, V)>) -> Result<Vec<(DocId, V)>> {
         let table = self.open_texts()?;
         let mut without = Vec::with_capacity(documents.len());
@@ -294,7 +295,7 @@ impl WriteTransaction {
         Ok(without)
     }
 
-    /// Stores encoded texts under ids that have none. The caller updates table `bands`.
+    /// Stores encoded texts of documents without a text. The caller updates table `bands`.
     pub(crate) fn add_texts<'b>(
         &mut self,
         texts: impl Iterator<Item = (DocId, &'b [u8])>,
@@ -312,12 +313,12 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Removes the texts of documents. Passes their entries of table `bands` to `bands_lose`; the
-    /// caller removes these.
+    /// Removes the texts of documents. Passes the entries of table `bands` that the caller must remove to
+    /// `remove_band`.
     pub(crate) fn remove_texts(
         &mut self,
         ids: impl Iterator<Item = Result<u64>>,
-        mut bands_lose: impl FnMut(u128) -> Result<()>,
+        mut remove_band: impl FnMut(u128) -> Result<()>,
     ) -> Result<()> {
         let mut removed = 0;
         {
@@ -332,7 +333,7 @@ impl WriteTransaction {
                 if let Some(bands) = &self.bands {
                     let text = texts::decode(DocId(id), old.value(), &self.db_path)?;
                     for key in bands.keys(&text) {
-                        bands_lose(pair(key, id))?;
+                        remove_band(pair(key, id))?;
                     }
                 }
             }
@@ -342,7 +343,7 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// The table of texts for reading; `None` if the database keeps no texts.
+    /// `None` if the database keeps no texts.
     pub(crate) fn texts_to_read(&self) -> Result<Option<redb::Table<'_, u64, &'static [u8]>>> {
         self.keeps.texts.then(|| self.open_texts()).transpose()
     }
@@ -353,22 +354,20 @@ impl WriteTransaction {
             .writing(&self.db_path)
     }
 
-    /// Raises the latest arrival time to `arrival`, if it is later.
     pub(crate) fn advance_latest_arrival(&mut self, arrival: Option<Timestamp>) {
         let arrival = arrival.map_or(0, |Timestamp(time)| time);
         self.counters.latest_arrival = self.counters.latest_arrival.max(arrival);
     }
 
-    /// Writes the journal mark.
     pub(crate) fn mark_journal(&mut self, mark: JournalMark) -> Result<()> {
         self.is_changed = true;
         let meta = self.transaction.open_table(schema::META);
         schema::write_journal_mark(&mut meta.writing(&self.db_path)?, &mark, &self.db_path)
     }
 
-    /// Makes the changes durable and visible. Without changes, as in a batch of duplicates, nothing
-    /// is written.
+    /// Makes the changes durable and visible. Without changes, nothing is written.
     pub(crate) fn commit(mut self) -> Result<()> {
+        // A batch of duplicates changes nothing; without a commit it needs no sync.
         if !self.is_changed {
             return self.transaction.abort().writing(&self.db_path);
         }
@@ -379,13 +378,14 @@ impl WriteTransaction {
             &self.counters,
             &self.db_path,
         )?;
-        // Before the commit: a snapshot that sees it must not find the buckets of before.
+        // Race: the cache is updated before the commit. A snapshot that sees the commit must not find
+        // buckets from before it.
         if let Some(store) = &self.store {
             let commit = self.counters.commits;
             self.bucket_changes.apply(&store.buckets, commit);
         }
         self.transaction.commit().map_err(|cause| {
-            // The cached buckets have changes that were not committed.
+            // The cached buckets now hold changes that may not have been committed.
             if let Some(store) = &self.store {
                 store.buckets.clear();
             }
@@ -394,8 +394,8 @@ impl WriteTransaction {
     }
 }
 
-fn count(counter: &mut u64, tally: ApplyCounts) {
+fn add_to_counter(counter: &mut u64, applied: ApplyCounts) {
     *counter = counter
-        .saturating_add(tally.added)
-        .saturating_sub(tally.removed);
+        .saturating_add(applied.added)
+        .saturating_sub(applied.removed);
 }

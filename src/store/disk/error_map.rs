@@ -1,8 +1,9 @@
-//! How errors and panics of redb become an [`Error`] that names the database file.
+//! Mapping of redb's errors and panics to an [`Error`] that names the database file.
 //!
-//! redb refuses all work after one failed read. A query that meets a damaged page must not end all
-//! other queries, so while a transaction only reads, a failed read unwinds through redb and is caught
-//! in [`DbPath::reading_only`]: redb does not learn of the failure, and later reads still work.
+//! redb refuses all work after one failed read, and one damaged page must not end all queries. So
+//! in a read-only transaction the pager does not return a failed read to redb. The failed read
+//! panics through redb, and [`DbPath::catch_failed_reads`] turns the panic into an error of this
+//! query only.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -12,7 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use super::path::DbPath;
 use crate::error::{Error, Result};
 
-/// A file whose content is not what was written; the text says what is wrong.
+/// Damage found by the pager, as the inner error of an [`io::Error`]; the text describes the
+/// damage.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Damage(pub(crate) String);
@@ -23,36 +25,37 @@ impl From<Damage> for io::Error {
     }
 }
 
-/// The usual advice for a damaged file.
+/// The default advice in [`Error::Corrupt`].
 const SAVE_OR_RESTORE: &str = "run `simdb-cli check` on it, then save what is left with \
                                `simdb-cli salvage`, or restore a backup";
 
-/// The payload of the panic that a failed read unwinds with.
+/// The panic payload of a failed read.
 struct FailedRead(io::Error);
 
 thread_local! {
-    /// Set while a failed read on this thread has to unwind through redb.
+    /// `true` within [`DbPath::catch_failed_reads`]: a failed read of this thread panics.
     static UNWINDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Called by the pager with the error of a failed read: unwinds within
-/// [`DbPath::reading_only`], and returns the error elsewhere.
-pub(crate) fn raised(error: io::Error) -> io::Error {
-    // With `panic = "abort"` an unwinding read would end the process, so redb gets the error and
+/// Panics with the error of a failed read within [`DbPath::catch_failed_reads`]; returns the error
+/// elsewhere, so that redb gets it.
+pub(crate) fn unwind_or_return(error: io::Error) -> io::Error {
+    // With `panic = "abort"` a panic would end the process. redb gets the error instead, and
     // refuses further work.
     if cfg!(panic = "unwind") && UNWINDS.get() {
+        // Unlike `panic!`, `resume_unwind` does not call the panic hook, which would print.
         resume_unwind(Box::new(FailedRead(error)));
     }
     error
 }
 
 impl DbPath {
-    /// The error for a damaged file; `what` says where and how.
+    /// The error for a damaged file; `what` names the place and the damage.
     pub(crate) fn corrupt(&self, what: impl Into<String>) -> Error {
         self.corrupt_advising(what, SAVE_OR_RESTORE)
     }
 
-    /// The error for a damaged file, with advice other than the usual.
+    /// [`corrupt`](Self::corrupt) with other advice than salvage or a backup.
     pub(crate) fn corrupt_advising(&self, what: impl Into<String>, advice: &'static str) -> Error {
         Error::Corrupt {
             path: self.path().to_path_buf(),
@@ -71,12 +74,14 @@ impl DbPath {
         self.storage("write", cause.into())
     }
 
-    /// The error for a failed commit. Only a poisoned transaction is known to be rolled back; any
-    /// other commit may have become durable, unless the file is not published yet.
+    /// The error for a failed commit.
     pub(crate) fn committing(&self, cause: redb::CommitError) -> Error {
         match cause {
+            // An unpublished file is deleted, durable or not.
             _ if self.is_unpublished => self.storage("create", cause.into()),
+            // redb rolls a poisoned transaction back.
             redb::CommitError::TransactionPoisoned => self.writing(cause),
+            // The header may have reached the disk before the sync failed.
             _ => Error::CommitUnknown {
                 path: self.path().to_path_buf(),
                 source: Box::new(cause),
@@ -84,10 +89,10 @@ impl DbPath {
         }
     }
 
-    /// The error for a failed flush. The journal still holds all that the flush was to commit, so
-    /// whether its commit became durable makes no difference, and an unknown commit is reported as
-    /// a failed write.
-    pub(crate) fn merging(&self, error: Error) -> Error {
+    /// The error for a failed flush: [`Error::CommitUnknown`] becomes [`Error::Storage`]. The
+    /// journal still holds every change of the flush, so a commit that became durable is only
+    /// repeated.
+    pub(crate) fn flushing(&self, error: Error) -> Error {
         let Error::CommitUnknown { path, source } = error else {
             return error;
         };
@@ -120,20 +125,22 @@ impl DbPath {
         }
     }
 
-    /// Runs `run` and makes a panic an error: redb panics at some damaged pages.
-    pub(crate) fn guarded<T>(&self, run: impl FnOnce() -> Result<T>) -> Result<T> {
-        // Unwind safe: callers drop all that `run` was building.
+    /// Runs `run`, and turns a panic into [`Error::Corrupt`]: redb panics at some damaged pages.
+    pub(crate) fn catch_panics<T>(&self, run: impl FnOnce() -> Result<T>) -> Result<T> {
+        // Unwind safe: callers drop everything that `run` was building.
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(self.panicked(panic)))
     }
 
-    /// Runs `read`; a damaged or unreadable page gives an error to this caller alone.
+    /// Runs `read` so that a damaged or unreadable page fails this call only, not every later one.
     ///
-    /// Within a write transaction (see [`DbPath::only_read`]) a failed read is left to redb, which
-    /// must refuse to commit after it.
-    pub(crate) fn reading_only<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    /// Applies to a path from [`DbPath::read_only`]; with any other path it only calls `read`.
+    pub(crate) fn catch_failed_reads<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
+        // After a failed read in a write transaction redb must refuse to commit, so redb gets the
+        // error.
         if !self.is_read_only {
             return read();
         }
+        // Calls nest: the inner call restores the flag of the outer one.
         let before = UNWINDS.replace(true);
         let read = catch_unwind(AssertUnwindSafe(read));
         UNWINDS.set(before);
@@ -179,11 +186,11 @@ impl DbPath {
     }
 }
 
-/// Makes the error of a redb call an [`Error`] that names the database file.
+/// Maps the error of a redb call to an [`Error`] that names the database file.
 pub(crate) trait RedbResult<T, E> {
-    /// For a call that reads.
+    /// Maps with [`DbPath::reading`].
     fn reading(self, path: &DbPath) -> Result<T>;
-    /// For a call that writes and does not commit.
+    /// Maps with [`DbPath::writing`]; not for a commit.
     fn writing(self, path: &DbPath) -> Result<T>;
 }
 
@@ -197,11 +204,11 @@ impl<T, E: Into<redb::Error>> RedbResult<T, E> for std::result::Result<T, E> {
     }
 }
 
-/// The text of an error without the path.
-pub(crate) fn said(error: &Error) -> String {
+/// The text of an error without the path and the advice, for a report on one file.
+pub(crate) fn message_without_path(error: &Error) -> String {
     match error {
         Error::Corrupt { what, .. } => what.clone(),
-        Error::NotADatabase { .. } => "it does not begin like a database".to_owned(),
+        Error::NotADatabase { .. } => "it does not begin with a simdb superblock".to_owned(),
         error => error.to_string(),
     }
 }

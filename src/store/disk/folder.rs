@@ -1,11 +1,11 @@
-//! The folder of a file.
+//! The folder that contains a file.
 
 use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::store::disk::Disk;
 
-/// The folder of a file.
+/// The folder of a file; `.` for a bare file name.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -13,11 +13,11 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Makes the name of a file durable: without the sync a crash may undo a rename.
+/// Makes the name of a file durable. Without this sync a crash may undo a create, rename or remove.
 pub(crate) fn sync_folder(disk: &dyn Disk, path: &Path) -> Result<()> {
     disk.sync_folder(folder_of(path))
         .map_err(|source| Error::Io {
-            action: "make durable the folder of",
+            action: "sync the folder of",
             path: path.to_path_buf(),
             source,
         })

@@ -7,18 +7,17 @@ use std::sync::Arc;
 use super::{Disk, FileInfo, SystemDisk};
 use crate::error::{Error, Result};
 
-pub(crate) use super::error_map::{Damage, RedbResult, raised, said};
+pub(crate) use super::error_map::{Damage, RedbResult, message_without_path, unwind_or_return};
 
-/// The path of a database file, for opening it and for naming it in errors.
-///
-/// How errors of redb and damaged pages become an [`Error`] is in [`error_map`](super::error_map).
+/// The path of a database file and its disk. Opens the file, and names the file in errors:
+/// [`error_map`](super::error_map) has the methods that make an [`Error`].
 #[derive(Clone, Debug)]
 pub(crate) struct DbPath {
     path: Arc<Path>,
     disk: Arc<dyn Disk>,
-    /// Set while a new file has not got its final name, so no other process can see it.
+    /// `true` for a new file that has a temporary name and is deleted after a failure.
     pub(super) is_unpublished: bool,
-    /// Set if no write transaction uses this path: a failed read then unwinds through redb.
+    /// `true` if only read transactions use this path: a failed read then panics through redb.
     pub(super) is_read_only: bool,
 }
 
@@ -32,13 +31,13 @@ impl DbPath {
         }
     }
 
-    /// A path in the file system of the operating system.
-    pub(crate) fn of_system(path: &Path) -> Self {
+    /// A path on [`SystemDisk`].
+    pub(crate) fn on_system_disk(path: &Path) -> Self {
         Self::new(path, &(Arc::new(SystemDisk) as Arc<dyn Disk>))
     }
 
-    /// A path on the same disk of a new file that is renamed when it is complete.
-    pub(crate) fn in_the_making(&self, path: &Path) -> Self {
+    /// The path of a new file, on the same disk, that is not published yet.
+    pub(crate) fn unpublished(&self, path: &Path) -> Self {
         Self {
             is_unpublished: true,
             ..Self::new(path, &self.disk)
@@ -46,12 +45,12 @@ impl DbPath {
     }
 
     /// Another path on the same disk.
-    pub(crate) fn beside(&self, path: &Path) -> Self {
+    pub(crate) fn with_path(&self, path: &Path) -> Self {
         Self::new(path, &self.disk)
     }
 
-    /// The same path for a transaction that only reads.
-    pub(crate) fn only_read(&self) -> Self {
+    /// The path for read transactions: see [`catch_failed_reads`](Self::catch_failed_reads).
+    pub(crate) fn read_only(&self) -> Self {
         Self {
             is_read_only: true,
             ..self.clone()
@@ -66,12 +65,12 @@ impl DbPath {
         &*self.disk
     }
 
-    /// The properties of the file that has this path.
+    /// The metadata of the file; `action` names the failed operation in the error.
     pub(crate) fn info(&self, action: &'static str) -> Result<FileInfo> {
         self.disk.info(&self.path).map_err(self.io(action))
     }
 
-    /// Returns a function that makes an I/O error an [`Error::Io`] with this path.
+    /// A function that turns an I/O error into an [`Error::Io`] with this path.
     pub(crate) fn io(&self, action: &'static str) -> impl Fn(io::Error) -> Error + use<> {
         let path = Arc::clone(&self.path);
         move |source| Error::Io {

@@ -30,6 +30,7 @@ impl Disk for SystemDisk {
         #[cfg(unix)]
         if let Some(permissions) = permissions {
             use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+            // Only read and write bits: a set-user-id or execute bit is not copied to a data file.
             options.mode(permissions.mode() & 0o666);
         }
         #[cfg(not(unix))]
@@ -56,7 +57,8 @@ impl Disk for SystemDisk {
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         let named = TempPath::try_from_path(from)?;
         named.persist_noclobber(to).map_err(|failed| {
-            // Without `keep`, tempfile would remove the file that the caller still needs.
+            // tempfile removes a path that is dropped without `keep`, and the caller needs the
+            // file.
             let error = failed.error;
             let _ = failed.path.keep();
             error
@@ -72,7 +74,7 @@ impl Disk for SystemDisk {
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        // Windows cannot open a folder like a file.
+        // Windows cannot open a folder as a file.
         if cfg!(unix) {
             File::open(folder)?.sync_all()?;
         }
@@ -130,6 +132,7 @@ impl DiskFile for SystemFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        // fdatasync: the length is synced, the modification time is not needed.
         self.0.sync_data()
     }
 
@@ -142,7 +145,8 @@ impl DiskFile for SystemFile {
         match locked {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => Ok(false),
-            // Some network file systems have no locks; a database there is not protected.
+            // Some network file systems have no locks. Refusing them would make a database there
+            // unusable, so the user has to prevent a second writer.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
                 Ok(true)
             }
@@ -153,7 +157,8 @@ impl DiskFile for SystemFile {
 
 impl Drop for SystemFile {
     fn drop(&mut self) {
-        // Closing is not enough: a child process that was just forked still holds the file open.
+        // Closing does not release the lock while a child process that was just forked still holds
+        // a copy of the file descriptor.
         let _ = self.0.unlock();
     }
 }

@@ -1,21 +1,21 @@
-//! The file of a journal: opening, creating, extending.
+//! The file of a journal: open, create, extend.
 
 use std::fs::Permissions;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::frame::{FileHeader, Identity, LEAST_BYTES};
+use super::frame::{FileHeader, Identity, MIN_FILE_BYTES};
 use super::reader::{LogOwner, Reader};
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
-use crate::store::disk::page::checksum_on;
+use crate::store::disk::page::crc32_append;
 use crate::store::disk::path::DbPath;
 
+/// Zeros to extend a file with: 64 KiB a write.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// Opens the file at `path`, if it exists. A link is refused: otherwise a user who may write to the
-/// folder could have any file overwritten.
+/// Opens the file at `path`, or returns `None` if there is no file. Refuses a link.
 pub(super) fn open_existing(
     path: &Path,
     db_path: &DbPath,
@@ -31,18 +31,24 @@ pub(super) fn open_existing(
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(opening(cause)),
     };
+    // A link in a folder that others may write to could direct the journal over any file.
     if !named.is_file {
-        return Err(opening(io::Error::other("it is not a plain file")));
+        return Err(opening(io::Error::other(
+            "it is a link or a folder, not a regular file",
+        )));
     }
     let file = db_path.disk().open(path, to_write).map_err(opening)?;
+    // A link may have replaced the file between the check and `open`.
     if file.info().map_err(opening)?.identity != named.identity {
-        return Err(opening(io::Error::other("another file took its name")));
+        return Err(opening(io::Error::other(
+            "another file was renamed to this path meanwhile; try again",
+        )));
     }
     Ok(Some(file))
 }
 
-/// Creates a file with the permissions of the database, whose private content the journal shares. A
-/// link at `path` is not followed.
+/// Creates a journal file with the permissions of the database file, because both hold its texts.
+/// Fails if `path` exists, even as a link.
 pub(super) fn create_like(
     database: &Path,
     path: &Path,
@@ -55,7 +61,7 @@ pub(super) fn create_like(
     db_path.disk().create(path, permissions.as_ref())
 }
 
-/// The permissions of a file that only its owner may read.
+/// Permissions for the owner only; `None` if the system has no such permissions.
 fn private() -> Option<Permissions> {
     #[cfg(unix)]
     return Some(std::os::unix::fs::PermissionsExt::from_mode(0o600));
@@ -63,7 +69,8 @@ fn private() -> Option<Permissions> {
     None
 }
 
-/// Returns an error if a new generation must not overwrite the file.
+/// Returns an error unless the file is free for a new generation: a journal of an older generation
+/// of the same database, or a file without a sound header.
 pub(super) fn refuse_unless_older(
     file: &dyn DiskFile,
     path: &Path,
@@ -76,28 +83,29 @@ pub(super) fn refuse_unless_older(
         {
             Err(db_path.corrupt_advising(
                 format!(
-                    "its journal {} is of generation {} of database {:016x}, where one before \
-                     generation {} of database {:016x} should be",
+                    "its journal {} is of generation {} of database {:016x}, but must be older than \
+                     generation {} of database {:016x}",
                     path.display(),
                     found.generation,
                     found.database,
                     new.generation,
                     new.database
                 ),
-                "move that journal away, to its own database if that is still there",
+                "move that journal to the database that it belongs to, or elsewhere",
             ))
         }
         _ => Ok(()),
     }
 }
 
-/// Extends a short file with zeros, and writes the header once these are durable: a shorter file with
-/// a header was therefore cut. Returns the length.
+/// Extends a short file to [`MIN_FILE_BYTES`], then writes the header of a new generation, both
+/// durably. Returns the length of the file.
 pub(super) fn begin(file: &dyn DiskFile, identity: Identity) -> io::Result<u64> {
     let found = file.info()?.len_bytes;
-    let length = found.max(LEAST_BYTES);
+    let length = found.max(MIN_FILE_BYTES);
     if found < length {
         write_zeros(file, found, length)?;
+        // The length is durable before the header, so a shorter file with a header was cut.
         file.sync()?;
     }
     file.write_at(0, &FileHeader::encode(identity))?;
@@ -105,7 +113,7 @@ pub(super) fn begin(file: &dyn DiskFile, identity: Identity) -> io::Result<u64> 
     Ok(length)
 }
 
-/// Writes zeros from offset `from` to offset `to`.
+/// Overwrites or extends the file with zeros from offset `from` to offset `to`.
 pub(super) fn write_zeros(file: &dyn DiskFile, from: u64, to: u64) -> io::Result<()> {
     let mut from = from;
     while from < to {
@@ -116,7 +124,7 @@ pub(super) fn write_zeros(file: &dyn DiskFile, from: u64, to: u64) -> io::Result
     Ok(())
 }
 
-/// Appends to a file and computes the crc32.
+/// Writes to a file from a position on, and computes the crc32 of the written bytes.
 pub(super) struct ChecksumWriter<'f> {
     file: &'f dyn DiskFile,
     position: u64,
@@ -141,7 +149,7 @@ impl Write for ChecksumWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_at(self.position, bytes)?;
         self.position += bytes.len() as u64;
-        self.crc = checksum_on(self.crc, bytes);
+        self.crc = crc32_append(self.crc, bytes);
         Ok(bytes.len())
     }
 

@@ -1,4 +1,4 @@
-//! The headers in a journal file: of the file, and of each record.
+//! The headers of a journal file and of its records.
 //!
 //! The header of the file:
 //!
@@ -21,31 +21,32 @@
 //! | 24..28 | bytes of the payload, which follows the header |
 //! | 28..32 | number of changes in the payload |
 //!
-//! The *end marker* behind the last record is a header without a payload, with the sequence number of
-//! the next record. It is written once the last record is durable, so an unreadable last record with
-//! an end marker behind it was damaged, and one without was never finished. The end marker need not be
-//! durable itself. It is repeated in the next sector, because a lost sector may hold both the end of
-//! the record and the first copy. An end marker with one change *seals* the journal: the next
-//! generation has begun, in the other file. The seal is durable before anything is written there, so
-//! the loss of that whole file is noticed.
+//! The *end marker* after the last record is a header without a payload, with the sequence number
+//! of the next record. The end marker is written when the last record is durable. So an unreadable
+//! last record is damage if an end marker follows, and an unfinished write if none does. The end
+//! marker itself need not be durable. A second copy is in the next sector, because one lost sector
+//! may hold both the end of the record and the first copy.
 //!
-//! All integers are little-endian. Each header begins at a multiple of 64 bytes. The bytes between the
-//! end of a payload and the next header have no meaning.
+//! An end marker with one change *seals* the journal: the next generation has begun, in the other
+//! file. The seal is durable before the other file is written, so the loss of the other file is
+//! noticed.
 //!
-//! A record names its database, its generation and its sequence number, so a record that an earlier
-//! generation left in the file is never taken for one of this generation. Its header alone, without
-//! the payload, tells a record from other bytes, so searching a file takes time in proportion to the
-//! file.
+//! All integers are little-endian. Each header begins at a multiple of 64 bytes. The bytes between
+//! a payload and the next header have no meaning.
+//!
+//! The checksum of a record covers its database, generation and sequence number, so a record that
+//! an older generation left in the file is not read as a record of this generation. The header has
+//! its own checksum, so a search for records reads no payloads, and takes time linear in the file.
 
-use crate::store::disk::page::checksum_on;
+use crate::store::disk::page::crc32_append;
 
-/// The length of a new file.
-pub(super) const LEAST_BYTES: u64 = 1 << 20;
-/// Bytes of the header of a file, and of a record.
+/// The length of a new file: 1 MiB. A shorter file with a header was cut.
+pub(super) const MIN_FILE_BYTES: u64 = 1 << 20;
+/// Bytes of the header of a file, and of the header of a record.
 pub(super) const HEADER_BYTES: usize = 32;
-/// Headers begin at multiples of this many bytes.
+/// The alignment of headers in bytes: a search for records tries every multiple.
 pub(super) const ALIGNMENT_BYTES: u64 = 64;
-/// The unit that a disk loses.
+/// Bytes of a disk sector, the smallest unit that a disk loses.
 const SECTOR_BYTES: u64 = 512;
 /// The offset of the first record.
 pub(super) const FIRST_RECORD: u64 = ALIGNMENT_BYTES;
@@ -57,9 +58,9 @@ const MAGIC: [u8; 8] = *b"simdbjnl";
 /// The database and the generation of a journal file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// The number the database was given when it was created.
+    /// The random number of the database, drawn at its creation.
     pub(crate) database: u64,
-    /// The first generation is 1.
+    /// The generation, counted from 1.
     pub(crate) generation: u64,
 }
 
@@ -67,18 +68,17 @@ pub(crate) struct Identity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileHeader {
     Sound(Identity),
-    /// A journal of a version that this library does not know.
+    /// A journal of an unknown format version.
     Version(u32),
-    /// A journal whose header is damaged, or was cut short as it was written.
+    /// A journal whose header is damaged or unfinished.
     Damaged,
-    /// All zeros: nothing was written yet.
+    /// All zeros: the header was not written yet.
     Blank,
-    /// Something that is not a journal.
+    /// Not a journal.
     Foreign,
 }
 
 impl FileHeader {
-    /// The header of a file of this identity.
     pub(super) fn encode(identity: Identity) -> Vec<u8> {
         let mut bytes = [
             &MAGIC[..],
@@ -87,7 +87,7 @@ impl FileHeader {
             &identity.generation.to_le_bytes(),
         ]
         .concat();
-        let crc = checksum_on(0, &bytes);
+        let crc = crc32_append(0, &bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
         bytes
     }
@@ -99,12 +99,13 @@ impl FileHeader {
         if !bytes.starts_with(&MAGIC) {
             return Self::Foreign;
         }
-        Self::decode_own(bytes).unwrap_or(Self::Damaged)
+        Self::decode_journal(bytes).unwrap_or(Self::Damaged)
     }
 
-    fn decode_own(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
+    /// Decodes a header with the right magic number; `None` if its checksum is wrong.
+    fn decode_journal(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let (covered, crc) = bytes.split_last_chunk::<4>()?;
-        if checksum_on(0, covered) != u32::from_le_bytes(*crc) {
+        if crc32_append(0, covered) != u32::from_le_bytes(*crc) {
             return None;
         }
         let mut fields = Fields(covered.get(MAGIC.len()..)?);
@@ -122,7 +123,7 @@ impl FileHeader {
 /// The header of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordHeader {
-    /// The number of records of the generation before this one.
+    /// The number of earlier records of the generation.
     pub(super) sequence: u64,
     pub(super) payload_bytes: u32,
     pub(super) payload_crc: u32,
@@ -131,25 +132,25 @@ pub(super) struct RecordHeader {
 }
 
 impl RecordHeader {
-    /// The end marker behind `sequence` records.
-    fn end(sequence: u64, goes_on: bool) -> Self {
+    /// The end marker after `sequence` records.
+    fn end(sequence: u64, is_sealed: bool) -> Self {
         Self {
             sequence,
             payload_bytes: 0,
             payload_crc: 0,
-            edits: u32::from(goes_on),
+            edits: u32::from(is_sealed),
         }
     }
 
-    /// The bytes at offset `next`, behind `sequence` records: the end marker twice, the second copy in a
-    /// sector of its own. `goes_on` seals the journal.
+    /// The bytes to be written at offset `next`, after `sequence` records: both copies of the end
+    /// marker.
     pub(super) fn encode_end(
         sequence: u64,
         next: u64,
-        goes_on: bool,
+        is_sealed: bool,
         identity: Identity,
     ) -> Vec<u8> {
-        let end = Self::end(sequence, goes_on).encode(identity);
+        let end = Self::end(sequence, is_sealed).encode(identity);
         let mut bytes = vec![0; Self::beyond_end(next).saturating_sub(next) as usize];
         bytes[..HEADER_BYTES].copy_from_slice(&end);
         let again = bytes.len() - HEADER_BYTES;
@@ -157,23 +158,24 @@ impl RecordHeader {
         bytes
     }
 
-    /// The end of both end markers.
+    /// The offset after both copies of an end marker at offset `next`.
     pub(super) fn beyond_end(next: u64) -> u64 {
         Self::second_end(next) + HEADER_BYTES as u64
     }
 
-    /// The offset of the second end marker.
+    /// The offset of the second copy of an end marker at offset `next`: the next sector boundary.
     pub(super) fn second_end(next: u64) -> u64 {
         (next + HEADER_BYTES as u64).next_multiple_of(SECTOR_BYTES)
     }
 
-    /// Returns `true` for an end marker. The payload of a record is never empty: it has the totals.
+    /// Returns `true` for an end marker. The payload of a record is never empty, because of the
+    /// totals.
     pub(super) fn is_end(&self) -> bool {
         self.payload_bytes == 0
     }
 
     /// Returns `true` for an end marker that seals the journal.
-    pub(super) fn goes_on(&self) -> bool {
+    pub(super) fn is_seal(&self) -> bool {
         self.is_end() && self.edits > 0
     }
 
@@ -195,7 +197,8 @@ impl RecordHeader {
         let (crc, covered) = bytes.split_first_chunk::<4>()?;
         let mut fields = Fields(covered);
         let payload_crc = fields.u32()?;
-        // A search over a whole file mostly ends here, before the checksum.
+        // A search tries every 64 bytes of the file. Nearly all of them fail here, without the cost
+        // of a checksum.
         if fields.u64()? != identity.generation
             || checksum(identity, covered) != u32::from_le_bytes(*crc)
         {
@@ -214,14 +217,14 @@ impl RecordHeader {
         start + HEADER_BYTES as u64 + u64::from(self.payload_bytes)
     }
 
-    /// The offset of the record behind a record at offset `start`.
+    /// The offset of the record that follows a record at offset `start`.
     pub(super) fn next(&self, start: u64) -> u64 {
         self.payload_end(start).next_multiple_of(ALIGNMENT_BYTES)
     }
 }
 
 fn checksum(identity: Identity, covered: &[u8]) -> u32 {
-    checksum_on(checksum_on(0, &identity.database.to_le_bytes()), covered)
+    crc32_append(crc32_append(0, &identity.database.to_le_bytes()), covered)
 }
 
 /// Reads fields from the front of a byte slice; `None` if too few bytes are left.
@@ -277,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_come_back() {
+    fn encoded_headers_decode_to_themselves() {
         assert_eq!(
             FileHeader::decode(&file_header()),
             FileHeader::Sound(IDENTITY)
@@ -289,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_of_a_header_is_noticed() {
+    fn flipped_bit_in_header_is_detected() {
         for bit in 0..HEADER_BYTES * 8 {
             let mut file = file_header();
             file[bit / 8] ^= 1 << (bit % 8);
@@ -305,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_another_database_or_generation_is_none_of_this_one() {
+    fn record_of_another_database_or_generation_is_not_decoded() {
         let (Identity { database, .. }, Identity { generation, .. }) = (IDENTITY, IDENTITY);
         for other in [
             Identity {
@@ -322,16 +325,16 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_version_is_known_as_such() {
+    fn unknown_format_version_is_reported() {
         let mut bytes = file_header();
         bytes[8] = 2;
-        let crc = checksum_on(0, &bytes[..HEADER_BYTES - 4]);
+        let crc = crc32_append(0, &bytes[..HEADER_BYTES - 4]);
         bytes[HEADER_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
         assert_eq!(FileHeader::decode(&bytes), FileHeader::Version(2));
     }
 
     #[test]
-    fn what_was_never_begun_is_blank() {
+    fn zeroed_file_header_is_blank() {
         assert_eq!(FileHeader::decode(&[0; HEADER_BYTES]), FileHeader::Blank);
     }
 }

@@ -1,17 +1,17 @@
 //! The journal, a write-ahead log: commits that are durable and not yet in the tables.
 //!
-//! A commit of redb writes hundreds of pages and syncs twice. So the changes of a commit are appended
+//! A redb commit writes hundreds of pages and syncs twice. So the changes of a commit are appended
 //! as one *record* to a file beside the database, and many commits are flushed into the tables at
-//! once. Records overwrite zeros that were written before: a sync then writes the record only, where
-//! a file that grows, or reserved blocks that were never written, would need a write of metadata too.
+//! once. Records overwrite zeros that were written before: a sync then writes the record only. In a
+//! file that grows, or in reserved blocks that were never written, a sync would write metadata too.
 //!
-//! The commits that are flushed together are a *generation*. Two files take turns: one takes the
-//! commits of a generation while the generation before is flushed. The file of a flushed generation
-//! is not emptied; the next generation but one overwrites it.
+//! The commits that are flushed together are a *generation*. Two files take turns: one file takes
+//! the commits of a generation while the generation before is flushed. The file of a flushed
+//! generation is not emptied; the next generation but one overwrites it.
 //!
-//! The bytes are described in [`frame`] and [`payload`]. Only the process that has the database open
-//! for writing touches the files; the lock of the database file keeps readers out meanwhile. Like
-//! redb, the journal assumes that a write leaves the bytes beside it as they are, even if power fails.
+//! [`frame`] and [`payload`] describe the bytes. Only a process that has the database open for
+//! writing touches the files; meanwhile the lock of the database file keeps readers out. Like redb,
+//! the journal assumes that a write never changes bytes outside its range, even if power fails.
 
 mod file;
 mod frame;
@@ -34,12 +34,12 @@ use reader::{LogEnd, LogOwner, Reader};
 pub(crate) use frame::Identity;
 pub(crate) use reader::Visitor;
 
-/// A file grows by at least 1 MiB.
-const LEAST_GROWTH_BYTES: u64 = 1 << 20;
-/// A file doubles, but grows by at most 16 MiB more than needed.
-const MOST_GROWTH_BYTES: u64 = 16 << 20;
+/// At least 1 MiB of zeros is written when a file grows.
+const MIN_GROWTH_BYTES: u64 = 1 << 20;
+/// At most 16 MiB of zeros are written beyond the need when a file doubles.
+const MAX_GROWTH_BYTES: u64 = 16 << 20;
 
-/// The write buffer in bytes: most records are shorter and take one write.
+/// Bytes of the write buffer: 64 KiB. Most payloads are shorter and take one write.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// The journal file of one generation, to which records are appended.
@@ -48,41 +48,41 @@ pub(crate) struct Journal {
     file: Arc<dyn DiskFile>,
     identity: Identity,
     records: u64,
-    /// Where the next record begins.
+    /// The offset of the next record.
     end: u64,
-    /// The length of the file, zeros behind the records included.
+    /// The length of the file, including the zeros after the records.
     length: u64,
-    /// Sealed: the next generation has begun, and no record is appended any more.
-    goes_on: bool,
-    /// Poisoned: a record may have been written or not.
-    failed: bool,
+    /// `true` after [`seal`](Self::seal): no record can be appended.
+    is_sealed: bool,
+    /// `true` after a failed write: it is unknown if its record is durable, and no record can be
+    /// appended.
+    is_poisoned: bool,
     db_path: DbPath,
 }
 
-/// The content of a journal file, compared with the generation that was looked up.
+/// The result of looking up the journal of a generation.
 #[derive(Debug)]
-pub(crate) enum Found<T> {
+pub(crate) enum Lookup<T> {
     /// No file, or a file without a header.
     Missing,
-    /// A journal of another generation or database, of which only the header was read.
+    /// A journal of another generation or database. Only its header was read.
     Other(Identity),
-    /// The journal that was looked up.
-    Sought(T),
+    /// The journal of the generation.
+    Found(T),
 }
 
-impl<T> Found<T> {
-    /// Maps the value of `Sought`.
-    pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Found<U> {
+impl<T> Lookup<T> {
+    pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Lookup<U> {
         match self {
-            Self::Missing => Found::Missing,
-            Self::Other(identity) => Found::Other(identity),
-            Self::Sought(found) => Found::Sought(make(found)),
+            Self::Missing => Lookup::Missing,
+            Self::Other(identity) => Lookup::Other(identity),
+            Self::Found(found) => Lookup::Found(make(found)),
         }
     }
 }
 
 impl Journal {
-    /// The path of the journal of a generation: odd and even generations share one each.
+    /// The path of the journal of a generation: one path for odd generations, one for even ones.
     pub(crate) fn path(database: &Path, generation: u64) -> PathBuf {
         let mut path = database.as_os_str().to_os_string();
         path.push(if generation % 2 == 1 {
@@ -93,12 +93,14 @@ impl Journal {
         path.into()
     }
 
-    /// Creates the journal of a generation that has none. Replaces a file in its place: the remains of a
-    /// crash or of a full disk, or the journal of a database that had the path before.
+    /// Creates the journal of a generation that has no journal yet.
     pub(crate) fn begin(database: &Path, identity: Identity, db_path: &DbPath) -> Result<Self> {
+        // A file in the way is left over from a crash, a full disk, or a deleted database that had
+        // the same path. No live journal can be there, so the file may be removed.
         Self::create(database, identity, db_path).or_else(|_| {
             Self::remove(database, identity.generation, db_path)?;
             let created = Self::create(database, identity, db_path);
+            // After a full disk, the half-written file would only take space.
             if created.is_err() {
                 Self::remove(database, identity.generation, db_path)?;
             }
@@ -106,8 +108,8 @@ impl Journal {
         })
     }
 
-    /// Creates the journal of a new generation, in a new file or in the file of an older generation of
-    /// the same database. Any other file is refused.
+    /// Creates the journal of a generation, in a new file or in the file of an older generation of
+    /// the same database. Refuses any other file.
     fn create(database: &Path, identity: Identity, db_path: &DbPath) -> Result<Self> {
         let path = Self::path(database, identity.generation);
         let file = match open_existing(&path, db_path, true)? {
@@ -124,34 +126,34 @@ impl Journal {
                 path: path.clone(),
                 source,
             })?;
-        // Also for an existing file: the process that created it may have died before its own sync.
+        // An existing file needs the sync too: the process that created it may have died before.
         sync_folder(db_path.disk(), &path)?;
         let log_end = LogEnd {
             records: 0,
             end: FIRST_RECORD,
-            goes_on: false,
+            is_sealed: false,
         };
         Ok(Self::with_end(file, identity, log_end, length, db_path))
     }
 
-    /// Passes the changes of each commit of a generation to `visitor`, in order, and returns the journal
-    /// for appending.
-    ///
-    /// A commit that a killed process wrote and did not acknowledge is passed on like the others; it
-    /// is made durable first.
+    /// Passes the changes of each commit of a generation to `visitor`, in order, and returns the
+    /// journal for appending. The visited commits include those that a killed process wrote
+    /// completely and did not acknowledge.
     pub(crate) fn replay(
         database: &Path,
         identity: Identity,
         db_path: &DbPath,
         visitor: &mut Visitor<'_>,
-    ) -> Result<Found<Self>> {
+    ) -> Result<Lookup<Self>> {
         let read = match read(database, identity, db_path, true, visitor)? {
-            Found::Sought(found) => found,
-            Found::Other(identity) => return Ok(Found::Other(identity)),
-            Found::Missing => return Ok(Found::Missing),
+            Lookup::Found(found) => found,
+            Lookup::Other(identity) => return Ok(Lookup::Other(identity)),
+            Lookup::Missing => return Ok(Lookup::Missing),
         };
+        // An unacknowledged commit may be in the page cache only. Queries will see it from now on,
+        // so it has to be durable first.
         read.file.sync().map_err(|source| Error::Io {
-            action: "make durable",
+            action: "sync",
             path: Self::path(database, identity.generation),
             source,
         })?;
@@ -160,36 +162,38 @@ impl Journal {
             // A crash may have come between the last record and its end marker.
             journal.write_end_marker();
         }
-        Ok(Found::Sought(journal))
+        Ok(Lookup::Found(journal))
     }
 
-    /// Like [`replay`](Self::replay) for a read-only database: writes nothing. Returns `true` if the
-    /// journal is sealed.
+    /// [`replay`](Self::replay) for a read-only database: writes nothing. `Found(true)` is a sealed
+    /// journal.
     pub(crate) fn read(
         database: &Path,
         identity: Identity,
         db_path: &DbPath,
         visitor: &mut Visitor<'_>,
-    ) -> Result<Found<bool>> {
+    ) -> Result<Lookup<bool>> {
         let found = read(database, identity, db_path, false, visitor)?;
-        Ok(found.map(|read| read.log_end.goes_on))
+        Ok(found.map(|read| read.log_end.is_sealed))
     }
 
-    /// Returns `true` if the journal is sealed: the next generation has begun.
-    pub(crate) fn goes_on(&self) -> bool {
-        self.goes_on
+    /// Returns `true` after [`seal`](Self::seal), also by an earlier process.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.is_sealed
     }
 
-    /// Seals the journal, durably: from then on the journal of the next generation must exist, and
-    /// its loss is noticed. No record can be appended any more.
+    /// Seals the journal durably: the journal of the next generation must exist from then on, and
+    /// no record can be appended.
     ///
     /// # Errors
-    /// [`Error::Storage`]: the journal may or may not be sealed.
-    pub(crate) fn go_on(&mut self) -> Result<()> {
-        if self.goes_on {
+    /// [`Error::Storage`]: the seal may or may not be durable.
+    pub(crate) fn seal(&mut self) -> Result<()> {
+        if self.is_sealed {
             return Ok(());
         }
-        self.goes_on = true;
+        // Set before the write: after a failed write the seal may be on disk, so no record may
+        // follow.
+        self.is_sealed = true;
         let sealed = self
             .grow_to(RecordHeader::beyond_end(self.end))
             .and_then(|()| self.file.write_at(self.end, &self.encoded_end()))
@@ -197,13 +201,14 @@ impl Journal {
         sealed.map_err(|cause| self.refusal(cause))
     }
 
-    /// The identity in the file of the generations that are odd or even like `number`.
+    /// The identity of the journal file at the path of `generation`, whatever generation the file
+    /// is of; `None` if there is no file or no sound header.
     pub(crate) fn owner_of(
         database: &Path,
-        number: u64,
+        generation: u64,
         db_path: &DbPath,
     ) -> Result<Option<Identity>> {
-        let path = Self::path(database, number);
+        let path = Self::path(database, generation);
         let Some(file) = open_existing(&path, db_path, false)? else {
             return Ok(None);
         };
@@ -213,7 +218,7 @@ impl Journal {
         })
     }
 
-    /// Removes the file of the journal of a generation, if it exists.
+    /// Removes the journal file at the path of `generation`, if it exists.
     pub(crate) fn remove(database: &Path, generation: u64, db_path: &DbPath) -> Result<()> {
         let path = Self::path(database, generation);
         match db_path.disk().remove(&path) {
@@ -238,41 +243,43 @@ impl Journal {
             identity,
             records: log_end.records,
             end: log_end.end,
-            goes_on: log_end.goes_on,
+            is_sealed: log_end.is_sealed,
             length,
-            failed: false,
+            is_poisoned: false,
             db_path: db_path.clone(),
         }
     }
 
-    /// Makes a commit durable: its changes, and the totals after it.
+    /// Appends the changes of a commit and the totals after it, durably.
     ///
     /// # Errors
-    /// [`Error::Storage`]: nothing was written. [`Error::CommitUnknown`]: the record was written or
-    /// not, and all later records are refused.
+    /// [`Error::Storage`]: nothing was written. [`Error::CommitUnknown`]: the record may or may not be
+    /// durable, and all later records are refused.
     pub(crate) fn append(&mut self, edits: &[DocumentEdit], counts: Counts) -> Result<()> {
-        if self.failed {
-            return Err(self.refusal(std::io::Error::other("a commit before this one failed")));
+        // A record after one that is not on the disk would look like damage.
+        if self.is_poisoned {
+            return Err(self.refusal(std::io::Error::other("an earlier journal write failed")));
         }
-        if self.goes_on {
-            return Err(self.refusal(std::io::Error::other("the next generation has begun")));
+        if self.is_sealed {
+            return Err(self.refusal(std::io::Error::other("the journal is sealed")));
         }
         let Ok(payload_bytes) = u32::try_from(payload::encoded_bytes(edits)) else {
             return Err(self.refusal(std::io::Error::other(
-                "one commit can change no more than 4 GiB; make it several",
+                "a commit is limited to 4 GiB of changes; split the commit",
             )));
         };
         let mut header = RecordHeader {
             sequence: self.records,
             payload_bytes,
             payload_crc: 0,
-            // Fits: each edit takes more than one byte of the payload.
+            // Fits in 32 bits: each edit takes at least 9 bytes of a payload below 4 GiB.
             edits: edits.len() as u32,
         };
         let next = header.next(self.end);
+        // A full disk fails here, before any byte of the record is written.
         self.grow_to(RecordHeader::beyond_end(next))
             .map_err(|cause| self.refusal(cause))?;
-        if let Err(cause) = self.write(&mut header, edits, counts) {
+        if let Err(cause) = self.write_record(&mut header, edits, counts) {
             self.poison();
             return Err(Error::CommitUnknown {
                 path: self.db_path.path().to_path_buf(),
@@ -285,46 +292,46 @@ impl Journal {
         Ok(())
     }
 
-    /// Bytes in use.
+    /// Bytes of the header and the records.
     #[cfg(test)]
-    pub(crate) fn bytes(&self) -> u64 {
+    pub(crate) fn used_bytes(&self) -> u64 {
         self.end
     }
 
-    /// Writes a record behind the others, over zeros, over records of an older generation, or over a
-    /// record of this generation that was cut short.
-    ///
-    /// A record that was cut short began at the same offset, so the new header replaces its header. If
-    /// it was longer, a part of its payload stays behind the new record; that part has no header, so it
-    /// is not taken for a record.
-    fn write(
+    /// Writes a record after the others, durably, over zeros, over records of an older generation,
+    /// or over an unfinished record of this generation.
+    fn write_record(
         &self,
         header: &mut RecordHeader,
         edits: &[DocumentEdit],
         counts: Counts,
     ) -> std::io::Result<()> {
+        // An unfinished record began at the same offset, so the new header replaces its header. If
+        // the unfinished record was longer, the rest of its payload stays; without a header of its
+        // own the rest is not read as a record.
         let checksummed = ChecksumWriter::new(&*self.file, self.end + HEADER_BYTES as u64);
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, checksummed);
         payload::encode(&mut out, edits, counts)?;
         let checksummed = out.into_inner().map_err(IntoInnerError::into_error)?;
+        // The header comes last, because it holds the checksum of the payload. One sync is enough:
+        // a header without its payload fails that checksum.
         header.payload_crc = checksummed.crc();
         self.file
             .write_at(self.end, &header.encode(self.identity))?;
         self.file.sync()
     }
 
-    /// Refuses all later records: if this record is not on the disk, a later one would look like
-    /// damage.
+    /// Refuses all later records, and hides the record that failed.
     fn poison(&mut self) {
-        self.failed = true;
-        // After a failed sync the page cache may hold the record although no sync will write it any
-        // more. Without this end marker over its header, the next process to open the database would
-        // take the record for durable. If this write fails too, nothing is left to do.
+        self.is_poisoned = true;
+        // After a failed sync the page cache may hold a record that no later sync writes. Without
+        // an end marker over its header, the next process to open the database would take the
+        // record for durable. If this write fails too, there is no further remedy.
         self.write_end_marker();
     }
 
-    /// Writes the end marker behind the last record. Without an end marker, damage to the last record
-    /// looks like a crash; so a failure here is ignored.
+    /// Writes the end marker after the last record, not durably. A failure is ignored: without an
+    /// end marker, damage to the last record only looks like a crash.
     fn write_end_marker(&self) {
         if RecordHeader::beyond_end(self.end) <= self.length {
             let _ = self.file.write_at(self.end, &self.encoded_end());
@@ -332,23 +339,22 @@ impl Journal {
     }
 
     fn encoded_end(&self) -> Vec<u8> {
-        RecordHeader::encode_end(self.records, self.end, self.goes_on, self.identity)
+        RecordHeader::encode_end(self.records, self.end, self.is_sealed, self.identity)
     }
 
-    /// Extends the file to at least `end` bytes. A full disk is noticed here, before anything of the
-    /// record is written.
+    /// Extends the file with zeros to at least `end` bytes, durably.
     fn grow_to(&mut self, end: u64) -> std::io::Result<()> {
         if end > self.length {
-            let more = self.length.clamp(LEAST_GROWTH_BYTES, MOST_GROWTH_BYTES);
+            let more = self.length.clamp(MIN_GROWTH_BYTES, MAX_GROWTH_BYTES);
             write_zeros(&*self.file, self.length, end + more)?;
-            // Without this sync, a file that was cut would look like one that had not grown yet.
+            // Without this sync, a file that was cut would look like a file that had not grown yet.
             self.file.sync()?;
             self.length = end + more;
         }
         Ok(())
     }
 
-    /// The error for a record of which nothing was written.
+    /// The error for a record that was refused before it was written.
     fn refusal(&self, cause: std::io::Error) -> Error {
         Error::Storage {
             action: "write",
@@ -358,40 +364,42 @@ impl Journal {
     }
 }
 
-/// A journal file, and where its records end.
+/// A journal file and the end of its records.
 struct ReadFile {
     file: Arc<dyn DiskFile>,
     log_end: LogEnd,
     length: u64,
 }
 
-/// Reads a journal file.
+/// Opens the journal file of a generation, and passes the changes of its commits to `visitor`.
 fn read(
     database: &Path,
     identity: Identity,
     db_path: &DbPath,
     to_write: bool,
     visitor: &mut Visitor<'_>,
-) -> Result<Found<ReadFile>> {
+) -> Result<Lookup<ReadFile>> {
     let path = Journal::path(database, identity.generation);
     let Some(file) = open_existing(&path, db_path, to_write)? else {
-        return Ok(Found::Missing);
+        return Ok(Lookup::Missing);
     };
     let mut reader = Reader::new(&*file, &path, db_path)?;
     match reader.owner()? {
         LogOwner::Known(found) if found == identity => {
             let log_end = reader.replay(identity, visitor)?;
             let length = reader.length();
-            Ok(Found::Sought(ReadFile {
+            Ok(Lookup::Found(ReadFile {
                 file,
                 log_end,
                 length,
             }))
         }
-        LogOwner::Known(found) => Ok(Found::Other(found)),
+        LogOwner::Known(found) => Ok(Lookup::Other(found)),
+        // A crash during `begin` leaves a file without a header. Records of this generation prove
+        // that the file once had a header.
         LogOwner::Unknown => {
             reader.refuse_records(identity)?;
-            Ok(Found::Missing)
+            Ok(Lookup::Missing)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The payload of a record: the changes of a commit, and the totals after it.
+//! The payload of a record: the changes of a commit, and the totals after the commit.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -6,20 +6,20 @@
 //! | 8..17 | 1 and the latest arrival, or 0 and 0 |
 //! | 17.. | the changes |
 //!
-//! A change is the id of the document, a byte of flags, and then the fields that the flags announce, in
-//! this order: the stored state before and the state after, each a fingerprint and perhaps an arrival;
-//! the length of a text in four bytes, and the text; the number of its band keys in four bytes, and
-//! eight bytes for each. The keys follow from the text, but making them takes tens of microseconds a
-//! text, which opening a database after a crash would have to wait for.
+//! A change is the id of the document, a byte of flags, and the fields that the flags announce, in
+//! this order: the stored state before and the state after, each a fingerprint and an optional
+//! arrival; the length of the text in four bytes, and the text; the number of band keys in four
+//! bytes, and eight bytes for each key. The keys could be computed from the text, but in tens of
+//! microseconds a text: storing them makes the open after a crash fast.
 //!
 //! | bit | flag |
 //! |---|---|
 //! | 0, 3 | the document is stored: before, after |
-//! | 1, 4 | its fingerprint is reliable |
-//! | 2, 5 | there is an arrival |
-//! | 6 | a text is put |
+//! | 1, 4 | its fingerprint is reliable: before, after |
+//! | 2, 5 | it has an arrival: before, after |
+//! | 6 | a text without band keys is put |
 //! | 7 | the text is removed |
-//! | 6 and 7 | a text is put, and its band keys |
+//! | 6 and 7 | a text with band keys is put |
 
 use std::io::{Result, Write};
 
@@ -28,15 +28,16 @@ use crate::document::{DocId, Timestamp};
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::edit::{BandedText, Counts, DocumentEdit, StoredDocument, TextEdit};
 
+/// Bytes of the totals.
 const COUNTS_BYTES: u64 = 17;
-/// The id and the flags.
-const LEAST_EDIT_BYTES: usize = 9;
+/// Bytes of the shortest change: the id and the flags.
+const MIN_EDIT_BYTES: usize = 9;
 
-// Flags of a state.
+// The flags of a state.
 const STORED: u8 = 1;
 const RELIABLE: u8 = 2;
 const ARRIVED: u8 = 4;
-/// The flags of the state after are shifted left by this many bits.
+/// The flags of the state after are shifted left by 3 bits.
 const AFTER_SHIFT: u32 = 3;
 
 const PUT_TEXT: u8 = 1 << 6;
@@ -56,7 +57,7 @@ fn edit_bytes(edit: &DocumentEdit) -> u64 {
         TextEdit::Put(banded) => 4 + banded.text.len() as u64 + key_bytes(banded.keys()),
         TextEdit::Keep | TextEdit::Remove => 0,
     };
-    LEAST_EDIT_BYTES as u64 + state_bytes(edit.before) + state_bytes(edit.after) + text_bytes
+    MIN_EDIT_BYTES as u64 + state_bytes(edit.before) + state_bytes(edit.after) + text_bytes
 }
 
 fn key_bytes(keys: &[u64]) -> u64 {
@@ -66,8 +67,8 @@ fn key_bytes(keys: &[u64]) -> u64 {
     }
 }
 
-/// Writes the payload of a record. Every text fits its length field, since the whole payload is
-/// shorter than 4 GiB.
+/// Writes the payload of a record. The caller limits a payload to 4 GiB, so every length fits in
+/// four bytes.
 pub(super) fn encode(out: &mut impl Write, edits: &[DocumentEdit], counts: Counts) -> Result<()> {
     out.write_all(&counts.documents.to_le_bytes())?;
     let latest = counts.latest_arrival;
@@ -111,8 +112,8 @@ fn flags_of(state: Option<StoredDocument>) -> u8 {
     })
 }
 
-/// The changes and totals that [`encode`] was given, or `None` if the bytes are no payload with this
-/// many changes.
+/// The changes and totals that [`encode`] was given; `None` unless `payload` is a valid payload
+/// with `edits` changes.
 pub(super) fn decode(payload: &[u8], edits: u32) -> Option<(Vec<DocumentEdit>, Counts)> {
     let mut fields = Fields(payload);
     let counts = Counts {
@@ -124,11 +125,12 @@ pub(super) fn decode(payload: &[u8], edits: u32) -> Option<(Vec<DocumentEdit>, C
         },
     };
     let edits = usize::try_from(edits).ok()?;
-    // The capacity is bounded by the bytes that were read: a damaged count cannot allocate much.
-    let mut decoded = Vec::with_capacity(edits.min(payload.len() / LEAST_EDIT_BYTES));
+    // The capacity is bounded by the payload, so a damaged count cannot allocate more.
+    let mut decoded = Vec::with_capacity(edits.min(payload.len() / MIN_EDIT_BYTES));
     for _ in 0..edits {
         decoded.push(decode_edit(&mut fields)?);
     }
+    // Bytes after the last change are damage too.
     fields.0.is_empty().then_some((decoded, counts))
 }
 
@@ -151,7 +153,7 @@ fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
     })
 }
 
-/// The state that the lowest flags announce; `Some(None)` if the document is not stored.
+/// The state that the lowest three flags announce; `Some(None)` if the document is not stored.
 fn decode_state(fields: &mut Fields<'_>, flags: u8) -> Option<Option<StoredDocument>> {
     let has = |flag| flags & flag != 0;
     if !has(STORED) {
@@ -175,7 +177,7 @@ fn decode_text<'b>(fields: &mut Fields<'b>) -> Option<&'b str> {
     std::str::from_utf8(fields.bytes(length)?).ok()
 }
 
-/// The keys of a text, or `None` unless they are ascending, distinct and not empty.
+/// The keys of a text; `None` unless the keys are ascending, distinct and not empty.
 fn decode_keys(fields: &mut Fields<'_>) -> Option<Vec<u64>> {
     let count = usize::try_from(fields.u32()?).ok()?;
     let (keys, _) = fields.bytes(count.checked_mul(8)?)?.as_chunks::<8>();
@@ -230,7 +232,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded_and_never_from_fewer_or_more_bytes(
+        fn encoded_payload_decodes_from_exactly_its_bytes(
             edits in vec(edit(), 0..6),
             counts in counts(),
         ) {
@@ -248,7 +250,7 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(
+        fn arbitrary_bytes_decode_without_panic(
             bytes in vec(any::<u8>(), 0..200),
             edits in any::<u32>(),
         ) {

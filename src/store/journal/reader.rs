@@ -1,39 +1,39 @@
-//! [`Reader`]: reads a journal file up to the last acknowledged record.
+//! [`Reader`]: reads the records of a journal file, and tells damage from an unfinished write.
 
 use std::path::Path;
 
 use super::frame::{
-    ALIGNMENT_BYTES, FIRST_RECORD, FORMAT_VERSION, FileHeader, HEADER_BYTES, Identity, LEAST_BYTES,
-    RecordHeader,
+    ALIGNMENT_BYTES, FIRST_RECORD, FORMAT_VERSION, FileHeader, HEADER_BYTES, Identity,
+    MIN_FILE_BYTES, RecordHeader,
 };
 use super::payload;
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
-use crate::store::disk::page::checksum_on;
+use crate::store::disk::page::crc32_append;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::{Counts, DocumentEdit};
 
-/// Bytes read at a time, unless a record is longer.
+/// Bytes of a read: 256 KiB, unless a record is longer.
 const BUFFER_BYTES: u64 = 256 << 10;
 
-/// Receives the changes of each commit, and the totals after it.
+/// Receives the changes of each commit, and the totals of the database after the commit.
 pub(crate) type Visitor<'v> = dyn FnMut(Vec<DocumentEdit>, Counts) -> Result<()> + 'v;
 
-/// Where the records of a journal file end.
+/// The end of the records in a journal file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogEnd {
     pub(super) records: u64,
     /// The offset of the next record.
     pub(super) end: u64,
     /// `true` if the journal is sealed: the next generation has begun.
-    pub(super) goes_on: bool,
+    pub(super) is_sealed: bool,
 }
 
-/// The identity of a journal file.
+/// The database and generation that a journal file belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogOwner {
     Known(Identity),
-    /// The file has no header, or a damaged one.
+    /// The file has no header, or a damaged header.
     Unknown,
 }
 
@@ -41,15 +41,15 @@ pub(super) enum LogOwner {
 pub(super) struct Reader<'f> {
     file: &'f dyn DiskFile,
     length: u64,
-    /// The bytes read last, and their offset in the file.
+    /// The bytes of the last read.
     buffer: Vec<u8>,
+    /// The offset of the buffer in the file.
     buffer_begin: u64,
     path: &'f Path,
     db_path: &'f DbPath,
 }
 
 impl<'f> Reader<'f> {
-    /// A reader of a file that was just opened.
     pub(super) fn new(file: &'f dyn DiskFile, path: &'f Path, db_path: &'f DbPath) -> Result<Self> {
         let info = file.info().map_err(|cause| reading(path, cause))?;
         Ok(Self {
@@ -67,8 +67,11 @@ impl<'f> Reader<'f> {
         self.length
     }
 
-    /// The identity in the header. Returns an error for a file that is no journal, or a journal of an
-    /// unknown version.
+    /// The identity in the header of the file.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the file is not a journal, [`Error::FormatVersion`] if its version is
+    /// unknown.
     pub(super) fn owner(&mut self) -> Result<LogOwner> {
         let header = self.header_at(0)?;
         match header.map_or(FileHeader::Blank, |bytes| FileHeader::decode(&bytes)) {
@@ -79,16 +82,15 @@ impl<'f> Reader<'f> {
                 found,
                 supported: FORMAT_VERSION,
             }),
-            FileHeader::Foreign => Err(self.corrupt("does not begin like one")),
+            FileHeader::Foreign => Err(self.corrupt("does not begin with a journal header")),
         }
     }
 
-    /// Passes the changes of each commit to `visitor`, in order.
+    /// Passes the changes of each commit to `visitor`, in order, up to the first offset without a
+    /// sound next record.
     ///
-    /// The records end at the first offset without a sound next record: a record that a crash cut short
-    /// was never acknowledged. But each record is durable before anything is written behind it. So if
-    /// a later record exists, the missing one was damaged, and the later ones cannot be applied
-    /// without it: that is an error.
+    /// # Errors
+    /// [`Error::Corrupt`] if an acknowledged record cannot be read.
     pub(super) fn replay(
         &mut self,
         identity: Identity,
@@ -97,7 +99,7 @@ impl<'f> Reader<'f> {
         let mut log_end = LogEnd {
             records: 0,
             end: FIRST_RECORD,
-            goes_on: false,
+            is_sealed: false,
         };
         let mut payload = Vec::new();
         while let Some(header) = self.record_at(log_end.end, identity)?
@@ -107,30 +109,36 @@ impl<'f> Reader<'f> {
         {
             let number = log_end.records;
             let (edits, counts) = payload::decode(&payload, header.edits).ok_or_else(|| {
-                self.corrupt(&format!("holds no changes of documents in record {number}"))
+                self.corrupt(&format!("holds a record {number} that cannot be decoded"))
             })?;
             visitor(edits, counts)?;
             log_end.records += 1;
             log_end.end = header.next(log_end.end);
         }
+        // A record that a crash cut short was never acknowledged, and ends the journal. But each
+        // record is durable before the next is written. So if a later record exists, this one was
+        // damaged, and the later ones cannot be applied without it.
         let number = log_end.records;
         if let Some(later) = self.find_record(log_end.end, number + 1, identity)? {
             return Err(self.corrupt(&format!(
                 "has lost record {number}, which is before record {later}"
             )));
         }
-        if self.length < LEAST_BYTES.max(log_end.end + HEADER_BYTES as u64) {
+        // The file is extended, durably, before records are written to it, so no crash leaves a
+        // file that ends within an end marker.
+        if self.length < MIN_FILE_BYTES.max(log_end.end + HEADER_BYTES as u64) {
             return Err(self.corrupt("was cut"));
         }
+        // One lost sector may hold the first copy of the end marker, so either copy seals.
         for end in [log_end.end, RecordHeader::second_end(log_end.end)] {
             let header = self.record_at(end, identity)?;
-            log_end.goes_on |=
-                header.is_some_and(|end| end.sequence == log_end.records && end.goes_on());
+            log_end.is_sealed |=
+                header.is_some_and(|end| end.sequence == log_end.records && end.is_seal());
         }
         Ok(log_end)
     }
 
-    /// Returns an error if the file holds records of this identity although its header does not name it.
+    /// Returns an error if a file without a sound header holds records of this identity.
     pub(super) fn refuse_records(&mut self, identity: Identity) -> Result<()> {
         match self.find_record(FIRST_RECORD, 0, identity)? {
             Some(_) => Err(self.corrupt("has lost its header")),
@@ -138,8 +146,8 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// The sequence number of the first record at or behind `from` whose number is at least `least`.
-    /// Tries every offset at which a record can begin.
+    /// The sequence number of the first record, from offset `from` on, with a number of at least
+    /// `least`. Tries every aligned offset.
     fn find_record(&mut self, from: u64, least: u64, identity: Identity) -> Result<Option<u64>> {
         let mut start = from;
         while let Some(bytes) = self.header_at(start)? {
@@ -158,24 +166,23 @@ impl<'f> Reader<'f> {
         Ok(bytes.and_then(|bytes| RecordHeader::decode(&bytes, identity)))
     }
 
-    /// Reads the payload of the record whose header was just read; returns `true` if it is sound.
+    /// Reads the payload of a record; returns `true` if the payload matches its checksum.
     fn read_payload(
         &mut self,
         header: RecordHeader,
         start: u64,
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
-        // The file is extended, durably, before a record is written: a shorter file was cut.
         if header.payload_end(start) > self.length {
             return Err(self.corrupt("was cut"));
         }
-        // The length was checked against the file, so a damaged length cannot allocate much.
+        // The payload lies within the file, so a damaged length cannot allocate more than the file.
         payload.resize(header.payload_bytes as usize, 0);
         self.read(start + HEADER_BYTES as u64, payload)?;
-        Ok(checksum_on(0, payload) == header.payload_crc)
+        Ok(crc32_append(0, payload) == header.payload_crc)
     }
 
-    /// The bytes of a header, or `None` if the file ends before.
+    /// The bytes of a header at offset `start`, or `None` if the file is too short.
     fn header_at(&mut self, start: u64) -> Result<Option<[u8; HEADER_BYTES]>> {
         let mut bytes = [0; HEADER_BYTES];
         if start + bytes.len() as u64 > self.length {
@@ -185,7 +192,7 @@ impl<'f> Reader<'f> {
         Ok(Some(bytes))
     }
 
-    /// Fills `bytes` from the buffer, which reads ahead.
+    /// Fills `bytes` from offset `start` on, through the read-ahead buffer.
     fn read(&mut self, start: u64, bytes: &mut [u8]) -> Result<()> {
         let count = bytes.len() as u64;
         let buffer_end = self.buffer_begin + self.buffer.len() as u64;
@@ -194,6 +201,7 @@ impl<'f> Reader<'f> {
             self.buffer.resize(buffered as usize, 0);
             self.buffer_begin = start;
             if let Err(cause) = self.file.read_at(start, &mut self.buffer) {
+                // A failed read leaves undefined bytes in the buffer.
                 self.buffer.clear();
                 return Err(reading(self.path, cause));
             }

@@ -1,4 +1,4 @@
-//! The journal file as a whole: cut, damaged, torn, taken over.
+//! Tests of whole journal files: cut, damaged, torn, reused.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn generation(generation: u64) -> Identity {
     }
 }
 
-/// A folder for a database, which need not be there itself.
+/// A temporary folder for the journals of a database that need not exist.
 struct Folder {
     _folder: TempDir,
     database: PathBuf,
@@ -35,7 +35,7 @@ impl Folder {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("docs.simdb");
         Self {
-            db_path: DbPath::of_system(&database),
+            db_path: DbPath::on_system_disk(&database),
             database,
             _folder: folder,
         }
@@ -55,7 +55,7 @@ impl Folder {
         journal
     }
 
-    fn replay(&self, identity: Identity) -> Result<(Found<Journal>, Vec<Batch>)> {
+    fn replay(&self, identity: Identity) -> Result<(Lookup<Journal>, Vec<Batch>)> {
         let mut batches = Vec::new();
         let mut visitor = |edits, counts| {
             batches.push((edits, counts));
@@ -65,7 +65,7 @@ impl Folder {
         Ok((found, batches))
     }
 
-    /// The batches of generation 1; reading and replaying must agree.
+    /// The batches of generation 1, after comparing `read` with `replay`.
     fn batches(&self) -> Result<Vec<Batch>> {
         let mut read = Vec::new();
         let mut visitor = |edits, counts| {
@@ -73,14 +73,14 @@ impl Folder {
             Ok(())
         };
         let found = Journal::read(&self.database, generation(1), &self.db_path, &mut visitor)?;
-        assert!(matches!(found, Found::Sought(false)), "{found:?}");
+        assert!(matches!(found, Lookup::Found(false)), "{found:?}");
         assert_eq!(self.replay(generation(1)).unwrap().1, read);
         Ok(read)
     }
 
     fn reopen(&self) -> Journal {
         match self.replay(generation(1)).unwrap() {
-            (Found::Sought(journal), _) => journal,
+            (Lookup::Found(journal), _) => journal,
             (other, _) => panic!("{other:?}"),
         }
     }
@@ -112,7 +112,7 @@ fn counts(documents: u64) -> Counts {
     }
 }
 
-/// Batches of one insertion with texts of these lengths.
+/// One batch for each length: one insertion with a text of this length.
 fn batches_of(lengths: &[usize]) -> Vec<Batch> {
     let batch = |(n, length): (usize, &usize)| {
         let id = n as u64 + 1;
@@ -126,19 +126,20 @@ fn is_corrupt<T>(result: &Result<T>) -> bool {
 }
 
 #[test]
-fn a_journal_that_another_follows_says_so_and_takes_no_more() {
+fn sealed_journal_refuses_records_and_stays_sealed() {
     for lengths in [&[][..], &[10], &[300, 20_000], &[420]] {
         let folder = Folder::new();
         let batches = batches_of(lengths);
         let mut journal = folder.journal_of(&batches);
-        journal.go_on().unwrap();
-        journal.go_on().unwrap();
+        journal.seal().unwrap();
+        journal.seal().unwrap();
         let refused = journal.append(&[insertion(99, "late")], counts(99));
         assert!(matches!(refused, Err(Error::Storage { .. })), "{refused:?}");
         let end = journal.end as usize;
         drop(journal);
         let sound = std::fs::read(folder.file()).unwrap();
-        // Also if one of the two sectors is lost that say it, and after it was said again.
+        // Also if a sector with one copy of the end marker is lost, and after `replay` rewrote
+        // both.
         let sector = end / 512 * 512;
         for lost in [
             None,
@@ -162,16 +163,16 @@ fn a_journal_that_another_follows_says_so_and_takes_no_more() {
                     &folder.db_path,
                     &mut visitor,
                 );
-                assert!(matches!(found, Ok(Found::Sought(true))), "{found:?}");
+                assert!(matches!(found, Ok(Lookup::Found(true))), "{found:?}");
                 assert_eq!(read, batches);
-                assert!(folder.reopen().goes_on());
+                assert!(folder.reopen().is_sealed());
             }
         }
     }
 }
 
 #[test]
-fn every_kind_of_change_comes_back_in_order() {
+fn every_kind_of_change_is_replayed_in_order() {
     let state = |bits, reliable, arrival: Option<u64>| {
         Some(StoredDocument {
             fingerprint: Fingerprint::from_bits(bits),
@@ -211,7 +212,7 @@ fn every_kind_of_change_comes_back_in_order() {
 }
 
 #[test]
-fn more_can_be_appended_after_reopening() {
+fn reopened_journal_accepts_records() {
     let folder = Folder::new();
     let batches = batches_of(&[10, 0, 70, 200, 3]);
     folder.journal_of(&batches[..2]);
@@ -219,32 +220,32 @@ fn more_can_be_appended_after_reopening() {
         append(&mut folder.reopen(), &batches[position..=position]);
         assert_eq!(folder.batches().unwrap(), batches[..=position]);
     }
-    assert_eq!(folder.reopen().bytes() % ALIGNMENT_BYTES, 0);
+    assert_eq!(folder.reopen().used_bytes() % ALIGNMENT_BYTES, 0);
 }
 
 #[test]
-fn appending_does_not_change_the_length_of_the_file_until_it_is_full() {
+fn file_keeps_its_length_until_it_is_full() {
     let folder = Folder::new();
     let mut journal = folder.create(generation(1)).unwrap();
     let length = || folder.file().metadata().unwrap().len();
-    assert_eq!(length(), frame::LEAST_BYTES);
+    assert_eq!(length(), frame::MIN_FILE_BYTES);
     let batches = batches_of(&[1000; 2000]);
     for batch in &batches {
         let before = length();
         append(&mut journal, std::slice::from_ref(batch));
-        assert!(length() == before || journal.bytes() > before);
+        assert!(length() == before || journal.used_bytes() > before);
         assert_eq!(length(), journal.length);
     }
     assert_eq!(folder.batches().unwrap(), batches);
 }
 
 #[test]
-fn a_record_that_was_never_finished_leaves_the_others() {
+fn unfinished_record_ends_replay_without_error() {
     let folder = Folder::new();
     let batches = batches_of(&[10, 100]);
     let mut journal = folder.create(generation(1)).unwrap();
     append(&mut journal, &batches[..1]);
-    let start = journal.bytes();
+    let start = journal.used_bytes();
     append(&mut journal, &batches[1..]);
     let payload_end = start + 32 + payload::encoded_bytes(&batches[1].0);
     let bytes = std::fs::read(folder.file()).unwrap();
@@ -254,26 +255,26 @@ fn a_record_that_was_never_finished_leaves_the_others() {
         std::fs::write(folder.file(), &torn).unwrap();
         let kept = if cut == payload_end { 2 } else { 1 };
         assert_eq!(folder.batches().unwrap(), batches[..kept], "{cut}");
-        // The rest can be written again.
+        // The cut batch can be appended again.
         append(&mut folder.reopen(), &batches[kept..]);
         assert_eq!(folder.batches().unwrap(), batches, "{cut}");
-        // No crash leaves a file that is shorter than it was made.
+        // No crash leaves a file that is shorter than its first length.
         std::fs::write(folder.file(), &bytes[..cut as usize]).unwrap();
         assert!(is_corrupt(&folder.batches()), "{cut}");
     }
 }
 
 #[test]
-fn a_file_that_was_cut_anywhere_is_refused() {
+fn truncated_file_is_corrupt() {
     let folder = Folder::new();
     let batches = batches_of(&[300_000; 7]);
-    let used = folder.journal_of(&batches).bytes();
+    let used = folder.journal_of(&batches).used_bytes();
     let bytes = std::fs::read(folder.file()).unwrap();
-    assert!(used > frame::LEAST_BYTES);
+    assert!(used > frame::MIN_FILE_BYTES);
     for cut in (0..used as usize).step_by(9_973) {
         std::fs::write(folder.file(), &bytes[..cut]).unwrap();
         let read = folder.replay(generation(1));
-        let is_missing = matches!(&read, Ok((Found::Missing, _)));
+        let is_missing = matches!(&read, Ok((Lookup::Missing, _)));
         assert!(
             is_corrupt(&read) || (cut < 32 && is_missing),
             "{cut}: {read:?}"
@@ -282,10 +283,10 @@ fn a_file_that_was_cut_anywhere_is_refused() {
 }
 
 #[test]
-fn a_flipped_byte_never_gives_other_batches() {
+fn flipped_byte_never_gives_other_batches() {
     let folder = Folder::new();
     let batches = batches_of(&[10, 0, 100]);
-    let used = folder.journal_of(&batches).bytes();
+    let used = folder.journal_of(&batches).used_bytes();
     let bytes = std::fs::read(folder.file()).unwrap();
     let (mut whole, mut refused) = (0, 0);
     for position in 0..used as usize {
@@ -306,13 +307,13 @@ fn a_flipped_byte_never_gives_other_batches() {
 }
 
 #[test]
-fn a_lost_sector_is_never_taken_for_the_end() {
+fn lost_sector_is_never_read_as_end() {
     const SECTOR_BYTES: usize = 512;
-    // The last record ends at any place of a sector, some of them within the first.
+    // The last record ends at every multiple of 64 in a sector, sometimes within the first sector.
     for last in (0..1600).step_by(64) {
         let folder = Folder::new();
         let batches = batches_of(&[10, last]);
-        let used = folder.journal_of(&batches).bytes() as usize;
+        let used = folder.journal_of(&batches).used_bytes() as usize;
         let bytes = std::fs::read(folder.file()).unwrap();
         for start in (0..used).step_by(SECTOR_BYTES) {
             let mut damaged = bytes.clone();
@@ -325,13 +326,13 @@ fn a_lost_sector_is_never_taken_for_the_end() {
 }
 
 #[test]
-fn the_loss_of_a_record_before_others_is_damage() {
+fn lost_record_before_others_is_corrupt() {
     let folder = Folder::new();
     let batches = batches_of(&[10, 0, 100]);
     let mut starts = Vec::new();
     let mut journal = folder.create(generation(1)).unwrap();
     for batch in &batches {
-        starts.push(journal.bytes() as usize);
+        starts.push(journal.used_bytes() as usize);
         append(&mut journal, std::slice::from_ref(batch));
     }
     let bytes = std::fs::read(folder.file()).unwrap();
@@ -349,20 +350,20 @@ fn the_loss_of_a_record_before_others_is_damage() {
 }
 
 #[test]
-fn a_longer_record_that_was_cut_short_leaves_nothing_behind() {
+fn longer_unfinished_record_is_not_read_after_a_shorter_one() {
     let batches = batches_of(&[10, 1000]);
     let shorter = batches_of(&[0, 20, 0, 30]);
     let folder = Folder::new();
     let mut journal = folder.journal_of(&batches[..1]);
-    let start = journal.bytes() as usize;
+    let start = journal.used_bytes() as usize;
     append(&mut journal, &batches[1..]);
-    let end = journal.bytes() as usize;
+    let end = journal.used_bytes() as usize;
     let mut whole = std::fs::read(folder.file()).unwrap();
-    // It was never durable, so there is nothing behind it.
+    // A record that was never durable has no end marker.
     let beyond = RecordHeader::beyond_end(end as u64) as usize;
     whole[end..beyond].fill(0);
     for cut in (start..end - 64).step_by(16) {
-        // Either what is in front came to the disk, or what is behind.
+        // The disk wrote either the first part of the record or the last.
         for lost in [cut..end, start..cut + 1] {
             let mut torn = whole.clone();
             torn[lost].fill(0);
@@ -379,7 +380,7 @@ fn a_longer_record_that_was_cut_short_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_file_that_was_never_begun_is_missing_and_can_be_begun() {
+fn file_without_header_is_missing_and_can_be_created() {
     let folder = Folder::new();
     let begun = folder.create(generation(1)).map(drop);
     assert!(begun.is_ok());
@@ -389,7 +390,7 @@ fn a_file_that_was_never_begun_is_missing_and_can_be_begun() {
     for unfinished in [&[][..], &[0; 31], &[0; 5000], &bytes[..31], &half] {
         std::fs::write(folder.file(), unfinished).unwrap();
         let (found, batches) = folder.replay(generation(1)).unwrap();
-        assert!(matches!(found, Found::Missing) && batches.is_empty());
+        assert!(matches!(found, Lookup::Missing) && batches.is_empty());
         let batches = batches_of(&[5]);
         folder.journal_of(&batches);
         assert_eq!(folder.batches().unwrap(), batches);
@@ -397,20 +398,20 @@ fn a_file_that_was_never_begun_is_missing_and_can_be_begun() {
 }
 
 #[test]
-fn records_without_the_header_of_the_file_are_damage() {
+fn records_without_file_header_are_corrupt() {
     let folder = Folder::new();
     folder.journal_of(&batches_of(&[5, 5]));
     let mut bytes = std::fs::read(folder.file()).unwrap();
     bytes[..32].fill(0);
     std::fs::write(folder.file(), &bytes).unwrap();
     assert!(is_corrupt(&folder.replay(generation(1))));
-    // Of a generation that nobody asks for they mean nothing.
+    // Records of a generation that is not looked up are not damage.
     let (found, _) = folder.replay(generation(3)).unwrap();
-    assert!(matches!(found, Found::Missing));
+    assert!(matches!(found, Lookup::Missing));
 }
 
 #[test]
-fn a_file_of_another_generation_or_database_is_told_apart_and_kept() {
+fn file_of_other_generation_or_database_is_reported_and_kept() {
     let folder = Folder::new();
     folder.journal_of(&batches_of(&[5]));
     let foreign = Identity {
@@ -419,7 +420,7 @@ fn a_file_of_another_generation_or_database_is_told_apart_and_kept() {
     };
     for identity in [generation(3), foreign] {
         let (found, batches) = folder.replay(identity).unwrap();
-        assert!(matches!(found, Found::Other(found) if found == generation(1)));
+        assert!(matches!(found, Lookup::Other(found) if found == generation(1)));
         assert!(batches.is_empty());
     }
     assert!(is_corrupt(&folder.create(foreign)));
@@ -430,7 +431,7 @@ fn a_file_of_another_generation_or_database_is_told_apart_and_kept() {
 }
 
 #[test]
-fn what_is_no_journal_is_left_alone() {
+fn foreign_file_is_refused_and_unchanged() {
     let folder = Folder::new();
     let letter = "Dear reader, this is not a journal of anything.";
     std::fs::write(folder.file(), letter).unwrap();
@@ -441,7 +442,7 @@ fn what_is_no_journal_is_left_alone() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_is_not_followed() {
+fn link_is_not_followed() {
     let folder = Folder::new();
     let elsewhere = folder.database.with_file_name("elsewhere");
     std::os::unix::fs::symlink(&elsewhere, folder.file()).unwrap();
@@ -464,7 +465,7 @@ fn a_link_is_not_followed() {
 }
 
 #[test]
-fn generations_take_turns_with_two_files() {
+fn generations_alternate_between_two_files() {
     let folder = Folder::new();
     let name = |number| {
         let path = Journal::path(&folder.database, number);
@@ -481,18 +482,18 @@ fn generations_take_turns_with_two_files() {
 }
 
 #[test]
-fn a_removed_file_is_missing() {
+fn removed_file_is_missing() {
     let folder = Folder::new();
     Journal::remove(&folder.database, 1, &folder.db_path).unwrap();
     folder.journal_of(&batches_of(&[5]));
     Journal::remove(&folder.database, 1, &folder.db_path).unwrap();
     assert!(!folder.file().exists());
     let (found, _) = folder.replay(generation(1)).unwrap();
-    assert!(matches!(found, Found::Missing));
+    assert!(matches!(found, Lookup::Missing));
 }
 
 #[test]
-fn after_a_failed_write_everything_is_refused_until_reopening() {
+fn failed_write_poisons_journal_until_reopened() {
     let folder = Folder::new();
     let batches = batches_of(&[5, 6]);
     let mut journal = folder.journal_of(&batches[..1]);
@@ -520,11 +521,11 @@ fn after_a_failed_write_everything_is_refused_until_reopening() {
 }
 
 #[test]
-fn a_record_that_failed_is_not_read_after_reopening() {
+fn failed_record_is_not_replayed() {
     let folder = Folder::new();
     let batches = batches_of(&[5, 6]);
     let mut journal = folder.journal_of(&batches);
-    // As if the sync of the second one had failed.
+    // The state after the sync of the second record has failed.
     let beyond = RecordHeader::beyond_end(journal.end) - journal.end;
     let end = journal
         .file
@@ -537,7 +538,7 @@ fn a_record_that_failed_is_not_read_after_reopening() {
 }
 
 #[test]
-fn where_the_file_cannot_grow_nothing_is_written_and_nothing_lost() {
+fn failed_growth_writes_nothing_and_loses_nothing() {
     let folder = Folder::new();
     let batches = batches_of(&[5, 2_000_000]);
     let mut journal = folder.journal_of(&batches[..1]);
@@ -560,7 +561,7 @@ fn where_the_file_cannot_grow_nothing_is_written_and_nothing_lost() {
 }
 
 #[test]
-fn a_commit_of_more_than_a_record_holds_is_refused() {
+fn commit_above_record_limit_is_refused() {
     let folder = Folder::new();
     let mut journal = folder.create(generation(1)).unwrap();
     let text = BandedText::new("x".repeat(1 << 20), Vec::new());
@@ -584,7 +585,7 @@ fn a_commit_of_more_than_a_record_holds_is_refused() {
 }
 
 #[test]
-fn an_error_of_the_visitor_ends_the_replay() {
+fn visitor_error_ends_replay() {
     let folder = Folder::new();
     folder.journal_of(&batches_of(&[5, 6, 7]));
     let mut seen = 0;
@@ -605,7 +606,7 @@ fn an_error_of_the_visitor_ends_the_replay() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn a_file_that_is_taken_over_never_gives_what_was_in_it_before(
+    fn reused_file_never_replays_older_generation(
         generations in proptest::collection::vec(
             proptest::collection::vec(proptest::collection::vec(edit(), 0..4), 0..6),
             1..5,

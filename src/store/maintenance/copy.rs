@@ -24,7 +24,7 @@ const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
 pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> Result<()> {
     // A copy of what is private is private.
     let info = store.db_path().info("read the permissions of")?;
-    let target = store.db_path().beside(path);
+    let target = store.db_path().with_path(path);
     let permissions = info.permissions.as_ref();
     let file = NewFile::create(&target, store.header(), CACHE_BYTES, permissions)?;
     let view = store.read()?;
@@ -58,7 +58,7 @@ pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vac
     store.close()?;
     // A link stays what it is, and the file it names is replaced.
     let target = db_path.disk().resolve(db_path.path());
-    let target = db_path.beside(&target.map_err(db_path.io("find"))?);
+    let target = db_path.with_path(&target.map_err(db_path.io("find"))?);
     let old = target.info("read the size of")?;
     let permissions = old.permissions.as_ref();
     // It stays the same database; what its journal held, the file holds.

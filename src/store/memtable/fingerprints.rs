@@ -5,31 +5,30 @@ use std::sync::OnceLock;
 use parking_lot::RwLock;
 use rayon::prelude::*;
 
-use super::shards::Grouped;
+use super::shards::GroupedIndices;
 use crate::block::{self, BLOCK_BITS, BLOCKS, Probes};
 use crate::fingerprint::Fingerprint;
 use crate::hamming;
 
-/// Leading bits of a rotated fingerprint that number its bucket: fewer than a block key has, since a
-/// memtable is small. Measured at a million fingerprints, 60 in a bucket: queries up to radius 11 took
-/// two thirds of the time of 12 bits.
+/// The first 14 bits of a rotated fingerprint are the number of its bucket. A block key has 16 bits,
+/// but a memtable is small. Measured with a million fingerprints, 60 in a bucket: queries up to radius
+/// 11 take two thirds of the time that they take with 12 bits.
 const BUCKET_BITS: u32 = 14;
 const BUCKETS: usize = 1 << BUCKET_BITS;
 
-/// The largest radius that probes: 1,880 buckets, in less than half the time of a scan of one block at
-/// a million fingerprints. Radius 16 would probe half as many again.
-const MOST_PROBED_RADIUS: u32 = 15;
+/// Queries up to radius 15 probe buckets: 1,880 of them, in less than half the time of a scan of one
+/// block with a million fingerprints. Radius 16 would probe half as many again.
+const MAX_PROBED_RADIUS: u32 = 15;
 
-/// The rotated fingerprints of one block with the same leading bits.
+/// The rotated fingerprints of one block with the same first [`BUCKET_BITS`].
 type LockedBucket = RwLock<Vec<u64>>;
 
 /// Distinct fingerprints. One thread adds each once, while any number of threads query.
 pub(super) struct FingerprintIndex {
-    /// The first fingerprints, as one list: a small memtable has no buckets, which take megabytes.
-    few: RwLock<Vec<u64>>,
-    most_few: usize,
-    /// All fingerprints, once there are more than `most_few`. A reader that still uses `few` sees all
-    /// fingerprints that were visible to it.
+    /// Up to `max_list_len` fingerprints: a small memtable does without buckets, which take megabytes.
+    list: RwLock<Vec<u64>>,
+    max_list_len: usize,
+    /// All fingerprints, those of `list` included, once there are more than `max_list_len`.
     buckets: OnceLock<BlockBuckets>,
 }
 
@@ -38,15 +37,14 @@ struct BlockBuckets {
 }
 
 impl FingerprintIndex {
-    pub(super) fn new(most_few: usize) -> Self {
+    pub(super) fn new(max_list_len: usize) -> Self {
         Self {
-            few: RwLock::default(),
-            most_few,
+            list: RwLock::default(),
+            max_list_len,
             buckets: OnceLock::new(),
         }
     }
 
-    /// Adds a new fingerprint.
     pub(super) fn push(&self, fingerprint: Fingerprint) {
         match self.buckets.get() {
             Some(buckets) => buckets.push(fingerprint),
@@ -54,18 +52,20 @@ impl FingerprintIndex {
         }
     }
 
-    /// Adds new, distinct fingerprints; many on all cores.
+    /// Adds new, distinct fingerprints, a large batch on all cores.
     pub(super) fn extend(&self, fingerprints: &[Fingerprint]) {
         if self.buckets.get().is_none() {
-            let mut few = self.few.write();
-            if few.len() + fingerprints.len() <= self.most_few {
-                few.extend(fingerprints.iter().map(|fingerprint| fingerprint.bits()));
+            let mut list = self.list.write();
+            if list.len() + fingerprints.len() <= self.max_list_len {
+                list.extend(fingerprints.iter().map(|fingerprint| fingerprint.bits()));
                 return;
             }
         }
+        // `list` stays as it is. A reader that found no buckets compares the list, which holds every
+        // fingerprint that was visible to that reader.
         self.buckets.get_or_init(|| {
-            let few = self.few.read();
-            let first: Vec<_> = few.iter().copied().map(Fingerprint::from_bits).collect();
+            let list = self.list.read();
+            let first: Vec<_> = list.iter().copied().map(Fingerprint::from_bits).collect();
             let buckets = BlockBuckets::new();
             buckets.extend(&first);
             buckets
@@ -85,10 +85,10 @@ impl FingerprintIndex {
     pub(super) fn push_near(&self, query: Fingerprint, radius: u32, near: &mut Vec<u64>) {
         match self.buckets.get() {
             None => {
-                let few = self.few.read();
-                hamming::push_within(&few, query.bits(), radius, near);
+                let list = self.list.read();
+                hamming::push_within(&list, query.bits(), radius, near);
             }
-            Some(buckets) if radius <= MOST_PROBED_RADIUS => buckets.probe(query, radius, near),
+            Some(buckets) if radius <= MAX_PROBED_RADIUS => buckets.probe(query, radius, near),
             Some(buckets) => buckets.scan(query, radius, near),
         }
     }
@@ -112,6 +112,7 @@ impl BlockBuckets {
 
     fn extend(&self, fingerprints: &[Fingerprint]) {
         let each = fingerprints.iter().copied();
+        // With fewer fingerprints than buckets, most buckets get none, and visiting each costs more.
         if fingerprints.len() < BUCKETS {
             each.for_each(|fingerprint| self.push(fingerprint));
             return;
@@ -121,7 +122,7 @@ impl BlockBuckets {
             .enumerate()
             .for_each(|(block, buckets)| {
                 let rotated = each.clone().map(|each| block::rotate(each, block));
-                let groups = Grouped::new(rotated.map(bucket_of), BUCKETS);
+                let groups = GroupedIndices::new(rotated.map(bucket_of), BUCKETS);
                 for (number, bucket) in buckets.iter().enumerate() {
                     let group = groups.group(number).iter();
                     let rotated =
@@ -132,12 +133,14 @@ impl BlockBuckets {
             });
     }
 
-    /// Compares the buckets whose key is near enough to the key of the query.
+    /// Compares the buckets that can hold fingerprints within the radius.
     fn probe(&self, query: Fingerprint, radius: u32, near: &mut Vec<u64>) {
         let probes = Probes::for_radius(radius);
         let mut found = Vec::new();
         for block in probes.blocks() {
             let rotated = block::rotate(query, block);
+            // A bucket holds the fingerprints of four block keys, so several keys give one bucket.
+            // The keys ascend, so equal numbers are side by side.
             let mut numbers: Vec<u16> = probes.keys(block, block::front_key(rotated));
             numbers
                 .iter_mut()
@@ -149,15 +152,14 @@ impl BlockBuckets {
                 hamming::push_within(&bucket, rotated, radius, &mut found);
             }
             let candidates = found.drain(..).map(|near| block::unrotate(near, block));
-            // A match is reported only by the first block that finds it.
+            // Several blocks may find a fingerprint; one of them, its owner, reports it.
             let owned = candidates.filter(|near| probes.owner(query, *near) == Some(block));
             near.extend(owned.map(Fingerprint::bits));
         }
     }
 
-    /// Compares all fingerprints of one block.
     fn scan(&self, query: Fingerprint, radius: u32, near: &mut Vec<u64>) {
-        // The fingerprints of block 0 are not rotated.
+        // Block 0, because its fingerprints are not rotated.
         for bucket in &self.blocks[0] {
             let bucket = bucket.read();
             hamming::push_within(&bucket, query.bits(), radius, near);

@@ -1,19 +1,20 @@
-//! The memtable: commits that are not in the packed tables yet, in memory, for queries to overlay.
+//! The memtable: the commits that are not in the tables yet, in memory.
 //!
-//! Edits are numbered in commit order; the number of an edit is its *seqno*. A reader holds the number
-//! of visible edits and sees exactly these, however many are appended meanwhile: nothing is ever
-//! removed or overwritten. The edits of a document are its *versions*, a chain from seqno to seqno, and
-//! each version knows whether a later one has replaced it.
+//! Edits are numbered in commit order from 0 on; the number is the *seqno* of the edit. A reader holds
+//! the number of visible edits, and sees the edits with a smaller seqno. Edits are never removed or
+//! overwritten, so appends do not disturb readers. The edits of one document are its *versions*, a chain
+//! linked by seqnos.
 //!
-//! For queries the distinct fingerprints are kept in buckets by block, and beside them the posting
-//! list of each: the documents that ever had it. So a fingerprint that a million documents share is
-//! compared once, and a query for three of these documents reads the three smallest ids, and those
-//! before them that no longer have it. Two costs grow with the content: the fingerprints that share
-//! their leading bits in some block with the query, 0.1 ns each; and, for an old view, the later
-//! versions of a document. Band keys of texts have posting lists of the same kind.
+//! Queries use two kinds of index. [`FingerprintIndex`] holds each distinct fingerprint once, so a
+//! fingerprint that a million documents share is compared once. [`Postings`] lists the documents that
+//! ever had a fingerprint or a band key, by id. Index entries are never removed, so a reader checks the
+//! visible version of each listed document.
 //!
-//! One thread appends, any number of threads read. May use [`tables`](super::tables) for the types of
-//! an edit.
+//! A query takes 0.1 ns for each fingerprint that shares leading bits of some block with the query and,
+//! in an old view, a step for each later version of a listed document.
+//!
+//! One thread appends, any number of threads read. This folder uses [`tables`](super::tables) only for
+//! the types of an edit.
 
 mod fingerprints;
 mod overlay;
@@ -40,101 +41,106 @@ use shards::{KeyHasher, SHARDS, Shards};
 
 pub(crate) use view::MemtableView;
 
-/// Edits in commit order. One thread appends, any number of threads read.
+/// The edits of one generation, in commit order.
 pub(crate) struct Memtable {
     versions: SeqnoLog<Version>,
     /// The seqno of the latest version of each document.
-    newest: Shards<Newest>,
+    latest: Shards<LatestSeqnos>,
     /// The documents that ever had each reliable fingerprint.
     postings: Shards<Postings>,
     /// The documents whose text ever had each band key.
     bands: Shards<Postings>,
     /// Every reliable fingerprint that some document ever had.
     fingerprints: FingerprintIndex,
-    /// Batches of at least this many edits are inserted on all cores.
-    grouped_from: usize,
+    /// Batches of at least this many edits are appended on all cores.
+    min_grouped_edits: usize,
     appender: Mutex<Appender>,
     len: AtomicU32,
     bytes: AtomicUsize,
 }
 
-/// Up to this many distinct fingerprints are kept in one list: comparing all is as fast as probing
-/// buckets.
-const FEW: usize = 4096;
-/// From this batch size on, sorting the edits by shard costs less than locking a shard for each.
-const GROUPED_FROM: usize = 4096;
-/// Edits sorted at a time: these fit into the caches of the processor.
-const MOST_GROUPED: usize = 1 << 15;
+/// Up to 4,096 distinct fingerprints stay in one list: comparing all is as fast as probing buckets.
+const MAX_LIST_LEN: usize = 4096;
+/// From 4,096 edits on, sorting a batch by shard costs less than locking a shard for each edit.
+const MIN_GROUPED_EDITS: usize = 4096;
+/// At most 32,768 edits or band keys are sorted at a time: these fit into the processor's caches.
+const MAX_GROUPED_EDITS: usize = 1 << 15;
 
-/// The absence of a seqno.
-const NONE: u32 = u32::MAX;
+/// The absence of a seqno. Greater than every seqno, and so never visible.
+const NO_SEQNO: u32 = u32::MAX;
 
 /// The state of a document after one edit.
 struct Version {
     id: DocId,
     after: Option<StoredDocument>,
-    /// The change of the text since the memtable was created.
+    /// The change of the text by this and all earlier versions together.
     text: TextEdit,
-    /// The seqno of the version before this one, or [`NONE`].
+    /// The seqnos of the previous and the next version of the document, or [`NO_SEQNO`].
     previous: u32,
-    /// The seqno of the version that replaces this one, or [`NONE`].
     next: AtomicU32,
 }
 
-type Newest = HashMap<u64, u32, KeyHasher>;
+/// Seqno of the latest version, by document id.
+type LatestSeqnos = HashMap<u64, u32, KeyHasher>;
 
-/// State that only appending and flushing use.
+/// State that only appends and flushes use.
 #[derive(Default)]
 struct Appender {
-    /// The state of each document before its first version here, with the seqno of that version, if
-    /// the document was stored.
+    /// For each document that was stored before its first version here: the seqno of that version,
+    /// and the stored state. Ascends by seqno.
     old_states: Vec<(u32, StoredDocument)>,
     memory: MemoryUse,
 }
 
-/// Counts of everything in the memtable, to estimate its memory.
+/// The number of entries of each kind, to estimate the memory.
 #[derive(Default)]
 struct MemoryUse {
     documents: usize,
-    distinct: usize,
+    /// Distinct fingerprints.
+    fingerprints: usize,
+    /// Documents in posting lists of fingerprints, except the first of each list.
     copies: usize,
     text_bytes: usize,
-    /// Band keys of all texts, with repetitions.
+    /// Band keys of all versions, with repetitions.
     text_keys: usize,
-    /// FingerprintIndex keys, those that more than one document has, and all others of those documents.
-    bands: usize,
-    shared_bands: usize,
+    /// Distinct band keys.
+    band_keys: usize,
+    /// Band keys with at least two documents.
+    shared_band_keys: usize,
+    /// Documents in posting lists of band keys, except the first two of each list.
     band_copies: usize,
 }
 
-/// Measured averages: hash tables are half to seven eighths full, and vectors grow by doubling.
+/// Bytes of a hash table entry. This and the sizes below are measured averages: hash tables are half
+/// to seven eighths full, and vectors grow by doubling.
 const ENTRY_BYTES: usize = 28;
-const DISTINCT_BYTES: usize = ENTRY_BYTES + 4 * 12;
+/// Bytes of a fingerprint: a hash table entry and one place in the buckets of each block.
+const FINGERPRINT_BYTES: usize = ENTRY_BYTES + 4 * 12;
+/// Bytes of another document in a posting list.
 const COPY_BYTES: usize = 24;
-/// A B-tree with one node of eleven entries, and its hash table entry.
-const SHARED_BYTES: usize = 200;
+/// Bytes of a posting list's B-tree with one node of eleven entries, and of its hash table entry.
+const TREE_BYTES: usize = 200;
 const EMPTY_BYTES: usize = 128 << 10;
 
 impl Memtable {
     pub(crate) fn new() -> Self {
-        Self::with_limits(SHARDS, FEW, GROUPED_FROM)
+        Self::with_limits(SHARDS, MAX_LIST_LEN, MIN_GROUPED_EDITS)
     }
 
-    fn with_limits(shards: usize, few: usize, grouped_from: usize) -> Self {
+    fn with_limits(shards: usize, max_list_len: usize, min_grouped_edits: usize) -> Self {
         Self {
             versions: SeqnoLog::new(),
-            newest: Shards::new(shards, HashMap::with_hasher),
+            latest: Shards::new(shards, HashMap::with_hasher),
             postings: Shards::new(shards, Postings::new),
             bands: Shards::new(shards, Postings::new),
-            fingerprints: FingerprintIndex::new(few),
-            grouped_from,
+            fingerprints: FingerprintIndex::new(max_list_len),
+            min_grouped_edits,
             appender: Mutex::default(),
             len: AtomicU32::new(0),
             bytes: AtomicUsize::new(EMPTY_BYTES),
         }
     }
 
-    /// The number of edits.
     pub(crate) fn len(&self) -> u32 {
         self.len.load(Ordering::Acquire)
     }
@@ -144,22 +150,22 @@ impl Memtable {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Appends committed edits in order and returns the number of edits now. A reader sees the new
-    /// edits only if it is given this number. A document may be edited more than once.
+    /// Appends committed edits in order, and returns the number of edits with them. A reader sees the
+    /// new edits only if it is given this number. Several edits of one document are allowed.
     ///
-    /// Holds `u32::MAX` edits; a memtable is flushed long before. Large batches are inserted on the
-    /// caller's rayon pool. No other task of that pool may append to the same memtable: it would
-    /// deadlock.
+    /// Large batches are appended on the caller's rayon pool. No other task of that pool may append to
+    /// the same memtable: it would deadlock.
     pub(crate) fn append(&self, edits: &[DocumentEdit]) -> u32 {
         let mut appender = self.appender.lock();
+        // Fits: a flush is due long before `u32::MAX` edits.
         let from = self.len();
-        if edits.len() < self.grouped_from {
-            self.append_each(edits, from, &mut appender);
+        if edits.len() < self.min_grouped_edits {
+            self.append_one_by_one(edits, from, &mut appender);
         } else {
             let mut from = from;
-            for part in edits.chunks(MOST_GROUPED) {
-                self.append_grouped(part, from, &mut appender);
-                from += part.len() as u32;
+            for group in edits.chunks(MAX_GROUPED_EDITS) {
+                self.append_grouped(group, from, &mut appender);
+                from += group.len() as u32;
             }
         }
         for edit in edits {
@@ -173,15 +179,16 @@ impl Memtable {
             + visible as usize * SeqnoLog::<Version>::ENTRY_BYTES
             + self.fingerprints.bucket_bytes();
         self.bytes.store(bytes, Ordering::Relaxed);
+        // Last: a thread that reads the new length finds the edits in every index.
         self.len.store(visible, Ordering::Release);
         visible
     }
 
-    fn append_each(&self, edits: &[DocumentEdit], from: u32, appender: &mut Appender) {
+    fn append_one_by_one(&self, edits: &[DocumentEdit], from: u32, appender: &mut Appender) {
         for (seqno, edit) in zip(from.., edits) {
             let is_first = {
-                let mut newest = self.newest.write(edit.id.0);
-                self.add_version(&mut newest, seqno, edit)
+                let mut latest = self.latest.write(edit.id.0);
+                self.add_version(&mut latest, seqno, edit)
             };
             if is_first {
                 appender.memory.documents += 1;
@@ -192,44 +199,49 @@ impl Memtable {
             if let Some(fingerprint) = indexed_fingerprint(edit.after) {
                 let mut postings = self.postings.write(fingerprint.bits());
                 match postings.add(&self.versions, fingerprint.bits(), edit.id, seqno) {
-                    Posted::Distinct => {
+                    Posted::First => {
+                        // The push may build all buckets; readers must not wait for the shard so long.
                         drop(postings);
-                        appender.memory.distinct += 1;
+                        appender.memory.fingerprints += 1;
                         self.fingerprints.push(fingerprint);
                     }
-                    Posted::Shared | Posted::Copy => appender.memory.copies += 1,
+                    Posted::Second | Posted::Further => appender.memory.copies += 1,
                     Posted::Known => {}
                 }
             }
             for key in edit.text.keys() {
                 let mut bands = self.bands.write(*key);
                 let posted = bands.add(&self.versions, *key, edit.id, seqno);
-                appender.memory.count_band(posted);
+                appender.memory.count_band_key(posted);
             }
         }
     }
 
-    /// Appends a large batch on all cores, sorted by shard.
+    /// Appends a large batch on all cores: each shard is locked once and takes its own edits.
     fn append_grouped(&self, edits: &[DocumentEdit], from: u32, appender: &mut Appender) {
+        // Versions come first: the posting lists below read the ids of versions. A group ascends, so
+        // the edits of one document keep their order.
         let ids = edits.iter().map(|edit| edit.id.0);
-        let firsts = self.newest.write_groups(ids, |newest, group| {
+        let new_documents = self.latest.write_groups(ids, |latest, group| {
             let mut old_states = Vec::new();
-            let known = newest.len();
-            newest.reserve(group.len());
+            let len_before = latest.len();
+            // One growth of the hash table for the batch, not one for each doubling.
+            latest.reserve(group.len());
             for &nth in group {
                 let (seqno, edit) = (from + nth, &edits[nth as usize]);
-                if self.add_version(newest, seqno, edit) {
+                if self.add_version(latest, seqno, edit) {
                     old_states.extend(edit.before.map(|before| (seqno, before)));
                 }
             }
-            (newest.len() - known, old_states)
+            (latest.len() - len_before, old_states)
         });
-        let sorted = appender.old_states.len();
-        for (documents, old_states) in firsts {
+        let sorted_len = appender.old_states.len();
+        for (documents, old_states) in new_documents {
             appender.memory.documents += documents;
             appender.old_states.extend(old_states);
         }
-        appender.old_states[sorted..].sort_unstable_by_key(|(seqno, _)| *seqno);
+        // The shards returned their states in order of shards; `coalesced_edits` needs them by seqno.
+        appender.old_states[sorted_len..].sort_unstable_by_key(|(seqno, _)| *seqno);
 
         let fingerprints: Vec<(u32, Fingerprint)> = zip(from.., edits)
             .filter_map(|(seqno, edit)| Some((seqno, indexed_fingerprint(edit.after)?)))
@@ -238,26 +250,26 @@ impl Memtable {
             .iter()
             .map(|(_, fingerprint)| fingerprint.bits());
         let posted = self.postings.write_groups(bits, |postings, group| {
-            let (mut distinct, mut copies) = (Vec::with_capacity(group.len()), 0);
+            let (mut new, mut copies) = (Vec::with_capacity(group.len()), 0);
             postings.reserve(group.len());
             for &nth in group {
                 let (seqno, fingerprint) = fingerprints[nth as usize];
                 let id = edits[(seqno - from) as usize].id;
                 match postings.add(&self.versions, fingerprint.bits(), id, seqno) {
-                    Posted::Distinct => distinct.push(fingerprint),
-                    Posted::Shared | Posted::Copy => copies += 1,
+                    Posted::First => new.push(fingerprint),
+                    Posted::Second | Posted::Further => copies += 1,
                     Posted::Known => {}
                 }
             }
-            (distinct, copies)
+            (new, copies)
         });
-        let mut distinct = Vec::with_capacity(fingerprints.len());
+        let mut all_new = Vec::with_capacity(fingerprints.len());
         for (new, copies) in posted {
-            distinct.extend(new);
+            all_new.extend(new);
             appender.memory.copies += copies;
         }
-        appender.memory.distinct += distinct.len();
-        self.fingerprints.extend(&distinct);
+        appender.memory.fingerprints += all_new.len();
+        self.fingerprints.extend(&all_new);
         self.append_bands_grouped(edits, from, appender);
     }
 
@@ -267,53 +279,57 @@ impl Memtable {
             keys.into_iter().map(move |key| (seqno, key))
         };
         let mut keys = zip(from.., edits).flat_map(keys_of).peekable();
+        // A text has dozens of band keys, so a batch of edits is many batches of keys.
         while keys.peek().is_some() {
-            let part: Vec<(u32, u64)> = keys.by_ref().take(MOST_GROUPED).collect();
+            let batch: Vec<(u32, u64)> = keys.by_ref().take(MAX_GROUPED_EDITS).collect();
             let posted =
                 self.bands
-                    .write_groups(part.iter().map(|(_, key)| *key), |bands, group| {
+                    .write_groups(batch.iter().map(|(_, key)| *key), |bands, group| {
                         let mut memory = MemoryUse::default();
                         bands.reserve(group.len());
                         for &nth in group {
-                            let (seqno, key) = part[nth as usize];
+                            let (seqno, key) = batch[nth as usize];
                             let id = edits[(seqno - from) as usize].id;
-                            memory.count_band(bands.add(&self.versions, key, id, seqno));
+                            memory.count_band_key(bands.add(&self.versions, key, id, seqno));
                         }
                         memory
                     });
             posted
                 .iter()
-                .for_each(|memory| appender.memory.add_bands(memory));
+                .for_each(|memory| appender.memory.add_band_keys(memory));
         }
     }
 
     /// Adds a version; returns `true` if it is the first of its document.
-    fn add_version(&self, newest: &mut Newest, seqno: u32, edit: &DocumentEdit) -> bool {
-        let known = newest.get_mut(&edit.id.0);
-        let previous = known.as_deref().copied();
+    fn add_version(&self, latest: &mut LatestSeqnos, seqno: u32, edit: &DocumentEdit) -> bool {
+        let latest_seqno = latest.get_mut(&edit.id.0);
+        let previous = latest_seqno.as_deref().copied();
         let replaced = previous.and_then(|previous| self.versions.get(previous));
         let text = match (&edit.text, replaced) {
+            // The latest version alone must say the text: a flush reads no earlier one.
             (TextEdit::Keep, Some(replaced)) => replaced.text.clone(),
             (text, _) => text.clone(),
         };
-        // Set before any index leads readers to it.
+        // The version is set before any index leads readers to it.
         self.versions.set(
             seqno,
             Version {
                 id: edit.id,
                 after: edit.after,
                 text,
-                previous: previous.unwrap_or(NONE),
-                next: AtomicU32::new(NONE),
+                previous: previous.unwrap_or(NO_SEQNO),
+                next: AtomicU32::new(NO_SEQNO),
             },
         );
         if let Some(replaced) = replaced {
+            // Relaxed: a reader that may see `seqno` got its number of visible edits after this store.
+            // For every other reader `seqno` and `NO_SEQNO` mean the same: not replaced yet.
             replaced.next.store(seqno, Ordering::Relaxed);
         }
-        match known {
-            Some(known) => *known = seqno,
+        match latest_seqno {
+            Some(latest_seqno) => *latest_seqno = seqno,
             None => {
-                newest.insert(edit.id.0, seqno);
+                latest.insert(edit.id.0, seqno);
             }
         }
         previous.is_none()
@@ -321,7 +337,9 @@ impl Memtable {
 
     /// The latest visible version of a document.
     fn version(&self, id: DocId, visible: u32) -> Option<&Version> {
-        let mut seqno = *self.newest.read(id.0).get(&id.0)?;
+        let mut seqno = *self.latest.read(id.0).get(&id.0)?;
+        // Walks back over the versions that were appended after the reader began. Ends with `None` at
+        // `NO_SEQNO`, a number that was never set.
         loop {
             let version = self.versions.get(seqno)?;
             if seqno < visible {
@@ -331,31 +349,31 @@ impl Memtable {
         }
     }
 
-    /// The documents among the visible edits, each once, in order of their first versions, with the
-    /// seqnos of these.
+    /// Each document among the visible edits, with the seqno of its first version, by that seqno.
     fn documents(&self, visible: u32) -> impl Iterator<Item = (DocId, u32)> {
         (0..visible).filter_map(|seqno| {
             let version = self.versions.get(seqno)?;
-            (version.previous == NONE).then_some((version.id, seqno))
+            (version.previous == NO_SEQNO).then_some((version.id, seqno))
         })
     }
 
-    /// The net edit of each document among the visible edits, in order of ids. An edit may change
-    /// nothing in effect.
-    pub(crate) fn net_edits(&self, visible: u32) -> Vec<DocumentEdit> {
+    /// The visible edits, coalesced into one for each document, in order of ids. A coalesced edit may
+    /// have equal states before and after.
+    pub(crate) fn coalesced_edits(&self, visible: u32) -> Vec<DocumentEdit> {
         let appender = self.appender.lock();
         let mut old_states = appender.old_states.iter().peekable();
         let mut edits = Vec::with_capacity(appender.memory.documents);
         for (id, seqno) in self.documents(visible) {
+            // Both sequences ascend by seqno, so this is a merge join.
             let before = old_states.next_if(|(first, _)| *first == seqno);
-            let Some(last) = self.version(id, visible) else {
+            let Some(latest) = self.version(id, visible) else {
                 continue;
             };
             edits.push(DocumentEdit {
                 id,
                 before: before.map(|(_, before)| *before),
-                after: last.after,
-                text: last.text.clone(),
+                after: latest.after,
+                text: latest.text.clone(),
             });
         }
         edits.sort_unstable_by_key(|edit| edit.id);
@@ -371,8 +389,8 @@ impl std::fmt::Debug for Memtable {
 }
 
 impl Version {
-    /// Returns `true` if no later version is visible.
-    fn is_last(&self, visible: u32) -> bool {
+    /// Returns `true` if the next version is not visible.
+    fn is_latest(&self, visible: u32) -> bool {
         self.next.load(Ordering::Relaxed) >= visible
     }
 }
@@ -380,32 +398,32 @@ impl Version {
 impl MemoryUse {
     fn bytes(&self) -> usize {
         self.documents * ENTRY_BYTES
-            + self.distinct * DISTINCT_BYTES
+            + self.fingerprints * FINGERPRINT_BYTES
             + self.copies * COPY_BYTES
             + self.text_bytes
             + self.text_keys * size_of::<u64>()
-            + self.bands * ENTRY_BYTES
-            + self.shared_bands * SHARED_BYTES
+            + self.band_keys * ENTRY_BYTES
+            + self.shared_band_keys * TREE_BYTES
             + self.band_copies * COPY_BYTES
     }
 
-    fn count_band(&mut self, posted: Posted) {
+    fn count_band_key(&mut self, posted: Posted) {
         match posted {
-            Posted::Distinct => self.bands += 1,
-            Posted::Shared => self.shared_bands += 1,
-            Posted::Copy => self.band_copies += 1,
+            Posted::First => self.band_keys += 1,
+            Posted::Second => self.shared_band_keys += 1,
+            Posted::Further => self.band_copies += 1,
             Posted::Known => {}
         }
     }
 
-    fn add_bands(&mut self, others: &Self) {
-        self.bands += others.bands;
-        self.shared_bands += others.shared_bands;
-        self.band_copies += others.band_copies;
+    fn add_band_keys(&mut self, other: &Self) {
+        self.band_keys += other.band_keys;
+        self.shared_band_keys += other.shared_band_keys;
+        self.band_copies += other.band_copies;
     }
 }
 
-/// The fingerprint under which queries find a document; `None` if removed or unreliable.
+/// The fingerprint by which queries find a document; `None` if removed or unreliable.
 fn indexed_fingerprint(state: Option<StoredDocument>) -> Option<Fingerprint> {
     let state = state?;
     state.reliable.then_some(state.fingerprint)

@@ -1,21 +1,22 @@
-//! The overlay of a view: edits of a batch that is not committed yet, in a memtable of its own.
+//! The overlay of a view: the edits of a batch that is not committed yet, in a memtable of their own.
 
 use std::sync::Arc;
 
 use super::view::{MemtableView, VisibleMemtable};
-use super::{FEW, Memtable};
+use super::{MAX_LIST_LEN, Memtable};
 use crate::store::tables::edit::DocumentEdit;
 
 impl Memtable {
-    /// A memtable for one thread. It has one shard instead of 256 and never appends on other threads:
-    /// most overlays hold fewer than a hundred edits and live for less than a millisecond.
+    /// A memtable for one thread.
     fn scratch() -> Self {
-        Self::with_limits(1, FEW, usize::MAX)
+        // One shard instead of 256, and no parallel appends: most overlays hold fewer than a hundred
+        // edits and live for less than a millisecond.
+        Self::with_limits(1, MAX_LIST_LEN, usize::MAX)
     }
 }
 
 impl MemtableView {
-    /// Lays edits over the view. No other view sees them.
+    /// Lays edits over this view. Other views do not see the edits.
     pub(crate) fn overlay(&mut self, edits: &[DocumentEdit]) {
         if !self.has_overlay {
             let overlay = VisibleMemtable {
@@ -29,7 +30,7 @@ impl MemtableView {
         overlay.visible = overlay.memtable.append(edits);
     }
 
-    /// A view of the overlay alone; empty if there is none.
+    /// A view of the overlay alone; empty without an overlay.
     pub(crate) fn overlay_only(&self) -> Self {
         Self {
             parts: self.parts[..usize::from(self.has_overlay)].to_vec(),

@@ -1,4 +1,4 @@
-//! Posting lists of the memtable: the documents that ever had a fingerprint or a band key.
+//! [`Postings`]: the documents that ever had a fingerprint or a band key.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -8,27 +8,28 @@ use super::shards::KeyHasher;
 use crate::document::DocId;
 use crate::store::memtable::seqno_log::SeqnoLog;
 
-/// Documents that are read from a posting list at a time.
+/// At most 256 documents, and the first one, are read under one lock, so that a reader of a million
+/// documents does not keep the appender waiting.
 pub(super) const PAGE: usize = 256;
 
-/// The posting list of each number. A document stands in it with the seqno at which it first had the
-/// number.
+/// The posting list of each key, a fingerprint or a band key. A posting is the seqno of the version in
+/// which a document first had the key.
 pub(super) struct Postings {
-    /// The document with the smallest id.
+    /// The posting with the smallest document id. Most keys have this posting only, and so no tree.
     first: HashMap<u64, u32, KeyHasher>,
-    /// The others by their ids.
+    /// The other postings, by document id.
     others: HashMap<u64, BTreeMap<DocId, u32>, KeyHasher>,
 }
 
-/// The effect of adding a document to a posting list.
+/// The result of adding a document to a posting list, by the number of documents before.
 pub(super) enum Posted {
-    /// The number is new.
-    Distinct,
-    /// One other document had the number.
-    Shared,
-    /// Several other documents had the number.
-    Copy,
-    /// The document had the number before.
+    /// The key is new.
+    First,
+    /// The key had one other document.
+    Second,
+    /// The key had several other documents.
+    Further,
+    /// The key had this document already.
     Known,
 }
 
@@ -40,22 +41,21 @@ impl Postings {
         }
     }
 
-    /// Reserves capacity for `count` new numbers.
     pub(super) fn reserve(&mut self, count: usize) {
         self.first.reserve(count);
     }
 
-    /// Adds a document, which has the number from `seqno` on.
+    /// Adds a document that has the key from `seqno` on. The version must be in `versions` already.
     pub(super) fn add(
         &mut self,
         versions: &SeqnoLog<Version>,
-        number: u64,
+        key: u64,
         id: DocId,
         seqno: u32,
     ) -> Posted {
-        let Some(first) = self.first.get_mut(&number) else {
-            self.first.insert(number, seqno);
-            return Posted::Distinct;
+        let Some(first) = self.first.get_mut(&key) else {
+            self.first.insert(key, seqno);
+            return Posted::First;
         };
         let Some(smallest) = versions.get(*first).map(|version| version.id) else {
             return Posted::Known;
@@ -63,34 +63,33 @@ impl Postings {
         if smallest == id {
             return Posted::Known;
         }
-        let others = self.others.entry(number).or_default();
-        let known = others.len();
+        let others = self.others.entry(key).or_default();
+        let len_before = others.len();
         if id < smallest {
             others.insert(smallest, *first);
             *first = seqno;
         } else {
             others.entry(id).or_insert(seqno);
         }
-        match others.len() - known {
+        match others.len() - len_before {
             0 => Posted::Known,
-            _ if known == 0 => Posted::Shared,
-            _ => Posted::Copy,
+            _ if len_before == 0 => Posted::Second,
+            _ => Posted::Further,
         }
     }
 
-    /// Replaces `seqnos` by the next page of documents that ever had the number, in order of their ids;
-    /// returns `true` if there are more. Paged, so that no lock is held while a million documents are
-    /// visited.
-    pub(super) fn read(&self, number: u64, after: Option<DocId>, seqnos: &mut Vec<u32>) -> bool {
+    /// Reads the next page of a posting list into `seqnos`: documents with ids greater than `after`, by id.
+    /// Returns `true` if there are more.
+    pub(super) fn read(&self, key: u64, after: Option<DocId>, seqnos: &mut Vec<u32>) -> bool {
         seqnos.clear();
         let from = match after {
             Some(after) => Bound::Excluded(after),
             None => {
-                seqnos.extend(self.first.get(&number));
+                seqnos.extend(self.first.get(&key));
                 Bound::Unbounded
             }
         };
-        let Some(others) = self.others.get(&number) else {
+        let Some(others) = self.others.get(&key) else {
             return false;
         };
         let mut others = others.range((from, Bound::Unbounded));

@@ -1,25 +1,25 @@
-//! [`SeqnoLog`]: values by number, each set once, read without a lock.
+//! [`SeqnoLog`]: values by seqno, each set once, read without a lock.
 
 use std::sync::OnceLock;
 
-/// Values in a segment. A segment is allocated when its first value is set and never moves, so a small
-/// log stays small and no append waits for a copy of the values before it.
-const SEGMENT: u32 = 1 << SEGMENT_BITS;
+/// A segment has 512 values. It is allocated when its first value is set and never moves, so a small
+/// log stays small, and an append never waits for a copy of the log.
+const SEGMENT_LEN: u32 = 1 << SEGMENT_BITS;
 const SEGMENT_BITS: u32 = 9;
-/// Level n lists 2ⁿ segments.
+/// Level n lists 2ⁿ segments, so 24 levels hold every `u32`.
 const LEVELS: usize = (u32::BITS - SEGMENT_BITS) as usize + 1;
 
 type Segment<T> = OnceLock<Box<[OnceLock<T>]>>;
 
-/// A value for each number that was set.
+/// Values by seqno.
 ///
-/// Threads set numbers out of order, which the append-only vectors of the ecosystem do not offer.
+/// Append-only vectors, as in crate `boxcar`, choose the index themselves. Here the threads of one
+/// batch set values out of order, each at the seqno of its edit.
 pub(super) struct SeqnoLog<T> {
     levels: [OnceLock<Box<[Segment<T>]>>; LEVELS],
 }
 
 impl<T> SeqnoLog<T> {
-    /// Bytes of a value.
     pub(super) const ENTRY_BYTES: usize = size_of::<OnceLock<T>>();
 
     pub(super) fn new() -> Self {
@@ -29,24 +29,25 @@ impl<T> SeqnoLog<T> {
     }
 
     /// Sets a value; no effect if the value is set.
-    pub(super) fn set(&self, number: u32, value: T) {
-        let (level, segment, nth) = position(number);
+    pub(super) fn set(&self, seqno: u32, value: T) {
+        let (level, segment, nth) = position(seqno);
         let segments = self.levels[level].get_or_init(|| empty(1 << level));
-        let values = segments[segment].get_or_init(|| empty(SEGMENT as usize));
+        let values = segments[segment].get_or_init(|| empty(SEGMENT_LEN as usize));
         let _ = values[nth].set(value);
     }
 
-    pub(super) fn get(&self, number: u32) -> Option<&T> {
-        let (level, segment, nth) = position(number);
+    pub(super) fn get(&self, seqno: u32) -> Option<&T> {
+        let (level, segment, nth) = position(seqno);
         self.levels[level].get()?[segment].get()?[nth].get()
     }
 }
 
 /// The level, the segment in the level, and the index in the segment.
-fn position(number: u32) -> (usize, usize, usize) {
-    let segment = (number >> SEGMENT_BITS) + 1;
+fn position(seqno: u32) -> (usize, usize, usize) {
+    // Counted from 1, the segments of level n are 2ⁿ..2ⁿ⁺¹.
+    let segment = (seqno >> SEGMENT_BITS) + 1;
     let level = segment.ilog2();
-    let nth = number % SEGMENT;
+    let nth = seqno % SEGMENT_LEN;
     (
         level as usize,
         (segment - (1 << level)) as usize,
@@ -63,13 +64,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_has_its_own_position() {
+    fn every_seqno_has_its_own_position() {
         let mut expected = (0, 0, 0);
-        for number in 0..SEGMENT * 70 {
-            assert_eq!(position(number), expected);
+        for seqno in 0..SEGMENT_LEN * 70 {
+            assert_eq!(position(seqno), expected);
             let (level, segment, nth) = &mut expected;
             *nth += 1;
-            if *nth == SEGMENT as usize {
+            if *nth == SEGMENT_LEN as usize {
                 (*nth, *segment) = (0, *segment + 1);
             }
             if *segment == 1 << *level {
@@ -81,14 +82,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_read_and_stays() {
+    fn first_value_set_out_of_order_is_read_and_stays() {
         let log = SeqnoLog::new();
-        for number in (0..SEGMENT * 5).rev().step_by(3) {
-            log.set(number, number);
-            log.set(number, 0);
-            assert_eq!(log.get(number), Some(&number));
+        for seqno in (0..SEGMENT_LEN * 5).rev().step_by(3) {
+            log.set(seqno, seqno);
+            log.set(seqno, 0);
+            assert_eq!(log.get(seqno), Some(&seqno));
         }
         assert_eq!(log.get(1), None);
-        assert_eq!(log.get(SEGMENT * 5 - 1), Some(&(SEGMENT * 5 - 1)));
+        let last = SEGMENT_LEN * 5 - 1;
+        assert_eq!(log.get(last), Some(&last));
     }
 }

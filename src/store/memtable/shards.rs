@@ -1,17 +1,18 @@
-//! [`Shards`]: a map by number, cut into shards with a lock each.
+//! [`Shards`]: a map cut into shards by key, with a lock for each shard.
 
 use std::hash::BuildHasher;
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rayon::prelude::*;
 
-/// So many that a reader seldom meets the appender.
+/// With 256 shards a reader seldom waits for the appender.
 pub(super) const SHARDS: usize = 256;
 
-/// A fast hash, seeded at random, so that ids cannot be chosen to collide.
+/// A fast hash with a random seed: ids and fingerprints come from outside and could be chosen to
+/// collide.
 pub(super) type KeyHasher = foldhash::fast::RandomState;
 
-/// Values by key, in shards.
+/// One `T`, usually a hash table, for each shard.
 pub(super) struct Shards<T> {
     shards: Box<[RwLock<T>]>,
     hasher: KeyHasher,
@@ -35,19 +36,22 @@ impl<T> Shards<T> {
     }
 
     fn shard_of(&self, key: u64) -> usize {
-        // The middle bits: the hash table of the shard uses the lowest and the highest.
+        // The hash table in the shard uses the lowest and the highest bits of the same hash. With those
+        // bits here, the keys of a shard would collide in its table.
         (self.hasher.hash_one(key) >> 40) as usize % self.shards.len()
     }
 }
 
 impl<T: Send + Sync> Shards<T> {
-    /// Calls `write` for each shard, on all cores, with the ascending indices of its keys.
+    /// Calls `write` for each shard, on all cores, with the indices in `keys` of the keys of the shard,
+    /// ascending.
     pub(super) fn write_groups<R: Send>(
         &self,
         keys: impl Iterator<Item = u64> + Clone,
         write: impl Fn(&mut T, &[u32]) -> R + Sync,
     ) -> Vec<R> {
-        let groups = Grouped::new(keys.map(|key| self.shard_of(key)), self.shards.len());
+        // Each shard belongs to one task, so the tasks never wait for each other's locks.
+        let groups = GroupedIndices::new(keys.map(|key| self.shard_of(key)), self.shards.len());
         self.shards
             .par_iter()
             .enumerate()
@@ -56,14 +60,14 @@ impl<T: Send + Sync> Shards<T> {
     }
 }
 
-/// The indices of items, sorted by group: a counting sort.
-pub(super) struct Grouped {
-    numbers: Vec<u32>,
-    /// The end of each group in `numbers`.
+/// The indices of items, sorted by group with a counting sort.
+pub(super) struct GroupedIndices {
+    indices: Vec<u32>,
+    /// The end of each group in `indices`.
     ends: Vec<usize>,
 }
 
-impl Grouped {
+impl GroupedIndices {
     /// `group_of` yields the group of each item, below `groups`.
     pub(super) fn new(group_of: impl Iterator<Item = usize> + Clone, groups: usize) -> Self {
         let mut ends = vec![0; groups];
@@ -72,20 +76,20 @@ impl Grouped {
         }
         let mut count = 0;
         for end in &mut ends {
-            // The begin of the group; the loop below moves it to the end.
+            // The start of the group. The loop below advances it to the end.
             count += std::mem::replace(end, count);
         }
-        let mut numbers = vec![0; count];
-        for (number, group) in group_of.enumerate() {
-            numbers[ends[group]] = number as u32;
+        let mut indices = vec![0; count];
+        for (index, group) in group_of.enumerate() {
+            indices[ends[group]] = index as u32;
             ends[group] += 1;
         }
-        Self { numbers, ends }
+        Self { indices, ends }
     }
 
     pub(super) fn group(&self, group: usize) -> &[u32] {
         let from = group.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.numbers[from..self.ends[group]]
+        &self.indices[from..self.ends[group]]
     }
 }
 
@@ -94,9 +98,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_hold_each_number_once_in_order() {
+    fn groups_hold_each_index_once_in_order() {
         let group_of = [3, 0, 3, 1, 0, 3];
-        let groups = Grouped::new(group_of.into_iter(), 5);
+        let groups = GroupedIndices::new(group_of.into_iter(), 5);
         assert_eq!(groups.group(0), [1, 4]);
         assert_eq!(groups.group(1), [3]);
         assert!(groups.group(2).is_empty());
@@ -105,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_with_a_pattern_are_spread_over_the_shards() {
+    fn multiples_of_powers_of_two_spread_over_shards() {
         for step in [1_u64, 1 << 12, 1 << 32, 1 << 48] {
             let shards = Shards::new(SHARDS, |_| 0_usize);
             (0..SHARDS as u64 * 64).for_each(|n| *shards.write(n.wrapping_mul(step)) += 1);

@@ -1,3 +1,5 @@
+//! Memtables against a plain map, concurrent readers, and a measurement.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -32,26 +34,34 @@ fn insertion(id: u64, bits: u64) -> DocumentEdit {
     }
 }
 
-/// A text whose keys are few, so that many texts share them.
+/// A text whose band keys are its letters, so that many texts share keys.
 fn banded(text: &str) -> Arc<BandedText> {
     BandedText::new(text, text.bytes().map(u64::from).collect())
 }
 
-fn view_of(tail: &Arc<Memtable>) -> MemtableView {
-    MemtableView::new([(Arc::clone(tail), tail.len())])
+fn view_of(memtable: &Arc<Memtable>) -> MemtableView {
+    MemtableView::new([(Arc::clone(memtable), memtable.len())])
 }
 
-/// Memtables that take each of the ways there are, with few edits.
+/// Memtables whose limits are so small that a few edits take each path: one list or buckets, edits one
+/// by one or grouped.
 fn memtables() -> impl Iterator<Item = Arc<Memtable>> {
-    [(FEW, GROUPED_FROM), (0, GROUPED_FROM), (0, 0), (2, 3)]
-        .map(|(few, grouped_from)| Arc::new(Memtable::with_limits(SHARDS, few, grouped_from)))
-        .into_iter()
+    [
+        (MAX_LIST_LEN, MIN_GROUPED_EDITS),
+        (0, MIN_GROUPED_EDITS),
+        (0, 0),
+        (2, 3),
+    ]
+    .map(|(list, grouped)| Arc::new(Memtable::with_limits(SHARDS, list, grouped)))
+    .into_iter()
 }
 
-/// What is known of the documents, plainly: all that were stored at first and the touched ones.
+/// The expected content, as plain maps.
 #[derive(Clone, Default)]
 struct Model {
+    /// All documents, those of the tables included.
     stored: BTreeMap<DocId, StoredDocument>,
+    /// The edited documents, each with the change of its text.
     touched: BTreeMap<DocId, TextEdit>,
 }
 
@@ -99,6 +109,7 @@ impl Model {
     }
 }
 
+/// Compares each answer of a view with the model.
 fn assert_view_is(view: &MemtableView, model: &Model, ids: u64) {
     assert_eq!(view.is_empty(), model.touched.is_empty());
     let touched: Vec<DocId> = model.touched.keys().copied().collect();
@@ -108,8 +119,8 @@ fn assert_view_is(view: &MemtableView, model: &Model, ids: u64) {
             state: model.stored.get(&id).copied(),
             text: text.clone(),
         });
-        assert_eq!(view.touches(id), expected.is_some());
-        assert_eq!(view.edit(id), expected);
+        assert_eq!(view.contains(id), expected.is_some());
+        assert_eq!(view.latest(id), expected);
     }
     for key in b'a'..=b'd' {
         let expected = model.in_band(key.into());
@@ -143,7 +154,7 @@ const IDS: u64 = 12;
 prop_compose! {
     fn any_state()(
         centre in 0..CENTRES.len(),
-        // Often none, for copies.
+        // Often no flip, for documents with equal fingerprints.
         flips in vec(0..64_u32, 0..4),
         reliable in prop::bool::weighted(0.9),
         arrival in proptest::option::of(0..3_u64),
@@ -175,9 +186,10 @@ fn any_batch() -> impl Strategy<Value = Batch> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// At its commit, and after all that came later, in one tail and in two.
+    /// Each view is checked at its commit and again after all later commits, with one memtable and
+    /// with two.
     #[test]
-    fn every_view_is_what_a_plain_model_says(
+    fn every_view_equals_plain_model(
         stored in btree_map(0..IDS, any_state(), 0..4),
         batches in vec(any_batch(), 1..12),
         split in 0..12_usize,
@@ -215,7 +227,7 @@ proptest! {
         }
         let first: BTreeMap<_, _> = stored.iter().map(|(id, s)| (DocId(*id), *s)).collect();
         let middle = net[0].stored.clone();
-        for ((tail, before), after) in [older, newer].iter().zip([first, middle]).zip(&net) {
+        for ((memtable, before), after) in [older, newer].iter().zip([first, middle]).zip(&net) {
             let expected: Vec<DocumentEdit> = after
                 .touched
                 .iter()
@@ -226,14 +238,14 @@ proptest! {
                     text: text.clone(),
                 })
                 .collect();
-            prop_assert_eq!(tail.net_edits(tail.len()), expected);
+            prop_assert_eq!(memtable.coalesced_edits(memtable.len()), expected);
         }
     }
 }
 
-/// However the flips are spread over the blocks, they are found at exactly their number.
+/// For each way to distribute the flipped bits over the four blocks.
 #[test]
-fn every_spread_of_the_flips_is_found_at_its_distance_and_not_before() {
+fn fingerprint_is_found_from_its_distance_on_and_at_no_smaller_radius() {
     let low_bits = |count: u32| (1_u64 << count) - 1;
     for radius in (0..=20_u32).chain([31, 32, 63, 64]) {
         let mut flips = Vec::new();
@@ -252,10 +264,10 @@ fn every_spread_of_the_flips_is_found_at_its_distance_and_not_before() {
         let edits: Vec<_> = std::iter::zip(0.., &flips)
             .map(|(id, flips)| insertion(id, CENTRES[0] ^ flips))
             .collect();
-        for tail in memtables() {
-            tail.append(&edits);
+        for memtable in memtables() {
+            memtable.append(&edits);
             let query = Fingerprint::from_bits(CENTRES[0]);
-            let found = view_of(&tail).within(query, radius);
+            let found = view_of(&memtable).within(query, radius);
             assert!(
                 found
                     .iter()
@@ -263,31 +275,31 @@ fn every_spread_of_the_flips_is_found_at_its_distance_and_not_before() {
                     .eq(0..flips.len() as u64)
             );
             if let Some(less) = radius.checked_sub(1) {
-                assert_eq!(view_of(&tail).within(query, less), []);
+                assert_eq!(view_of(&memtable).within(query, less), []);
             }
         }
     }
 }
 
 #[test]
-fn copies_of_one_fingerprint_are_found_in_order_of_ids_beyond_a_piece() {
+fn copies_of_one_fingerprint_on_many_pages_are_found_in_id_order() {
     let count = 5 * PAGE as u64;
-    for tail in memtables() {
-        // From the largest id to the smallest, and the smaller half goes away again.
+    for memtable in memtables() {
+        // Inserted from the largest id to the smallest; then the smaller half is removed.
         let edits: Vec<_> = (0..count)
             .rev()
             .map(|id| insertion(id, CENTRES[0]))
             .collect();
         edits.chunks(100).for_each(|batch| {
-            tail.append(batch);
+            memtable.append(batch);
         });
-        let whole = view_of(&tail);
+        let whole = view_of(&memtable);
         let removals = edits[edits.len() / 2..].iter().map(|edit| DocumentEdit {
             before: edit.after,
             after: None,
             ..edit.clone()
         });
-        tail.append(&removals.collect::<Vec<_>>());
+        memtable.append(&removals.collect::<Vec<_>>());
         let query = Fingerprint::from_bits(CENTRES[0] ^ 7);
         let ids = |view: &MemtableView, limit| {
             let found = view.within_limit(query, 3, limit, |_| true).into_iter();
@@ -296,19 +308,19 @@ fn copies_of_one_fingerprint_are_found_in_order_of_ids_beyond_a_piece() {
         assert!(ids(&whole, usize::MAX).into_iter().eq(0..count));
         assert!(ids(&whole, 300).into_iter().eq(0..300));
         assert!(
-            ids(&view_of(&tail), usize::MAX)
+            ids(&view_of(&memtable), usize::MAX)
                 .into_iter()
                 .eq(count / 2..count)
         );
         assert!(
-            ids(&view_of(&tail), 2)
+            ids(&view_of(&memtable), 2)
                 .into_iter()
                 .eq(count / 2..count / 2 + 2)
         );
     }
 }
 
-/// Sets a flag when it is dropped, also where the test fails.
+/// Sets a flag when it is dropped, even if the test fails, so that the readers end.
 struct SetWhenDropped<'f>(&'f AtomicBool);
 
 impl Drop for SetWhenDropped<'_> {
@@ -317,23 +329,25 @@ impl Drop for SetWhenDropped<'_> {
     }
 }
 
-/// Each batch moves a pair of documents, which are equal, to another fingerprint and adds one more
-/// pair: so in every view both of a pair have the fingerprint of the last batch that moved them.
+/// Each batch moves a pair of documents to another fingerprint and adds one more pair. In every view
+/// both documents of a pair must have the fingerprint of the last batch that moved the pair.
 #[test]
-fn readers_see_whole_batches_while_the_writer_goes_on() {
+fn readers_see_whole_batches_during_appends() {
     const BATCHES: u64 = 6_000;
     const MOVED: u64 = 5;
-    /// The appender waits where the readers have looked less often than that.
-    const BATCHES_A_LOOK: u64 = 20;
-    const PATIENCE: Duration = Duration::from_secs(60);
+    /// The appender waits if the readers have checked less than one view per 20 batches: without the
+    /// wait, a fast appender could finish before a reader starts.
+    const BATCHES_PER_CHECK: u64 = 20;
+    const TIMEOUT: Duration = Duration::from_secs(60);
     let bits = |batch: u64| batch.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    for tail in memtables() {
+    for memtable in memtables() {
         let (visible, done) = (AtomicU32::new(0), AtomicBool::new(false));
-        let looks = AtomicU64::new(0);
+        let checks = AtomicU64::new(0);
         let check = || {
             let seen = visible.load(Ordering::Acquire);
-            let view = MemtableView::new([(Arc::clone(&tail), seen)]);
+            let view = MemtableView::new([(Arc::clone(&memtable), seen)]);
             let batches = u64::from(seen / 4);
+            // The last visible batch is found whole.
             let Some(last) = batches.checked_sub(1) else {
                 return;
             };
@@ -344,13 +358,15 @@ fn readers_see_whole_batches_while_the_writer_goes_on() {
             let found = view.within(query, 0);
             let ids: Vec<DocId> = found.iter().map(|found| found.id).collect();
             assert_eq!(ids, [moved, mirrored, added[0], added[1]]);
+            // Each earlier pair still has the fingerprint of its own last batch.
             for (id, before) in (0..MOVED)
                 .flat_map(|n| last.checked_sub(n))
                 .map(|n| (n % MOVED, n))
             {
-                let pair = [id, id + MOVED].map(|id| view.edit(DocId(id)).unwrap().state);
+                let pair = [id, id + MOVED].map(|id| view.latest(DocId(id)).unwrap().state);
                 assert_eq!(pair, [Some(state(bits(before))); 2]);
             }
+            // The appender may be in the middle of the next batch, of which nothing is visible.
             let next = Fingerprint::from_bits(bits(last + 1));
             assert_eq!(view.within(next, 0), []);
             if last % 64 == 0 {
@@ -358,7 +374,7 @@ fn readers_see_whole_batches_while_the_writer_goes_on() {
                 assert_eq!(view.sorted_ids().len() as u64, touched);
                 assert_eq!(view.within(query, 64).len() as u64, touched);
             }
-            looks.fetch_add(1, Ordering::Release);
+            checks.fetch_add(1, Ordering::Release);
         };
         std::thread::scope(|scope| {
             let _ended = SetWhenDropped(&done);
@@ -372,38 +388,38 @@ fn readers_see_whole_batches_while_the_writer_goes_on() {
                 let moved = batch % MOVED;
                 let ids = [moved, moved + MOVED, 100 + batch * 2, 101 + batch * 2];
                 let edits = ids.map(|id| insertion(id, bits(batch)));
-                visible.store(tail.append(&edits), Ordering::Release);
+                visible.store(memtable.append(&edits), Ordering::Release);
                 let started = Instant::now();
-                while looks.load(Ordering::Acquire) < batch / BATCHES_A_LOOK
+                while checks.load(Ordering::Acquire) < batch / BATCHES_PER_CHECK
                     && !readers.iter().any(|reader| reader.is_finished())
                 {
-                    assert!(started.elapsed() < PATIENCE, "nobody looks");
+                    assert!(started.elapsed() < TIMEOUT, "no reader checks");
                     std::thread::yield_now();
                 }
             }
         });
         check();
-        assert_eq!(u64::from(tail.len()), BATCHES * 4);
+        assert_eq!(u64::from(memtable.len()), BATCHES * 4);
     }
 }
 
 #[test]
-fn a_small_tail_takes_little_memory_and_edits_take_what_it_says() {
-    let tail = Memtable::new();
-    assert!(tail.bytes() < 1 << 18);
-    tail.append(&[DocumentEdit {
+fn memory_estimate_is_small_without_edits_and_includes_text_bytes() {
+    let memtable = Memtable::new();
+    assert!(memtable.bytes() < 1 << 18);
+    memtable.append(&[DocumentEdit {
         text: TextEdit::Put(BandedText::new("a".repeat(1_000), Vec::new())),
         ..insertion(1, 1)
     }]);
-    assert!((1_000..1_500).contains(&(tail.bytes() - Memtable::new().bytes())));
+    assert!((1_000..1_500).contains(&(memtable.bytes() - Memtable::new().bytes())));
 }
 
-/// How long things take with a million edits, for those who change them:
-/// `cargo test --release --lib tail_at_a_million -- --ignored --nocapture`.
+/// Prints times and memory with a million edits:
+/// `cargo test --release --lib measure_million_edits -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 #[allow(clippy::print_stdout)]
-fn tail_at_a_million_edits() {
+fn measure_million_edits() {
     const COUNT: u64 = 1_000_000;
     let mixed = |n: u64| {
         let n = (n ^ n >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -431,36 +447,36 @@ fn tail_at_a_million_edits() {
     for _ in 0..3 {
         let start = Instant::now();
         std::hint::black_box(Memtable::new()).append(&edits[..1]);
-        println!("a tail of one edit: {:?}", start.elapsed());
+        println!("first edit: {:?}", start.elapsed());
     }
     for batch in [1, 10, 1_000, 20_000, COUNT as usize] {
         let before = resident();
-        let tail = Arc::new(Memtable::new());
+        let memtable = Arc::new(Memtable::new());
         let (start, cpu_before) = (Instant::now(), cpu_ms());
         let mut longest = std::time::Duration::ZERO;
         for edits in edits.chunks(batch) {
             let start = Instant::now();
-            tail.append(edits);
+            memtable.append(edits);
             longest = longest.max(start.elapsed());
         }
         println!(
-            "append by {batch}: {:?} an edit, {} ms of processor in all, the longest {longest:?}; \
-             {} bytes an edit, by its own account {}",
+            "append by {batch}: {:?} per edit, {} ms of CPU time, longest batch {longest:?}; \
+             {} bytes per edit, {} estimated",
             start.elapsed() / COUNT as u32,
             cpu_ms() - cpu_before,
             (resident() - before) / COUNT as usize,
-            tail.bytes() / COUNT as usize,
+            memtable.bytes() / COUNT as usize,
         );
         if batch != 10 && batch != COUNT as usize {
-            std::mem::forget(tail);
+            std::mem::forget(memtable);
             continue;
         }
-        let view = view_of(&tail);
+        let view = view_of(&memtable);
         for radius in [0, 3, 7, 11, 15, 16, 20] {
             let queries = if radius < 8 { 20_000 } else { 500 };
             let mut times: Vec<_> = (0..queries)
                 .map(|n| {
-                    // Every fourth is there, if at a distance.
+                    // Every fourth query has a match at distance 1.
                     let query = if n % 4 == 0 { n * 40 } else { COUNT + n };
                     let query = Fingerprint::from_bits(mixed(query) ^ 1 << 60);
                     let start = Instant::now();
@@ -471,8 +487,9 @@ fn tail_at_a_million_edits() {
                 })
                 .collect();
             times.sort_unstable();
-            let of = |share: usize| times[times.len() * share / 100];
-            println!("within {radius}: p50 {:?}, p99 {:?}", of(50), of(99));
+            let percentile = |percent: usize| times[times.len() * percent / 100];
+            let (p50, p99) = (percentile(50), percentile(99));
+            println!("within {radius}: p50 {p50:?}, p99 {p99:?}");
         }
         let start = Instant::now();
         let limited = view.within_limit(Fingerprint::from_bits(1), 64, 3, |_| true);
@@ -481,8 +498,8 @@ fn tail_at_a_million_edits() {
         let all = view.within(Fingerprint::from_bits(1), 64).len();
         println!("within 64, all {all}: {:?}", start.elapsed());
         let start = Instant::now();
-        let touched = (0..COUNT).filter(|n| view.touches(DocId(n * 7))).count();
-        println!("touches: {:?} ({touched})", start.elapsed() / COUNT as u32);
+        let touched = (0..COUNT).filter(|n| view.contains(DocId(n * 7))).count();
+        println!("contains: {:?} ({touched})", start.elapsed() / COUNT as u32);
         let start = Instant::now();
         println!(
             "sorted_ids: {} in {:?}",
@@ -491,26 +508,26 @@ fn tail_at_a_million_edits() {
         );
         let start = Instant::now();
         println!(
-            "net_edits: {} in {:?}",
-            tail.net_edits(tail.len()).len(),
+            "coalesced_edits: {} in {:?}",
+            memtable.coalesced_edits(memtable.len()).len(),
             start.elapsed()
         );
-        std::mem::forget((tail, view));
+        std::mem::forget((memtable, view));
     }
-    let tail = Arc::new(Memtable::new());
+    let memtable = Arc::new(Memtable::new());
     let copies: Vec<_> = (0..COUNT).rev().map(|n| insertion(n, CENTRES[0])).collect();
     let start = Instant::now();
     copies.chunks(10).for_each(|batch| {
-        tail.append(batch);
+        memtable.append(batch);
     });
     println!(
-        "copies of one: {:?} an edit",
+        "copies of one: {:?} per edit",
         start.elapsed() / COUNT as u32
     );
     let start = Instant::now();
-    let found = view_of(&tail).within_limit(Fingerprint::from_bits(CENTRES[0]), 3, 3, |_| true);
+    let found = view_of(&memtable).within_limit(Fingerprint::from_bits(CENTRES[0]), 3, 3, |_| true);
     println!("three of them ({:?}): {:?}", found[0].id, start.elapsed());
     let start = Instant::now();
-    let found = view_of(&tail).within(Fingerprint::from_bits(CENTRES[0]), 3);
+    let found = view_of(&memtable).within(Fingerprint::from_bits(CENTRES[0]), 3);
     println!("all {} of them: {:?}", found.len(), start.elapsed());
 }

@@ -7,13 +7,12 @@ use crate::document::{DocId, Match};
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::edit::{DocumentEdit, StoredDocument};
 
-/// The visible edits of the memtables. The state of a document here replaces its state in the packed
-/// tables.
+/// The visible edits of the memtables. The state of a document here replaces its state in the tables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemtableView {
-    /// Newest first: a document in one memtable hides the same document in the later ones.
+    /// Newest memtable first. A version of a document hides its versions in the parts behind.
     pub(super) parts: Vec<VisibleMemtable>,
-    /// `true` if the first memtable is an [overlay](Self::overlay).
+    /// `true` if the first part is an [overlay](Self::overlay).
     pub(super) has_overlay: bool,
 }
 
@@ -29,16 +28,17 @@ pub(super) struct VisibleMemtable {
 pub(crate) struct LatestVersion {
     /// `None` if the document was removed.
     pub(crate) state: Option<StoredDocument>,
-    /// The change of the text against the packed tables.
+    /// The change of the text against the tables.
     pub(crate) text: TextEdit,
 }
 
 impl MemtableView {
-    /// Takes the memtables, newest first, each with the number of its visible edits.
+    /// A view of `memtables`, newest first, each with the number of its visible edits.
     pub(crate) fn new(memtables: impl IntoIterator<Item = (Arc<Memtable>, u32)>) -> Self {
         Self {
             parts: memtables
                 .into_iter()
+                // `is_empty` and the lookups need not ask a memtable without visible edits.
                 .filter(|(_, visible)| *visible > 0)
                 .map(|(memtable, visible)| VisibleMemtable { memtable, visible })
                 .collect(),
@@ -46,35 +46,34 @@ impl MemtableView {
         }
     }
 
-    /// Returns `true` if no edit is visible.
     pub(crate) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// The number of visible edits.
     pub(crate) fn len(&self) -> u64 {
         self.parts.iter().map(|part| u64::from(part.visible)).sum()
     }
 
-    /// The net edits of each memtable against the state before it, oldest first.
-    pub(crate) fn net_edits(&self) -> Vec<Vec<DocumentEdit>> {
+    /// The visible edits of each memtable, oldest memtable first, coalesced into one for each document.
+    pub(crate) fn coalesced_edits(&self) -> Vec<Vec<DocumentEdit>> {
         self.parts
             .iter()
             .rev()
-            .map(|part| part.memtable.net_edits(part.visible))
+            .map(|part| part.memtable.coalesced_edits(part.visible))
             .collect()
     }
 
-    /// Returns `true` if a document was edited: its state in the packed tables is then outdated.
-    pub(crate) fn touches(&self, id: DocId) -> bool {
+    /// Returns `true` if a document was edited. Its state in the tables is then out of date.
+    pub(crate) fn contains(&self, id: DocId) -> bool {
         self.parts.iter().any(|part| part.version(id).is_some())
     }
 
-    /// The latest state of a document, or `None` if the document was not edited.
-    pub(crate) fn edit(&self, id: DocId) -> Option<LatestVersion> {
+    /// `None` if the document was not edited.
+    pub(crate) fn latest(&self, id: DocId) -> Option<LatestVersion> {
         let mut versions = self.parts.iter().filter_map(|part| part.version(id));
-        let last = versions.next()?;
-        let text = match &last.text {
+        let latest = versions.next()?;
+        let text = match &latest.text {
+            // The newer memtable kept the text, so an older one may have changed it.
             TextEdit::Keep => versions
                 .map(|version| &version.text)
                 .find(|text| **text != TextEdit::Keep)
@@ -82,13 +81,13 @@ impl MemtableView {
             text => text,
         };
         Some(LatestVersion {
-            state: last.after,
+            state: latest.after,
             text: text.clone(),
         })
     }
 
-    /// The ids of all edited documents, removed ones included, in ascending order. Computed on each
-    /// call, in about 50 ns a document.
+    /// The ids of all edited documents, removed ones included, ascending. Each call takes about 50 ns
+    /// per document.
     pub(crate) fn sorted_ids(&self) -> Vec<DocId> {
         let mut ids: Vec<DocId> = Vec::new();
         for part in &self.parts {
@@ -99,15 +98,15 @@ impl MemtableView {
         ids
     }
 
-    /// Every reliable document of the memtables within the radius, nearest first, then smallest id.
     #[cfg(test)]
     pub(crate) fn within(&self, query: Fingerprint, radius: u32) -> Vec<Match> {
         self.within_limit(query, radius, usize::MAX, |_| true)
     }
 
-    /// The first `limit` reliable documents within the radius whose state passes, nearest first, then by
-    /// id. Reads at most `limit` documents of a fingerprint, and a distance only if the smaller
-    /// distances gave too few.
+    /// The first `limit` reliable documents within the radius whose state passes, nearest first, then
+    /// smallest id.
+    ///
+    /// Reads the documents of a distance only if the smaller distances gave fewer than `limit`.
     pub(crate) fn within_limit(
         &self,
         query: Fingerprint,
@@ -119,23 +118,26 @@ impl MemtableView {
         if limit == 0 {
             return matches;
         }
-        for class in self.near(query, radius).chunk_by(|a, b| a.0 == b.0) {
+        let near = self.near_fingerprints(query, radius);
+        for same_distance in near.chunk_by(|a, b| a.0 == b.0) {
             let nearer = matches.len();
-            let left = limit - nearer;
-            for (distance, age, bits) in class {
+            let wanted = limit - nearer;
+            for (distance, age, bits) in same_distance {
                 let fingerprint = Fingerprint::from_bits(*bits);
-                self.for_each_document(*age, fingerprint, left, &passes, |id| {
+                self.for_each_document(*age, fingerprint, wanted, &passes, |id| {
                     matches.push(Match {
                         id,
                         fingerprint,
                         distance: *distance,
                     });
                 });
-                if matches.len() - nearer >= left.saturating_mul(2).max(MOST_KEPT) {
-                    keep_first(&mut matches, nearer, left);
+                // Thousands of fingerprints at one distance may each give `wanted` documents. To trim at
+                // twice that number bounds the memory, and seldom sorts.
+                if matches.len() - nearer >= wanted.saturating_mul(2).max(MAX_UNTRIMMED) {
+                    sort_and_truncate(&mut matches, nearer, wanted);
                 }
             }
-            keep_first(&mut matches, nearer, left);
+            sort_and_truncate(&mut matches, nearer, wanted);
             if matches.len() >= limit {
                 break;
             }
@@ -144,8 +146,8 @@ impl MemtableView {
     }
 
     /// The distinct fingerprints within the radius that some document has or had, sorted: distance,
-    /// index of the memtable, fingerprint.
-    fn near(&self, query: Fingerprint, radius: u32) -> Vec<(u32, usize, u64)> {
+    /// index in `parts`, fingerprint.
+    fn near_fingerprints(&self, query: Fingerprint, radius: u32) -> Vec<(u32, usize, u64)> {
         let (mut near, mut found) = (Vec::new(), Vec::new());
         for (age, part) in self.parts.iter().enumerate() {
             part.memtable
@@ -160,46 +162,49 @@ impl MemtableView {
         near
     }
 
-    /// The first `most` documents, by id, whose text in the memtables has this band key and whose state
+    /// The first `limit` documents, by id, whose text in the memtables has this band key and whose state
     /// passes.
     pub(crate) fn in_band(
         &self,
         key: u64,
-        most: usize,
+        limit: usize,
         passes: impl Fn(StoredDocument) -> bool,
     ) -> Vec<DocId> {
         let has_key = |id: DocId| {
-            self.edit(id).is_some_and(|latest| {
+            self.latest(id).is_some_and(|latest| {
                 let has_key = matches!(&latest.text, TextEdit::Put(banded) if banded.has_key(key));
                 has_key && latest.state.is_some_and(&passes)
             })
         };
         let mut found: Vec<DocId> = Vec::new();
         for part in &self.parts {
-            found.extend(part.in_band(key).filter(|id| has_key(*id)).take(most));
+            // The posting list also has documents whose text changed later.
+            found.extend(part.in_band(key).filter(|id| has_key(*id)).take(limit));
         }
         // Both memtables list a document that was edited in both.
         found.sort_unstable();
         found.dedup();
-        found.truncate(most);
+        found.truncate(limit);
         found
     }
 
-    /// Calls `visitor` with the first `most` documents, by id, that have the fingerprint in the memtable
-    /// with index `age` and whose state passes.
+    /// Calls `visitor` with the first `limit` documents, by id, that have the fingerprint in
+    /// `parts[age]` and whose state passes.
     fn for_each_document(
         &self,
         age: usize,
         fingerprint: Fingerprint,
-        most: usize,
+        limit: usize,
         passes: &impl Fn(StoredDocument) -> bool,
         mut visitor: impl FnMut(DocId),
     ) {
         let (newer, part) = (&self.parts[..age], &self.parts[age]);
-        let (mut seqnos, mut after, mut left) = (Vec::new(), None, most);
+        let (mut seqnos, mut after, mut remaining) = (Vec::new(), None, limit);
         loop {
             let bits = fingerprint.bits();
-            let goes_on = part
+            // The shard is locked for one page only. The edits of a document that is posted between two
+            // pages are not visible here, so it does not matter if the next page has it.
+            let has_more = part
                 .memtable
                 .postings
                 .read(bits)
@@ -210,29 +215,31 @@ impl MemtableView {
                 };
                 let id = version.id;
                 after = Some(id);
-                let state = part.state_with(fingerprint, *seqno, version);
+                let state = part.state_with_fingerprint(fingerprint, *seqno, version);
                 if state.is_some_and(passes)
+                    // A version in a newer memtable hides this one.
                     && newer.iter().all(|newer| newer.version(id).is_none())
                 {
                     visitor(id);
-                    left -= 1;
-                    if left == 0 {
+                    remaining -= 1;
+                    if remaining == 0 {
                         return;
                     }
                 }
             }
-            if !goes_on {
+            if !has_more {
                 return;
             }
         }
     }
 }
 
-/// Matches of one distance that are collected before those beyond the limit are dropped.
-const MOST_KEPT: usize = 1024;
+/// At least 1,024 matches of one distance are collected before they are sorted and trimmed, so that a
+/// small limit does not cause a sort for each fingerprint.
+const MAX_UNTRIMMED: usize = 1024;
 
-/// Sorts the matches from index `from` on by id, and drops all behind the first `limit` of these.
-fn keep_first(matches: &mut Vec<Match>, from: usize, limit: usize) {
+/// Sorts the matches from index `from` on by id, and keeps the first `limit` of them.
+fn sort_and_truncate(matches: &mut Vec<Match>, from: usize, limit: usize) {
     matches[from..].sort_unstable_by_key(|found| found.id);
     matches.truncate(from.saturating_add(limit));
 }
@@ -242,26 +249,28 @@ impl VisibleMemtable {
         self.memtable.version(id, self.visible)
     }
 
-    /// The documents whose text had this band key at some time, in order of their ids.
+    /// The documents whose text has or had this band key, in order of ids. Reads a page of the posting
+    /// list at a time.
     fn in_band(&self, key: u64) -> impl Iterator<Item = DocId> {
-        let (mut after, mut goes_on) = (None, true);
-        let pieces = std::iter::from_fn(move || {
-            if !goes_on {
+        let (mut after, mut has_more) = (None, true);
+        let pages = std::iter::from_fn(move || {
+            if !has_more {
                 return None;
             }
             let mut seqnos = Vec::new();
-            goes_on = self.memtable.bands.read(key).read(key, after, &mut seqnos);
+            has_more = self.memtable.bands.read(key).read(key, after, &mut seqnos);
             let ids = |seqno: &u32| Some((*seqno, self.memtable.versions.get(*seqno)?.id));
             let posted: Vec<(u32, DocId)> = seqnos.iter().filter_map(ids).collect();
             after = posted.last().map(|(_, id)| *id).or(after);
             Some(posted)
         });
-        let seen = |(seqno, id): (u32, DocId)| (seqno < self.visible).then_some(id);
-        pieces.flatten().filter_map(seen)
+        let visible_id = |(seqno, id): (u32, DocId)| (seqno < self.visible).then_some(id);
+        pages.flatten().filter_map(visible_id)
     }
 
-    /// The state of a document if it still has the fingerprint; `first` is the version that first had it.
-    fn state_with(
+    /// The visible state of a document; `None` if the document no longer has the fingerprint. `seqno`
+    /// and `first` are the version that first had it.
+    fn state_with_fingerprint(
         &self,
         fingerprint: Fingerprint,
         seqno: u32,
@@ -270,10 +279,11 @@ impl VisibleMemtable {
         if seqno >= self.visible {
             return None;
         }
-        if first.is_last(self.visible) {
+        // Most documents have one version, and then a lookup by id, which locks a shard, is saved.
+        if first.is_latest(self.visible) {
             return first.after;
         }
-        let last = self.version(first.id)?.after;
-        last.filter(|_| indexed_fingerprint(last) == Some(fingerprint))
+        let latest = self.version(first.id)?.after;
+        latest.filter(|_| indexed_fingerprint(latest) == Some(fingerprint))
     }
 }

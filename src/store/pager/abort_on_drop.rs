@@ -1,16 +1,11 @@
-//! [`AbortOnDrop`]: a write transaction of redb that is not committed yet.
+//! [`AbortOnDrop`]: a write transaction of redb that is aborted even during a panic.
 
 use std::ops::Deref;
 use std::thread;
 
 use redb::{CommitError, StorageError};
 
-/// A write transaction of redb, aborted when dropped, also during a panic.
-///
-/// redb does not abort a transaction that is dropped while its thread panics: the pages of the
-/// transaction stay allocated, and from then on neither a commit nor closing leaves a file that
-/// opens without being read in full. So the transaction is then dropped on a thread that does not
-/// panic.
+/// A write transaction of redb that is aborted when dropped, also during a panic.
 pub(crate) struct AbortOnDrop(Option<redb::WriteTransaction>);
 
 impl AbortOnDrop {
@@ -44,8 +39,12 @@ impl Drop for AbortOnDrop {
         if transaction.is_none() || !thread::panicking() {
             return;
         }
+        // redb does not abort a transaction that is dropped while its thread panics. The pages of
+        // the transaction would stay allocated, and the next open would read the whole file to
+        // repair it. So another thread, which does not panic, drops the transaction.
         thread::scope(|scope| {
-            // If no thread can be started, the closure is dropped here, and the transaction with it.
+            // If no thread can be started, the closure and the transaction are dropped here: the
+            // file is still correct, only its next open is slow.
             let aborting = thread::Builder::new().spawn_scoped(scope, || drop(transaction));
             let _ = aborting.map(thread::ScopedJoinHandle::join);
         });

@@ -1,4 +1,4 @@
-//! [`Backend`]: redb with a locked database file.
+//! [`Backend`]: redb on a locked database file.
 
 use std::io::ErrorKind;
 
@@ -7,18 +7,18 @@ use super::{CowFile, PageFile};
 use crate::error::{Error, Result};
 use crate::store::disk::path::{DbPath, RedbResult};
 
-/// redb with a locked database file.
+/// redb on a locked database file.
 pub(crate) struct Backend {
     redb: RedbHandle,
-    /// The layer that redb writes to if the file is open for reading only.
+    /// The copy-on-write layer of a file that is open for reading only.
     read_only: Option<CowFile>,
     db_path: DbPath,
 }
 
 impl Backend {
-    /// Locks and opens a database file: exclusively if `writable`, else shared with other readers.
-    /// After a crash, redb repairs the file, in about a millisecond, because every commit leaves
-    /// behind the data for a quick repair.
+    /// Locks and opens a database file: exclusively if `writable`, otherwise shared with readers.
+    /// After a crash redb repairs the file, in about a millisecond: every commit writes the data
+    /// for a quick repair.
     pub(crate) fn open(db_path: &DbPath, cache_bytes: usize, writable: bool) -> Result<Self> {
         let pages = lock_and_open(db_path, writable)?;
         let mut builder = redb::Database::builder();
@@ -44,12 +44,13 @@ impl Backend {
         self.redb.begin_read().reading(&self.db_path)
     }
 
-    /// Begins a write transaction, whose changes are lost if the file is open for reading only.
+    /// Begins a write transaction. Its changes are discarded if the file is open for reading only.
     pub(crate) fn begin_write(&self) -> Result<redb::WriteTransaction> {
         self.redb.begin_write().writing(&self.db_path)
     }
 
-    /// Verifies all pages and repairs the lists of free pages; returns `false` if there was damage.
+    /// Verifies all pages with redb's checksums and rebuilds the lists of free pages; returns
+    /// `false` if there was damage.
     pub(crate) fn check_integrity(&mut self) -> Result<bool> {
         match self.redb.check_integrity() {
             Err(redb::DatabaseError::Storage(cause)) => Err(self.db_path.reading(cause)),
@@ -66,27 +67,28 @@ impl Drop for Backend {
     }
 }
 
-/// Opens the file that has the name, with a lock.
+/// Locks and opens the file that the path names.
 fn lock_and_open(db_path: &DbPath, writable: bool) -> Result<PageFile> {
     loop {
         let named = file_identity(db_path)?;
         let file = db_path.disk().open(db_path.path(), writable);
         let file = file.map_err(db_path.io("open"))?;
-        // The lock comes before the first read: another process may be writing.
+        // The lock comes before the first read, because another process may be writing.
         if !file.try_lock(writable).map_err(db_path.io("lock"))? {
             let path = db_path.path().to_path_buf();
             return Err(Error::Locked { path });
         }
-        // A vacuum holds the lock of the old file while it gives the name to the new one. If it did
-        // so between the first line of the loop and the lock, this file is the old one.
+        // A vacuum renames a new file over the old one while it holds the lock of the old one. If
+        // the rename came between `open` and `try_lock`, this handle has locked the deleted old
+        // file.
         if file_identity(db_path)? == named {
             return PageFile::open(file, db_path);
         }
     }
 }
 
-/// The identity of the file that has the name now. Refuses an empty file, and a folder, which would
-/// be reported as a failed read.
+/// The identity of the file that the path names now. Refuses a folder and an empty file here,
+/// because their first read would be reported as damage.
 fn file_identity(db_path: &DbPath) -> Result<(u64, u64)> {
     let path = db_path.path().to_path_buf();
     match db_path.disk().info(&path) {

@@ -1,7 +1,7 @@
-//! The checksums of pages: four bytes each, the crc32 of the page and of its number.
+//! The checksums of pages: the crc32 of the page and of its number, four bytes each.
 //!
-//! The number is included so that a page written to the wrong offset is noticed. A checksum of 0
-//! means that the page was never written; a crc32 of 0 is stored as 1.
+//! The number makes a page at the wrong offset fail its checksum. A stored 0 means that the page
+//! was never written; a crc32 of 0 is stored as 1.
 
 use std::io;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::store::disk::DiskFile;
-use crate::store::disk::page::{PAGE_BYTES, checksum_on};
-use crate::store::pager::layout::{GROUP, PAGE, of_group};
+use crate::store::disk::page::{PAGE_BYTES, crc32_append};
+use crate::store::pager::layout::{GROUP, PAGE, group_offset};
 
 /// Bytes of a checksum.
 const SUM_BYTES: usize = 4;
-/// Checksums are written in whole disk sectors.
+/// Bytes of a disk sector: changed checksums are written in whole sectors.
 const SECTOR_BYTES: usize = 512;
 
-/// The checksums of all pages, read from the file on demand.
+/// The checksums of all pages. A group is read from the file when first used, and stays in memory.
 #[derive(Debug)]
 pub(super) struct Checksums {
     file: Arc<dyn DiskFile>,
-    /// By group number; `None` if the group was not read yet.
+    /// Groups by number; `None` until a group is read.
     groups: RwLock<Vec<Option<Box<Group>>>>,
 }
 
-/// The checksum page of one group. All bytes outside `changed` are as in the file.
+/// The checksum page of one group.
 #[derive(Debug)]
 struct Group {
     sums: [u8; PAGE_BYTES],
-    /// The byte range that is not written to the file yet.
+    /// The byte range that differs from the file.
     changed: Option<(usize, usize)>,
 }
 
@@ -41,31 +41,31 @@ impl Checksums {
         }
     }
 
-    /// Returns `true` if `page` is what was last written under this number.
-    pub(super) fn fits(&self, number: u64, page: &[u8]) -> io::Result<bool> {
+    /// Returns `true` if `page` matches the checksum of page `number`.
+    pub(super) fn matches(&self, number: u64, page: &[u8]) -> io::Result<bool> {
         let sum = sum_of(number, page);
         let (group, index) = group_and_index(number);
         if let Some(Some(group)) = self.groups.read().get(group) {
             return Ok(group.sum(index) == sum);
         }
         let read = self.read_group(group)?;
-        let fits = read.sum(index) == sum;
+        let matches = read.sum(index) == sum;
         let mut groups = self.groups.write();
         let slot = slot(&mut groups, group);
-        // Another thread may have read the group meanwhile and changed it: keep that one.
+        // Another thread may have read the group meanwhile, and changed it. Its copy is kept.
         slot.get_or_insert(read);
-        Ok(fits)
+        Ok(matches)
     }
 
-    /// Records the checksum of a page that is about to be written under this number.
-    pub(super) fn note(&self, number: u64, page: &[u8]) -> io::Result<()> {
+    /// Records the checksum of a page that is about to be written.
+    pub(super) fn record(&self, number: u64, page: &[u8]) -> io::Result<()> {
         let sum = sum_of(number, page);
         let (group, index) = group_and_index(number);
         if let Some(Some(group)) = self.groups.write().get_mut(group) {
             group.set(index, sum);
             return Ok(());
         }
-        // Read without the lock: readers of other groups need not wait.
+        // The read does not hold the lock, so readers of other groups need not wait for the disk.
         let read = self.read_group(group)?;
         slot(&mut self.groups.write(), group)
             .get_or_insert(read)
@@ -73,18 +73,18 @@ impl Checksums {
         Ok(())
     }
 
-    /// Forgets the checksums of all pages from number `pages` on: the file was cut there.
-    pub(super) fn cut(&self, pages: u64) -> io::Result<()> {
+    /// Drops the checksums of all pages from number `pages` on, after the file was cut there.
+    pub(super) fn truncate(&self, pages: u64) -> io::Result<()> {
         let (last, index) = group_and_index(pages);
         let mut groups = self.groups.write();
-        // The group that the cut falls into stays, without the checksums behind the cut.
+        // The group that contains the cut keeps the checksums before the cut.
         groups.truncate(last + usize::from(index > 0));
         if index > 0 {
             let group = match slot(&mut groups, last) {
                 Some(group) => group,
-                nothing => nothing.insert(self.read_group(last)?),
+                empty => empty.insert(self.read_group(last)?),
             };
-            group.forget_from(index);
+            group.clear_from(index);
         }
         Ok(())
     }
@@ -93,6 +93,7 @@ impl Checksums {
     pub(super) fn write(&self) -> io::Result<()> {
         let count = self.groups.read().len();
         for number in 0..count {
+            // The bytes are copied, so that the lock is not held during the write.
             let changed = self.groups.write().get_mut(number).and_then(|group| {
                 let group = group.as_mut()?;
                 let (from, to) = group.changed.take()?;
@@ -103,10 +104,11 @@ impl Checksums {
             let Some((from, to, bytes)) = changed else {
                 continue;
             };
-            let offset = of_group(number as u64) + from as u64;
+            let offset = group_offset(number as u64) + from as u64;
             if let Err(error) = self.file.write_at(offset, &bytes) {
+                // The range stays marked as changed, so that the next sync writes it.
                 if let Some(Some(group)) = self.groups.write().get_mut(number) {
-                    group.change(from, to);
+                    group.mark_changed(from, to);
                 }
                 return Err(error);
             }
@@ -119,7 +121,8 @@ impl Checksums {
             sums: [0; PAGE_BYTES],
             changed: None,
         });
-        let offset = of_group(number as u64);
+        let offset = group_offset(number as u64);
+        // The checksum page of a new group may lie behind the end of the file: its checksums are 0.
         let left = self.file.info()?.len_bytes.saturating_sub(offset);
         let count = left.min(PAGE) as usize;
         self.file.read_at(offset, &mut group.sums[..count])?;
@@ -140,21 +143,21 @@ impl Group {
         let sums = self.sums.as_chunks_mut::<SUM_BYTES>().0;
         if let Some(stored) = sums.get_mut(index) {
             *stored = sum.to_le_bytes();
-            self.change(index * SUM_BYTES, (index + 1) * SUM_BYTES);
+            self.mark_changed(index * SUM_BYTES, (index + 1) * SUM_BYTES);
         }
     }
 
-    fn forget_from(&mut self, index: usize) {
+    fn clear_from(&mut self, index: usize) {
         let from = index * SUM_BYTES;
         let cut = self.sums.get_mut(from..).unwrap_or_default();
         let Some(last) = cut.iter().rposition(|byte| *byte != 0) else {
             return;
         };
         cut.fill(0);
-        self.change(from, from + last + 1);
+        self.mark_changed(from, from + last + 1);
     }
 
-    fn change(&mut self, from: usize, to: usize) {
+    fn mark_changed(&mut self, from: usize, to: usize) {
         let (first, last) = self.changed.unwrap_or((from, to));
         self.changed = Some((first.min(from), last.max(to)));
     }
@@ -173,5 +176,5 @@ fn slot(groups: &mut Vec<Option<Box<Group>>>, number: usize) -> &mut Option<Box<
 }
 
 fn sum_of(number: u64, page: &[u8]) -> u32 {
-    checksum_on(checksum_on(0, page), &number.to_le_bytes()).max(1)
+    crc32_append(crc32_append(0, page), &number.to_le_bytes()).max(1)
 }

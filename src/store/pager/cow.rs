@@ -1,8 +1,8 @@
-//! A copy-on-write layer for read-only databases: what redb writes stays in memory.
+//! A copy-on-write layer for read-only databases: pages that redb writes stay in memory.
 //!
-//! redb marks the header of a file that it opens, and repairs a file that was not closed. Without
-//! this layer a database without write permission could not be opened, and one that a crash left
-//! behind would be changed by reading it.
+//! redb marks the header of each file that it opens, and repairs a file that was not closed.
+//! Without this layer, a file without write permission could not be opened, and opening a file
+//! after a crash would change the file.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,7 +18,7 @@ use super::PageFile;
 use crate::store::disk::page::PAGE_BYTES;
 use crate::store::pager::layout::PAGE;
 
-/// A page file and the pages that redb wrote over it. All clones share both.
+/// A page file under the pages that redb has written. All clones share both.
 #[derive(Clone, Debug)]
 pub(crate) struct CowFile {
     under: PageFile,
@@ -29,7 +29,7 @@ pub(crate) struct CowFile {
 #[derive(Debug)]
 struct Written {
     len_bytes: u64,
-    /// The written pages, whole, by number.
+    /// Whole pages by number.
     pages: BTreeMap<u64, Box<[u8; PAGE_BYTES]>>,
 }
 
@@ -46,14 +46,15 @@ impl CowFile {
         })
     }
 
-    /// Makes later writes fail, so that redb does not spend time on cleaning up at close.
+    /// Makes later writes fail. redb writes its free lists at close; here they would only be
+    /// dropped.
     pub(crate) fn close_soon(&self) {
         self.is_closing.store(true, Ordering::Release);
     }
 }
 
-/// Splits `count` bytes from `offset` on at page boundaries: page number, start within the page,
-/// length.
+/// Splits `count` bytes from `offset` on at page boundaries, into page number, start within the
+/// page, and length.
 fn parts(offset: u64, count: usize) -> impl Iterator<Item = (u64, usize, usize)> {
     let end = offset + count as u64;
     let mut from = offset;
@@ -74,6 +75,7 @@ impl StorageBackend for CowFile {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let written = self.written.lock();
+        // Most reads touch no written page. They need not hold the lock during the disk read.
         let is_written = |(page, _, _)| written.pages.contains_key(&page);
         if !parts(offset, out.len()).any(is_written) {
             drop(written);
@@ -117,6 +119,7 @@ impl StorageBackend for CowFile {
                     let mut bytes = Box::new([0; PAGE_BYTES]);
                     let begins = page * PAGE;
                     let left = under_bytes.saturating_sub(begins).min(PAGE) as usize;
+                    // Only a partial write needs the old bytes of its page.
                     if count < PAGE_BYTES {
                         self.under.read(begins, &mut bytes[..left])?;
                     }

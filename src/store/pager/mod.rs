@@ -1,27 +1,28 @@
-//! The pager: redb's pages in a file of ours, each read only with its checksum.
+//! The pager: redb's pages with a superblock and checksums. Every page that redb reads is verified.
 //!
 //! | in the file | content |
 //! |---|---|
-//! | first page | the [`superblock`]: which kind of file, which format |
-//! | repeated: one page | [`checksums`] of the pages that follow |
+//! | first page | [`superblock`]: the kind of the file and the format version |
+//! | then repeated: one page | [`checksums`] of the pages that follow |
 //! | and 1024 pages | pages of redb, in order |
 //!
-//! redb compares its own checksums only when it repairs a file or is asked to. Without the checksums
-//! here, a flipped bit in an inner page of redb leads a query to the wrong chunks, all of which are
-//! sound.
+//! redb compares its own checksums only in a repair or an integrity check. Without the checksums of
+//! the pager, a flipped bit in an inner page of redb's B-tree would lead a query to wrong but sound
+//! leaves, and the query would silently miss documents.
 //!
-//! A page and its checksum are written apart, and a crash may keep one and lose the other. That does
-//! no harm: redb never overwrites a page that the last durable commit needs, and all pages of a
-//! commit are in the file when the commit is durable. Only redb's first page is written in place; it
-//! has no checksum here, [`redb_header`] verifies it field by field.
+//! A crash may keep a page and lose its checksum, or the reverse, because they are written apart.
+//! Both are harmless: redb never overwrites a page of the last durable commit, and a sync writes
+//! pages and checksums before a commit counts as durable. Only redb's first page, its header, is
+//! written in place. The header has no checksum here; [`redb_header`] verifies its fields.
 //!
-//! redb makes some commits in one phase, header and pages together (during a check, and the first
-//! commit after it), and looks after a crash whether all pages arrived. A page that did not arrive
-//! would fail its checksum here. So the header of such a commit is deferred until its pages are
-//! durable.
+//! redb writes some commits in one phase, header and pages before one sync: commits during an
+//! integrity check, and the first commit after it. After a crash redb verifies such a commit and
+//! falls back to the commit before if a page is missing. Here the missing page would fail its
+//! checksum, and the file would count as damaged. So the header of a one-phase commit is deferred
+//! until its pages are durable.
 //!
-//! This folder uses [`disk`](super::disk) and knows nothing of the tables. [`redb_handle`] and
-//! [`abort_on_drop`] keep panics of redb away from its callers, [`cow`] serves read-only databases.
+//! This folder uses [`disk`](super::disk) and does not know the tables. [`redb_handle`] and
+//! [`abort_on_drop`] contain panics of redb; [`cow`] serves read-only databases.
 
 pub(crate) mod abort_on_drop;
 pub(crate) mod backend;
@@ -42,29 +43,29 @@ use redb::{BackendError, StorageBackend};
 use super::disk::DiskFile;
 use crate::error::Result;
 use crate::store::disk::page::PAGE_BYTES;
-use crate::store::disk::path::{Damage, DbPath, raised};
+use crate::store::disk::path::{Damage, DbPath, unwind_or_return};
 use checksums::Checksums;
 pub(crate) use cow::CowFile;
 use layout::{PAGE, file_bytes, pieces, redb_bytes};
 
-/// An open page file. All clones share it.
+/// An open database file as redb's storage. All clones share the file and its checksums.
 #[derive(Clone, Debug)]
 pub(crate) struct PageFile {
     file: Arc<dyn DiskFile>,
     checksums: Arc<Checksums>,
-    /// A header to be written once the pages written before it are durable.
+    /// The header of a one-phase commit, which [`sync`](Self::sync) writes after the pages.
     deferred_header: Arc<Mutex<Option<[u8; redb_header::BYTES]>>>,
 }
 
 impl PageFile {
-    /// Writes the superblock of an empty file.
+    /// Writes the superblock into an empty file.
     pub(super) fn create(file: Arc<dyn DiskFile>) -> io::Result<Self> {
         file.set_len(file_bytes(0))?;
         file.write_at(0, &superblock::encode())?;
         Ok(Self::wrap(file))
     }
 
-    /// Opens a file after verifying its superblock and its redb header.
+    /// Opens a file, and verifies its superblock and its redb header.
     pub(super) fn open(file: Arc<dyn DiskFile>, db_path: &DbPath) -> Result<Self> {
         let opening = |cause: io::Error| db_path.reading(redb::StorageError::Io(cause));
         let info = file.info().map_err(opening)?;
@@ -75,30 +76,35 @@ impl PageFile {
         let mut header = [0; redb_header::BYTES];
         opened
             .read_pieces(0, &mut header)
-            .map_err(|cause| opening(cut_is_damage(cause)))?;
+            .map_err(|cause| opening(eof_to_damage(cause)))?;
         redb_header::verify(&header, redb_bytes(info.len_bytes))
             .map_err(|what| db_path.corrupt(what))?;
         Ok(opened)
     }
 
-    /// Wraps a file without verifying anything, to read its pages one by one.
+    /// Opens a file without verification, for salvage.
     pub(crate) fn open_damaged(file: Arc<dyn DiskFile>) -> Self {
         Self::wrap(file)
     }
 
-    /// The number of redb's pages.
+    /// The number of whole redb pages in the file.
     pub(crate) fn pages(&self) -> io::Result<u64> {
         Ok(redb_bytes(self.file.info()?.len_bytes) / PAGE)
     }
 
-    /// Reads a page, damaged or not; returns `true` if it matches its checksum.
-    pub(crate) fn look_at(&self, number: u64, page: &mut [u8]) -> io::Result<bool> {
+    /// Reads a page, damaged or not; returns `true` if the page matches its checksum.
+    pub(crate) fn read_and_check(&self, number: u64, page: &mut [u8]) -> io::Result<bool> {
         self.read_pieces(number * PAGE, page)?;
-        self.checksums.fits(number, page)
+        self.checksums.matches(number, page)
     }
 
-    /// Fills `bytes` from byte `from` of a page on, without its checksum.
-    pub(crate) fn look_into(&self, number: u64, from: usize, bytes: &mut [u8]) -> io::Result<()> {
+    /// Fills `bytes` from byte `from` of page `number` on, without verification.
+    pub(crate) fn read_unchecked(
+        &self,
+        number: u64,
+        from: usize,
+        bytes: &mut [u8],
+    ) -> io::Result<()> {
         self.read_pieces(number * PAGE + from as u64, bytes)
     }
 
@@ -110,10 +116,11 @@ impl PageFile {
         }
     }
 
-    /// Makes all writes durable, then the deferred header.
+    /// Makes all written pages and their checksums durable, then the deferred header.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.checksums.write()?;
         self.file.sync()?;
+        // The second sync makes the commit durable only after its pages are.
         if let Some(header) = self.deferred_header.lock().take() {
             self.write_pieces(0, &header)?;
             self.file.sync()?;
@@ -141,7 +148,7 @@ impl PageFile {
         Ok(())
     }
 
-    /// Writes the header, or defers it to the next [`sync`](Self::sync).
+    /// Writes redb's header, or defers the header of a one-phase commit to [`sync`](Self::sync).
     fn write_header(&self, header: &[u8; redb_header::BYTES]) -> io::Result<()> {
         let header = redb_header::without_aborted_slot(header);
         let mut deferred_header = self.deferred_header.lock();
@@ -149,15 +156,16 @@ impl PageFile {
             *deferred_header = Some(header);
             return Ok(());
         }
+        // In a two-phase commit redb itself syncs the pages before it makes the slot primary.
         *deferred_header = None;
         self.write_pieces(0, &header)
     }
 
     fn read_verified(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.read_pieces(offset, out).map_err(cut_is_damage)?;
+        self.read_pieces(offset, out).map_err(eof_to_damage)?;
         for (number, page) in (offset / PAGE..).zip(out.chunks(PAGE_BYTES)) {
-            if number > 0 && !self.checksums.fits(number, page)? {
-                let offset = layout::of_page(number);
+            if number > 0 && !self.checksums.matches(number, page)? {
+                let offset = layout::page_offset(number);
                 let what = format!("the page at byte {offset} does not match its checksum");
                 return Err(Damage(what).into());
             }
@@ -166,8 +174,8 @@ impl PageFile {
     }
 }
 
-/// An unexpected end of the file is damage: the file was cut.
-fn cut_is_damage(cause: io::Error) -> io::Error {
+/// Maps an unexpected end of the file to [`Damage`]: the file was cut.
+fn eof_to_damage(cause: io::Error) -> io::Error {
     match cause.kind() {
         io::ErrorKind::UnexpectedEof => Damage("the file was cut".to_owned()).into(),
         _ => cause,
@@ -180,7 +188,8 @@ impl StorageBackend for PageFile {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.read_verified(offset, out).map_err(raised)?;
+        self.read_verified(offset, out).map_err(unwind_or_return)?;
+        // redb has to read back the header that it wrote, even if the header is still deferred.
         if offset == 0
             && let Some(header) = *self.deferred_header.lock()
         {
@@ -192,7 +201,7 @@ impl StorageBackend for PageFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.file.set_len(file_bytes(len))?;
-        self.checksums.cut(len / PAGE)
+        self.checksums.truncate(len / PAGE)
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -200,11 +209,13 @@ impl StorageBackend for PageFile {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        // Page 0 holds the header, which has no checksum here.
         for (number, page) in (offset / PAGE..).zip(data.chunks(PAGE_BYTES)) {
             if number > 0 {
-                self.checksums.note(number, page)?;
+                self.checksums.record(number, page)?;
             }
         }
+        // redb writes its header, and nothing else, as 320 bytes at offset 0.
         match <&[u8; redb_header::BYTES]>::try_from(data) {
             Ok(header) if offset == 0 => self.write_header(header),
             _ => self.write_pieces(offset, data),
@@ -215,8 +226,8 @@ impl StorageBackend for PageFile {
         self.checksums.write()
     }
 
-    /// Always succeeds: the store locked the file before it opened redb, or has just created it under
-    /// a temporary name.
+    /// Always succeeds: the store has locked the file before it opened redb, or has just created
+    /// the file under a temporary name.
     fn try_lock_range(&self, _start: Bound<u64>, _end: Bound<u64>) -> Result<bool, BackendError> {
         Ok(true)
     }

@@ -1,13 +1,10 @@
-//! [`RedbHandle`]: redb with a file open.
+//! [`RedbHandle`]: an open redb database whose close cannot panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use redb::{ReadableDatabase, StorageError};
 
-/// redb with a file open; closed when dropped.
-///
-/// To close a file, redb commits once more, and panics if it then meets a damaged page. The panic is
-/// swallowed: nothing is lost, the file is as if it had not been closed.
+/// An open redb database, closed when dropped.
 pub(crate) struct RedbHandle(Option<redb::Database>);
 
 impl RedbHandle {
@@ -29,7 +26,7 @@ impl RedbHandle {
         }
     }
 
-    /// Verifies all pages, and repairs the free lists.
+    /// See [`Backend::check_integrity`](super::backend::Backend::check_integrity).
     pub(crate) fn check_integrity(&mut self) -> Result<bool, redb::DatabaseError> {
         match &mut self.0 {
             Some(database) => database.check_integrity(),
@@ -41,7 +38,9 @@ impl RedbHandle {
 impl Drop for RedbHandle {
     fn drop(&mut self) {
         let database = self.0.take();
-        // Unwind safe: the database is not used again.
+        // To close a file, redb commits once more, and panics if it reads a damaged page. The panic
+        // is caught: no data is lost, and the file counts as not closed. Unwind safe, because the
+        // database is not used again.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
     }
 }

@@ -1,4 +1,5 @@
-//! The header of redb, its only page that is written in place and has no checksum as a whole.
+//! The header of redb: the only page that is written in place, without a checksum of the whole
+//! page.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -10,20 +11,23 @@
 //! | 24..28, 28..32 | full regions, and pages of the last region |
 //! | 64..192, 192..320 | two commit slots: commit number at 104, checksum of the slot at 112 |
 //!
-//! This layout is private to redb, which is why `Cargo.toml` pins redb to one version.
+//! This layout is private to redb, so `Cargo.toml` pins redb to one version.
 //!
-//! All fixed fields must have their values. In a file that was closed, the primary slot must be sound
-//! and have the later commit. In a file that was not closed, redb may have been cut short between
-//! writing a slot and making it primary, and decides by itself. If redb then takes the earlier commit
-//! and closes the file without another, it leaves the later slot as it was, and the header would
-//! look like one that points to an outdated commit; so [`without_aborted_slot`] spoils such a slot
-//! when the header is written.
+//! The fixed fields must have their values. In a closed file, the primary slot must be sound and
+//! have the later commit; otherwise the flag that selects the primary slot has flipped. In a file
+//! that was not closed, a crash may have come after a slot was written and before it became
+//! primary, so redb chooses the slot.
+//!
+//! If redb chooses the earlier commit and closes the file without a new commit, the slot of the
+//! later commit stays. The closed file would then look as if that flag had flipped. So
+//! [`without_aborted_slot`] invalidates the later slot whenever the header of a closed file is
+//! written.
 
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::store::pager::layout::PAGE;
 
-/// Bytes of the header.
+/// Bytes of the header; redb writes it as a whole.
 pub(super) const BYTES: usize = 320;
 
 const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
@@ -38,7 +42,7 @@ const SLOT_BYTES: usize = 128;
 const COMMIT_NUMBER: usize = 104;
 const SLOT_SUM: usize = 112;
 
-/// Checks the header of a file that holds `redb_bytes` for redb; the error says what is wrong.
+/// Verifies the header of a file that holds `redb_bytes` for redb; the error describes the damage.
 pub(super) fn verify(header: &[u8; BYTES], redb_bytes: u64) -> Result<(), &'static str> {
     let word = |at: usize| {
         let bytes: [u8; 4] = std::array::from_fn(|index| header[at + index]);
@@ -52,6 +56,7 @@ pub(super) fn verify(header: &[u8; BYTES], redb_bytes: u64) -> Result<(), &'stat
     {
         return Err("the redb header has an invalid magic number, flag or page size");
     }
+    // After a crash the length in the header may be outdated and a slot unfinished: redb decides.
     if flags & IS_OPEN != 0 {
         return Ok(());
     }
@@ -61,6 +66,7 @@ pub(super) fn verify(header: &[u8; BYTES], redb_bytes: u64) -> Result<(), &'stat
             "its length differs from the length in the redb header: the file was cut or extended",
         );
     }
+    // A flipped bit in a slot, or in the flag that selects the slot, would give an old state.
     let primary = usize::from(flags & SECOND_IS_PRIMARY != 0);
     if !is_sound(slot(header, primary)) {
         return Err("the redb header does not match its checksum");
@@ -71,14 +77,13 @@ pub(super) fn verify(header: &[u8; BYTES], redb_bytes: u64) -> Result<(), &'stat
     Ok(())
 }
 
-/// Returns `true` if the header and the pages of its commit are written in one phase: redb, cut
-/// short after the header, may take a commit whose pages are missing.
+/// Returns `true` if the header is written before the pages of its commit are durable.
 pub(super) fn is_one_phase(header: &[u8; BYTES]) -> bool {
     header[FLAGS] & TWO_PHASE == 0
 }
 
-/// The header as it is to be written. In a closed file, a secondary slot with a later commit belongs to
-/// an aborted commit; its checksum is spoiled.
+/// The header to be written. In a closed file, a secondary slot with a later commit belongs to an
+/// aborted commit; its checksum is inverted.
 pub(super) fn without_aborted_slot(header: &[u8; BYTES]) -> [u8; BYTES] {
     let mut header = *header;
     let flags = header[FLAGS];
@@ -100,7 +105,7 @@ fn is_sound(slot: &[u8]) -> bool {
     xxh3_128(summed).to_le_bytes() == *sum
 }
 
-/// Returns `true` if the slot is sound and has a later commit than the other slot.
+/// Returns `true` if slot `number` is sound and has a later commit than the other slot.
 fn is_later(header: &[u8; BYTES], number: usize) -> bool {
     let commit = |slot: &[u8]| {
         let bytes: [u8; 8] = std::array::from_fn(|index| slot[COMMIT_NUMBER + index]);

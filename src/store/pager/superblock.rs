@@ -2,21 +2,21 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 0..12 | `simdb`, then bytes that a transfer in text mode would change |
+//! | 0..12 | `simdb`, then bytes that a text-mode transfer would change |
 //! | 12..16 | version of the file format |
 //! | 16..20 | crc32 of bytes 0..16 |
 //! | 20.. | zeros |
 //!
-//! A newer format may have any content behind the version.
+//! Every format has these first 20 bytes; a newer format may use the others.
 
 use crate::error::{Error, Result};
-use crate::store::disk::page::{PAGE_BYTES, checksum_on};
+use crate::store::disk::page::{PAGE_BYTES, crc32_append};
 use crate::store::disk::path::DbPath;
 
 /// The version of the file format that this library reads and writes.
 pub(crate) const FORMAT_VERSION: u32 = 4;
 
-/// As in PNG: a byte outside ASCII, both line endings, and the end-of-file character of DOS.
+/// The name, then as in PNG a non-ASCII byte, CR LF, the DOS end-of-file character, and LF.
 const MAGIC: &[u8; 12] = b"simdb\x89\r\n\x1a\n\0\0";
 const VERSION: std::ops::Range<usize> = 12..16;
 const CRC: std::ops::Range<usize> = 16..20;
@@ -24,7 +24,7 @@ const CRC: std::ops::Range<usize> = 16..20;
 pub(super) fn encode() -> Vec<u8> {
     let mut page = MAGIC.to_vec();
     page.extend(FORMAT_VERSION.to_le_bytes());
-    page.extend(checksum_on(0, &page).to_le_bytes());
+    page.extend(crc32_append(0, &page).to_le_bytes());
     page.resize(PAGE_BYTES, 0);
     page
 }
@@ -45,7 +45,7 @@ pub(super) fn verify(page: &[u8], db_path: &DbPath) -> Result<()> {
             source: is_redb.then(|| why.into()),
         });
     };
-    if checksum_on(0, &page[..CRC.start]) != crc {
+    if crc32_append(0, &page[..CRC.start]) != crc {
         return Err(db_path.corrupt("its first page does not match its checksum"));
     }
     if version != FORMAT_VERSION {
@@ -55,6 +55,6 @@ pub(super) fn verify(page: &[u8], db_path: &DbPath) -> Result<()> {
             supported: FORMAT_VERSION,
         });
     }
-    // The rest of the page has no checksum and no meaning.
+    // The rest of the page is unused.
     Ok(())
 }

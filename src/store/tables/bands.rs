@@ -1,5 +1,4 @@
-//! MinHash bands of texts: their keys, the changes of table `bands` when a text changes, and the
-//! queries of the table.
+//! Table `bands`: the MinHash band keys of texts, their changes when a text changes, and the query.
 
 use std::iter::Peekable;
 use std::sync::{Arc, OnceLock};
@@ -14,18 +13,17 @@ use crate::minhash::Banding;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::chunk::{Entry, pair};
 
-/// Makes the band keys of texts. The parameters are computed on first use, which takes some
-/// milliseconds, once in a process: they are the same for all databases.
+/// Makes the band keys of texts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BandMaker;
 
 impl BandMaker {
-    /// One line that names every choice that determines a key.
+    /// See [`Banding::description`].
     pub(crate) fn description(&self) -> String {
         Banding::description()
     }
 
-    /// The keys of a text, ascending and distinct.
+    /// The band keys of a text, ascending and distinct.
     pub(crate) fn keys(&self, text: &str) -> Vec<u64> {
         let mut keys = self.banding().keys(text);
         keys.sort_unstable();
@@ -39,23 +37,24 @@ impl BandMaker {
         BandedText::new(text, keys)
     }
 
-    /// The shared parameters.
+    /// The parameters, which are the same for all databases.
     pub(crate) fn banding(&self) -> &'static Banding {
+        // Making them takes some milliseconds, so they are made once in a process.
         static BANDING: OnceLock<Banding> = OnceLock::new();
         BANDING.get_or_init(Banding::new)
     }
 }
 
-/// Changes of table `bands`. Kept as two sorted lists, which takes half the memory of a list of
-/// `(u128, Op)`.
+/// The changes of table `bands` in a flush.
 #[derive(Default)]
 pub(crate) struct BandChanges {
+    // Two lists take half the memory of one list of `(u128, Op)`, which is padded to 32 bytes.
     puts: Vec<u128>,
     removals: Vec<u128>,
 }
 
 impl BandChanges {
-    /// Replaces the text of a document: `old` and `new` are the ascending keys of both texts.
+    /// Replaces the keys of a document; `old` and `new` are ascending.
     pub(crate) fn replace(&mut self, id: DocId, old: &[u64], new: &[u64]) {
         let entries = |keys: &[u64], others: &[u64]| {
             keys.iter()
@@ -71,8 +70,9 @@ impl BandChanges {
         self.puts.len() + self.removals.len()
     }
 
-    /// The changes in order. No entry is both put and removed, since a document is changed once.
+    /// The changes in ascending order.
     pub(crate) fn into_sorted(mut self) -> impl Iterator<Item = (u128, Op)> {
+        // No entry is in both lists, because a flush changes each document once.
         self.puts.sort_unstable();
         self.removals.sort_unstable();
         let mut puts = self.puts.into_iter().peekable();
@@ -92,7 +92,8 @@ impl<P, S, C> Tables<P, S, C>
 where
     P: ReadableTable<u128, &'static [u8]>,
 {
-    /// See [`FingerprintSource::documents_in_band`](crate::store::FingerprintSource::documents_in_band).
+    /// See
+    /// [`FingerprintSource::documents_in_band`](crate::store::FingerprintSource::documents_in_band).
     pub(crate) fn find_in_band(
         &self,
         key: u64,

@@ -1,4 +1,4 @@
-//! The stored state of a document, and the change of one document: before and after.
+//! The stored state of a document, and the edit of one document: the states before and after.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(crate) struct StoredDocument {
     pub(crate) arrival: Option<Timestamp>,
 }
 
-/// The net change of one document in one batch.
+/// The change of one document by one batch, with all changes of the batch combined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DocumentEdit {
     pub(crate) id: DocId,
@@ -42,7 +42,7 @@ pub(crate) struct BandedText {
 }
 
 impl BandedText {
-    /// A text with its keys, which may be unsorted and repeated.
+    /// Sorts the keys and removes duplicates.
     pub(crate) fn new(text: impl Into<Box<str>>, mut keys: Vec<u64>) -> Arc<Self> {
         keys.sort_unstable();
         keys.dedup();
@@ -62,7 +62,7 @@ impl BandedText {
 }
 
 impl TextEdit {
-    /// Bytes of the new text; 0 if there is none.
+    /// Bytes of the new text; 0 without a new text.
     pub(crate) fn len_bytes(&self) -> usize {
         match self {
             Self::Put(banded) => banded.text.len(),
@@ -70,7 +70,7 @@ impl TextEdit {
         }
     }
 
-    /// The band keys of the new text; empty if there is none.
+    /// The band keys of the new text; empty without a new text.
     pub(crate) fn keys(&self) -> &[u64] {
         match self {
             Self::Put(banded) => banded.keys(),
@@ -80,13 +80,13 @@ impl TextEdit {
 }
 
 impl DocumentEdit {
-    /// Returns `true` if anything differs after the edit.
+    /// Returns `false` if the edit leaves the document as it is.
     pub(crate) fn changes_something(&self) -> bool {
         self.before != self.after || self.text != TextEdit::Keep
     }
 }
 
-/// Totals of a database.
+/// Totals of a database that the journal records with each commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) documents: u64,
@@ -94,7 +94,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// The totals after `edits`; `latest` is the latest arrival among them.
+    /// The totals after `edits`; `latest` is the latest arrival of the batch.
     pub(crate) fn after(mut self, edits: &[DocumentEdit], latest: Option<Timestamp>) -> Self {
         for edit in edits {
             let after = u64::from(edit.after.is_some());

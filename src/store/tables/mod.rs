@@ -1,7 +1,7 @@
 //! The tables of one file as seen by one transaction.
 //!
-//! [`schema`] lists the tables and the settings, [`packed`] is the sorted set of `u64`s that most of
-//! them are, [`texts`], [`times`] and [`bands`] hold what the tables answer. This folder uses
+//! [`schema`] lists the tables and the settings. Most tables are [`packed`]: a sorted set of `u64`s.
+//! [`texts`], [`times`] and [`bands`] have the queries of these tables. This folder uses
 //! [`disk`](super::disk) and redb, not the pager.
 
 pub(crate) mod bands;
@@ -30,21 +30,21 @@ pub(crate) struct Times<P> {
     pub(crate) times: Packed<P>,
 }
 
-/// The tables of a snapshot or of a write transaction; `P` and `S` are redb's types for a table of
-/// pairs and of singles, `C` is the context of a snapshot.
+/// The tables of a snapshot or of a write transaction. `P` and `S` are redb's types for a table of
+/// pairs and for a table of single `u64`s; `C` is the context of a snapshot.
 pub(crate) struct Tables<P, S, C = ()> {
     pub(crate) fingerprints: Packed<P>,
     pub(crate) block0: Packed<P>,
     pub(crate) rotated: [Packed<S>; 3],
     pub(crate) unreliable: Packed<S>,
-    /// Only in a file that keeps arrival times.
+    /// `None` in a file that keeps no arrival times.
     pub(crate) times: Option<Times<P>>,
-    /// Band key, document id: only in a file made for similar texts.
+    /// Band key, document id; `None` in a file that keeps no bands.
     pub(crate) bands: Option<Packed<P>>,
-    /// The stored texts, if kept and opened.
+    /// The stored texts; `None` in a file that keeps no texts, and until the table is opened.
     pub(crate) texts: Option<S>,
     pub(crate) db_path: DbPath,
-    /// `true` if no flush is partly done: every fingerprint of a block table then has a document.
+    /// `true` if no flush is partly done; every fingerprint of a block table then has a document.
     pub(crate) is_flushed: bool,
     pub(crate) context: C,
 }
@@ -54,7 +54,7 @@ pub(crate) type ReadTables<C = ()> =
 pub(crate) type WriteTables<'t> =
     Tables<redb::Table<'t, u128, &'static [u8]>, redb::Table<'t, u64, &'static [u8]>>;
 
-/// One of the tables of a write transaction.
+/// A function that selects one table of a write transaction.
 pub(crate) type TableOf<E> =
     for<'a, 't> fn(&'a mut WriteTables<'t>) -> &'a mut Packed<redb::Table<'t, E, &'static [u8]>>;
 
@@ -65,17 +65,18 @@ pub(crate) const ROTATED_TABLES: [TableOf<u64>; 3] = [
     |tables| &mut tables.rotated[2],
 ];
 
-/// The tables of a write transaction, in a file that keeps arrival times.
+/// Selects table `arrivals`; only for a file that keeps arrival times.
 pub(crate) const ARRIVALS_TABLE: TableOf<u128> = |tables| match &mut tables.times {
     Some(kept) => &mut kept.arrivals,
     None => unreachable!("the file keeps no arrival times"),
 };
+/// Selects table `times`; only for a file that keeps arrival times.
 pub(crate) const TIMES_TABLE: TableOf<u128> = |tables| match &mut tables.times {
     Some(kept) => &mut kept.times,
     None => unreachable!("the file keeps no arrival times"),
 };
 
-/// The table of bands of a write transaction, in a file that keeps them.
+/// Selects table `bands`; only for a file that keeps bands.
 pub(crate) const BANDS_TABLE: TableOf<u128> = |tables| match &mut tables.bands {
     Some(bands) => bands,
     None => unreachable!("the file keeps no bands"),

@@ -4,13 +4,13 @@
 //! |---|---|---|
 //! | `fingerprints` | packed pairs | document id, fingerprint: every document |
 //! | `block0` | packed pairs | fingerprint, document id: every reliable document |
-//! | `block1` `block2` `block3` | packed | each distinct reliable fingerprint, rotated so that the block is in front |
+//! | `block1` `block2` `block3` | packed | each distinct reliable fingerprint, rotated so that block 1, 2 or 3 is in front |
 //! | `unreliable` | packed | ids of the documents whose fingerprint is unreliable |
 //! | `arrivals` | packed pairs | arrival time in ms, document id: every document, if times are kept |
-//! | `times` | packed pairs | document id, arrival time in ms: the same, if times are kept |
+//! | `times` | packed pairs | document id, arrival time in ms: every document, if times are kept |
 //! | `bands` | packed pairs | band key, document id: each distinct key of each text in `texts`, if the file is made for similar texts |
-//! | `texts` | plain | document id → sealed, compressed text |
-//! | `meta` | plain | name → sealed value: recipe, settings, description of the bands, counters, identity, journal mark |
+//! | `texts` | plain | document id → crc32, compressed text |
+//! | `meta` | plain | name → crc32, value: recipe, settings, description of the bands, counters, identity, journal mark |
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
@@ -22,7 +22,7 @@ use super::packed::TableId;
 use crate::document::Timestamp;
 use crate::error::Result;
 use crate::retention::Retention;
-use crate::store::disk::page::{seal, unseal};
+use crate::store::disk::page::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 
@@ -91,11 +91,11 @@ const FLAGS: u8 = KEEP_TEXTS_FLAG
 /// The settings that are fixed when a file is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// The canonical description of the recipe; its first word is the recipe's name.
+    /// The canonical description of the recipe; its first word is the name of the recipe.
     pub(crate) recipe: String,
     pub(crate) keep_texts: bool,
-    /// The description of the band keys, in a database that keeps bands; such a database keeps texts
-    /// too.
+    /// The description of the band keys; `None` in a database that keeps no bands. A database that
+    /// keeps bands keeps texts too.
     pub(crate) bands: Option<String>,
     pub(crate) frozen: bool,
     /// `None` in a database that keeps no arrival times.
@@ -113,7 +113,7 @@ impl Header {
     }
 }
 
-/// The parts of a document, beside its fingerprint, that a database keeps.
+/// The optional parts of a document that a database keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Keeps {
     pub(crate) texts: bool,
@@ -121,26 +121,26 @@ pub(crate) struct Keeps {
     pub(crate) arrivals: bool,
 }
 
-/// The state of the journal, as recorded in the file.
+/// The state of the journals, as recorded in table `meta`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JournalMark {
-    /// `true` if a journal may hold changes that the tables do not.
+    /// `true` if a journal may hold commits that the tables do not: its loss is an error.
     pub(crate) open: bool,
-    /// The last generation of the journal whose changes are in the tables.
+    /// The last generation whose commits are in the tables.
     pub(crate) merged_generation: u64,
 }
 
-/// Totals that every commit keeps up to date.
+/// Totals of the tables, updated by every redb commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
     pub(crate) documents: u64,
     pub(crate) distinct_fingerprints: u64,
     pub(crate) unreliable: u64,
     pub(crate) texts: u64,
-    /// Commits that changed anything: the version of the file's content.
+    /// The number of commits that changed anything: the version of the content.
     pub(crate) commits: u64,
-    /// The latest arrival time of all documents ever stored, in ms; 0 before the first. Removing the
-    /// document does not change it.
+    /// The latest arrival time of all documents ever stored, in ms, even if the document was
+    /// removed; 0 before the first document.
     pub(crate) latest_arrival: u64,
 }
 
@@ -153,8 +153,9 @@ impl Counters {
         }
     }
 
-    /// Counts documents that a bulk load added.
+    /// Adds the documents of a bulk load.
     pub(crate) fn add(&mut self, documents: u64, distinct_fingerprints: u64, unreliable: u64) {
+        // Saturating: the counters of a damaged file may be any number.
         self.documents = self.documents.saturating_add(documents);
         self.distinct_fingerprints = self
             .distinct_fingerprints
@@ -165,7 +166,7 @@ impl Counters {
 
 type Meta<'t> = redb::Table<'t, &'static str, &'static [u8]>;
 
-/// Writes the settings into a new file.
+/// Writes the settings of a new file.
 pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, db_path: &DbPath) -> Result<()> {
     let retention = header.retention.unwrap_or_default();
     let flags = u8::from(header.keep_texts) * KEEP_TEXTS_FLAG
@@ -183,7 +184,7 @@ pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, db_path: &DbPat
     put(meta, SETTINGS_KEY, &settings, db_path)
 }
 
-/// Reads the settings.
+/// Reads the settings from table `meta`.
 pub(crate) fn read_header(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
     db_path: &DbPath,
@@ -191,7 +192,8 @@ pub(crate) fn read_header(
     header_from(|key| value(meta, key, db_path), db_path)
 }
 
-/// The settings from values of table meta; `value` returns the value of a name.
+/// Decodes the settings; `value` returns the value of a name. Salvage has the values without the
+/// table.
 pub(crate) fn header_from(
     value: impl Fn(&'static str) -> Result<Vec<u8>>,
     db_path: &DbPath,
@@ -200,9 +202,9 @@ pub(crate) fn header_from(
         .map_err(|_| db_path.corrupt("the recipe is not UTF-8"))?;
     let settings = value(SETTINGS_KEY)?;
     let (flags, window_ms) = flag_and_word(&settings)
-        .ok_or_else(|| db_path.corrupt("the settings have not nine bytes"))?;
+        .ok_or_else(|| db_path.corrupt("the settings are not 9 bytes long"))?;
     if flags & !FLAGS != 0 {
-        return Err(db_path.corrupt("the settings hold a flag that this format has not"));
+        return Err(db_path.corrupt("the settings have an unknown flag"));
     }
     let retention = Retention {
         window: (window_ms > 0).then(|| Duration::from_millis(window_ms)),
@@ -211,12 +213,12 @@ pub(crate) fn header_from(
     };
     let keeps_arrivals = flags & KEEP_ARRIVALS_FLAG != 0;
     if !keeps_arrivals && retention != Retention::default() {
-        return Err(db_path.corrupt("the settings limit arrival times, which are not kept"));
+        return Err(db_path.corrupt("the settings have a retention window but no arrival times"));
     }
     let keep_texts = flags & KEEP_TEXTS_FLAG != 0;
     let keep_bands = flags & KEEP_BANDS_FLAG != 0;
     if keep_bands && !keep_texts {
-        return Err(db_path.corrupt("the settings keep bands of texts, which are not kept"));
+        return Err(db_path.corrupt("the settings keep bands but no texts"));
     }
     let bands = keep_bands
         .then(|| {
@@ -265,7 +267,7 @@ pub(crate) fn read_counters(
     counters_from(|key| value(meta, key, db_path), db_path)
 }
 
-/// The counters from values of table meta.
+/// Decodes the counters; `value` returns the value of a name.
 pub(crate) fn counters_from(
     value: impl Fn(&'static str) -> Result<Vec<u8>>,
     db_path: &DbPath,
@@ -283,7 +285,7 @@ pub(crate) fn counters_from(
         &[],
     ) = bytes.as_chunks::<8>()
     else {
-        return Err(db_path.corrupt("the counters have not 48 bytes"));
+        return Err(db_path.corrupt("the counters are not 48 bytes long"));
     };
     Ok(Counters {
         documents: u64::from_le_bytes(documents),
@@ -295,18 +297,17 @@ pub(crate) fn counters_from(
     })
 }
 
-/// A random number that identifies a new database.
+/// A random number that identifies a new database. Journals name it, so a journal that is moved to
+/// another database is refused.
 pub(crate) fn new_identity() -> u64 {
-    // The keys of a `RandomState` come from the system's source of randomness.
+    // The keys of a `RandomState` come from the random source of the operating system.
     RandomState::new().hash_one((SystemTime::now(), std::process::id()))
 }
 
-/// Writes the identity of the database.
 pub(crate) fn write_identity(meta: &mut Meta<'_>, identity: u64, db_path: &DbPath) -> Result<()> {
     put(meta, IDENTITY_KEY, &identity.to_le_bytes(), db_path)
 }
 
-/// Reads the identity of the database.
 pub(crate) fn read_identity(
     meta: &impl ReadableTable<&'static str, &'static [u8]>,
     db_path: &DbPath,
@@ -314,14 +315,14 @@ pub(crate) fn read_identity(
     identity_from(|key| value(meta, key, db_path), db_path)
 }
 
-/// The identity from values of table meta.
+/// Decodes the identity; `value` returns the value of a name.
 pub(crate) fn identity_from(
     value: impl Fn(&'static str) -> Result<Vec<u8>>,
     db_path: &DbPath,
 ) -> Result<u64> {
     let identity: [u8; 8] = value(IDENTITY_KEY)?
         .try_into()
-        .map_err(|_| db_path.corrupt("the identity has not eight bytes"))?;
+        .map_err(|_| db_path.corrupt("the identity is not 8 bytes long"))?;
     Ok(u64::from_le_bytes(identity))
 }
 
@@ -345,19 +346,19 @@ pub(crate) fn read_journal_mark(
             open: open == 1,
             merged_generation,
         }),
-        Some(_) => Err(db_path.corrupt("the journal mark is neither open nor closed")),
-        None => Err(db_path.corrupt("the journal mark has not nine bytes")),
+        Some(_) => Err(db_path.corrupt("the journal mark has an unknown flag")),
+        None => Err(db_path.corrupt("the journal mark is not 9 bytes long")),
     }
 }
 
-/// A byte followed by a little-endian integer, and nothing else.
+/// Decodes exactly one byte and a little-endian integer.
 fn flag_and_word(bytes: &[u8]) -> Option<(u8, u64)> {
     let (&flag, word) = bytes.split_first()?;
     Some((flag, u64::from_le_bytes(word.try_into().ok()?)))
 }
 
 fn put(meta: &mut Meta<'_>, key: &'static str, payload: &[u8], db_path: &DbPath) -> Result<()> {
-    meta.insert(key, seal(payload).as_slice())
+    meta.insert(key, with_crc(payload).as_slice())
         .writing(db_path)?;
     Ok(())
 }
@@ -367,13 +368,15 @@ fn value(
     key: &'static str,
     db_path: &DbPath,
 ) -> Result<Vec<u8>> {
-    let sealed = meta
+    let stored = meta
         .get(key)
         .reading(db_path)?
         .ok_or_else(|| db_path.corrupt(format!("the value {key} of table meta is missing")))?;
-    unseal(sealed.value()).map(<[u8]>::to_vec).ok_or_else(|| {
-        db_path.corrupt(format!(
-            "the checksum of value {key} of table meta does not fit"
-        ))
-    })
+    verify_crc(stored.value())
+        .map(<[u8]>::to_vec)
+        .ok_or_else(|| {
+            db_path.corrupt(format!(
+                "the value {key} of table meta does not match its checksum"
+            ))
+        })
 }

@@ -1,27 +1,27 @@
-//! Stored texts: document id → text, compressed if that makes it shorter, with a checksum.
+//! Table `texts`: the text of each document, compressed if that is shorter, with a checksum.
 
 use redb::ReadableTable;
 
 use crate::document::DocId;
 use crate::error::{Error, Result};
-use crate::store::disk::page::{seal, unseal};
+use crate::store::disk::page::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::damaged_ranges::{
-    Damaged, Part, after, damage_apart, end_of_damage,
+    Damaged, Part, end_of_damage, split_damage, successor,
 };
 
-/// The longest text that is stored, in bytes: 256 MiB.
+/// At most 256 MiB of a text are stored; a longer text is refused with [`Error::TextTooLong`].
 pub(crate) const TEXT_LIMIT_BYTES: usize = 256 << 20;
 
 /// Format byte of an uncompressed text.
 const PLAIN: u8 = 0;
 /// Format byte of a text in one Zstandard frame.
 const ZSTANDARD: u8 = 1;
-/// Compression at this level takes little time beside making a fingerprint.
+/// The compression level: level 3 takes little time beside the fingerprint of the text.
 const ZSTANDARD_LEVEL: i32 = 3;
 
-/// Returns [`Error::TextTooLong`] if the text is longer than [`TEXT_LIMIT_BYTES`].
+/// Returns [`Error::TextTooLong`] for a text of more than [`TEXT_LIMIT_BYTES`].
 pub(crate) fn refuse_too_long(id: DocId, text: &str) -> Result<()> {
     if text.len() > TEXT_LIMIT_BYTES {
         return Err(Error::TextTooLong {
@@ -33,10 +33,10 @@ pub(crate) fn refuse_too_long(id: DocId, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Encodes texts for storage. Reused, because creating a compressor takes longer than compressing a
-/// short text.
+/// Encodes texts for storage.
 #[derive(Default)]
 pub(crate) struct Encoder {
+    // Reused, because creating a compressor takes longer than compressing a short text.
     compressor: Option<zstd::bulk::Compressor<'static>>,
 }
 
@@ -46,16 +46,17 @@ impl Encoder {
         refuse_too_long(id, text)?;
         let mut payload = vec![ZSTANDARD];
         let compressed = self.compress(text).unwrap_or_default();
+        // Compression makes most short texts longer.
         if !compressed.is_empty() && compressed.len() < text.len() {
             payload.extend_from_slice(&compressed);
         } else {
             payload[0] = PLAIN;
             payload.extend_from_slice(text.as_bytes());
         }
-        Ok(seal(&payload))
+        Ok(with_crc(&payload))
     }
 
-    /// `None` if compression fails: the text is then stored uncompressed.
+    /// The text as a Zstandard frame; `None` if compression fails.
     fn compress(&mut self, text: &str) -> Option<Vec<u8>> {
         if self.compressor.is_none() {
             self.compressor = zstd::bulk::Compressor::new(ZSTANDARD_LEVEL).ok();
@@ -64,10 +65,10 @@ impl Encoder {
     }
 }
 
-/// The text that was encoded as `bytes`.
+/// The text that [`Encoder::encode`] stored as `bytes`.
 pub(crate) fn decode(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<String> {
     let damaged = |what: &str| db_path.corrupt(format!("the text of document {id} {what}"));
-    let payload = unseal(bytes).ok_or_else(|| damaged("does not match its checksum"))?;
+    let payload = verify_crc(bytes).ok_or_else(|| damaged("does not match its checksum"))?;
     let text = match payload.split_first() {
         Some((&PLAIN, text)) => text.to_vec(),
         Some((&ZSTANDARD, frame)) => {
@@ -79,7 +80,7 @@ pub(crate) fn decode(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<String
     String::from_utf8(text).map_err(|_| damaged("is not UTF-8"))
 }
 
-/// The length in the header of a frame: no more than that is allocated.
+/// The content length in the header of a Zstandard frame, as a limit of the allocation.
 fn frame_limit(frame: &[u8]) -> usize {
     match zstd::zstd_safe::get_frame_content_size(frame) {
         Ok(Some(length)) => usize::try_from(length).unwrap_or(TEXT_LIMIT_BYTES),
@@ -87,7 +88,7 @@ fn frame_limit(frame: &[u8]) -> usize {
     }
 }
 
-/// The text of a document, or `None` if no text is stored.
+/// The text of a document; `None` if no text is stored.
 pub(crate) fn get(
     table: &impl ReadableTable<u64, &'static [u8]>,
     id: DocId,
@@ -95,27 +96,28 @@ pub(crate) fn get(
 ) -> Result<Option<String>> {
     let get = || table.get(id.0).reading(db_path);
     db_path
-        .reading_only(get)?
+        .catch_failed_reads(get)?
         .map(|bytes| decode(id, bytes.value(), db_path))
         .transpose()
 }
 
-/// The id and the stored bytes of a text.
+/// A row of table `texts`: id and stored bytes.
 pub(crate) type TextRow = (
     redb::AccessGuard<'static, u64>,
     redb::AccessGuard<'static, &'static [u8]>,
 );
 
-/// All stored texts in order, in stored form, and the damaged ranges between them. Damage does not
-/// end the iteration; other errors do.
+/// All rows in order, and the damaged ranges between them. Damage does not end the iteration; any
+/// other error does.
 pub(crate) fn parts(
     table: &redb::ReadOnlyTable<u64, &'static [u8]>,
     db_path: &DbPath,
 ) -> impl Iterator<Item = Result<Part<u64, (DocId, Vec<u8>)>>> {
-    let rows_from = move |from: u64| db_path.reading_only(|| table.range(from..).reading(db_path));
+    let rows_from =
+        move |from: u64| db_path.catch_failed_reads(|| table.range(from..).reading(db_path));
     let can_read = move |from: u64| {
         db_path
-            .reading_only(|| rows_from(from)?.next().transpose().reading(db_path))
+            .catch_failed_reads(|| rows_from(from)?.next().transpose().reading(db_path))
             .is_ok()
     };
     let mut from = Some(0);
@@ -124,26 +126,28 @@ pub(crate) fn parts(
         let Some(first) = from else {
             return Ok(None);
         };
-        let read = db_path.reading_only(|| {
+        let read = db_path.catch_failed_reads(|| {
             let rows = match &mut rows {
                 Some(rows) => rows,
                 none => none.insert(rows_from(first)?),
             };
             rows.next().transpose().reading(db_path)
         });
-        match damage_apart(read)? {
+        match split_damage(read)? {
             Ok(None) => {
                 from = None;
                 Ok(None)
             }
             Ok(Some((id, sealed))) => {
-                from = after(id.value());
+                from = successor(id.value());
                 Ok(Some(Part::Read((
                     DocId(id.value()),
                     sealed.value().to_vec(),
                 ))))
             }
             Err(why) => {
+                // The failed read panicked through the iterator, so a new one begins after the
+                // damage.
                 rows = None;
                 from = end_of_damage(first, can_read);
                 Ok(Some(Part::Damaged(Damaged {
@@ -157,12 +161,12 @@ pub(crate) fn parts(
     std::iter::from_fn(move || next().transpose())
 }
 
-/// All stored texts in order of their documents. The iterator ends after an error.
+/// All rows in order. The iterator ends after an error.
 pub(crate) fn rows(
     table: &redb::ReadOnlyTable<u64, &'static [u8]>,
     db_path: &DbPath,
 ) -> Result<impl Iterator<Item = Result<TextRow>>> {
-    let mut rows = db_path.reading_only(|| table.range::<u64>(..).reading(db_path))?;
+    let mut rows = db_path.catch_failed_reads(|| table.range::<u64>(..).reading(db_path))?;
     let db_path = db_path.clone();
     let mut failed = false;
     Ok(std::iter::from_fn(move || {
@@ -170,7 +174,7 @@ pub(crate) fn rows(
             return None;
         }
         let row = db_path
-            .reading_only(|| rows.next().transpose().reading(&db_path))
+            .catch_failed_reads(|| rows.next().transpose().reading(&db_path))
             .transpose();
         failed = row.as_ref().is_some_and(Result::is_err);
         row
@@ -182,8 +186,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_come_back_short_and_long() {
-        let db_path = DbPath::of_system(std::path::Path::new("texts.simdb"));
+    fn texts_decode_to_themselves_and_damage_is_detected() {
+        let db_path = DbPath::on_system_disk(std::path::Path::new("texts.simdb"));
         let mut encoder = Encoder::default();
         for text in ["", "短", &"the cat sat on the mat. ".repeat(500)] {
             let bytes = encoder.encode(DocId(1), text).unwrap();

@@ -1,4 +1,4 @@
-//! Queries of the two tables of arrival times.
+//! Queries of the tables `arrivals` and `times`.
 
 use redb::ReadableTable;
 
@@ -24,8 +24,8 @@ where
         }
     }
 
-    /// The documents that arrived before `cutoff`, in order of their arrival times, then of their
-    /// ids: at most `most` from `from` on. None if the database keeps no arrival times.
+    /// The first `most` documents, from `from` on, that arrived before `cutoff`, ordered by arrival
+    /// time, then id. Empty if the database keeps no arrival times.
     pub(crate) fn find_arrivals(
         &self,
         cutoff: Timestamp,
@@ -46,7 +46,8 @@ where
         Ok(found)
     }
 
-    /// The first arrival time; `None` without documents, or if the database keeps no arrival times.
+    /// The earliest arrival time; `None` without documents, or if the database keeps no arrival
+    /// times.
     pub(crate) fn first_arrival(&self) -> Result<Option<Timestamp>> {
         let Some(kept) = &self.times else {
             return Ok(None);

@@ -1,8 +1,7 @@
-//! Buckets, the distinct fingerprints of one block key, and a cache of buckets.
+//! [`BucketCache`]: buckets in memory. A bucket is the distinct fingerprints of one block key.
 //!
-//! A query reads one bucket for each key that it probes. In the file, a bucket is a range of chunks
-//! to be found and verified; in the cache, it is one slice for the Hamming kernel, in less memory
-//! than the pages of the range.
+//! A query reads one bucket for each key that it probes. In the file, a bucket is a range of chunks to
+//! find and verify. In the cache, a bucket is one slice, smaller than the pages of that range.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,16 +12,15 @@ use quick_cache::{OptionsBuilder, Weighter};
 use crate::block::{self, BLOCK_BITS, BLOCKS};
 use crate::store::tables::packed::Op;
 
-/// The number of keys of a block.
-pub(crate) const KEYS: usize = 1 << BLOCK_BITS;
+pub(crate) const KEYS_PER_BLOCK: usize = 1 << BLOCK_BITS;
 
 /// The distinct reliable fingerprints whose rotation by a block begins with one key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bucket<'b> {
-    /// All of them, rotated, in order.
+    /// All fingerprints, rotated, in order.
     Whole(&'b [u64]),
-    /// More than [`Limits::max_bucket_len`](crate::store::view::limits::Limits::max_bucket_len): readers
-    /// read the parts of the range that they need.
+    /// More than [`Limits::max_bucket_len`](crate::store::view::limits::Limits::max_bucket_len)
+    /// fingerprints: queries read the parts that they need.
     TooLarge,
 }
 
@@ -43,11 +41,10 @@ impl CachedBucket {
     }
 }
 
-/// The memory of a cached bucket besides its fingerprints: its entry in the cache and the reference
-/// counts.
+/// A cached bucket takes 96 bytes besides its fingerprints: the cache entry and the reference counts.
 const OVERHEAD_BYTES: u64 = 96;
 
-/// A shard of the cache, which has a lock of its own, has room for so many of the largest buckets.
+/// Each shard of the cache has a lock of its own, and space for at least 16 of the largest buckets.
 const MIN_BUCKETS_PER_SHARD: u64 = 16;
 const MAX_SHARDS: u64 = 64;
 
@@ -61,8 +58,8 @@ impl Weighter<u32, CachedBucket> for WeightInBytes {
     }
 }
 
-/// Buckets of one file, shared by its snapshots. A snapshot gets a cached bucket only if no commit
-/// between the two has changed the bucket.
+/// Buckets of one file, shared by all snapshots. A snapshot gets a cached bucket only if no commit
+/// between the read of the bucket and the snapshot has changed the bucket.
 pub(crate) struct BucketCache {
     cache: Cache<u32, CachedBucket, WeightInBytes>,
     last_changes: LastChanges,
@@ -70,11 +67,12 @@ pub(crate) struct BucketCache {
 }
 
 impl BucketCache {
-    /// A cache of at most `bytes` of buckets of at most `max_bucket_len` fingerprints.
     pub(crate) fn new(bytes: u64, max_bucket_len: usize) -> Self {
-        let capacity = (BLOCKS * KEYS).min((bytes / OVERHEAD_BYTES) as usize);
+        let capacity = (BLOCKS * KEYS_PER_BLOCK).min((bytes / OVERHEAD_BYTES) as usize);
         let max_bucket_bytes = 8 * max_bucket_len as u64 + OVERHEAD_BYTES;
         let shards = (bytes / (MIN_BUCKETS_PER_SHARD * max_bucket_bytes)).clamp(1, MAX_SHARDS);
+        // quick_cache rounds the number of shards up to a power of two, so it is rounded down here:
+        // otherwise a shard could be too small for the largest bucket.
         let options = OptionsBuilder::new()
             .shards(1 << shards.ilog2())
             .estimated_items_capacity(capacity)
@@ -100,11 +98,12 @@ impl BucketCache {
     pub(crate) fn get(&self, block: usize, key: u16, commit: u64) -> Option<CachedBucket> {
         let index = index(block, key);
         let cached = self.cache.get(&index)?;
-        // After the look into the cache: `apply_changes` notes a change before it replaces the
-        // bucket, so a bucket that is newer than this snapshot is never taken for an older one.
-        let last_change = self.last_changes.of_bucket(index);
+        // Race: read after the cache. `apply_changes` records the commit before it replaces the bucket,
+        // so a bucket that was replaced for a later commit comes with that commit as its last change.
+        let last_change = self.last_changes.last_change(index);
         if cached.commit < last_change {
-            // No later snapshot can use it, and an older snapshot reads the file.
+            // The bucket lacks a change: no later snapshot can use it. `remove_if`, because a newer
+            // bucket may have been inserted meanwhile.
             self.cache
                 .remove_if(&index, |stored| stored.commit < last_change);
         }
@@ -114,7 +113,8 @@ impl BucketCache {
     /// Caches a bucket that was read as of a commit, unless a later commit has changed the bucket.
     pub(crate) fn insert(&self, block: usize, key: u16, commit: u64, bucket: Bucket<'_>) {
         let index = index(block, key);
-        if self.last_changes.of_bucket(index) <= commit {
+        // A commit between this check and the insert is harmless: `get` checks again.
+        if self.last_changes.last_change(index) <= commit {
             let fingerprints = match bucket {
                 Bucket::Whole(fingerprints) => Some(fingerprints.into()),
                 Bucket::TooLarge => None,
@@ -127,21 +127,21 @@ impl BucketCache {
         }
     }
 
-    /// Removes all buckets.
     pub(crate) fn clear(&self) {
         self.cache.clear();
     }
 
-    /// Returns `true` if the largest bucket fits without another one being evicted.
+    /// Returns `true` if the largest bucket fits without an eviction.
     pub(crate) fn has_room(&self) -> bool {
         self.cache.weight() + 8 * (self.max_bucket_len as u64) < self.cache.capacity()
     }
 
-    /// Applies the changes of a commit to one block: fingerprints, rotated by `block` and in order.
-    /// To be called before a snapshot can see the commit. Cached buckets are updated for later
-    /// snapshots; older snapshots read theirs from the file.
+    /// Applies the changes of a commit to the cached buckets of one block. `changes` are rotated by
+    /// `block`, in order. Must be called before a snapshot can see the commit.
+    ///
+    /// Updated buckets serve later snapshots; earlier snapshots read these buckets from the file.
     pub(crate) fn apply_changes(&self, block: usize, changes: &[(u64, Op)], commit: u64) {
-        let last_changes = self.last_changes.of_all_buckets();
+        let last_changes = self.last_changes.by_bucket();
         let key_of = |change: &(u64, Op)| block::front_key(change.0);
         for changes in changes.chunk_by(|a, b| key_of(a) == key_of(b)) {
             let index = index(block, key_of(&changes[0]));
@@ -150,11 +150,13 @@ impl BucketCache {
             let Some(cached) = self.cache.get(&index) else {
                 continue;
             };
-            // An older bucket lacks the changes in between; `get` removes it.
+            // A bucket from before the previous change lacks that change. It stays out of date, and
+            // `get` removes it.
             if cached.commit >= last_change {
                 let fingerprints = cached
                     .fingerprints
                     .map(|fingerprints| with_changes(&fingerprints, changes))
+                    // A bucket that is now too large is cached without fingerprints.
                     .filter(|fingerprints| fingerprints.len() <= self.max_bucket_len)
                     .map(Arc::from);
                 let cached = CachedBucket {
@@ -166,15 +168,14 @@ impl BucketCache {
         }
     }
 
-    /// Makes all buckets invalid from this commit on. To be called before a snapshot can see the
-    /// commit.
+    /// Invalidates all buckets from this commit on. Must be called before a snapshot can see the commit.
     pub(crate) fn invalidate_all(&self, commit: u64) {
         self.last_changes.all.fetch_max(commit, Ordering::Release);
         self.cache.clear();
     }
 }
 
-/// Applies changes to the fingerprints of a bucket; both are in order.
+/// The fingerprints of a bucket after changes; both are in order.
 fn with_changes(fingerprints: &[u64], changes: &[(u64, Op)]) -> Vec<u64> {
     let mut changed = Vec::with_capacity(fingerprints.len() + changes.len());
     let mut rest = fingerprints;
@@ -184,6 +185,7 @@ fn with_changes(fingerprints: &[u64], changes: &[(u64, Op)]) -> Vec<u64> {
         if *op == Op::Put {
             changed.push(*fingerprint);
         }
+        // Removes the fingerprint, or keeps it from being there twice after `Op::Put`.
         rest = from.strip_prefix(&[*fingerprint]).unwrap_or(from);
     }
     changed.extend_from_slice(rest);
@@ -192,7 +194,7 @@ fn with_changes(fingerprints: &[u64], changes: &[(u64, Op)]) -> Vec<u64> {
 
 /// The number of a bucket among those of all blocks.
 fn index(block: usize, key: u16) -> u32 {
-    (block * KEYS) as u32 + u32::from(key)
+    (block * KEYS_PER_BLOCK) as u32 + u32::from(key)
 }
 
 /// The last commit that changed each bucket.
@@ -205,12 +207,16 @@ struct LastChanges {
 }
 
 impl LastChanges {
-    fn of_all_buckets(&self) -> &[AtomicU64] {
-        let unchanged = || (0..BLOCKS * KEYS).map(|_| AtomicU64::new(0)).collect();
+    fn by_bucket(&self) -> &[AtomicU64] {
+        let unchanged = || {
+            (0..BLOCKS * KEYS_PER_BLOCK)
+                .map(|_| AtomicU64::new(0))
+                .collect()
+        };
         self.buckets.get_or_init(unchanged)
     }
 
-    fn of_bucket(&self, index: u32) -> u64 {
+    fn last_change(&self, index: u32) -> u64 {
         let buckets = self.buckets.get();
         let last = buckets.map_or(0, |all| all[index as usize].load(Ordering::Acquire));
         last.max(self.all.load(Ordering::Acquire))
@@ -240,7 +246,7 @@ mod tests {
             (0x2234_0000_0000_0000, Op::Put),
         ];
         cache.apply_changes(1, &changes, 6);
-        // An older snapshot reads its bucket from the file, and cannot put it back into the cache.
+        // An older snapshot reads the bucket from the file, and must not put it back into the cache.
         assert!(cache.get(1, 0x2233, 5).is_none());
         cache.insert(1, 0x2233, 5, Bucket::Whole(&bucket));
         assert!(cache.get(1, 0x2233, 5).is_none());
@@ -259,7 +265,7 @@ mod tests {
         cache.invalidate_all(8);
         assert!(cache.get(0, 0x9999, 8).is_none());
         assert!(cache.get(1, 0x2233, 7).is_none());
-        // A bucket that was read after everything changed can be updated again.
+        // A bucket that was read after the invalidation can be updated again.
         cache.insert(0, 0x9999, 8, Bucket::TooLarge);
         cache.apply_changes(0, &[(0x9999_0000_0000_0000, Op::Put)], 9);
         assert!(cache.get(0, 0x9999, 9).is_some());

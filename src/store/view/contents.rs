@@ -1,4 +1,4 @@
-//! The content of a snapshot as a whole: its documents, counts and unflushed changes.
+//! The whole content of a view: documents, totals and unflushed changes.
 
 use std::path::Path;
 
@@ -11,12 +11,10 @@ use crate::store::view::pages::{Page, paged};
 use crate::store::view::source::FingerprintSource;
 
 impl View {
-    /// The number of stored documents.
     pub(crate) fn len(&self) -> u64 {
         self.counts.documents
     }
 
-    /// The counts of all that is stored.
     pub(in crate::store) fn counts(&self) -> Counts {
         self.counts
     }
@@ -25,20 +23,18 @@ impl View {
         self.tables.db_path.path()
     }
 
-    /// Returns `true` if the database keeps texts.
     pub(crate) fn keeps_texts(&self) -> bool {
         self.tables.texts.is_some()
     }
 
-    /// Returns `true` if the database keeps arrival times.
     pub(crate) fn keeps_arrivals(&self) -> bool {
         self.tables.times.is_some()
     }
 
-    /// A document with its text; `None` if it is not stored, or expired.
+    /// A document with its text; `None` if the document is not stored or is expired.
     pub(crate) fn document(&self, id: DocId) -> Result<Option<Document>> {
         let state = self.stored(id)?;
-        let Some(state) = state.filter(|state| !self.expiry.has_passed(state.arrival)) else {
+        let Some(state) = state.filter(|state| !self.expiry.is_expired(state.arrival)) else {
             return Ok(None);
         };
         Ok(Some(Document {
@@ -47,43 +43,43 @@ impl View {
         }))
     }
 
-    /// All documents in order of their ids, without their texts.
+    /// All documents by id, without their texts.
     pub(crate) fn documents(&self) -> impl Iterator<Item = Result<Document>> {
         paged(DocId(0), |from| self.documents_page(from))
     }
 
-    /// The documents with an id of at least `from`, in order and without their texts: some of them,
-    /// at least one unless there is none.
+    /// Some of the documents from id `from` on, by id and without their texts; empty only after the last
+    /// document.
     pub(crate) fn documents_page(&self, from: DocId) -> Result<Page<Document>> {
         let mut from = from;
         loop {
             let mut page = self.tables.stored_documents_page(from)?;
             let documents = &mut page.items;
-            // The memtables' documents up to the last one of the page belong to this page, and
-            // after the last page all that are left.
+            // A page of the tables ends at its last document, and takes the documents of the memtables
+            // up to that id. An empty page is the last one and takes all remaining.
             let last = documents.last().map_or(DocId(u64::MAX), |last| last.id);
-            documents.retain(|document| !self.expiry.has_passed(document.arrival));
+            documents.retain(|document| !self.expiry.is_expired(document.arrival));
             if !self.memtables.is_empty() {
                 documents.retain(|document| self.is_in_tables(document.id));
                 documents.extend(self.documents_in_memtables(from, last));
                 documents.sort_unstable_by_key(|document| document.id);
             }
             match page.next {
+                // All documents of this page were removed or have expired.
                 Some(next) if page.items.is_empty() => from = next,
                 _ => return Ok(page),
             }
         }
     }
 
-    /// The ids in the memtables, in order, those of removed documents among them.
+    /// The ids of the documents that the memtables have edited or removed, ascending.
     pub(crate) fn ids_in_memtables(&self) -> &[DocId] {
         self.ids_in_memtables
             .get_or_init(|| self.memtables.sorted_ids())
     }
 
-    /// Returns `true` if a text of the document is stored.
     pub(crate) fn has_text(&self, id: DocId) -> Result<bool> {
-        match self.memtables.edit(id).map(|current| current.text) {
+        match self.memtables.latest(id).map(|latest| latest.text) {
             Some(TextEdit::Put(_)) => Ok(true),
             Some(TextEdit::Remove) => Ok(false),
             Some(TextEdit::Keep) | None => self.tables.has_text(id),
@@ -96,6 +92,7 @@ impl View {
         if !in_memtables.is_empty() {
             return Ok(true);
         }
+        // Ends at the first document, unless many with this fingerprint were removed in the memtables.
         for id in self.tables.documents_with(fingerprint.bits()) {
             if self.is_in_tables(id?) {
                 return Ok(true);
@@ -110,23 +107,22 @@ impl View {
             .iter()
             .take_while(move |id| **id <= last)
             .filter_map(|id| {
-                let state = self.memtables.edit(*id)?.state?;
-                let is_expired = self.expiry.has_passed(state.arrival);
+                let state = self.memtables.latest(*id)?.state?;
+                let is_expired = self.expiry.is_expired(state.arrival);
                 (!is_expired).then(|| without_text(*id, state))
             })
     }
 
-    /// Each reliable document in the memtables, in order of their ids, and its fingerprint.
+    /// The reliable documents in the memtables, by id, with their fingerprints.
     pub(crate) fn reliable_in_memtables(&self) -> impl Iterator<Item = (DocId, Fingerprint)> {
         self.documents_in_memtables(DocId(0), DocId(u64::MAX))
             .filter(|document| document.reliable)
             .map(|document| (document.id, document.fingerprint))
     }
 
-    /// The documents in the memtables that arrived before `cutoff`.
     pub(crate) fn arrived_before_in_memtables(&self, cutoff: Timestamp) -> Vec<DocId> {
         let is_older = |id: &&DocId| {
-            let state = self.memtables.edit(**id).and_then(|current| current.state);
+            let state = self.memtables.latest(**id).and_then(|latest| latest.state);
             let arrival = state.and_then(|state| state.arrival);
             arrival.is_some_and(|arrival| arrival < cutoff)
         };
@@ -134,18 +130,17 @@ impl View {
         ids.iter().filter(is_older).copied().collect()
     }
 
-    /// The edits that the tables lack, one batch for each memtable, oldest first; each batch edits a
-    /// document at most once.
+    /// The edits that the tables lack: one batch for each memtable, oldest first, with one edit for each
+    /// document.
     pub(crate) fn unflushed_edits(&self) -> Vec<Vec<DocumentEdit>> {
-        self.memtables.net_edits()
+        self.memtables.coalesced_edits()
     }
 
-    /// Returns `true` if the tables hold everything.
+    /// Returns `true` if the tables hold every commit.
     pub(in crate::store) fn is_flushed(&self) -> bool {
         self.memtables.is_empty()
     }
 
-    /// The number of changes that the tables lack.
     pub(crate) fn unflushed_changes(&self) -> u64 {
         self.memtables.len()
     }

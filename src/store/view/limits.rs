@@ -1,19 +1,19 @@
-//! [`Limits`]: sizes from which on the store works in another way.
+//! [`Limits`]: the sizes at which the store changes its method.
 
-/// The most fingerprints of a bucket that is read whole: 128 KiB.
+/// A bucket of up to 16,384 fingerprints, 128 KiB, is read and cached whole.
 pub(crate) const MAX_BUCKET_LEN: usize = 16 << 10;
 
-/// Sizes from which on the store works in another way. Unit tests set smaller ones, which a small
-/// database reaches.
+/// The sizes at which the store changes its method. Unit tests set smaller sizes, so that a small
+/// database takes each path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// A bucket with more fingerprints is read in parts, and the bucket cache does not hold it.
+    /// A bucket with more fingerprints is read in parts and not cached.
     pub(crate) max_bucket_len: usize,
-    /// A scan of a table with at least so many chunks goes through the bucket cache. The buckets of
-    /// a smaller table are so short that reading its chunks is faster.
+    /// From this number of chunks on, a scan of a table goes through the bucket cache. In a smaller table
+    /// buckets are so short that reading the chunks is faster.
     pub(crate) min_chunks_for_bucket_scan: u64,
-    /// A memtable with fewer changes is not flushed before the database is closed, unless it takes
-    /// much memory. At least 1.
+    /// A memtable with fewer changes is not flushed before the database is closed, unless it takes much
+    /// memory. At least 1.
     pub(crate) min_flush_changes: usize,
 }
 

@@ -1,11 +1,12 @@
-//! The database as of one commit: the tables, overlaid by the memtables.
+//! The database as of one commit: the memtables over the tables.
 //!
-//! [`View`] answers for the whole database; its documents are those of the memtables and, for ids
-//! that no memtable has, those of the tables. [`FingerprintSource`] is what a query reads of the
-//! tables, [`SnapshotTables`] are the tables of a snapshot, read through the
-//! [bucket cache](bucket_cache) and on all cores, and [`TableStore`](table_store::TableStore) is the
-//! open file that all snapshots share. This folder uses the tables, the pager and the memtables, and
-//! writes nothing.
+//! - [`View`] is the whole database: the documents of the memtables, and the documents of the tables
+//!   that no memtable has edited.
+//! - [`SnapshotTables`] are the tables of a snapshot, read through the [bucket cache](bucket_cache) and
+//!   on all cores. [`FingerprintSource`] is the interface that queries use.
+//! - [`TableStore`](table_store::TableStore) is the open file, which all snapshots share.
+//!
+//! This folder uses the tables, the pager and the memtables, and writes nothing.
 
 mod bands;
 pub(crate) mod bucket_cache;
@@ -32,18 +33,20 @@ use crate::store::tables::edit::{Counts, StoredDocument, TextEdit};
 use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::source::FingerprintSource;
 
-/// The database as of one commit. For an id that a memtable has, only the memtables count: the
-/// tables may hold an older state of the document, or the part of a newer one that an unfinished
-/// flush has written.
+/// The database as of one commit.
+///
+/// A document that a memtable has edited is read from the memtables alone: the tables may hold an older
+/// state of the document, or the entries of a newer state that an unfinished flush has written.
 pub(crate) struct View<T = SnapshotTables> {
     pub(crate) tables: T,
     memtables: MemtableView,
     counts: Counts,
     expiry: Expiry,
+    /// `true` if a duplicate renews the arrival of the document that it duplicates.
     is_sliding: bool,
     /// `true` if the tables hold an expired document; computed on first use.
     has_expired: OnceLock<bool>,
-    /// The ids in the memtables, in order; computed on first use.
+    /// The ids of edited documents, ascending; computed on first use.
     ids_in_memtables: OnceLock<Vec<DocId>>,
 }
 
@@ -54,6 +57,7 @@ impl<T: FingerprintSource> View<T> {
         counts: Counts,
         retention: Option<Retention>,
     ) -> Self {
+        // The clock is read once: all answers of a view have one expiry.
         let by_clock = retention.is_some_and(|retention| retention.by_clock);
         let clock = by_clock.then(|| Timestamp::from(SystemTime::now()));
         Self {
@@ -67,57 +71,53 @@ impl<T: FingerprintSource> View<T> {
         }
     }
 
-    /// The expiry of documents as of this view.
     pub(crate) fn expiry(&self) -> Expiry {
         self.expiry
     }
 
-    /// Returns `true` if the arrival of a duplicate refreshes the document that it duplicates.
     pub(crate) fn is_sliding(&self) -> bool {
         self.is_sliding
     }
 
     /// A document without its text, even if it is expired.
     pub(crate) fn stored(&self, id: DocId) -> Result<Option<StoredDocument>> {
-        match self.memtables.edit(id) {
-            Some(current) => Ok(current.state),
+        match self.memtables.latest(id) {
+            Some(latest) => Ok(latest.state),
             None => self.tables.document(id),
         }
     }
 
-    /// The text of a document; `None` if none is stored.
+    /// `None` if no text is stored.
     pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
-        match self.memtables.edit(id).map(|current| current.text) {
+        match self.memtables.latest(id).map(|latest| latest.text) {
             Some(TextEdit::Put(banded)) => Ok(Some(banded.text.as_ref().to_owned())),
             Some(TextEdit::Remove) => Ok(None),
             Some(TextEdit::Keep) | None => self.tables.text(id),
         }
     }
 
-    /// Returns `true` if the database keeps bands.
     pub(crate) fn keeps_bands(&self) -> bool {
         self.tables.as_tables().bands.is_some()
     }
 
-    /// Returns `true` if the tables decide what is stored of a document: no memtable has its id.
+    /// Returns `true` if no memtable has edited the document, so that its state in the tables is valid.
     pub(crate) fn is_in_tables(&self, id: DocId) -> bool {
-        !self.memtables.touches(id)
+        !self.memtables.contains(id)
     }
 
-    /// Returns `true` if a document of the tables answers queries: no memtable has its id, and the
-    /// document is not expired.
+    /// Returns `true` if queries may return this document of the tables: no memtable has edited it, and
+    /// it is not expired.
     pub(crate) fn answers_from_tables(&self, id: DocId) -> Result<bool> {
         if !self.is_in_tables(id) {
             return Ok(false);
         }
+        // The arrival time is a table lookup, so it is skipped if no document can be expired.
         Ok(!self.has_expired()?
             || !self
                 .expiry
-                .has_passed(self.tables.as_tables().arrival_of(id)?))
+                .is_expired(self.tables.as_tables().arrival_of(id)?))
     }
 
-    /// Returns `true` if the tables hold an expired document: only then a query has to read the
-    /// arrival time of each match.
     fn has_expired(&self) -> Result<bool> {
         if self.expiry.cutoff().is_none() {
             return Ok(false);
@@ -125,32 +125,33 @@ impl<T: FingerprintSource> View<T> {
         if let Some(has_expired) = self.has_expired.get() {
             return Ok(*has_expired);
         }
+        // The first arrival is the oldest.
         let has_expired = self
             .expiry
-            .has_passed(self.tables.as_tables().first_arrival()?);
+            .is_expired(self.tables.as_tables().first_arrival()?);
         Ok(*self.has_expired.get_or_init(|| has_expired))
     }
 
-    /// The documents of the memtables within the radius: the first `limit`, nearest first, then
-    /// smallest id.
+    /// The first `limit` documents of the memtables within the radius, nearest first, then smallest id.
     pub(crate) fn in_memtables(&self, query: Fingerprint, radius: u32, limit: usize) -> Vec<Match> {
         if self.memtables.is_empty() {
             return Vec::new();
         }
-        let answers = |state: StoredDocument| !self.expiry.has_passed(state.arrival);
+        let answers = |state: StoredDocument| !self.expiry.is_expired(state.arrival);
         self.memtables.within_limit(query, radius, limit, answers)
     }
 
-    /// The documents of the tables that arrived before `cutoff`. Reads up to `most` arrivals from
-    /// `from` on, and returns the ids that no memtable has, the position of the next arrival, and
-    /// `true` if there may be more.
+    /// The documents of the tables that arrived before `cutoff`, from position `from` on. Reads up to
+    /// `limit` arrivals. Returns the ids that no memtable has edited, the position of the next arrival,
+    /// and `true` if there may be more.
     pub(crate) fn arrived_before(
         &self,
         cutoff: Timestamp,
         from: (u64, DocId),
-        most: usize,
+        limit: usize,
     ) -> Result<(Vec<DocId>, (u64, DocId), bool)> {
-        let arrivals = self.tables.as_tables().find_arrivals(cutoff, from, most)?;
+        let arrivals = self.tables.as_tables().find_arrivals(cutoff, from, limit)?;
+        // A position is an entry of the table: arrival time, then id.
         let next = match arrivals.last() {
             None => from,
             Some((time, id)) => match id.0.checked_add(1) {
@@ -158,7 +159,7 @@ impl<T: FingerprintSource> View<T> {
                 None => (time.0.saturating_add(1), DocId(0)),
             },
         };
-        let may_have_more = arrivals.len() == most;
+        let may_have_more = arrivals.len() == limit;
         let ids = arrivals.into_iter().map(|(_, id)| id);
         let ids = ids.filter(|id| self.is_in_tables(*id)).collect();
         Ok((ids, next, may_have_more))

@@ -1,4 +1,4 @@
-//! A view with edits of a batch laid over it.
+//! Views with an overlay: the edits of a batch that is not committed yet.
 
 use std::sync::OnceLock;
 
@@ -10,10 +10,11 @@ use crate::store::tables::edit::{DocumentEdit, StoredDocument};
 use crate::store::view::source::FingerprintSource;
 
 impl<T: FingerprintSource> View<T> {
-    /// Lays edits over the view: queries then answer as after a commit of these edits. The number
-    /// of documents stays that of the commit.
+    /// Lays edits over the view: queries then answer as after a commit of these edits. The totals do not
+    /// change.
     pub(crate) fn overlay(&mut self, edits: &[DocumentEdit]) {
         self.memtables.overlay(edits);
+        // The computed ids lack the edits.
         self.ids_in_memtables = OnceLock::new();
     }
 
@@ -25,15 +26,14 @@ impl<T: FingerprintSource> View<T> {
         self.expiry = expiry;
     }
 
-    /// The documents of the overlay within the radius: the first `limit`, nearest first, then
-    /// smallest id.
+    /// [`in_memtables`](Self::in_memtables) for the overlay alone.
     pub(crate) fn in_overlay(&self, query: Fingerprint, radius: u32, limit: usize) -> Vec<Match> {
         let overlay = self.memtables.overlay_only();
         overlay.within_limit(query, radius, limit, |state| self.answers(state))
     }
 
-    /// The documents to which the overlay gives a text with one of these band keys, once for each
-    /// key: the first `limit` of each key in order of their ids.
+    /// The documents of the overlay whose new text has one of these band keys: for each key the first
+    /// `limit`, by id. A document with several keys is repeated.
     pub(crate) fn in_overlay_bands(&self, keys: &[u64], limit: usize) -> Vec<DocId> {
         let overlay = self.memtables.overlay_only();
         keys.iter()
@@ -42,6 +42,6 @@ impl<T: FingerprintSource> View<T> {
     }
 
     fn answers(&self, state: StoredDocument) -> bool {
-        !self.expiry.has_passed(state.arrival)
+        !self.expiry.is_expired(state.arrival)
     }
 }

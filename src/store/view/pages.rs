@@ -1,4 +1,4 @@
-//! Iteration over items that are read one page at a time.
+//! [`paged`]: an iterator over items that are read one page at a time.
 
 use crate::document::DocId;
 use crate::error::Result;
@@ -7,13 +7,14 @@ use crate::error::Result;
 #[derive(Debug)]
 pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
-    /// The least id of an item on a later page; `None` after the last page.
+    /// The smallest id that a later page can have; `None` after the last page.
     pub(crate) next: Option<DocId>,
 }
 
 impl<T> Page<T> {
-    /// A page whose last item has the id `last`. `may_have_more` says that another page may follow.
+    /// A page whose last item has the id `last`.
     pub(crate) fn new(items: Vec<T>, last: Option<DocId>, may_have_more: bool) -> Self {
+        // No page follows the largest id, even with `may_have_more`.
         let next = last.and_then(|last| last.0.checked_add(1)).map(DocId);
         Self {
             items,
@@ -22,8 +23,8 @@ impl<T> Page<T> {
     }
 }
 
-/// Iterates over the items of all pages from `from` on. Calls `read` when the first item of a page
-/// is needed. After an error the iterator ends.
+/// Iterates over the items of all pages from `from` on. The first item of a page causes its read. After
+/// an error the iterator ends.
 pub(crate) fn paged<T>(
     from: DocId,
     mut read: impl FnMut(DocId) -> Result<Page<T>>,

@@ -1,9 +1,9 @@
 //! [`Pool`]: the threads of a database, for work on all cores.
 //!
-//! A rayon thread that waits for work of its own pool runs other tasks of that pool in the meantime.
-//! If the caller of the library is such a thread and holds a lock, one of those tasks may wait for
-//! the same lock: a deadlock. So the library never uses the pool of its caller, and a rayon thread
-//! of another pool waits for the work without running tasks.
+//! A rayon thread that waits for work of its own pool meanwhile runs other tasks of that pool. If the
+//! caller of the library is such a thread and holds a lock, one of those tasks may wait for the same
+//! lock: a deadlock. So the library never uses its caller's pool, and a caller on a rayon thread of
+//! another pool is blocked until the work is done.
 
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
@@ -14,12 +14,12 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 /// A pool with a thread for each core, started when it is first needed.
 #[derive(Default)]
 pub(crate) struct Pool {
-    /// `None` if the system gives no more threads.
+    /// `None` inside if the system refused to start threads.
     pool: OnceLock<Option<ThreadPool>>,
 }
 
 impl Pool {
-    /// Runs work in the pool, or without a pool on the calling thread.
+    /// Runs work in the pool, or on the calling thread if the pool could not be started.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         let pool = self.pool.get_or_init(|| {
             ThreadPoolBuilder::new()
@@ -39,14 +39,14 @@ impl Pool {
         let mut work = Some(work);
         let done = std::thread::scope(|scope| {
             let task = || work.take().map(|work| pool.install(work));
-            // If the system gives no thread, `task` is dropped without having taken the work.
+            // If the system refuses the thread, `task` is dropped and the work is still in `work`.
             let waiting = Builder::new().spawn_scoped(scope, task).ok()?;
             waiting.join().unwrap_or_else(|panic| resume_unwind(panic))
         });
         match (done, work) {
             (Some(done), _) => done,
             (None, Some(work)) => work(),
-            (None, None) => unreachable!("work that was taken is done, or panics"),
+            (None, None) => unreachable!("work that was taken has returned or panicked"),
         }
     }
 }
@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// With `install`, tasks that wait for work while they hold a lock would run each other.
+    /// With plain `install`, a task that holds the lock would run another task, which waits for the lock.
     #[test]
     fn task_of_other_pool_may_hold_lock_during_work() {
         let pool = Pool::default();

@@ -1,18 +1,18 @@
-//! Documents by fingerprint, out of table `block0`.
+//! The documents of a fingerprint, from table `block0`.
 
 use redb::ReadableTable;
 
 use crate::document::DocId;
 use crate::error::Result;
 use crate::store::tables::Tables;
-use crate::store::tables::packed::Step;
+use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::{Chunk, Entry, pair};
 use crate::store::view::pages::Page;
-use crate::store::view::source::DocumentsOf;
+use crate::store::view::source::DocumentLookup;
 
-/// The next fingerprint is reached by reading on if it is at most so many chunks ahead. A seek
-/// descends from the root again.
-const MAX_CHUNKS_READ_ON: u64 = 4;
+/// If the next fingerprint is at most 4 chunks ahead, the chunks in between are read. A seek would
+/// descend from the root again.
+const MAX_CHUNKS_AHEAD: u64 = 4;
 
 impl<P, S, C> Tables<P, S, C>
 where
@@ -20,46 +20,47 @@ where
     S: ReadableTable<u64, &'static [u8]>,
 {
     /// See [`FingerprintSource::documents_of`](crate::store::FingerprintSource::documents_of).
-    pub(super) fn find_documents(&self, fingerprints: &[u64]) -> Result<DocumentsOf> {
-        let mut found = DocumentsOf::default();
+    pub(super) fn find_documents(&self, fingerprints: &[u64]) -> Result<DocumentLookup> {
+        let mut found = DocumentLookup::default();
         let (Some(first), Some(last)) = (fingerprints.first(), fingerprints.last()) else {
             return Ok(found);
         };
-        let mut sought = fingerprints;
+        let mut remaining = fingerprints;
         let (from, to) = (pair(*first, 0), pair(*last, u64::MAX));
         self.block0.visit(from, to, |_, chunk| {
+            // The fingerprints up to the last one of the chunk are decided by this chunk.
             let Some(end) = chunk.last().map(Entry::first) else {
-                return Ok(Step::Next);
+                return Ok(VisitFlow::Next);
             };
-            while let Some((fingerprint, rest)) = sought.split_first()
+            while let Some((fingerprint, rest)) = remaining.split_first()
                 && *fingerprint <= end
             {
                 if *fingerprint == end {
-                    // Documents of the last fingerprint may continue in the next chunk.
+                    // The documents of the last fingerprint may continue in the next chunk, and in
+                    // thousands of chunks after it.
                     found.others.push(*fingerprint);
                 } else {
                     let before = found.documents.len();
                     found.documents.extend(documents_in(&chunk, *fingerprint));
                     if found.documents.len() == before {
-                        self.refuse_without_document(*fingerprint)?;
+                        self.refuse_missing_document(*fingerprint)?;
                     }
                 }
-                sought = rest;
+                remaining = rest;
             }
-            Ok(match sought.first() {
-                None => Step::Stop,
-                Some(next) if is_near(&chunk, *next) => Step::Next,
-                Some(next) => Step::SeekTo(pair(*next, 0)),
+            Ok(match remaining.first() {
+                None => VisitFlow::Stop,
+                Some(next) if is_near(&chunk, *next) => VisitFlow::Next,
+                Some(next) => VisitFlow::SeekTo(pair(*next, 0)),
             })
         })?;
-        for missing in sought {
-            self.refuse_without_document(*missing)?;
+        for missing in remaining {
+            self.refuse_missing_document(*missing)?;
         }
         Ok(found)
     }
 
-    /// The documents with a fingerprint and an id of at least `from`, out of the first chunk that
-    /// has one.
+    /// The documents of a fingerprint from id `from` on in the first chunk that has one.
     pub(in crate::store) fn documents_page(
         &self,
         fingerprint: u64,
@@ -69,6 +70,7 @@ where
         let mut documents = Vec::new();
         let mut may_have_more = true;
         self.block0.visit(from, to, |_, chunk| {
+            // The first chunk may end before `from`.
             for entry in chunk.entries_from(from) {
                 if entry > to {
                     may_have_more = false;
@@ -77,18 +79,18 @@ where
                 documents.push(DocId(entry.second()));
             }
             Ok(if documents.is_empty() {
-                Step::Next
+                VisitFlow::Next
             } else {
-                Step::Stop
+                VisitFlow::Stop
             })
         })?;
         let last = documents.last().copied();
         Ok(Page::new(documents, last, may_have_more))
     }
 
-    /// Reports a fingerprint that a block table has and `block0` has not. While a flush is partly
-    /// done that is no damage: block tables are changed in different commits.
-    fn refuse_without_document(&self, fingerprint: u64) -> Result<()> {
+    /// Reports a fingerprint that a block table has and `block0` does not have.
+    fn refuse_missing_document(&self, fingerprint: u64) -> Result<()> {
+        // No damage during a flush, which changes the block tables in different commits.
         if !self.is_flushed {
             return Ok(());
         }
@@ -98,7 +100,6 @@ where
     }
 }
 
-/// The documents of a chunk that have a fingerprint.
 fn documents_in(chunk: &Chunk<'_, u128>, fingerprint: u64) -> impl Iterator<Item = (u64, DocId)> {
     chunk
         .entries_from(pair(fingerprint, 0))
@@ -106,13 +107,14 @@ fn documents_in(chunk: &Chunk<'_, u128>, fingerprint: u64) -> impl Iterator<Item
         .map(|entry| (entry.first(), DocId(entry.second())))
 }
 
-/// Returns `true` if a fingerprint beyond a chunk is probably in one of the next few chunks, given
-/// that they hold as many fingerprints per range as this one.
+/// Returns `true` if a fingerprint behind a chunk is probably in one of the next [`MAX_CHUNKS_AHEAD`]
+/// chunks.
 fn is_near(chunk: &Chunk<'_, u128>, fingerprint: u64) -> bool {
     let mut entries = chunk.entries();
     let (Some(first), Some(last)) = (entries.next(), entries.next_back()) else {
         return true;
     };
+    // Assumes that the next chunks span as large a range as this one: fingerprints are spread evenly.
     let span = last.first() - first.first();
-    fingerprint - last.first() <= span.saturating_mul(MAX_CHUNKS_READ_ON)
+    fingerprint - last.first() <= span.saturating_mul(MAX_CHUNKS_AHEAD)
 }

@@ -1,4 +1,4 @@
-//! Reads of a range of one block: the chunks of its table, or the buckets of its keys.
+//! Reads of a range of one block, as slices of fingerprints, as documents or as buckets.
 
 use redb::ReadableTable;
 
@@ -6,7 +6,7 @@ use crate::block;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::store::tables::Tables;
-use crate::store::tables::packed::Step;
+use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::{Chunk, Entry, pair};
 use crate::store::view::bucket_cache::Bucket;
 
@@ -21,7 +21,7 @@ where
         block: usize,
         from: u64,
         to: u64,
-        visitor: &mut dyn FnMut(&[u64]) -> Result<Step<u64>>,
+        visitor: &mut dyn FnMut(&[u64]) -> Result<VisitFlow<u64>>,
     ) -> Result<()> {
         let mut cursor = RangeCursor::new(from, to);
         if let Some(position) = block.checked_sub(1) {
@@ -30,21 +30,22 @@ where
                 cursor.visit(visitor)
             });
         }
-        // Table `block0` has an entry for each document, so its fingerprints repeat.
+        // Table `block0` has an entry for each document: a fingerprint can be repeated within a chunk, and
+        // over chunk boundaries, where the cursor skips it.
         let (from, to) = (pair(from, 0), pair(to, u64::MAX));
         self.block0.visit(from, to, |_, chunk| {
             cursor.load(chunk.firsts());
             cursor.fingerprints.dedup();
             Ok(match cursor.visit(visitor)? {
-                Step::SeekTo(fingerprint) => Step::SeekTo(pair(fingerprint, 0)),
-                Step::Stop => Step::Stop,
-                Step::Next => next_fingerprint(&chunk, to),
+                VisitFlow::SeekTo(fingerprint) => VisitFlow::SeekTo(pair(fingerprint, 0)),
+                VisitFlow::Stop => VisitFlow::Stop,
+                VisitFlow::Next => next_fingerprint(&chunk, to),
             })
         })
     }
 
-    /// Visits each reliable document whose fingerprint is in `from..=to`, in order of fingerprints,
-    /// then of ids, until the visitor returns `false`.
+    /// Visits each reliable document whose fingerprint is in `from..=to`, by fingerprint, then id, until the
+    /// visitor returns `false`.
     pub(crate) fn visit_documents(
         &self,
         from: u64,
@@ -55,15 +56,15 @@ where
         self.block0.visit(from, to, |_, chunk| {
             for entry in chunk.entries_from(from).take_while(|entry| *entry <= to) {
                 if !visitor(entry.first(), DocId(entry.second()))? {
-                    return Ok(Step::Stop);
+                    return Ok(VisitFlow::Stop);
                 }
             }
-            Ok(Step::Next)
+            Ok(VisitFlow::Next)
         })
     }
 
-    /// Visits each key of `first..=last` with its bucket, empty ones too, in one pass over the
-    /// table. A bucket of more than `max_len` fingerprints is skipped as soon as that is known.
+    /// Visits each key in `first..=last` with its bucket, also if the bucket is empty, in one pass over the
+    /// table.
     pub(super) fn visit_buckets(
         &self,
         block: usize,
@@ -76,7 +77,7 @@ where
         // The key whose bucket is being collected; `None` after the last key.
         let mut current = Some(first);
         let mut bucket = Vec::new();
-        // Hands over the collected bucket and returns the next key.
+        // Passes the collected bucket to the visitor and returns the next key.
         let mut finish = |bucket: &mut Vec<u64>, key: u16| {
             if bucket.len() > max_len {
                 visitor(key, Bucket::TooLarge)?;
@@ -96,14 +97,19 @@ where
                 }
                 bucket.extend_from_slice(fingerprints);
             }
+            // More of the bucket may follow in the next slice. A bucket that is too large is not read to
+            // its end: the visit continues at the next key.
             if bucket.len() <= max_len {
-                return Ok(Step::Next);
+                return Ok(VisitFlow::Next);
             }
             if let Some(key) = current {
                 current = finish(&mut bucket, key)?;
             }
-            Ok(current.map_or(Step::Stop, |key| Step::SeekTo(block::front_range(key).0)))
+            Ok(current.map_or(VisitFlow::Stop, |key| {
+                VisitFlow::SeekTo(block::front_range(key).0)
+            }))
         })?;
+        // The last collected bucket, and empty buckets up to the last key.
         while let Some(key) = current {
             current = finish(&mut bucket, key)?;
         }
@@ -111,22 +117,23 @@ where
     }
 }
 
-/// Seeks past the only fingerprint of a chunk: one that fills a chunk may fill thousands.
-fn next_fingerprint(chunk: &Chunk<'_, u128>, to: u128) -> Step<u128> {
+/// The next step in `block0` after a chunk: past its fingerprint if the chunk has only one, because a
+/// fingerprint that fills a chunk may fill thousands.
+fn next_fingerprint(chunk: &Chunk<'_, u128>, to: u128) -> VisitFlow<u128> {
     let mut entries = chunk.entries();
     match (entries.next(), entries.next_back()) {
         (Some(first), Some(last)) if first.first() == last.first() => {
             let next = pair(last.first(), u64::MAX).checked_add(1);
             next.filter(|next| *next <= to)
-                .map_or(Step::Stop, Step::SeekTo)
+                .map_or(VisitFlow::Stop, VisitFlow::SeekTo)
         }
-        _ => Step::Next,
+        _ => VisitFlow::Next,
     }
 }
 
 /// The position in a range of fingerprints, and the fingerprints of the current chunk.
 struct RangeCursor {
-    /// The smallest fingerprint that was not visited yet.
+    /// The start of the rest of the range.
     from: u64,
     to: u64,
     fingerprints: Vec<u64>,
@@ -141,7 +148,7 @@ impl RangeCursor {
         }
     }
 
-    /// Loads the first words of the entries of a chunk.
+    /// Loads the fingerprints of a chunk: the first 8 bytes of each entry.
     fn load(&mut self, firsts: &[u8]) {
         let (firsts, _) = firsts.as_chunks::<8>();
         self.fingerprints.clear();
@@ -149,20 +156,24 @@ impl RangeCursor {
             .extend(firsts.iter().map(|bytes| u64::from_le_bytes(*bytes)));
     }
 
-    /// Visits those fingerprints of the chunk that are in the rest of the range, and advances.
-    fn visit(&mut self, visitor: &mut dyn FnMut(&[u64]) -> Result<Step<u64>>) -> Result<Step<u64>> {
+    /// Visits the fingerprints of the chunk that are in the rest of the range.
+    fn visit(
+        &mut self,
+        visitor: &mut dyn FnMut(&[u64]) -> Result<VisitFlow<u64>>,
+    ) -> Result<VisitFlow<u64>> {
         let start = self.fingerprints.partition_point(|each| *each < self.from);
         let end = self.fingerprints.partition_point(|each| *each <= self.to);
         let visited = &self.fingerprints[start.min(end)..end];
         let Some(last) = visited.last() else {
-            return Ok(Step::Next);
+            return Ok(VisitFlow::Next);
         };
+        // After the largest `u64` the rest of the range is empty, which `from` cannot say.
         let Some(next) = last.checked_add(1) else {
-            return visitor(visited).map(|_| Step::Stop);
+            return visitor(visited).map(|_| VisitFlow::Stop);
         };
         let step = visitor(visited)?;
         self.from = match step {
-            Step::SeekTo(fingerprint) => fingerprint,
+            VisitFlow::SeekTo(fingerprint) => fingerprint,
             _ => next,
         };
         Ok(step)

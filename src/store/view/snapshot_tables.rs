@@ -1,4 +1,4 @@
-//! The tables of a snapshot, read with a bucket cache and on all cores.
+//! [`SnapshotTables`]: the tables of a snapshot, read through the bucket cache and on all cores.
 
 use std::sync::Arc;
 
@@ -10,43 +10,43 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::ReadTables;
-use crate::store::tables::packed::Step;
+use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::schema::{self, Counters};
-use crate::store::view::bucket_cache::{Bucket, KEYS};
+use crate::store::view::bucket_cache::{Bucket, KEYS_PER_BLOCK};
 use crate::store::view::pages::Page;
-use crate::store::view::source::{DocumentsOf, FingerprintSource, SCANNED};
+use crate::store::view::source::{DocumentLookup, FingerprintSource, SCAN_BLOCK};
 use crate::store::view::table_store::TableStore;
 
-/// The tables as of one commit to them.
+/// The tables as of one redb commit.
 pub(crate) type SnapshotTables = ReadTables<SnapshotContext>;
 
-/// The bucket cache, the threads and the counters for reading the tables of a snapshot.
+/// The state besides the tables that reads of a snapshot use.
 pub(crate) struct SnapshotContext {
     /// The owner of the bucket cache and the threads. Keeps the file open.
     store: Arc<TableStore>,
+    /// The counters of the same commit. Its number selects the valid cached buckets.
     counters: Counters,
 }
 
-/// From so many keys on a look-up uses all cores, in tasks of so many keys.
+/// From 256 keys on, a look-up uses all cores, in tasks of 64 keys.
 const MIN_KEYS_IN_PARALLEL: usize = 256;
 const KEYS_PER_TASK: usize = 64;
 
-/// From so many fingerprints on their documents are looked up on all cores, in tasks of so many
-/// fingerprints.
+/// From 1,024 fingerprints on, their documents are looked up on all cores, in tasks of 512 fingerprints.
 const MIN_FINGERPRINTS_IN_PARALLEL: usize = 1024;
 const FINGERPRINTS_PER_TASK: usize = 512;
 
-/// A scan of chunks is cut into at most so many tasks, each of at least so many chunks.
+/// A scan has at most 64 tasks, of at least 128 chunks each on average.
 const MAX_SCAN_TASKS: u64 = 64;
 const MIN_CHUNKS_PER_TASK: u64 = 128;
 
 impl SnapshotTables {
-    /// The tables as of the last commit to them. `is_flushed` says that no flush can be partly done.
+    /// Opens the tables as of the last redb commit. `is_flushed` is `true` if no flush can be unfinished.
     pub(crate) fn open(store: &Arc<TableStore>, is_flushed: bool) -> Result<Self> {
         let transaction = store.backend.begin_read()?;
-        let db_path = store.db_path.only_read();
-        db_path.reading_only(|| {
+        let db_path = store.db_path.read_only();
+        db_path.catch_failed_reads(|| {
             let meta = transaction.open_table(schema::META).reading(&db_path)?;
             let context = SnapshotContext {
                 store: Arc::clone(store),
@@ -63,13 +63,12 @@ impl SnapshotTables {
         })
     }
 
-    /// The counters of the tables, which the changes in memtables are not in.
+    /// The counters of the tables, without the changes in memtables.
     pub(crate) fn counters(&self) -> Counters {
         self.context.counters
     }
 
-    /// The documents with an id of at least `from`, in order and without their texts: those of the
-    /// first chunk that has one.
+    /// The documents from id `from` on in the first chunk that has one, by id and without their texts.
     pub(super) fn stored_documents_page(&self, from: DocId) -> Result<Page<Document>> {
         let (from, to) = (pair(from.0, 0), u128::MAX);
         let mut documents: Vec<Document> = Vec::new();
@@ -79,16 +78,16 @@ impl SnapshotTables {
                 Document::new(DocId(entry.first()), fingerprint)
             }));
             Ok(if documents.is_empty() {
-                Step::Next
+                VisitFlow::Next
             } else {
-                Step::Stop
+                VisitFlow::Stop
             })
         })?;
         let (Some(first), Some(last)) = (documents.first(), documents.last()) else {
             return Ok(Page::new(documents, None, false));
         };
         let (first, last) = (first.id, last.id);
-        // Both the documents and the unreliable ids ascend.
+        // Both the documents and the unreliable ids ascend, so one pass over both is enough.
         let mut rest = documents.iter_mut();
         self.unreliable.visit_entries(first.0, last.0, |id| {
             if let Some(document) = rest.find(|document| document.id.0 == id) {
@@ -100,7 +99,7 @@ impl SnapshotTables {
         Ok(Page::new(documents, Some(last), true))
     }
 
-    /// Sets the arrival times of documents that ascend, with ids in `first..=last`.
+    /// Sets the arrival times of documents. The documents ascend by id within `first..=last`.
     fn fill_in_arrivals(
         &self,
         documents: &mut [Document],
@@ -126,24 +125,22 @@ impl SnapshotTables {
         }
     }
 
-    /// Returns `true` if a text of the document is stored.
     pub(crate) fn has_text(&self, id: DocId) -> Result<bool> {
         let Some(table) = &self.texts else {
             return Ok(false);
         };
         let get = || table.get(id.0).reading(&self.db_path);
-        Ok(self.db_path.reading_only(get)?.is_some())
+        Ok(self.db_path.catch_failed_reads(get)?.is_some())
     }
 
-    /// Looks up keys one after the other. Neighbouring keys whose buckets are not cached are read
-    /// in one pass over the table, and their buckets cached: `always`, or only while none has to be
-    /// evicted.
-    fn look_up_in_turn<T>(
+    /// Looks up keys on this thread. Caches the buckets that it reads; without `may_evict`, only while the
+    /// cache has room.
+    fn look_up_sequentially<T>(
         &self,
         block: usize,
         keys: &[u16],
-        always: bool,
-        look: &impl Fn(&Self, u16, Bucket<'_>, &mut Vec<T>) -> Result<()>,
+        may_evict: bool,
+        visitor: &impl Fn(&Self, u16, Bucket<'_>, &mut Vec<T>) -> Result<()>,
     ) -> Result<Vec<T>> {
         let SnapshotContext { store, counters } = &self.context;
         let (buckets, commit) = (&store.buckets, counters.commits);
@@ -152,9 +149,11 @@ impl SnapshotTables {
         while let Some((&first, rest)) = keys.split_first() {
             keys = rest;
             if let Some(cached) = buckets.get(block, first, commit) {
-                look(self, first, cached.bucket(), &mut found)?;
+                visitor(self, first, cached.bucket(), &mut found)?;
                 continue;
             }
+            // Neighbouring keys that are not cached either are read in one pass over the table: one
+            // descent from the root instead of one for each key.
             let mut last = first;
             while let Some((&next, rest)) = keys.split_first()
                 && next == last + 1
@@ -163,29 +162,29 @@ impl SnapshotTables {
                 last = next;
                 keys = rest;
             }
-            let is_cached = always || buckets.has_room();
+            let caches = may_evict || buckets.has_room();
             let max_len = store.limits.max_bucket_len;
             self.visit_buckets(block, first, last, max_len, |key, bucket| {
-                if is_cached {
+                if caches {
                     buckets.insert(block, key, commit, bucket);
                 }
-                look(self, key, bucket, &mut found)
+                visitor(self, key, bucket, &mut found)
             })?;
         }
         Ok(found)
     }
 
-    /// Scans a part of the table of block [`SCANNED`].
+    /// Scans a part of the table of block [`SCAN_BLOCK`].
     fn scan_range<T>(
         &self,
         from: u64,
         to: u64,
-        look: &impl Fn(&[u64], &mut Vec<T>),
+        visitor: &impl Fn(&[u64], &mut Vec<T>),
         found: &mut Vec<T>,
     ) -> Result<()> {
-        self.visit_range(SCANNED, from, to, &mut |fingerprints| {
-            look(fingerprints, found);
-            Ok(Step::Next)
+        self.visit_range(SCAN_BLOCK, from, to, &mut |fingerprints| {
+            visitor(fingerprints, found);
+            Ok(VisitFlow::Next)
         })
     }
 }
@@ -207,45 +206,52 @@ impl FingerprintSource for SnapshotTables {
         &self,
         block: usize,
         keys: &[u16],
-        look: impl Fn(&Self, u16, Bucket<'_>, &mut Vec<T>) -> Result<()> + Sync,
+        visitor: impl Fn(&Self, u16, Bucket<'_>, &mut Vec<T>) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
-        // A look-up of many keys must not evict the buckets that single queries use.
+        // A look-up of many keys does not evict: it would replace the buckets that single queries use.
         if keys.len() < MIN_KEYS_IN_PARALLEL {
-            return self.look_up_in_turn(block, keys, true, &look);
+            return self.look_up_sequentially(block, keys, true, &visitor);
         }
         let found = self.in_parallel(|| {
             keys.par_chunks(KEYS_PER_TASK)
-                .map(|keys| self.look_up_in_turn(block, keys, false, &look))
+                .map(|keys| self.look_up_sequentially(block, keys, false, &visitor))
                 .collect::<Result<Vec<Vec<T>>>>()
         });
         Ok(concatenated(found?))
     }
 
-    fn scan<T: Send>(&self, look: impl Fn(&[u64], &mut Vec<T>) + Sync) -> Result<Vec<T>> {
-        let chunks = self.chunks(SCANNED)?;
+    fn scan<T: Send>(&self, visitor: impl Fn(&[u64], &mut Vec<T>) + Sync) -> Result<Vec<T>> {
+        // In a large table a bucket spans several chunks. Cached buckets are then scanned from memory.
+        let chunks = self.chunks(SCAN_BLOCK)?;
         if chunks >= self.context.store.limits.min_chunks_for_bucket_scan {
             let keys: Vec<u16> = (0..=u16::MAX).collect();
-            return self.look_up(SCANNED, &keys, |tables, key, bucket, found| match bucket {
-                Bucket::Whole(fingerprints) => {
-                    look(fingerprints, found);
-                    Ok(())
-                }
-                Bucket::TooLarge => {
-                    let (from, to) = block::front_range(key);
-                    tables.scan_range(from, to, &look, found)
-                }
-            });
+            return self.look_up(
+                SCAN_BLOCK,
+                &keys,
+                |tables, key, bucket, found| match bucket {
+                    Bucket::Whole(fingerprints) => {
+                        visitor(fingerprints, found);
+                        Ok(())
+                    }
+                    Bucket::TooLarge => {
+                        let (from, to) = block::front_range(key);
+                        tables.scan_range(from, to, &visitor, found)
+                    }
+                },
+            );
         }
+        // Fingerprints are spread evenly, so equal ranges of keys are about equal amounts of work.
         let tasks = (chunks / MIN_CHUNKS_PER_TASK).clamp(1, MAX_SCAN_TASKS) as usize;
         let starts: Vec<u64> = (0..tasks)
-            .map(|task| block::front_range((KEYS / tasks * task) as u16).0)
+            .map(|task| block::front_range((KEYS_PER_BLOCK / tasks * task) as u16).0)
             .collect();
         let scan_task = |task: usize| {
             let to = starts.get(task + 1).map_or(u64::MAX, |next| next - 1);
             let mut found = Vec::new();
-            self.scan_range(starts[task], to, &look, &mut found)?;
+            self.scan_range(starts[task], to, &visitor, &mut found)?;
             Ok(found)
         };
+        // A small scan does not pay for the hand-over to the pool.
         if tasks == 1 {
             return scan_task(0);
         }
@@ -256,7 +262,7 @@ impl FingerprintSource for SnapshotTables {
         Ok(concatenated(found?))
     }
 
-    fn documents_of(&self, fingerprints: &[u64]) -> Result<DocumentsOf> {
+    fn documents_of(&self, fingerprints: &[u64]) -> Result<DocumentLookup> {
         if fingerprints.len() < MIN_FINGERPRINTS_IN_PARALLEL {
             return self.find_documents(fingerprints);
         }
@@ -264,9 +270,9 @@ impl FingerprintSource for SnapshotTables {
             fingerprints
                 .par_chunks(FINGERPRINTS_PER_TASK)
                 .map(|fingerprints| self.find_documents(fingerprints))
-                .collect::<Result<Vec<DocumentsOf>>>()
+                .collect::<Result<Vec<DocumentLookup>>>()
         });
-        let mut found = DocumentsOf::default();
+        let mut found = DocumentLookup::default();
         for part in parts? {
             found.documents.extend(part.documents);
             found.others.extend(part.others);
@@ -275,7 +281,6 @@ impl FingerprintSource for SnapshotTables {
     }
 }
 
-/// The results of all tasks, in order.
 fn concatenated<T>(parts: Vec<Vec<T>>) -> Vec<T> {
     let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
     parts.into_iter().for_each(|mut part| all.append(&mut part));

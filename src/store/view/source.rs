@@ -1,4 +1,4 @@
-//! [`FingerprintSource`]: what a query reads of the tables.
+//! [`FingerprintSource`]: the interface through which queries read the tables.
 
 use redb::ReadableTable;
 
@@ -6,23 +6,22 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::edit::StoredDocument;
-use crate::store::tables::packed::Step;
+use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::{Tables, WriteTables, texts};
 use crate::store::view::bucket_cache::Bucket;
 use crate::store::view::limits::MAX_BUCKET_LEN;
 use crate::store::view::pages::{Page, paged};
 
-/// The block whose table a scan reads: it holds each distinct fingerprint once, in half the bytes
-/// of `block0`, which holds each document.
-pub(crate) const SCANNED: usize = 1;
+/// The block whose table a scan reads. The table has 8 bytes for each distinct fingerprint; `block0` has
+/// 16 bytes for each document.
+pub(crate) const SCAN_BLOCK: usize = 1;
 
-/// The tables as a query reads them: those of a snapshot, with a bucket cache and on all cores, or
-/// those of a write transaction, which only one thread can read. The provided methods are those of
-/// a write transaction.
+/// The tables as queries read them: of a snapshot, with a bucket cache and on all cores, or of a write
+/// transaction, which one thread reads. The provided methods are for a write transaction.
 ///
-/// The tables alone are not the database: for an id that a memtable has, the tables do not count,
-/// see [`View`](crate::store::View).
+/// The tables may be out of date for documents that a memtable has edited, see
+/// [`View`](crate::store::View).
 pub(crate) trait FingerprintSource: Sized {
     type Pairs: ReadableTable<u128, &'static [u8]>;
     type Singles: ReadableTable<u64, &'static [u8]>;
@@ -35,49 +34,50 @@ pub(crate) trait FingerprintSource: Sized {
         work()
     }
 
-    /// Calls `look` with each of the ascending `keys`, its bucket in `block` and the results so
-    /// far, and returns all results. A snapshot looks up many keys on all cores; the results are in
-    /// order of the keys all the same.
+    /// Calls `visitor` with each of the ascending `keys`, its bucket in `block`, and a vector to which it
+    /// appends results. Returns all results in order of the keys. A snapshot looks up many keys on all
+    /// cores.
     fn look_up<T: Send>(
         &self,
         block: usize,
         keys: &[u16],
-        look: impl Fn(&Self, u16, Bucket<'_>, &mut Vec<T>) -> Result<()> + Sync,
+        visitor: impl Fn(&Self, u16, Bucket<'_>, &mut Vec<T>) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
         let mut found = Vec::new();
+        // Consecutive keys are read in one pass over the table.
         for keys in keys.chunk_by(|a, b| a + 1 == *b) {
             let (first, last) = (keys[0], keys[keys.len() - 1]);
-            let look = |key, bucket: Bucket<'_>| look(self, key, bucket, &mut found);
+            let visitor = |key, bucket: Bucket<'_>| visitor(self, key, bucket, &mut found);
             self.as_tables()
-                .visit_buckets(block, first, last, MAX_BUCKET_LEN, look)?;
+                .visit_buckets(block, first, last, MAX_BUCKET_LEN, visitor)?;
         }
         Ok(found)
     }
 
-    /// Calls `look` with slices that together hold every distinct reliable fingerprint once, as
-    /// rotated by block [`SCANNED`], and the results so far, and returns all results in order.
-    fn scan<T: Send>(&self, look: impl Fn(&[u64], &mut Vec<T>) + Sync) -> Result<Vec<T>> {
+    /// Calls `visitor` with slices of fingerprints and a vector to which it appends results. The slices
+    /// together hold every distinct reliable fingerprint once, rotated by [`SCAN_BLOCK`]. Returns all
+    /// results in order of the fingerprints.
+    fn scan<T: Send>(&self, visitor: impl Fn(&[u64], &mut Vec<T>) + Sync) -> Result<Vec<T>> {
         let mut found = Vec::new();
-        self.visit_range(SCANNED, 0, u64::MAX, &mut |fingerprints| {
-            look(fingerprints, &mut found);
-            Ok(Step::Next)
+        self.visit_range(SCAN_BLOCK, 0, u64::MAX, &mut |fingerprints| {
+            visitor(fingerprints, &mut found);
+            Ok(VisitFlow::Next)
         })?;
         Ok(found)
     }
 
-    /// Visits, slice by slice and in order, the distinct reliable fingerprints whose rotation by
-    /// `block` is in `from..=to`, still rotated. [`Step::SeekTo`] skips the fingerprints below.
+    /// Visits the distinct reliable fingerprints whose rotation by `block` is in `from..=to`, rotated and in
+    /// order, a slice at a time. [`VisitFlow::SeekTo`] skips the fingerprints below.
     fn visit_range(
         &self,
         block: usize,
         from: u64,
         to: u64,
-        visitor: &mut dyn FnMut(&[u64]) -> Result<Step<u64>>,
+        visitor: &mut dyn FnMut(&[u64]) -> Result<VisitFlow<u64>>,
     ) -> Result<()> {
         self.as_tables().visit_block_range(block, from, to, visitor)
     }
 
-    /// The number of chunks in the table of a block.
     fn chunks(&self, block: usize) -> Result<u64> {
         match block.checked_sub(1) {
             Some(position) => self.as_tables().rotated[position].chunks(),
@@ -85,22 +85,21 @@ pub(crate) trait FingerprintSource: Sized {
         }
     }
 
-    /// The reliable documents of fingerprints that ascend and are all stored. A fingerprint whose
-    /// documents all belong to a flush that is partly done may have none.
-    fn documents_of(&self, fingerprints: &[u64]) -> Result<DocumentsOf> {
+    /// The reliable documents of stored fingerprints. The fingerprints ascend. A fingerprint may have no
+    /// document during a flush: its documents are then in a memtable.
+    fn documents_of(&self, fingerprints: &[u64]) -> Result<DocumentLookup> {
         self.as_tables().find_documents(fingerprints)
     }
 
-    /// The reliable documents with exactly this fingerprint, in order of their ids, read a chunk at
-    /// a time.
+    /// The reliable documents with exactly this fingerprint, by id. Reads a chunk at a time.
     fn documents_with(&self, fingerprint: u64) -> impl Iterator<Item = Result<DocId>> {
         paged(DocId(0), move |from| {
             self.as_tables().documents_page(fingerprint, from)
         })
     }
 
-    /// The documents whose text has this band key, in order of their ids, read `per_page` at a
-    /// time. None if the database keeps no bands.
+    /// The documents whose text has this band key, by id. Reads `per_page` documents at a time. Empty if
+    /// the database keeps no bands.
     fn documents_in_band(&self, key: u64, per_page: usize) -> impl Iterator<Item = Result<DocId>> {
         paged(DocId(0), move |from| {
             let (ids, has_more) = self.as_tables().find_in_band(key, from, per_page)?;
@@ -125,7 +124,7 @@ pub(crate) trait FingerprintSource: Sized {
         }))
     }
 
-    /// The text of a document; `None` if none is stored.
+    /// `None` if no text is stored.
     fn text(&self, id: DocId) -> Result<Option<String>> {
         let tables = self.as_tables();
         match &tables.texts {
@@ -145,20 +144,20 @@ impl<'t> FingerprintSource for WriteTables<'t> {
     }
 }
 
-/// The documents of some fingerprints.
+/// The result of a look-up of fingerprints: their documents, as far as they were read.
 #[derive(Debug, Default)]
-pub(crate) struct DocumentsOf {
-    /// Fingerprint and document, in that order, of the fingerprints whose documents are all in one
-    /// chunk.
+pub(crate) struct DocumentLookup {
+    /// The fingerprints whose documents are all in one chunk, each with each of its documents; in order of
+    /// fingerprints, then ids.
     pub(crate) documents: Vec<(u64, DocId)>,
-    /// The other fingerprints, in order, for [`FingerprintSource::documents_with`]: each may have
-    /// any number of documents.
+    /// The other fingerprints, in order. Each may have millions of documents, which
+    /// [`FingerprintSource::documents_with`] reads.
     pub(crate) others: Vec<u64>,
 }
 
-impl DocumentsOf {
-    /// Adds the documents that `all` has of one of its fingerprints.
-    pub(crate) fn take(&mut self, all: &Self, fingerprint: u64) {
+impl DocumentLookup {
+    /// Adds one of the fingerprints of `all`, with its documents.
+    pub(crate) fn copy_from(&mut self, all: &Self, fingerprint: u64) {
         let start = all
             .documents
             .partition_point(|(other, _)| *other < fingerprint);
@@ -167,6 +166,7 @@ impl DocumentsOf {
             .take_while(|(other, _)| *other == fingerprint);
         let before = self.documents.len();
         self.documents.extend(own);
+        // Without documents, it is one of `all.others`, or has none during a flush.
         if self.documents.len() == before {
             self.others.push(fingerprint);
         }

@@ -1,4 +1,4 @@
-//! [`TableStore`]: an open database file, below the journals and memtables.
+//! [`TableStore`]: an open database file, without journals and memtables.
 
 use redb::TableError;
 
@@ -11,16 +11,15 @@ use crate::store::view::bucket_cache::BucketCache;
 use crate::store::view::limits::Limits;
 use crate::store::view::pool::Pool;
 
-/// One half of the cache holds buckets, the other half is redb's, for pages.
+/// A half of the cache memory is for buckets, the rest for redb's pages.
 const BUCKET_CACHE_SHARE: usize = 2;
 
-/// Table `meta`, open for reading.
 type MetaTable = redb::ReadOnlyTable<&'static str, &'static [u8]>;
 
-/// An open database file with its settings, its bucket cache and its threads. The tables alone are
-/// not the database: the newest commits are in the journals and memtables.
+/// An open database file with its settings, bucket cache and threads. The newest commits are not in the
+/// tables, but in journals and memtables.
 ///
-/// Snapshots and write transactions share it, and keep the file open.
+/// Snapshots and write transactions share the `TableStore` and so keep the file open.
 pub(crate) struct TableStore {
     pub(crate) backend: Backend,
     pub(crate) buckets: BucketCache,
@@ -63,12 +62,12 @@ impl TableStore {
         Ok(())
     }
 
-    /// The maker of bands; `None` if the database keeps no bands.
+    /// `None` if the database keeps no bands.
     pub(crate) fn bands(&self) -> Option<&BandMaker> {
         self.header.bands.is_some().then_some(&BandMaker)
     }
 
-    /// Table `meta` as of the last commit to the tables.
+    /// Table `meta` as of the last redb commit.
     pub(crate) fn meta(&self) -> Result<MetaTable> {
         open_meta(&self.backend, &self.db_path)
     }
@@ -79,7 +78,7 @@ fn open_meta(backend: &Backend, db_path: &DbPath) -> Result<MetaTable> {
         .begin_read()?
         .open_table(schema::META)
         .map_err(|cause| match cause {
-            // A redb file of another program.
+            // redb could open the file, so another program made it.
             TableError::TableDoesNotExist(_) | TableError::TableTypeMismatch { .. } => {
                 Error::NotADatabase {
                     path: db_path.path().to_path_buf(),
@@ -90,8 +89,7 @@ fn open_meta(backend: &Backend, db_path: &DbPath) -> Result<MetaTable> {
         })
 }
 
-/// Refuses a file whose bands were made in another way than this version makes them: they would
-/// not be found.
+/// Refuses a file whose bands were made by another version: the band keys of a query would not match.
 fn refuse_other_bands(header: &Header, db_path: &DbPath) -> Result<()> {
     let known = BandMaker.description();
     match &header.bands {

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| simdb_fuzz::entries::run("journal", input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| test_support::entries::run("journal", input));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| simdb_fuzz::entries::run("text", input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| test_support::entries::run("text", input));

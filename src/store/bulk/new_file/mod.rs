@@ -18,7 +18,7 @@ use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::packed::chunk::Entry;
-use crate::store::tables::packed::{Fill, chunks_of};
+use crate::store::tables::packed::{Fill, encode_chunks};
 use crate::store::tables::schema::{self, Counters, Header, JournalMark};
 use crate::store::tables::{ReadTables, TableOf, WriteTables};
 use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
@@ -91,7 +91,7 @@ impl NewFile {
         permissions: Option<&Permissions>,
         (identity, mark): (u64, JournalMark),
     ) -> Result<Self> {
-        let db_path = target.in_the_making(target.path());
+        let db_path = target.unpublished(target.path());
         let (file, temporary) = TemporaryFile::create(&db_path, permissions)?;
         let file = WriteBehind::new(file).map_err(db_path.io("create"))?;
         let database = redb::Database::builder()
@@ -196,7 +196,7 @@ impl NewFile {
         };
         let id = table(&mut self.write()?.tables()?).id();
         let mut count = 0;
-        let chunks = chunks_of(id, fill, entries.inspect(|_| count += 1));
+        let chunks = encode_chunks(id, fill, entries.inspect(|_| count += 1));
         std::thread::scope(|scope| {
             let (sender, batches) = sync_channel(WAITING_BATCHES);
             let writer = scope.spawn(|| self.append_batches(table, batches));
@@ -294,7 +294,7 @@ pub(crate) struct FinishedFile {
 impl FinishedFile {
     /// The path under which the file can be read.
     pub(crate) fn temporary_path(&self) -> DbPath {
-        self.db_path.beside(self.temporary.path())
+        self.db_path.with_path(self.temporary.path())
     }
 
     /// Gives the file its name, unless another file has taken the name.

@@ -38,7 +38,9 @@ pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec
     // Buckets that were read before may differ from those in the file.
     store.tables().buckets.clear();
     let mut damage = Vec::new();
-    let is_flushed = store.db_path().guarded(|| Ok(store.read()?.is_flushed()));
+    let is_flushed = store
+        .db_path()
+        .catch_panics(|| Ok(store.read()?.is_flushed()));
     let Some(is_flushed) = unless_corrupt(is_flushed, &mut damage)? else {
         return Ok(damage);
     };
@@ -67,7 +69,7 @@ pub(crate) fn check_tables(
     path: &Path,
 ) -> Result<Vec<String>> {
     let mut damage = Vec::new();
-    let view = store.db_path().guarded(|| store.read());
+    let view = store.db_path().catch_panics(|| store.read());
     let Some(view) = unless_corrupt(view, &mut damage)? else {
         return Ok(damage);
     };
@@ -115,7 +117,7 @@ fn check_redb(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
         // redb would repair the damage that it finds.
         return Ok(());
     }
-    let is_sound = db_path.guarded(|| tables.backend.check_integrity());
+    let is_sound = db_path.catch_panics(|| tables.backend.check_integrity());
     if unless_corrupt(is_sound, damage)? == Some(false) {
         damage.push("the storage engine found damage in its pages and mended it".to_owned());
     }

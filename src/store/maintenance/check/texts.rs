@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::pair;
-use crate::store::tables::packed::damaged_ranges::{Part, damage_apart};
+use crate::store::tables::packed::damaged_ranges::{Part, split_damage};
 use crate::store::tables::texts;
 use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::source::FingerprintSource;
@@ -73,7 +73,7 @@ impl TableCheck {
             let (first, last) = (pair(id.0, 0), pair(id.0, u64::MAX));
             let document = tables.fingerprints.first_in(first, last);
             // A range of `fingerprints` that cannot be read is named already.
-            if let (Ok(Ok(None)), true) = (damage_apart(document), self.is_flushed) {
+            if let (Ok(Ok(None)), true) = (split_damage(document), self.is_flushed) {
                 self.damage.push(format!(
                     "table texts holds document {id}, table fingerprints does not"
                 ));

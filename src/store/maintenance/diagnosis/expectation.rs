@@ -2,7 +2,7 @@
 
 use super::{BlockDiagnosis, Diagnosis};
 use crate::block::{self, Probes};
-use crate::store::view::bucket_cache::KEYS;
+use crate::store::view::bucket_cache::KEYS_PER_BLOCK;
 use crate::store::view::limits::MAX_BUCKET_LEN;
 
 /// The radius that is usual.
@@ -55,7 +55,7 @@ impl Diagnosis {
         let mut load = QueryLoad {
             candidates: 0.0,
             candidates_if_random: self.blocks.len() as f64
-                * grown((self.distinct_fingerprints - 1) as f64 / KEYS as f64),
+                * grown((self.distinct_fingerprints - 1) as f64 / KEYS_PER_BLOCK as f64),
             look_ups: 0.0,
         };
         for (block, diagnosis) in self.blocks.iter().enumerate() {
@@ -104,7 +104,8 @@ impl BlockDiagnosis {
                     from,
                     to,
                     keys: 0,
-                    keys_if_random: KEYS as f64 * poisson(mean, from, to.unwrap_or(u64::MAX)),
+                    keys_if_random: KEYS_PER_BLOCK as f64
+                        * poisson(mean, from, to.unwrap_or(u64::MAX)),
                 }
             })
             .collect();
@@ -127,7 +128,7 @@ impl BlockDiagnosis {
             let off = count.distinct_fingerprints as f64 - mean;
             off * off
         });
-        Some(squares.sum::<f64>() / (KEYS - 1) as f64 / mean)
+        Some(squares.sum::<f64>() / (KEYS_PER_BLOCK - 1) as f64 / mean)
     }
 
     fn mean(&self) -> f64 {
@@ -135,7 +136,7 @@ impl BlockDiagnosis {
         counts
             .map(|count| count.distinct_fingerprints as f64)
             .sum::<f64>()
-            / KEYS as f64
+            / KEYS_PER_BLOCK as f64
     }
 }
 
@@ -217,13 +218,13 @@ mod tests {
             (763, 1 << 20),
             (1 << 30, 0),
         ] {
-            let mut counts = vec![Count::default(); KEYS].into_boxed_slice();
+            let mut counts = vec![Count::default(); KEYS_PER_BLOCK].into_boxed_slice();
             counts.fill(Count {
                 distinct_fingerprints: each,
                 documents: each,
             });
             counts[7].distinct_fingerprints = hot;
-            let block = BlockDiagnosis::of(counts);
+            let block = BlockDiagnosis::from_counts(counts);
             let bins = block.histogram();
             assert_eq!(bins[0].from, 0);
             for (bin, next) in bins.iter().zip(&bins[1..]) {
@@ -235,12 +236,12 @@ mod tests {
             assert_eq!(bins.last().and_then(|last| last.to), None);
             let holds = |bin: &Bin, count| bin.from <= count && bin.to.is_none_or(|to| count <= to);
             for bin in &bins {
-                let keys =
-                    u64::from(holds(bin, hot)) + u64::from(holds(bin, each)) * (KEYS as u64 - 1);
+                let keys = u64::from(holds(bin, hot))
+                    + u64::from(holds(bin, each)) * (KEYS_PER_BLOCK as u64 - 1);
                 assert_eq!(bin.keys, keys, "{each} {hot}");
             }
             let expected: f64 = bins.iter().map(|bin| bin.keys_if_random).sum();
-            assert!((expected - KEYS as f64).abs() < 1.0, "{expected}");
+            assert!((expected - KEYS_PER_BLOCK as f64).abs() < 1.0, "{expected}");
             assert!(bins.iter().all(|bin| bin.keys_if_random.is_sign_positive()));
             assert!(bins.len() < 40);
         }
@@ -253,7 +254,7 @@ mod tests {
                 distinct_fingerprints: each,
                 documents: each,
             };
-            BlockDiagnosis::of(vec![count; KEYS].into_boxed_slice())
+            BlockDiagnosis::from_counts(vec![count; KEYS_PER_BLOCK].into_boxed_slice())
         };
         assert_eq!(counts(0).dispersion(), None);
         assert_eq!(counts(5).dispersion(), Some(0.0));

@@ -9,9 +9,9 @@ use crate::block::{self, BLOCK_BITS, BLOCKS};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::tables::packed::Step;
+use crate::store::tables::packed::VisitFlow;
 use crate::store::view::View;
-use crate::store::view::bucket_cache::KEYS;
+use crate::store::view::bucket_cache::KEYS_PER_BLOCK;
 use crate::store::view::source::FingerprintSource;
 
 pub use expectation::{Bin, QueryLoad};
@@ -124,7 +124,7 @@ pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
         for fingerprint in fingerprints {
             walk.take(u64::from_le_bytes(*fingerprint));
         }
-        Ok(Step::Next)
+        Ok(VisitFlow::Next)
     })?;
     walk.finish_group();
     let Walk {
@@ -137,7 +137,7 @@ pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
     for group in &mut duplicates.largest {
         group.samples = documents_with(view, group.fingerprint)?;
     }
-    let mut blocks = counts.map(BlockDiagnosis::of);
+    let mut blocks = counts.map(BlockDiagnosis::from_counts);
     for (block, diagnosis) in blocks.iter_mut().enumerate() {
         for hot in &mut diagnosis.hottest {
             hot.samples = samples_of(view, block, hot.key)?;
@@ -167,7 +167,9 @@ struct Walk {
 impl Walk {
     fn new() -> Self {
         Self {
-            counts: std::array::from_fn(|_| vec![Count::default(); KEYS].into_boxed_slice()),
+            counts: std::array::from_fn(|_| {
+                vec![Count::default(); KEYS_PER_BLOCK].into_boxed_slice()
+            }),
             duplicates: Duplicates::default(),
             distinct_fingerprints: 0,
             documents: 0,
@@ -224,7 +226,7 @@ impl Duplicates {
 }
 
 impl BlockDiagnosis {
-    fn of(counts: Box<[Count]>) -> Self {
+    fn from_counts(counts: Box<[Count]>) -> Self {
         let mut keys: Vec<usize> = (0..counts.len())
             .filter(|key| counts[*key].distinct_fingerprints > 0)
             .collect();
@@ -259,7 +261,7 @@ fn samples_of(view: &View, block: usize, key: u16) -> Result<Vec<DocId>> {
         let start = from + (to - from) / SAMPLES as u64 * nth;
         view.tables.visit_range(block, start, to, &mut |piece| {
             rotated.extend(piece.first());
-            Ok(Step::Stop)
+            Ok(VisitFlow::Stop)
         })?;
     }
     view.tables.visit_range(block, from, to, &mut |piece| {
@@ -267,8 +269,8 @@ fn samples_of(view: &View, block: usize, key: u16) -> Result<Vec<DocId>> {
         let missing: Vec<u64> = missing.take(SAMPLES - rotated.len()).collect();
         rotated.extend(missing);
         Ok(match rotated.len() {
-            SAMPLES => Step::Stop,
-            _ => Step::Next,
+            SAMPLES => VisitFlow::Stop,
+            _ => VisitFlow::Next,
         })
     })?;
     let mut samples = Vec::new();

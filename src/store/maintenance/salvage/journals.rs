@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::open::Damaged;
-use crate::store::disk::path::said;
-use crate::store::journal::{Found, Identity, Journal};
+use crate::store::disk::path::message_without_path;
+use crate::store::journal::{Identity, Journal, Lookup};
 use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 
 /// What the last changes of a document come to.
@@ -44,15 +44,15 @@ impl Damaged {
                 Ok(())
             };
             match Journal::read(&file, sought, &self.db_path, &mut take) {
-                Ok(Found::Sought(goes_on)) => {
+                Ok(Lookup::Found(is_sealed)) => {
                     missed.retain(|missed| *missed != generation);
-                    missed.extend(goes_on.then_some(generation + 1));
+                    missed.extend(is_sealed.then_some(generation + 1));
                 }
                 // There need not be a second one.
-                Ok(Found::Missing | Found::Other(_)) => {}
+                Ok(Lookup::Missing | Lookup::Other(_)) => {}
                 Err(error) => {
                     missed.retain(|missed| *missed != generation);
-                    self.damage.push(said(&error));
+                    self.damage.push(message_without_path(&error));
                 }
             }
         }
@@ -85,7 +85,7 @@ impl Damaged {
                     found.push(owner.generation);
                 }
                 Ok(_) => {}
-                Err(error) => self.damage.push(said(&error)),
+                Err(error) => self.damage.push(message_without_path(&error)),
             }
         }
         if let Some(mark) = self.mark {

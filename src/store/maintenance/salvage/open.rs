@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::new_file::refuse_existing;
 use crate::store::disk::path::RedbResult;
-use crate::store::disk::path::{DbPath, said};
+use crate::store::disk::path::{DbPath, message_without_path};
 use crate::store::pager::redb_handle::RedbHandle;
 use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::packed::chunk::Entry;
@@ -61,7 +61,7 @@ impl Damaged {
         progress: &ProgressHandler,
     ) -> Result<Self> {
         refuse_existing(target)?;
-        let db_path = db_path.only_read();
+        let db_path = db_path.read_only();
         let file = db_path.disk().open(db_path.path(), false);
         let file = file.map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => Error::NotFound {
@@ -75,16 +75,19 @@ impl Damaged {
             });
         }
         let mut damage = Vec::new();
-        let opened = db_path.guarded(|| {
+        let opened = db_path.catch_panics(|| {
             let file = PageFile::open(file.clone(), &db_path)?;
-            let opened = Opened::of(file, &db_path)?;
+            let opened = Opened::from_file(file, &db_path)?;
             Ok(opened)
         });
         let content = match opened {
             Ok(opened) => Content::Tables(opened),
             Err(error @ Error::FormatVersion { .. }) => return Err(error),
             Err(error) => {
-                damage.push(format!("the file cannot be opened: {}", said(&error)));
+                damage.push(format!(
+                    "the file cannot be opened: {}",
+                    message_without_path(&error)
+                ));
                 let pages = PageFile::open_damaged(file);
                 let progress = ProgressReporter::new(progress, Stage::Salvage, None, target.path());
                 Content::Pages(Box::new(pages::collect(
@@ -121,26 +124,26 @@ impl Damaged {
         let db_path = self.db_path.clone();
         let (header, identity, mark, counters) = match &self.content {
             Content::Tables(opened) => {
-                let meta = db_path.reading_only(|| {
+                let meta = db_path.catch_failed_reads(|| {
                     let meta = opened.transaction.open_table(schema::META);
                     meta.reading(&db_path)
                 });
                 let meta = match meta {
                     Ok(meta) => meta,
                     Err(error) => {
-                        let why = said(&error);
+                        let why = message_without_path(&error);
                         self.damage
                             .push(format!("table meta cannot be opened: {why}"));
                         return;
                     }
                 };
                 (
-                    db_path.reading_only(|| schema::read_header(&meta, &db_path)),
-                    db_path.reading_only(|| schema::read_identity(&meta, &db_path)),
+                    db_path.catch_failed_reads(|| schema::read_header(&meta, &db_path)),
+                    db_path.catch_failed_reads(|| schema::read_identity(&meta, &db_path)),
                     db_path
-                        .reading_only(|| schema::read_journal_mark(&meta, &db_path))
+                        .catch_failed_reads(|| schema::read_journal_mark(&meta, &db_path))
                         .map(Some),
-                    db_path.reading_only(|| schema::read_counters(&meta, &db_path)),
+                    db_path.catch_failed_reads(|| schema::read_counters(&meta, &db_path)),
                 )
             }
             Content::Pages(loose) => {
@@ -160,7 +163,7 @@ impl Damaged {
             }
         };
         let damage = &mut self.damage;
-        let mut tell = |error: Error| damage.push(said(&error));
+        let mut tell = |error: Error| damage.push(message_without_path(&error));
         self.header = header.map_err(&mut tell).ok();
         self.identity = identity.map_err(&mut tell).ok();
         self.mark = mark.map_err(&mut tell).ok().flatten();
@@ -176,7 +179,7 @@ impl Damaged {
 }
 
 impl Opened {
-    fn of(file: PageFile, db_path: &DbPath) -> Result<Self> {
+    fn from_file(file: PageFile, db_path: &DbPath) -> Result<Self> {
         let file = CowFile::new(file).map_err(db_path.io("open"))?;
         let database = redb::Database::builder()
             .set_cache_size(CACHE_BYTES)
@@ -207,7 +210,7 @@ impl Opened {
         definition: TableDefinition<'static, E, &'static [u8]>,
         db_path: &DbPath,
     ) -> Result<Table<E>> {
-        db_path.reading_only(|| {
+        db_path.catch_failed_reads(|| {
             let table = self.transaction.open_table(definition);
             let table = table.reading(db_path)?;
             Ok(table)

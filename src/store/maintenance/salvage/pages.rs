@@ -19,7 +19,7 @@ use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::disk::folder::folder_of;
-use crate::store::disk::page::{PAGE_BYTES, unseal};
+use crate::store::disk::page::{PAGE_BYTES, verify_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::pager::PageFile;
 use crate::store::tables::packed::chunk::{Chunk, Entry, pair, swapped};
@@ -79,7 +79,7 @@ pub(super) fn collect(
             progress.report()?;
         }
         // What cannot be read is no page.
-        let Ok(fits) = loose.file.look_at(number, &mut page) else {
+        let Ok(fits) = loose.file.read_and_check(number, &mut page) else {
             continue;
         };
         // A chunk has a checksum of its own, where that of the page is lost.
@@ -146,7 +146,7 @@ impl Scavenged {
 
     fn take_meta(&mut self, page: &[u8]) {
         for (key, value) in rows_by_name(page).unwrap_or_default() {
-            if let (Ok(key), Some(payload)) = (std::str::from_utf8(key), unseal(value)) {
+            if let (Ok(key), Some(payload)) = (std::str::from_utf8(key), verify_crc(value)) {
                 self.meta.insert(key.to_owned(), payload.to_vec());
             }
         }
@@ -177,12 +177,12 @@ impl Scavenged {
             Some(Ok(Part::Read((id, sealed))))
         });
         Ok(SourceJoin {
-            fingerprints: JoinCursor::over(FINGERPRINTS.name, first_of_each(fingerprints)),
+            fingerprints: JoinCursor::new(FINGERPRINTS.name, first_of_each(fingerprints)),
             other_fingerprints: JoinCursor::nothing(),
-            unreliable: JoinCursor::over(UNRELIABLE.name, Box::new(unreliable)),
-            times: JoinCursor::over(TIMES.name, first_of_each(times)),
+            unreliable: JoinCursor::new(UNRELIABLE.name, Box::new(unreliable)),
+            times: JoinCursor::new(TIMES.name, first_of_each(times)),
             other_times: JoinCursor::nothing(),
-            texts: JoinCursor::over("texts", Box::new(texts)),
+            texts: JoinCursor::new("texts", Box::new(texts)),
             is_in_block0: Box::new(|_| None),
             keeps_arrivals,
         })
@@ -192,11 +192,11 @@ impl Scavenged {
 /// A sealed text of a leaf, if that is what is there.
 fn read_text(file: &PageFile, number: u64, db_path: usize) -> Option<Vec<u8>> {
     let mut page = vec![0; PAGE_BYTES];
-    file.look_at(number, &mut page).ok()?;
+    file.read_and_check(number, &mut page).ok()?;
     let (_, range) = rows_by_number(&page)?.into_iter().nth(db_path)?;
     let mut sealed = vec![0; range.len()];
-    file.look_into(number, range.start, &mut sealed).ok()?;
-    unseal(&sealed)?;
+    file.read_unchecked(number, range.start, &mut sealed).ok()?;
+    verify_crc(&sealed)?;
     Some(sealed)
 }
 

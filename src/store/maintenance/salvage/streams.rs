@@ -3,7 +3,7 @@
 use crate::document::{DocId, Timestamp};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::disk::path::said;
+use crate::store::disk::path::message_without_path;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
 
@@ -43,7 +43,7 @@ enum Has<V> {
 }
 
 impl<'s, V: 's> JoinCursor<'s, V> {
-    pub(super) fn over(name: &'static str, parts: Parts<'s, V>) -> Self {
+    pub(super) fn new(name: &'static str, parts: Parts<'s, V>) -> Self {
         Self {
             parts,
             head: None,
@@ -55,7 +55,7 @@ impl<'s, V: 's> JoinCursor<'s, V> {
 
     /// A table that is not there.
     pub(super) fn nothing() -> Self {
-        Self::over("", Box::new(std::iter::empty()))
+        Self::new("", Box::new(std::iter::empty()))
     }
 
     /// The next id.
@@ -65,7 +65,7 @@ impl<'s, V: 's> JoinCursor<'s, V> {
                 None => return Ok(None),
                 Some(Part::Read(row)) => self.head = Some(row),
                 Some(Part::Damaged(gap)) => {
-                    let why = said(&gap.why);
+                    let why = message_without_path(&gap.why);
                     self.whys.push(format!("table {}: {why}", self.name));
                     self.gaps.push(gap);
                 }

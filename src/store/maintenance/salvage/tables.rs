@@ -10,7 +10,7 @@ use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
 use crate::store::disk::folder::folder_of;
-use crate::store::disk::path::{DbPath, said};
+use crate::store::disk::path::{DbPath, message_without_path};
 use crate::store::tables::packed::chunk::{Entry, swapped};
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
 use crate::store::tables::packed::{Packed, TableId};
@@ -39,7 +39,7 @@ impl SalvageTables {
         damage: &mut Vec<String>,
     ) -> Self {
         let mut noted = |name: &str, error: crate::error::Error| {
-            let why = said(&error);
+            let why = message_without_path(&error);
             damage.push(format!("table {name} cannot be opened: {why}"));
         };
         let mut pairs = |kind: TableId, is_kept: bool| {
@@ -90,14 +90,14 @@ impl SalvageTables {
         };
         Ok(SourceJoin {
             fingerprints: pairs(FINGERPRINTS, self.fingerprints.as_ref(), &self.db_path),
-            other_fingerprints: JoinCursor::over(BLOCK0.name, first_of_each(fingerprints)),
+            other_fingerprints: JoinCursor::new(BLOCK0.name, first_of_each(fingerprints)),
             unreliable: self.unreliable(),
             times: if self.keeps.arrivals {
                 pairs(TIMES, self.times.as_ref(), &self.db_path)
             } else {
                 JoinCursor::nothing()
             },
-            other_times: JoinCursor::over(ARRIVALS.name, first_of_each(times)),
+            other_times: JoinCursor::new(ARRIVALS.name, first_of_each(times)),
             texts: self.texts(),
             is_in_block0: Box::new(|entry| {
                 let found = self.block0.as_ref()?.first_in(entry, entry);
@@ -131,7 +131,7 @@ impl SalvageTables {
     fn unreliable(&self) -> JoinCursor<'_, ()> {
         let name = UNRELIABLE.name;
         let Some(table) = &self.unreliable else {
-            return JoinCursor::over(name, all_lost(name, &self.db_path));
+            return JoinCursor::new(name, all_lost(name, &self.db_path));
         };
         let rows = table
             .parts()
@@ -145,7 +145,7 @@ impl SalvageTables {
                     Err(error) => vec![Err(error)],
                 }
             });
-        JoinCursor::over(name, Box::new(rows))
+        JoinCursor::new(name, Box::new(rows))
     }
 
     fn texts(&self) -> JoinCursor<'_, Vec<u8>> {
@@ -159,7 +159,7 @@ impl SalvageTables {
             None if self.keeps.texts => all_lost("texts", &self.db_path),
             None => return JoinCursor::nothing(),
         };
-        JoinCursor::over("texts", parts)
+        JoinCursor::new("texts", parts)
     }
 }
 
@@ -170,7 +170,7 @@ fn pairs<'s>(
     db_path: &DbPath,
 ) -> JoinCursor<'s, Said> {
     let Some(table) = table else {
-        return JoinCursor::over(kind.name, all_lost(kind.name, db_path));
+        return JoinCursor::new(kind.name, all_lost(kind.name, db_path));
     };
     let rows = table
         .parts()
@@ -184,7 +184,7 @@ fn pairs<'s>(
                 Err(error) => vec![Err(error)],
             }
         });
-    JoinCursor::over(kind.name, Box::new(rows))
+    JoinCursor::new(kind.name, Box::new(rows))
 }
 
 fn of_ids(gap: Damaged<u128>) -> Damaged<u64> {

@@ -1,5 +1,5 @@
-//! The write path of a packed table: [`Packed::apply`] merges sorted changes and touches each chunk
-//! once; [`chunks_of`] makes the chunks of a bulk load.
+//! The write path of a packed table. [`Packed::apply`] merges sorted changes into chunks;
+//! [`encode_chunks`] makes the chunks of a bulk load.
 
 use std::iter::Peekable;
 use std::ops::Bound;
@@ -11,13 +11,13 @@ use crate::error::Result;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::{ChunkWriter, Entry};
 
-/// A chunk that is less full than this after a removal looks for a neighbour to merge with.
+/// A chunk less than 60 % full after a removal is merged with a neighbour, if the two fit.
 const MERGE_BELOW_PERCENT: usize = 60;
-/// Two neighbours are merged if together they fill at most this much of one chunk, so that the
-/// next insert does not split them again.
-const MERGED_AT_MOST_PERCENT: usize = 90;
-/// Room left in chunks that are written in bulk is drawn between these, chunk by chunk. A uniform
-/// fill would make all chunks split at the same time ("Waves of Misery After Index Creation",
+/// Two chunks are merged if they fill at most 90 % of one chunk, so that the next insert does not
+/// split it again.
+const MAX_MERGED_PERCENT: usize = 90;
+/// The fill of chunks with room for inserts, drawn anew for each chunk. With one fill for all
+/// chunks, all chunks would split at the same time ("Waves of Misery After Index Creation",
 /// Glombiewski, Seeger, Graefe, BTW 2019).
 const BULK_FILL_PERCENT: std::ops::RangeInclusive<u64> = 60..=95;
 
@@ -30,30 +30,31 @@ pub(crate) enum Op {
     Remove,
 }
 
-/// The numbers of entries that [`Packed::apply`] added and removed.
+/// Entries that [`Packed::apply`] added and removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ApplyCounts {
     pub(crate) added: u64,
     pub(crate) removed: u64,
 }
 
-/// The fill of chunks that are written in bulk.
+/// The fill factor of new chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// Full chunks: no more inserts will come.
+    /// 100 %: no later inserts are expected.
     Full,
-    /// With room for inserts to come.
+    /// [`BULK_FILL_PERCENT`]: leaves room for later inserts.
     Room,
 }
 
 impl Fill {
-    /// How many of `capacity` entries the `number`-th chunk of a table receives.
+    /// Entries in the `number`-th chunk, of at most `capacity`.
     fn entries(self, capacity: usize, number: u64) -> usize {
         match self {
             Self::Full => capacity,
             Self::Room => {
                 let (low, high) = BULK_FILL_PERCENT.into_inner();
-                // The finaliser of splitmix64 as a draw that is the same in every run.
+                // The finaliser of splitmix64 as a hash of the number: every run gives the same
+                // file.
                 let mut draw = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 draw = (draw ^ (draw >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
                 draw = (draw ^ (draw >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -63,18 +64,19 @@ impl Fill {
     }
 }
 
-/// A chunk taken out of its table to be changed.
+/// A decoded chunk, to be changed and written back.
 struct OpenChunk<E> {
     fence: E,
     entries: Vec<E>,
-    /// The fence of the next chunk, if there is one.
+    /// The fence of the next chunk; `None` for the last chunk.
     upper: Option<E>,
 }
 
 impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
-    /// Applies changes in ascending order of their entries, each entry at most once. Each chunk
-    /// is read and written at most once, and only if something in it changes; memory is bounded
-    /// by a few chunks however many changes there are.
+    /// Applies changes in ascending order of their entries; each entry occurs at most once.
+    ///
+    /// Reads each affected chunk once, and writes it once if its entries change. Holds a few chunks
+    /// in memory.
     pub(crate) fn apply(
         &mut self,
         changes: impl IntoIterator<Item = Result<(E, Op)>>,
@@ -85,6 +87,8 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         while let Some((first, _)) = peek(&mut changes)? {
             let mut open = self.open_chunk(first)?;
             let before = counts;
+            // After an absorbed chunk, the changes up to the new upper fence belong to the open
+            // chunk.
             loop {
                 self.merge_into(&mut open, &mut changes, &mut counts, &mut writer)?;
                 let shrunk = counts.removed > before.removed;
@@ -99,7 +103,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         Ok(counts)
     }
 
-    /// The chunk that may hold `entry`; an empty table is one empty chunk.
+    /// The chunk that may hold `entry`; an empty table has one empty chunk.
     fn open_chunk(&self, entry: E) -> Result<OpenChunk<E>> {
         let mut cursor = self
             .table
@@ -130,8 +134,8 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         }
     }
 
-    /// Merges the changes that belong into the open chunk. Where they overflow it, chunks are
-    /// written and the rest stays open.
+    /// Merges the changes below the upper fence into the open chunk. Writes full chunks if the
+    /// entries outgrow one chunk; the last entries stay open.
     fn merge_into(
         &mut self,
         open: &mut OpenChunk<E>,
@@ -140,16 +144,13 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         writer: &mut ChunkWriter,
     ) -> Result<()> {
         let old = std::mem::take(&mut open.entries);
-        // Appending, as ascending ids do, leaves full chunks.
-        let behind_the_end = match (open.upper, old.last(), peek(changes)?) {
+        // Ascending ids append to the table: no later entry falls into their chunks, so chunks are
+        // filled.
+        let is_append = match (open.upper, old.last(), peek(changes)?) {
             (None, Some(last), Some((first, _))) => first > *last,
             _ => false,
         };
-        let fill = if behind_the_end {
-            Fill::Full
-        } else {
-            Fill::Room
-        };
+        let fill = if is_append { Fill::Full } else { Fill::Room };
         let mut old = old.into_iter().peekable();
         let mut written = 0;
         while let Some((entry, op)) = peek(changes)? {
@@ -168,19 +169,21 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
                 }
                 Op::Remove => counts.removed += u64::from(present),
             }
+            // At four chunks one is written: this bounds memory for any number of changes, and
+            // leaves enough entries to divide evenly at the end.
             if open.entries.len() >= 4 * E::CAPACITY {
                 written += 1;
                 self.split_off(open, fill.entries(E::CAPACITY, written), writer)?;
             }
         }
         open.entries.extend(old);
-        while behind_the_end && open.entries.len() > E::CAPACITY {
+        while is_append && open.entries.len() > E::CAPACITY {
             self.split_off(open, E::CAPACITY, writer)?;
         }
         Ok(())
     }
 
-    /// Writes the first `size` entries as a chunk of their own and leaves the rest open.
+    /// Writes the first `size` entries as a chunk; the other entries stay open.
     fn split_off(
         &mut self,
         open: &mut OpenChunk<E>,
@@ -189,6 +192,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
     ) -> Result<()> {
         let rest = open.entries.split_off(size);
         self.write(open.fence, &open.entries, writer)?;
+        // The fence of the new chunk is its first entry, and never changes again.
         open.entries = rest;
         if let Some(first) = open.entries.first() {
             open.fence = *first;
@@ -196,8 +200,8 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         Ok(())
     }
 
-    /// Merges the next chunk into the open one if the open one has become small and both fit; returns
-    /// `true` if so.
+    /// Merges the next chunk into the open chunk if the open chunk is small and the two fit.
+    /// Returns `true` if merged.
     fn absorb_next(&mut self, open: &mut OpenChunk<E>) -> Result<bool> {
         let Some(upper) = open.upper else {
             return Ok(false);
@@ -206,7 +210,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
             return Ok(false);
         }
         let next = self.open_chunk(upper)?;
-        if (open.entries.len() + next.entries.len()) * 100 > E::CAPACITY * MERGED_AT_MOST_PERCENT {
+        if (open.entries.len() + next.entries.len()) * 100 > E::CAPACITY * MAX_MERGED_PERCENT {
             return Ok(false);
         }
         self.delete(upper)?;
@@ -215,21 +219,22 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         Ok(true)
     }
 
-    /// Writes the open chunk: in as many even parts as it needs, merged with the chunk before it
-    /// where it has become small, or not at all where it has become empty.
+    /// Writes the open chunk: divided evenly if it is too large, merged into the chunk before if it
+    /// is small, deleted if it is empty.
     fn put_back(
         &mut self,
         mut open: OpenChunk<E>,
         shrunk: bool,
         writer: &mut ChunkWriter,
     ) -> Result<()> {
+        // The first chunk has fence 0 and stays, even if empty: a fence never changes.
         if shrunk
             && open.entries.len() * 100 < E::CAPACITY * MERGE_BELOW_PERCENT
             && open.fence > E::MIN
         {
             let previous = self.chunk_before(open.fence)?;
             let together = previous.entries.len() + open.entries.len();
-            if together * 100 <= E::CAPACITY * MERGED_AT_MOST_PERCENT || open.entries.is_empty() {
+            if together * 100 <= E::CAPACITY * MAX_MERGED_PERCENT || open.entries.is_empty() {
                 self.delete(open.fence)?;
                 if open.entries.is_empty() {
                     return Ok(());
@@ -239,6 +244,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
                 return self.write(previous.fence, &entries, writer);
             }
         }
+        // Even parts leave room in each. A full first part would split at the next insert.
         let mut parts = open.entries.len().div_ceil(E::CAPACITY).max(1);
         while parts > 1 {
             let size = open.entries.len().div_ceil(parts);
@@ -278,7 +284,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         Ok(())
     }
 
-    /// Writes chunks behind all there are, as [`chunks_of`] gives them.
+    /// Appends chunks of [`encode_chunks`] to the table.
     pub(crate) fn append(&mut self, chunks: impl IntoIterator<Item = (E, Vec<u8>)>) -> Result<()> {
         let mut cursor = self
             .table
@@ -293,8 +299,8 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
     }
 }
 
-/// Fence and bytes of each chunk of a whole table, from all its entries in ascending order.
-pub(crate) fn chunks_of<E: Entry>(
+/// Encodes a whole table as fence and bytes of each chunk. `entries` are ascending and distinct.
+pub(crate) fn encode_chunks<E: Entry>(
     id: TableId,
     fill: Fill,
     mut entries: impl Iterator<Item = Result<E>>,
@@ -318,7 +324,7 @@ pub(crate) fn chunks_of<E: Entry>(
     })
 }
 
-/// The change that comes next; an error is taken out and returned.
+/// The next change; consumes and returns an error.
 fn peek<E: Copy>(
     changes: &mut Peekable<impl Iterator<Item = Result<(E, Op)>>>,
 ) -> Result<Option<(E, Op)>> {
@@ -347,7 +353,7 @@ mod tests {
         number: 9,
     };
 
-    /// A packed table in memory and a plain set, to which the same changes are applied.
+    /// A packed table in memory and a plain set with the same changes.
     struct Twin<E: Entry> {
         database: redb::Database,
         plain: BTreeSet<E>,
@@ -370,7 +376,7 @@ mod tests {
             changes.sort_by_key(|(entry, _)| *entry);
             changes.dedup_by_key(|(entry, _)| *entry);
             let transaction = self.database.begin_write().unwrap();
-            let db_path = DbPath::of_system(Path::new("memory"));
+            let db_path = DbPath::on_system_disk(Path::new("memory"));
             let table = transaction.open_table(KIND.definition::<E>()).unwrap();
             let counts = Packed::new(table, KIND, db_path)
                 .apply(changes.iter().copied().map(Ok))
@@ -386,10 +392,10 @@ mod tests {
             assert_eq!(counts, expected);
         }
 
-        /// The fill of the table, after comparing what it holds.
+        /// Asserts that the table equals the set; returns the fill of its chunks, from 0 to 1.
         fn compare(&self) -> f64 {
             let transaction = self.database.begin_read().unwrap();
-            let db_path = DbPath::of_system(Path::new("memory"));
+            let db_path = DbPath::on_system_disk(Path::new("memory"));
             let table = transaction.open_table(KIND.definition::<E>()).unwrap();
             let packed = Packed::new(table, KIND, db_path);
             let entries: Vec<E> = packed.entries().unwrap().map(Result::unwrap).collect();
@@ -399,7 +405,7 @@ mod tests {
             }
             let chunks = packed.chunks().unwrap();
             let bytes = packed.bytes().unwrap();
-            // One chunk is one page: what is over are the pages above the leaves.
+            // One chunk takes one page. The other pages are inner pages of the B-tree.
             assert!(
                 bytes <= (chunks + chunks / 50 + 2) * 4096,
                 "{bytes} bytes for {chunks} chunks"
@@ -415,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn random_batches_split_and_merge_chunks_and_lose_nothing() {
+    fn random_batches_split_and_merge_chunks() {
         let mut twin = Twin::<u128>::new();
         for batch in 0..60_u64 {
             let size = [1, 10, 3_000][batch as usize % 3];
@@ -451,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn removals_one_by_one_merge_chunks_too() {
+    fn single_removals_merge_chunks() {
         let mut twin = Twin::<u64>::new();
         let puts: Vec<_> = (0..20_000).map(|n| (draw(n), Op::Put)).collect();
         twin.apply(&puts);
@@ -463,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn ascending_entries_fill_chunks_to_the_brim() {
+    fn ascending_entries_fill_chunks() {
         let mut twin = Twin::<u64>::new();
         for start in (0..100_000).step_by(1_000) {
             let changes: Vec<_> = (start..start + 1_000).map(|n| (n, Op::Put)).collect();
@@ -474,30 +480,30 @@ mod tests {
     }
 
     #[test]
-    fn one_huge_batch_into_one_chunk_leaves_room_that_differs() {
+    fn huge_batch_leaves_room_in_new_chunks() {
         let mut twin = Twin::<u64>::new();
         let changes: Vec<_> = (0..100_000).map(|n| (draw(n), Op::Put)).collect();
         twin.apply(&changes);
         let fill = twin.compare();
         assert!((0.7..0.85).contains(&fill), "{fill}");
-        // Repeating it changes nothing.
+        // The same batch again changes nothing.
         twin.apply(&changes);
         assert_eq!(twin.compare(), fill);
     }
 
     #[test]
-    fn bulk_append_holds_what_it_was_given() {
+    fn appended_chunks_hold_all_entries() {
         for fill in [Fill::Full, Fill::Room] {
             let mut twin = Twin::<u64>::new();
             twin.plain = (0..50_000).map(draw).collect();
             let entries = twin.plain.clone().into_iter().map(Ok);
-            let mut chunks = chunks_of(KIND, fill, entries)
+            let mut chunks = encode_chunks(KIND, fill, entries)
                 .map(Result::unwrap)
                 .peekable();
             while chunks.peek().is_some() {
                 let transaction = twin.database.begin_write().unwrap();
                 let table = transaction.open_table(KIND.definition::<u64>()).unwrap();
-                Packed::new(table, KIND, DbPath::of_system(Path::new("memory")))
+                Packed::new(table, KIND, DbPath::on_system_disk(Path::new("memory")))
                     .append(chunks.by_ref().take(7))
                     .unwrap();
                 transaction.commit().unwrap();
@@ -517,7 +523,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn any_batches_equal_a_plain_set(
+        fn batches_equal_plain_set(
             batches in prop::collection::vec(
                 prop::collection::vec((0..3_000_u64, any::<bool>(), any::<bool>()), 0..1_500),
                 1..8,

@@ -1,16 +1,16 @@
-//! One chunk of a packed table as bytes, with its checksum.
+//! The bytes of a chunk of a packed table.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
-//! | 0..4 | crc32 of all that follows and of the fence the chunk is stored under |
-//! | 4..6 | how many entries |
+//! | 0..4 | crc32 of all bytes from 4 on and of the fence |
+//! | 4..6 | number of entries |
 //! | 6 | version of this layout, 1 |
-//! | 7 | which packed table the chunk belongs to |
-//! | 8.. | the first `u64` of every entry, then, if entries are pairs, the second of every entry |
+//! | 7 | number of the packed table |
+//! | 8.. | the first `u64` of every entry, then, if entries are pairs, the second `u64` of every entry |
 //!
-//! All integers are little-endian. The fence and the table are covered by the checksum, so that
-//! a chunk that turns up in another place is refused like a damaged one. Nothing is left out:
-//! the length of the value follows from the number of entries.
+//! All integers are little-endian. The checksum covers the fence and the table, so a chunk at the
+//! wrong key or in the wrong table is refused as damage. The number of entries determines the
+//! length.
 
 use std::marker::PhantomData;
 
@@ -18,18 +18,18 @@ use bytemuck::cast_slice;
 
 use crate::store::disk::page::PAGE_BYTES;
 
-/// Bytes of the header.
+/// Bytes of the header of a chunk.
 const HEADER_BYTES: usize = 8;
 /// Version of the layout.
 const VERSION: u8 = 1;
 
-/// What redb adds to a leaf that holds one fixed-width key and one value: a 4-byte leaf header
-/// and a 4-byte end offset of the value.
+/// Bytes that redb adds to a leaf with one fixed-width key and one value: a 4-byte leaf header and
+/// the 4-byte end offset of the value.
 const LEAF_OVERHEAD_BYTES: usize = 8;
 
-/// An entry of a packed table: one `u64`, or two as a pair ordered by the first.
+/// An entry of a packed table: one `u64`, or a pair of `u64`s as a `u128`. Each `u64` is a *lane*.
 ///
-/// The entry is also the key type of the table, since a fence is a bound on entries.
+/// The entry is also the key type of the redb table, because a fence is a lower bound of entries.
 pub(crate) trait Entry:
     Copy
     + Ord
@@ -39,19 +39,19 @@ pub(crate) trait Entry:
     + for<'a> redb::Value<SelfType<'a> = Self>
     + 'static
 {
-    /// How many `u64`s an entry has.
+    /// Lanes of an entry: 1 or 2.
     const LANES: usize;
-    /// The smallest entry, and the first fence of every table.
+    /// The smallest entry: 0, the first fence of every table.
     const MIN: Self;
-    /// How many entries fill one page exactly.
+    /// Entries of a full chunk, which fills one page with its key: 509 single `u64`s or 254 pairs.
     const CAPACITY: usize =
         (PAGE_BYTES - LEAF_OVERHEAD_BYTES - 8 * Self::LANES - HEADER_BYTES) / (8 * Self::LANES);
 
-    /// The entry with these lanes; `second` counts only in a pair.
+    /// The entry with these lanes; `second` is ignored except in a pair.
     fn from_lanes(first: u64, second: u64) -> Self;
     /// The first lane.
     fn first(self) -> u64;
-    /// The second lane of a pair.
+    /// The second lane of a pair; 0 of a single `u64`.
     fn second(self) -> u64;
 }
 
@@ -90,28 +90,29 @@ pub(crate) fn pair(first: u64, second: u64) -> u128 {
     u128::from_lanes(first, second)
 }
 
-/// A pair the other way round.
+/// A pair with its lanes exchanged.
 pub(crate) fn swapped(entry: u128) -> u128 {
     pair(entry.second(), entry.first())
 }
 
-/// Writes chunks, reusing one buffer.
+/// Encodes chunks into one reused buffer.
 #[derive(Default)]
 pub(crate) struct ChunkWriter {
     lanes: Vec<u64>,
 }
 
 impl ChunkWriter {
-    /// The bytes of a chunk of `table` that holds `entries` under `fence`.
+    /// The bytes of a chunk of table number `table`.
     ///
     /// # Panics
-    /// If there are more entries than [`Entry::CAPACITY`]: a broken promise of the caller.
+    /// If there are more than [`Entry::CAPACITY`] entries.
     pub(crate) fn encode<E: Entry>(&mut self, table: u8, fence: E, entries: &[E]) -> &[u8] {
         assert!(
             entries.len() <= E::CAPACITY,
             "a chunk holds at most {} entries",
             E::CAPACITY
         );
+        // The header as one `u64`: checksum, number of entries, version, table.
         let word =
             |count: usize| (count as u64) << 32 | u64::from(VERSION) << 48 | u64::from(table) << 56;
         self.lanes.clear();
@@ -128,7 +129,7 @@ impl ChunkWriter {
     }
 }
 
-/// The checksum of a chunk: its bytes after the checksum itself, then its fence.
+/// The checksum of a chunk: its bytes from 4 on, then its fence.
 fn checksum<E: Entry>(bytes: &[u8], fence: E) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(bytes);
@@ -137,7 +138,7 @@ fn checksum<E: Entry>(bytes: &[u8], fence: E) -> u32 {
     hasher.finalize()
 }
 
-/// A chunk read from a table and found sound.
+/// A chunk whose checksum was verified.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk<'b, E> {
     firsts: &'b [u8],
@@ -146,10 +147,7 @@ pub(crate) struct Chunk<'b, E> {
 }
 
 impl<'b, E: Entry> Chunk<'b, E> {
-    /// Reads what [`ChunkWriter::encode`] wrote.
-    ///
-    /// # Errors
-    /// Says in words what is wrong with the bytes.
+    /// Decodes the bytes of [`ChunkWriter::encode`]; the error describes the damage.
     pub(crate) fn decode(table: u8, fence: E, bytes: &'b [u8]) -> Result<Self, &'static str> {
         let Some((header, lanes)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Err("it is shorter than a header");
@@ -157,15 +155,15 @@ impl<'b, E: Entry> Chunk<'b, E> {
         let [c0, c1, c2, c3, n0, n1, version, stored_table] = *header;
         let count = usize::from(u16::from_le_bytes([n0, n1]));
         if lanes.len() != count * 8 * E::LANES {
-            return Err("its length does not fit its number of entries");
+            return Err("its length does not match its number of entries");
         }
         if checksum(bytes.get(4..).unwrap_or_default(), fence)
             != u32::from_le_bytes([c0, c1, c2, c3])
         {
-            return Err("its checksum does not fit its bytes");
+            return Err("it does not match its checksum");
         }
         if version != VERSION {
-            return Err("its layout is of an unknown version");
+            return Err("it has an unknown layout version");
         }
         if stored_table != table {
             return Err("it belongs to another table");
@@ -178,12 +176,12 @@ impl<'b, E: Entry> Chunk<'b, E> {
         })
     }
 
-    /// The first lane of every entry, as bytes for the Hamming kernel.
+    /// The first lane of every entry, as little-endian bytes.
     pub(crate) fn firsts(&self) -> &'b [u8] {
         self.firsts
     }
 
-    /// The entries, in order.
+    /// All entries in order.
     pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = E> + ExactSizeIterator + 'b {
         let (firsts, seconds) = (lanes(self.firsts), lanes(self.seconds));
         firsts.iter().enumerate().map(move |(position, first)| {
@@ -194,12 +192,12 @@ impl<'b, E: Entry> Chunk<'b, E> {
         })
     }
 
-    /// The last entry, if there is one.
+    /// The last entry; `None` if the chunk is empty.
     pub(crate) fn last(&self) -> Option<E> {
         self.entries().next_back()
     }
 
-    /// The entries that are at least `from`, in order.
+    /// The entries from `from` on, in order.
     pub(crate) fn entries_from(&self, from: E) -> impl Iterator<Item = E> + 'b {
         let below =
             lanes(self.firsts).partition_point(|bytes| u64::from_le_bytes(*bytes) < from.first());
@@ -209,7 +207,7 @@ impl<'b, E: Entry> Chunk<'b, E> {
     }
 }
 
-/// The `u64`s in the bytes, each still as bytes.
+/// The lanes, each as little-endian bytes: redb does not align values, so they cannot be cast.
 fn lanes(bytes: &[u8]) -> &[[u8; 8]] {
     bytes.as_chunks::<8>().0
 }
@@ -219,13 +217,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn capacities_are_those_of_one_page() {
+    fn full_chunk_fills_one_page() {
         assert_eq!(<u128 as Entry>::CAPACITY, 254);
         assert_eq!(<u64 as Entry>::CAPACITY, 509);
     }
 
     #[test]
-    fn what_is_encoded_is_decoded() {
+    fn encoded_chunk_decodes_to_its_entries() {
         let mut writer = ChunkWriter::default();
         for count in [0, 1, 7, 254] {
             let entries: Vec<u128> = (0..count).map(|n| pair(n * 3, !n)).collect();
@@ -240,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_and_every_cut_is_noticed() {
+    fn flipped_bit_and_cut_are_detected() {
         let entries: Vec<u64> = (0..20).map(|n| n * n).collect();
         let bytes = ChunkWriter::default().encode(3, 0_u64, &entries).to_vec();
         for bit in 0..bytes.len() * 8 {
@@ -254,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_in_another_place_is_refused() {
+    fn chunk_at_wrong_fence_or_table_is_refused() {
         let bytes = ChunkWriter::default()
             .encode(3, 100_u64, &[100, 200])
             .to_vec();

@@ -1,4 +1,4 @@
-//! Reading a damaged table from end to end: its readable parts and the ranges between them.
+//! The readable parts of a damaged table, and the damaged ranges between them.
 
 use crate::error::{Error, Result};
 
@@ -15,11 +15,11 @@ pub(crate) struct Damaged<K> {
     pub(crate) from: K,
     /// The first readable key behind the range; `None` if the rest of the table is lost.
     pub(crate) to: Option<K>,
-    /// [`Error::Corrupt`], or [`Error::Storage`] if the disk failed.
+    /// [`Error::Corrupt`], or [`Error::Storage`] for a failed read of the disk.
     pub(crate) why: Error,
 }
 
-/// A key as an integer with the same order.
+/// A key as an integer of the same order.
 pub(crate) trait KeyInt: Copy + Ord {
     const MAX: u128;
     fn number(self) -> u128;
@@ -46,16 +46,20 @@ impl KeyInt for u128 {
     }
 }
 
-/// The next key, or `None` after the last.
-pub(crate) fn after<K: KeyInt>(key: K) -> Option<K> {
+/// The next key; `None` after the largest.
+pub(crate) fn successor<K: KeyInt>(key: K) -> Option<K> {
     let number = key.number();
     (number < K::MAX).then(|| K::from_number(number + 1))
 }
 
-/// The end of a damaged range that begins at `from`: a key that can be read while the key before it
-/// cannot. Searches in doubling steps, then by bisection: at most about 300 reads. A readable part
-/// that is shorter than the damage in front of it may be skipped.
+/// The end of a damaged range that begins at `from`: a readable key after an unreadable key, or
+/// `None` if the rest of the table is unreadable.
+///
+/// Takes at most about 300 reads. May skip a readable part that is shorter than the damage before
+/// it.
 pub(crate) fn end_of_damage<K: KeyInt>(from: K, can_read: impl Fn(K) -> bool) -> Option<K> {
+    // Doubling steps to a readable key, then bisection. Trying every key would never end: one
+    // damaged page may span most of the 2^128 keys.
     let (mut lost, mut step) = (from.number(), 1_u128);
     let mut found = loop {
         let next = lost.saturating_add(step).min(K::MAX);
@@ -79,8 +83,9 @@ pub(crate) fn end_of_damage<K: KeyInt>(from: K, can_read: impl Fn(K) -> bool) ->
     Some(K::from_number(found))
 }
 
-/// Sets damage to the file or the disk apart, as the inner error, from all other errors.
-pub(crate) fn damage_apart<T>(read: Result<T>) -> Result<Result<T, Error>> {
+/// Moves [`Error::Corrupt`] and [`Error::Storage`] to the inner result, so that `?` returns only
+/// errors other than damage.
+pub(crate) fn split_damage<T>(read: Result<T>) -> Result<Result<T, Error>> {
     match read {
         Err(why @ (Error::Corrupt { .. } | Error::Storage { .. })) => Ok(Err(why)),
         read => read.map(Ok),
@@ -92,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_gap_is_found_wherever_it_is() {
+    fn end_of_damage_is_found_anywhere() {
         for end in [1, 2, 3, 1000, u64::MAX - 1, u64::MAX] {
             assert_eq!(end_of_damage(0, |key: u64| key >= end), Some(end));
         }
@@ -101,11 +106,11 @@ mod tests {
         }
         assert_eq!(end_of_damage(5_u64, |_| false), None);
         assert_eq!(end_of_damage(u64::MAX, |_| false), None);
-        assert_eq!((after(u64::MAX), after(7_u128)), (None, Some(8)));
+        assert_eq!((successor(u64::MAX), successor(7_u128)), (None, Some(8)));
     }
 
     #[test]
-    fn what_can_be_read_between_two_gaps_is_not_passed_over() {
+    fn readable_part_between_two_damaged_ranges_is_found() {
         let can_read = |key: u64| !(100..200).contains(&key) && !(900..1000).contains(&key);
         assert_eq!(end_of_damage(100, can_read), Some(200));
         assert_eq!(end_of_damage(900, can_read), Some(1000));

@@ -1,8 +1,8 @@
-//! A packed table: a sorted set of raw `u64`s or pairs, cut into chunks of one page.
+//! A packed table: a sorted set of `u64`s or of pairs, cut into *chunks* of one page.
 //!
-//! The key of a chunk is its *fence*, a lower bound for what the chunk may hold. It is fixed when
-//! the chunk is split off, and the first fence is 0, so no insert or removal ever re-keys a
-//! chunk. This file reads; [`apply`] holds the one write path.
+//! The key of a chunk is its *fence*, a lower bound of its entries. The fence is fixed when the
+//! chunk is split off, and the first fence is 0, so no insert or removal changes a key. This file
+//! reads; [`apply`] writes.
 
 mod apply;
 pub(crate) mod chunk;
@@ -18,7 +18,7 @@ use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::{Chunk, Entry};
 
-pub(crate) use apply::{ApplyCounts, Fill, Op, chunks_of};
+pub(crate) use apply::{ApplyCounts, Fill, Op, encode_chunks};
 
 /// The name and number of a packed table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,25 +30,24 @@ pub(crate) struct TableId {
 }
 
 impl TableId {
-    /// The definition of the table for redb.
     pub(crate) fn definition<E: Entry>(self) -> redb::TableDefinition<'static, E, &'static [u8]> {
         redb::TableDefinition::new(self.name)
     }
 }
 
-/// The next step of a visit.
+/// The answer of a visitor: the control flow of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step<E> {
-    /// Go on with the next chunk.
+pub(crate) enum VisitFlow<E> {
+    /// Visits the next chunk.
     Next,
-    /// Go on with the chunk that may hold this entry, or with the next chunk if the entry would be in
-    /// the chunk just visited. The entry must lie behind all visited entries.
+    /// Visits the chunk that may hold this entry, but never the same chunk again. The entry must be
+    /// larger than all visited entries.
     SeekTo(E),
-    /// End the visit.
+    /// Ends the visit.
     Stop,
 }
 
-/// A packed table, opened for reading (`T` a read-only table) or for writing.
+/// A packed table in a read or write transaction; `T` is redb's table type.
 pub(crate) struct Packed<T> {
     table: T,
     id: TableId,
@@ -80,39 +79,39 @@ impl<T: ReadableTableMetadata> Packed<T> {
     /// The number of chunks.
     pub(crate) fn chunks(&self) -> Result<u64> {
         self.db_path
-            .reading_only(|| self.table.len().reading(&self.db_path))
+            .catch_failed_reads(|| self.table.len().reading(&self.db_path))
     }
 
     /// Bytes of all pages of the table.
     pub(crate) fn bytes(&self) -> Result<u64> {
         let stats = self
             .db_path
-            .reading_only(|| self.table.stats().reading(&self.db_path))?;
+            .catch_failed_reads(|| self.table.stats().reading(&self.db_path))?;
         Ok(stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes())
     }
 }
 
 impl<T> Packed<T> {
-    /// Visits, in order, every chunk that may hold an entry of `from..=to`. The chunks at both ends may
-    /// hold entries outside the range.
+    /// Visits, in order, every chunk that may hold an entry of `from..=to`, with its fence. The
+    /// first and the last chunk may hold entries outside the range.
     pub(crate) fn visit<E: Entry>(
         &self,
         from: E,
         to: E,
-        visitor: impl FnMut(E, Chunk<'_, E>) -> Result<Step<E>>,
+        visitor: impl FnMut(E, Chunk<'_, E>) -> Result<VisitFlow<E>>,
     ) -> Result<()>
     where
         T: ReadableTable<E, &'static [u8]>,
     {
         self.db_path
-            .reading_only(|| self.visit_chunks(from, to, visitor))
+            .catch_failed_reads(|| self.visit_chunks(from, to, visitor))
     }
 
     fn visit_chunks<E: Entry>(
         &self,
         from: E,
         to: E,
-        mut visitor: impl FnMut(E, Chunk<'_, E>) -> Result<Step<E>>,
+        mut visitor: impl FnMut(E, Chunk<'_, E>) -> Result<VisitFlow<E>>,
     ) -> Result<()>
     where
         T: ReadableTable<E, &'static [u8]>,
@@ -125,7 +124,7 @@ impl<T> Packed<T> {
                 .reading(&self.db_path)?;
             let mut next = cursor.peek_prev().reading(&self.db_path)?;
             if next.is_none() {
-                // Without a chunk at or below `from` there must be none at all: the first fence is 0.
+                // The first fence is 0, so without a chunk at or below `from` the table is empty.
                 return match cursor.next().reading(&self.db_path)? {
                     None => Ok(()),
                     Some((fence, _)) => {
@@ -139,24 +138,24 @@ impl<T> Packed<T> {
                     return Ok(());
                 }
                 let step = visitor(fence, self.decode(fence, bytes.value())?)?;
-                if step == Step::Stop {
+                if step == VisitFlow::Stop {
                     return Ok(());
                 }
                 next = cursor.next().reading(&self.db_path)?;
-                if let (Step::SeekTo(entry), Some((fence, _))) = (step, &next)
+                if let (VisitFlow::SeekTo(entry), Some((fence, _))) = (step, &next)
                     && fence.value() < entry
                 {
                     from = entry;
                     continue 'seek;
                 }
-                // The entry is in the next chunk, or would be in the chunk just visited. Seeking would
-                // then return to the chunk just visited, in an endless loop.
+                // The entry is in the next chunk, or would be in the chunk just visited. A seek
+                // would visit the same chunk again, in an endless loop.
             }
             return Ok(());
         }
     }
 
-    /// Visits every entry of `from..=to` in order, until the visitor says `false`.
+    /// Visits the entries of `from..=to` in order, until the visitor returns `false`.
     pub(crate) fn visit_entries<E: Entry>(
         &self,
         from: E,
@@ -170,21 +169,21 @@ impl<T> Packed<T> {
             let wanted = |entry: &E| *entry <= to;
             for entry in chunk.entries_from(from).take_while(wanted) {
                 if !visitor(entry) {
-                    return Ok(Step::Stop);
+                    return Ok(VisitFlow::Stop);
                 }
             }
-            Ok(Step::Next)
+            Ok(VisitFlow::Next)
         })
     }
 
-    /// Every entry in order; each chunk is verified to be in order and between its fences. The iterator
-    /// ends after an error.
+    /// All entries in order. Verifies that the entries of each chunk are in order and between its
+    /// fences. The iterator ends after an error.
     pub(crate) fn entries<E: Entry>(&self) -> Result<impl Iterator<Item = Result<E>> + '_>
     where
         T: ReadableTable<E, &'static [u8]>,
     {
         let begin = || self.table.iter().reading(&self.db_path);
-        let mut chunks = self.db_path.reading_only(begin)?.peekable();
+        let mut chunks = self.db_path.catch_failed_reads(begin)?.peekable();
         let mut failed = false;
         let mut last = None;
         let mut next = move || {
@@ -203,7 +202,7 @@ impl<T> Packed<T> {
             if failed {
                 return None;
             }
-            let page = self.db_path.reading_only(&mut next).transpose();
+            let page = self.db_path.catch_failed_reads(&mut next).transpose();
             failed = page.as_ref().is_some_and(Result::is_err);
             page
         });
@@ -213,7 +212,8 @@ impl<T> Packed<T> {
         }))
     }
 
-    /// The entries of a chunk, if they are in order, not below the fence and below the next one.
+    /// The entries of a chunk; an error unless they are in order, after `last`, and between `fence`
+    /// and `upper`. Sets `last` to the last entry.
     fn verified<E: Entry>(
         &self,
         fence: E,
@@ -229,12 +229,14 @@ impl<T> Packed<T> {
             .last()
             .zip(upper)
             .is_some_and(|(last, upper)| *last >= upper);
+        // Also for a wrong chunk: the next chunk is compared with the chunk directly before.
         *last = entries.last().copied().or(*last);
         let what = if below || beyond {
-            "it holds an entry that belongs into another chunk"
+            "it holds an entry that belongs in another chunk"
         } else if !entries.is_sorted_by(|a, b| a < b) {
             "its entries are not in order"
         } else if entries.is_empty() && fence > E::MIN {
+            // `apply` deletes an empty chunk, except the first.
             "it is empty"
         } else {
             return Ok(entries);
@@ -242,7 +244,7 @@ impl<T> Packed<T> {
         Err(self.damaged(fence, what))
     }
 
-    /// The smallest entry of `from..=to`, or `None`.
+    /// The smallest entry of `from..=to`; `None` if the range has no entry.
     pub(crate) fn first_in<E: Entry>(&self, from: E, to: E) -> Result<Option<E>>
     where
         T: ReadableTable<E, &'static [u8]>,

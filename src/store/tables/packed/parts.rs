@@ -1,4 +1,4 @@
-//! Reading a damaged packed table chunk by chunk, for `check` and `salvage`.
+//! Reads of a damaged packed table, chunk by chunk, for `check` and `salvage`.
 
 use redb::ReadableTable;
 
@@ -7,14 +7,15 @@ use crate::error::{Error, Result};
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::packed::damaged_ranges::{
-    Damaged, KeyInt, Part, after, damage_apart, end_of_damage,
+    Damaged, KeyInt, Part, end_of_damage, split_damage, successor,
 };
 
 type ChunkRow<E> = (E, Vec<u8>);
 
 impl<T> Packed<T> {
-    /// The entries of every chunk in order, verified to be in order and between the fences, and the
-    /// damaged ranges between them. Damage does not end the iteration; other errors do.
+    /// The entries of each chunk in order, and the damaged ranges between chunks. A chunk with
+    /// entries out of order or outside its fences is damaged. Damage does not end the iteration;
+    /// any other error does.
     pub(crate) fn parts<E: Entry + KeyInt>(
         &self,
     ) -> impl Iterator<Item = Result<Part<E, Vec<E>>>> + '_
@@ -38,7 +39,7 @@ impl<T> Packed<T> {
         self.table.range::<E>(from..).reading(&self.db_path)
     }
 
-    fn next_of<E: Entry>(
+    fn next_row<E: Entry>(
         &self,
         rows: &mut redb::Range<'_, E, &'static [u8]>,
     ) -> Result<Option<ChunkRow<E>>> {
@@ -51,12 +52,12 @@ impl<T> Packed<T> {
     where
         T: ReadableTable<E, &'static [u8]>,
     {
-        let read = || self.next_of(&mut self.rows_from(from)?);
-        self.db_path.reading_only(read).is_ok()
+        let read = || self.next_row(&mut self.rows_from(from)?);
+        self.db_path.catch_failed_reads(read).is_ok()
     }
 }
 
-/// The part of a table that is still to be read.
+/// The unread rest of a table.
 struct PartsReader<'p, T, E: Entry> {
     packed: &'p Packed<T>,
     /// The least fence that the next chunk may have; `None` at the end.
@@ -64,7 +65,7 @@ struct PartsReader<'p, T, E: Entry> {
     /// The last entry that was read.
     last: Option<E>,
     rows: Option<redb::Range<'p, E, &'static [u8]>>,
-    /// The next chunk, if it was read ahead for its fence.
+    /// The next chunk, read ahead for its fence, which bounds the entries of the chunk before.
     ahead: Option<Result<Option<ChunkRow<E>>>>,
 }
 
@@ -81,7 +82,7 @@ where
             Some(row) => row,
             None => self.read(from),
         };
-        let (fence, bytes) = match damage_apart(row)? {
+        let (fence, bytes) = match split_damage(row)? {
             Ok(Some(row)) => row,
             Ok(None) => {
                 self.from = None;
@@ -89,20 +90,22 @@ where
             }
             Err(why) => return self.damaged_range(from, why).map(Some),
         };
-        self.from = after(fence);
+        self.from = successor(fence);
         self.ahead = self.from.map(|from| self.read(from));
-        // The upper bound of this chunk is the next fence, unknown if the next chunk is damaged.
+        // The upper bound of this chunk is the next fence; it is unknown if the next chunk is
+        // damaged.
         let (upper, is_known) = match &self.ahead {
             Some(Ok(Some((fence, _)))) => (Some(*fence), true),
             Some(Err(_)) => (None, false),
             Some(Ok(None)) | None => (None, true),
         };
         let verified = self.packed.verified(fence, &bytes, upper, &mut self.last);
-        Ok(Some(match damage_apart(verified)? {
+        Ok(Some(match split_damage(verified)? {
             Ok(entries) => Part::Read(entries),
             Err(why) => Part::Damaged(Damaged {
                 from: fence,
-                // Without a known bound another damaged range follows.
+                // With an unknown bound the next damaged range follows at once, and this range ends
+                // after the fence.
                 to: if is_known { upper } else { self.from },
                 why,
             }),
@@ -112,13 +115,14 @@ where
     /// The next chunk with a fence of at least `from`.
     fn read(&mut self, from: E) -> Result<Option<ChunkRow<E>>> {
         let (packed, rows) = (self.packed, &mut self.rows);
-        let read = packed.db_path.reading_only(|| {
+        let read = packed.db_path.catch_failed_reads(|| {
             let rows = match rows {
                 Some(rows) => rows,
                 none => none.insert(packed.rows_from(from)?),
             };
-            packed.next_of(rows)
+            packed.next_row(rows)
         });
+        // The failed read panicked through the iterator, so the next read needs a new one.
         if read.is_err() {
             self.rows = None;
         }
@@ -134,14 +138,15 @@ where
         };
         let to = match &next {
             Ok(next) => next.as_ref().map(|(fence, _)| *fence),
-            // The disk failed at a key that it could read a moment ago.
+            // The disk fails at a key that `can_read` has just read.
             Err(_) => end,
         };
         (self.from, self.ahead) = (to, Some(next));
-        // The entries of the last readable chunk lie in front of the damage.
+        // `from` follows the fence of the last readable chunk. The entries of that chunk are not
+        // lost, so the damaged range begins after them.
         let from = self
             .last
-            .and_then(after)
+            .and_then(successor)
             .map_or(from, |last| last.max(from));
         Ok(Part::Damaged(Damaged { from, to, why }))
     }

@@ -1,0 +1,233 @@
+//! Changes that are refused, alone or with all others: who hears of it, what becomes of the others,
+//! and what it costs.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use test_support::engine::with_engine;
+use test_support::{SplitMix, builder, document, documents, folder, names_in, window};
+use test_support::disk::{Fault, Plan, SimDisk};
+use redb::{ReadableTable, TableDefinition};
+use simdb::{Change, Database, DocId, Document, Error, Outcome, Ticket, Timestamp};
+
+
+/// The documents that are stored have even ids below twice this.
+const STORED: u64 = 5_000;
+/// Ids from here on cannot be looked up: see [`damaged`].
+const DAMAGED_FROM: u64 = 2 * STORED;
+/// Ids below this can.
+const SOUND_BELOW: u64 = STORED;
+
+/// Longer than any group takes in which each change is decided once or twice.
+const QUICK: Duration = Duration::from_secs(10);
+
+/// A database of which the last chunk of documents is damaged.
+fn damaged(folder: &Path) -> Database {
+    let path = folder.join("docs.simdb");
+    let database = builder().create(&path).unwrap();
+    let stored = documents(u64::MAX, 0, STORED)
+        .into_iter()
+        .map(|stored| Document {
+            id: DocId(2 * stored.id.0),
+            ..stored
+        });
+    database.apply(stored.map(Change::Insert)).unwrap();
+    database.close().unwrap();
+    damage_documents(&path, Chunk::Last);
+    builder().open(&path).unwrap()
+}
+
+enum Chunk {
+    First,
+    Last,
+}
+
+/// Damages a chunk of documents, and nothing that the engine looks at.
+fn damage_documents(path: &Path, chunk: Chunk) {
+    with_engine(path, |engine| {
+        let transaction = engine.begin_write().unwrap();
+        {
+            let table = TableDefinition::<u128, &[u8]>::new("fingerprints");
+            let mut table = transaction.open_table(table).unwrap();
+            let (fence, mut bytes) = {
+                let chunk = match chunk {
+                    Chunk::First => table.first(),
+                    Chunk::Last => table.last(),
+                };
+                let (fence, bytes) = chunk.unwrap().unwrap();
+                (fence.value(), bytes.value().to_vec())
+            };
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            table.insert(fence, bytes.as_slice()).unwrap();
+        }
+        transaction.commit().unwrap();
+    });
+}
+
+fn insert(id: u64) -> Change {
+    Change::Insert(document(id, SplitMix(id).next()))
+}
+
+fn insert_unique(id: u64) -> Change {
+    Change::InsertUnique {
+        document: document(id, SplitMix(id).next()),
+        radius: 3,
+    }
+}
+
+fn assert_not_all_written(answer: Result<(), Error>) {
+    assert!(
+        matches!(answer, Err(Error::NotAllWritten { .. })),
+        "{answer:?}"
+    );
+}
+
+fn assert_corrupt(ticket: Ticket) {
+    let answer = ticket.wait();
+    assert!(matches!(answer, Err(Error::Corrupt { .. })), "{answer:?}");
+}
+
+// ---- who hears of it ----
+
+#[test]
+fn flush_and_close_tell_of_a_change_that_was_refused_alone() {
+    let folder = folder();
+    let mut database = damaged(folder.path());
+    drop(database.submit([insert(DAMAGED_FROM)]).unwrap());
+    drop(database.submit([insert(1)]).unwrap());
+    assert_not_all_written(database.flush());
+    database.flush().unwrap();
+    assert!(database.get(DocId(1)).unwrap().is_some());
+
+    // What stops the writer keeps what it would have told.
+    drop(database.submit([insert(DAMAGED_FROM)]).unwrap());
+    assert_ne!(database.check().unwrap(), [""; 0]);
+    assert_not_all_written(database.flush());
+    database.flush().unwrap();
+
+    drop(database.submit([insert(DAMAGED_FROM)]).unwrap());
+    drop(database.submit([insert(3)]).unwrap());
+    let path = database.path().to_path_buf();
+    assert_not_all_written(database.close());
+    // Nothing waits in a journal.
+    assert_eq!(names_in(folder.path()), ["docs.simdb"]);
+    let database = builder().open(&path).unwrap();
+    assert!(database.get(DocId(3)).unwrap().is_some());
+    database.close().unwrap();
+}
+
+/// A database on a disk that had no room when a change came, and has some now.
+fn with_room_again(disk: &SimDisk) -> Database {
+    let database = builder()
+        .disk(disk.for_database())
+        .create("/simulated/docs.simdb")
+        .unwrap();
+    disk.plan(Plan::Fault {
+        at: 0,
+        fault: Fault::Full,
+        lasts: true,
+    });
+    let ticket = database.submit([insert(1)]).unwrap();
+    let started = Instant::now();
+    while !ticket.is_done() {
+        assert!(started.elapsed() < QUICK);
+        std::thread::yield_now();
+    }
+    assert!(disk.failures() > 0);
+    disk.plan(Plan::Nothing);
+    database
+}
+
+#[test]
+fn close_tells_of_changes_for_which_there_was_no_room() {
+    let disk = SimDisk::default();
+    let database = with_room_again(&disk);
+    drop(database.submit([insert(2)]).unwrap());
+    assert_not_all_written(database.close());
+    let database = builder()
+        .disk(disk.for_database())
+        .open("/simulated/docs.simdb")
+        .unwrap();
+    assert_eq!(database.len().unwrap(), 1);
+    assert!(database.get(DocId(2)).unwrap().is_some());
+}
+
+#[test]
+fn merge_merges_whatever_was_refused_before_and_leaves_it_to_flush_to_tell() {
+    let disk = SimDisk::default();
+    let database = with_room_again(&disk);
+    database.apply([insert(2)]).unwrap();
+    let unmerged = || {
+        let stats = database.snapshot().unwrap().stats();
+        stats.unwrap().unmerged_changes
+    };
+    assert_eq!(unmerged(), 1);
+    database.merge().unwrap();
+    assert_eq!(unmerged(), 0);
+    assert_not_all_written(database.flush());
+    database.flush().unwrap();
+}
+
+// ---- what it costs ----
+
+#[test]
+fn a_group_of_which_thousands_are_refused_is_decided_quickly() {
+    const EACH: u64 = 2_000;
+    let folder = folder();
+    let database = damaged(folder.path());
+    // While somebody else writes, they come together.
+    let transaction = database.begin().unwrap();
+    let submit = |changes: Vec<Change>| database.submit(changes).unwrap();
+    let ids = DAMAGED_FROM..DAMAGED_FROM + EACH;
+    let alone: Vec<Ticket> = ids
+        .clone()
+        .map(|id| submit(vec![insert_unique(id)]))
+        .collect();
+    let taken = submit(vec![insert_unique(1)]);
+    // These begin with a change that could be made.
+    let halves: Vec<Ticket> = ids
+        .map(|id| {
+            let sound = 3 + 2 * (id - DAMAGED_FROM);
+            assert!(sound < SOUND_BELOW);
+            submit(vec![insert(sound), insert_unique(id)])
+        })
+        .collect();
+    let again = submit(vec![insert(3)]);
+    let started = Instant::now();
+    drop(transaction);
+    assert_eq!(taken.wait().unwrap(), [Outcome::Inserted]);
+    assert!(started.elapsed() < QUICK, "{:?}", started.elapsed());
+    alone.into_iter().chain(halves).for_each(assert_corrupt);
+    assert_eq!(again.wait().unwrap(), [Outcome::Inserted]);
+    assert_eq!(database.len().unwrap(), STORED + 2);
+}
+
+#[test]
+fn damage_to_what_is_expired_refuses_nobody() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let retention = window(Duration::from_secs(1));
+    let database = builder().retention(retention).create(&path).unwrap();
+    let stored = documents(u64::MAX, 0, STORED).into_iter();
+    let stored = stored.map(|stored| Document {
+        arrival: Some(Timestamp(stored.id.0 % 1_000)),
+        ..stored
+    });
+    database.apply(stored.map(Change::Insert)).unwrap();
+    database.close().unwrap();
+    damage_documents(&path, Chunk::First);
+
+    let database = builder().open(&path).unwrap();
+    for id in STORED..STORED + 100 {
+        let late = Document {
+            arrival: Some(Timestamp(1_000_000 + id)),
+            ..document(id, SplitMix(id).next())
+        };
+        let outcomes = database.apply([Change::Insert(late)]).unwrap();
+        assert_eq!(outcomes, [Outcome::Inserted]);
+    }
+    assert_eq!(database.flush().ok(), Some(()));
+    let read = database.snapshot().unwrap().get(DocId(0));
+    assert!(matches!(read, Err(Error::Corrupt { .. })), "{read:?}");
+}

@@ -1,0 +1,409 @@
+//! A reader sees one commit, whole, while a writer works; of near-duplicates that arrive at the
+//! same moment one is stored; one process writes.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::thread::ScopedJoinHandle;
+
+use test_support::timing::{SetWhenDropped, wait_until};
+use test_support::{
+    Model, SplitMix, assert_holds, assert_sound, builder, document, documents, folder, planted,
+};
+use simdb::{Change, Database, DocId, Error, Fingerprint, Insertion, Outcome, Snapshot};
+
+
+#[test]
+fn handles_and_snapshots_go_from_thread_to_thread() {
+    fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<Database>();
+    is_send_and_sync::<Snapshot>();
+    is_send_and_sync::<Error>();
+}
+
+/// Documents of one batch: ids `batch * SIZE ..`, in one cluster of fingerprints of their own.
+const SIZE: u64 = 50;
+/// How many batches are stored at a time: with each new one the oldest is removed.
+const KEPT: u64 = 4;
+
+fn cluster(batch: u64) -> Fingerprint {
+    Fingerprint::from_bits(SplitMix(batch).next())
+}
+
+#[test]
+fn reader_sees_every_batch_whole_while_a_writer_works() {
+    const BATCHES: u64 = 120;
+    let folder = folder();
+    let mut database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    let written = AtomicU64::new(0);
+    let (looks, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let _ended = SetWhenDropped(&done);
+        let readers: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut last_newest = 0;
+                    while !done.load(Ordering::Acquire) {
+                        let before = written.load(Ordering::Acquire);
+                        let snapshot = database.snapshot().unwrap();
+                        let ids: Vec<u64> = snapshot
+                            .documents()
+                            .map(|found| found.unwrap().id.0)
+                            .collect();
+                        assert_eq!(snapshot.len(), ids.len() as u64);
+                        let Some(last) = ids.last() else { continue };
+                        let newest = last / SIZE;
+                        // What a writer was told is durable is seen, and time runs forwards.
+                        assert!(newest >= before && newest >= last_newest);
+                        last_newest = newest;
+                        let oldest = newest.saturating_sub(KEPT - 1).max(1);
+                        let expected: Vec<u64> = (oldest * SIZE..(newest + 1) * SIZE).collect();
+                        assert_eq!(ids, expected);
+                        // The block tables are of the same commit.
+                        for batch in oldest.saturating_sub(1).max(1)..=newest + 1 {
+                            let found = snapshot.within(cluster(batch), 3).unwrap();
+                            let stored = (oldest..=newest).contains(&batch);
+                            assert_eq!(found.len() as u64, if stored { SIZE } else { 0 });
+                        }
+                        looks.fetch_add(1, Ordering::Release);
+                    }
+                })
+            })
+            .collect();
+        for batch in 1..=BATCHES {
+            let mut sequence = SplitMix(batch);
+            let inserts = (batch * SIZE..(batch + 1) * SIZE).map(|id| {
+                let fingerprint = planted(&mut sequence, cluster(batch), 1 + id as u32 % 3);
+                Change::Insert(document(id, fingerprint.bits()))
+            });
+            let expired = batch.saturating_sub(KEPT);
+            let removals =
+                (expired * SIZE..(expired + 1) * SIZE).map(|id| Change::Remove(DocId(id)));
+            database.apply(inserts.chain(removals)).unwrap();
+            written.store(batch, Ordering::Release);
+            wait_for_looks(&looks, batch / 4, &readers);
+        }
+    });
+    assert_eq!(database.len().unwrap(), KEPT * SIZE);
+    assert_sound(&mut database);
+}
+
+/// The writer waits, so that the readers look all the while.
+fn wait_for_looks(looks: &AtomicU64, wanted: u64, readers: &[ScopedJoinHandle<'_, ()>]) {
+    wait_until(|| {
+        let has_failed = readers.iter().any(ScopedJoinHandle::is_finished);
+        looks.load(Ordering::Acquire) >= wanted || has_failed
+    });
+}
+
+/// Old snapshots and new ones ask for the same few keys while every commit changes some of them:
+/// what one has read must not turn up in the answer of another.
+#[test]
+fn every_snapshot_answers_as_of_its_own_commit() {
+    const BATCHES: u64 = 300;
+    let folder = folder();
+    let database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    let mut sequence = SplitMix(21);
+    let centres: Vec<Fingerprint> = (0..4)
+        .map(|_| Fingerprint::from_bits(sequence.next()))
+        .collect();
+    // Many others, far away, so that it pays to look keys up; the models leave them out.
+    let others = documents(22, 1_000, 10_000);
+    let is_far = |other: &Fingerprint| centres.iter().all(|near| near.distance(*other) > 9);
+    assert!(others.iter().all(|other| is_far(&other.fingerprint)));
+    database
+        .apply(others.into_iter().map(Change::Insert))
+        .unwrap();
+    // Document 0 says which commit it is, by its fingerprint.
+    let models = Mutex::new(Vec::new());
+    let (looks, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let _ended = SetWhenDropped(&done);
+        let readers: Vec<_> = (0..3)
+            .map(|reader| {
+                let (database, models, centres) = (&database, &models, &centres);
+                let (looks, done) = (&looks, &done);
+                scope.spawn(move || {
+                    let mut sequence = SplitMix(100 + reader);
+                    let mut snapshots = Vec::new();
+                    while !done.load(Ordering::Acquire) {
+                        snapshots.push(database.snapshot().unwrap());
+                        if snapshots.len() > 6 {
+                            snapshots.swap_remove(sequence.below(6) as usize);
+                        }
+                        for snapshot in &snapshots {
+                            let Some(commit) = snapshot.get(DocId(0)).unwrap() else {
+                                continue;
+                            };
+                            let commit = commit.fingerprint.bits() as usize;
+                            let model: Model = models.lock().unwrap().get(commit).cloned().unwrap();
+                            let centre = centres[sequence.below(4) as usize];
+                            let query = planted(&mut sequence, centre, 1);
+                            let expected = model.within(query, 3);
+                            assert_eq!(snapshot.within(query, 3).unwrap(), expected);
+                            let batch = snapshot.within_batch(&[query, query], 3).unwrap();
+                            assert_eq!(batch, [expected.clone(), expected]);
+                            looks.fetch_add(1, Ordering::Release);
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut model = Model::default();
+        for batch in 0..BATCHES {
+            let mut changes = vec![Change::Upsert(document(0, batch))];
+            for _ in 0..sequence.below(6) {
+                let id = 1 + sequence.below(40);
+                let centre = centres[sequence.below(4) as usize];
+                let near = planted(&mut sequence, centre, 2);
+                changes.push(match sequence.below(3) {
+                    0 => Change::Remove(DocId(id)),
+                    1 => Change::Upsert(document(id, centre.bits())),
+                    _ => Change::Upsert(document(id, near.bits())),
+                });
+            }
+            model.apply_all(changes.clone());
+            models.lock().unwrap().push(model.clone());
+            database.apply(changes).unwrap();
+            wait_for_looks(&looks, batch + 1, &readers);
+        }
+    });
+}
+
+#[test]
+fn of_near_duplicates_from_many_threads_one_is_stored_and_every_answer_names_it() {
+    const THREADS: u64 = 8;
+    const GROUPS: u64 = 25;
+    let folder = folder();
+    let mut database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    let start = Barrier::new(THREADS as usize);
+    let answers = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (database, start, answers) = (&database, &start, &answers);
+            scope.spawn(move || {
+                let mut sequence = SplitMix(thread);
+                start.wait();
+                for group in 0..GROUPS {
+                    let id = DocId(group << 32 | thread);
+                    // Any two of a group differ in at most two bits.
+                    let fingerprint = planted(&mut sequence, cluster(group), 1);
+                    let answer = database.insert_unique(id, fingerprint, 3).unwrap();
+                    answers.lock().unwrap().push((group, id, answer));
+                }
+            });
+        }
+    });
+    let answers = answers.into_inner().unwrap();
+    assert_eq!(database.len().unwrap(), GROUPS);
+    for group in 0..GROUPS {
+        let answers: Vec<_> = answers.iter().filter(|(of, ..)| *of == group).collect();
+        let stored = database.within(cluster(group), 1).unwrap();
+        let &[winner] = stored.as_slice() else {
+            panic!("{stored:?}")
+        };
+        for (_, id, answer) in answers {
+            match answer {
+                Insertion::Inserted => assert_eq!(*id, winner.id),
+                Insertion::Duplicate(of) => {
+                    assert_eq!((of.id, of.fingerprint), (winner.id, winner.fingerprint))
+                }
+                Insertion::Similar(_) => unreachable!("nobody asked for that"),
+            }
+        }
+    }
+    assert_sound(&mut database);
+}
+
+#[test]
+fn writers_wait_for_each_other_and_lose_nothing() {
+    let folder = folder();
+    let mut database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    let all = documents(1, 0, 2_000);
+    std::thread::scope(|scope| {
+        for part in all.chunks(500) {
+            let database = &database;
+            scope.spawn(move || {
+                for batch in part.chunks(20) {
+                    let outcomes = database
+                        .apply(batch.iter().cloned().map(Change::Insert))
+                        .unwrap();
+                    assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Inserted));
+                }
+            });
+        }
+    });
+    assert_holds(&database.snapshot().unwrap(), &Model::of(all, false));
+    assert_sound(&mut database);
+}
+
+#[test]
+fn snapshot_does_not_change() {
+    let folder = folder();
+    let mut database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    let first = documents(1, 0, 2_000);
+    database
+        .apply(first.iter().cloned().map(Change::Insert))
+        .unwrap();
+    let snapshot = database.snapshot().unwrap();
+    let model = Model::of(first, false);
+    for round in 0..20 {
+        let removals = (round * 100..(round + 1) * 100).map(|id| Change::Remove(DocId(id)));
+        let inserts = documents(round + 2, 10_000 + round * 100, 100)
+            .into_iter()
+            .map(Change::Insert);
+        database.apply(removals.chain(inserts)).unwrap();
+        assert_holds(&snapshot, &model);
+    }
+    for document in model.documents.values().step_by(100) {
+        let (id, fingerprint) = (document.id, document.fingerprint);
+        assert_eq!(snapshot.get(id).unwrap().as_ref(), Some(document));
+        assert_eq!(
+            snapshot.within(fingerprint, 3).unwrap(),
+            model.within(fingerprint, 3)
+        );
+        assert_eq!(database.get(id).unwrap(), None);
+        assert_eq!(database.within(fingerprint, 0).unwrap(), []);
+    }
+    drop(snapshot);
+    assert_sound(&mut database);
+}
+
+#[test]
+fn check_beside_a_snapshot_is_refused_and_possible_after() {
+    let folder = folder();
+    let mut database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    database
+        .insert(DocId(1), Fingerprint::from_bits(1))
+        .unwrap();
+    let snapshot = database.snapshot().unwrap();
+    let refused = database.check().unwrap_err();
+    assert!(matches!(refused, Error::SnapshotHeld { .. }), "{refused:?}");
+    assert_eq!(snapshot.len(), 1);
+    drop(snapshot);
+    assert_sound(&mut database);
+    database
+        .insert(DocId(2), Fingerprint::from_bits(2))
+        .unwrap();
+}
+
+#[test]
+fn snapshot_outlives_the_handle_it_was_taken_from() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().create(&path).unwrap();
+    let stored = documents(1, 0, 500);
+    database
+        .apply(stored.iter().cloned().map(Change::Insert))
+        .unwrap();
+    let snapshot = database.snapshot().unwrap();
+    drop(database);
+    assert_holds(&snapshot, &Model::of(stored, false));
+    drop(snapshot);
+    assert_eq!(builder().open(&path).unwrap().len().unwrap(), 500);
+}
+
+// ---- who may open ----
+
+fn assert_locked(opened: Result<Database, Error>, expected: &PathBuf) {
+    let refused = opened.unwrap_err();
+    assert!(
+        matches!(&refused, Error::Locked { path } if path == expected),
+        "{refused:?}"
+    );
+    assert!(refused.to_string().contains("docs.simdb"), "{refused}");
+}
+
+#[test]
+fn second_handle_for_writing_is_locked_out_until_the_first_is_gone() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().create(&path).unwrap();
+    database
+        .insert(DocId(1), Fingerprint::from_bits(1))
+        .unwrap();
+    assert_locked(builder().open(&path), &path);
+    assert_locked(builder().open_read_only(&path), &path);
+    assert_locked(builder().open_or_create(&path), &path);
+    let refused = Database::vacuum(&path).unwrap_err();
+    assert!(matches!(refused, Error::Locked { .. }), "{refused:?}");
+    database
+        .insert(DocId(2), Fingerprint::from_bits(2))
+        .unwrap();
+    drop(database);
+    assert_eq!(builder().open(&path).unwrap().len().unwrap(), 2);
+}
+
+#[test]
+fn handles_for_reading_share_the_file_and_keep_writers_out() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    builder()
+        .create(&path)
+        .unwrap()
+        .insert(DocId(1), Fingerprint::from_bits(1))
+        .unwrap();
+    let readers: Vec<Database> = (0..3)
+        .map(|_| builder().open_read_only(&path).unwrap())
+        .collect();
+    for reader in &readers {
+        assert_eq!(reader.len().unwrap(), 1);
+    }
+    assert_locked(builder().open(&path), &path);
+    drop(readers);
+    builder()
+        .open(&path)
+        .unwrap()
+        .insert(DocId(2), Fingerprint::from_bits(2))
+        .unwrap();
+}
+
+const CHILD_PATH: &str = "SIMDB_TEST_CHILD_PATH";
+
+#[test]
+#[ignore = "runs in a process of its own, started by a test"]
+fn child_holds_the_database_until_its_input_ends() {
+    let Some(path) = std::env::var_os(CHILD_PATH) else {
+        return;
+    };
+    let database = builder().open(path).unwrap();
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "opened {}", database.len().unwrap()).unwrap();
+    out.flush().unwrap();
+    std::io::stdin()
+        .lines()
+        .for_each(|line| drop(line.unwrap()));
+}
+
+#[test]
+fn another_process_locks_the_database_until_it_ends() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    drop(builder().create(&path).unwrap());
+    for is_killed in [false, true] {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "isolation::child_holds_the_database_until_its_input_ends",
+                "--exact",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env(CHILD_PATH, &path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("opened 0")));
+        assert_locked(builder().open(&path), &path);
+        assert_locked(builder().open_read_only(&path), &path);
+        if is_killed {
+            child.kill().unwrap();
+        }
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(builder().open(&path).unwrap().len().unwrap(), 0);
+    }
+}

@@ -1,0 +1,4 @@
+//! Concurrent writers are serialised in one order, and a reader sees one commit as a whole.
+
+mod isolation;
+mod writers;

@@ -1,0 +1,432 @@
+//! Every kind of answer, asked of a sound database once, and of damaged ones again.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use simdb::{
+    Cluster, Clustering, ClustersEvent, Database, DocId, Document, DuplicateGroup, Error,
+    Fingerprint, HotKey, Keep, Likeness, Match, Pair, PairsEvent, Shape, Similar, Snapshot,
+    TableStats, TextQuery, Timestamp,
+};
+
+use test_support::{Model, SplitMix, planted};
+use crate::corpus::{FIRST_ARRIVAL, words};
+
+/// Something that a snapshot is asked.
+enum Question {
+    Documents,
+    Get(DocId),
+    Within(Fingerprint, u32),
+    WithinLimit(Fingerprint, u32, usize),
+    WithinBatch(Vec<Fingerprint>, u32),
+    Nearest(Fingerprint, usize),
+    Similar(TextQuery),
+    Pairs(u32),
+    DocumentPairs(u32),
+    Clusters(Clustering),
+    CountOlder(Timestamp),
+    LastId,
+    Counts,
+    Tables,
+    Diagnosis,
+}
+
+/// The kinds of answers of every database. What is said of the tables alone is two more.
+pub const KINDS: [&str; 13] = [
+    "documents",
+    "get",
+    "within",
+    "within_limit",
+    "within_batch",
+    "nearest",
+    "similar",
+    "pairs",
+    "document_pairs",
+    "clusters",
+    "count_older",
+    "last_id",
+    "stats",
+];
+
+/// What it says.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Documents(Vec<Document>),
+    Document(Option<Document>),
+    Matches(Vec<Match>),
+    Batch(Vec<Vec<Match>>),
+    Similar(Vec<Similar>),
+    /// In order.
+    Pairs {
+        copies: Vec<(Fingerprint, Vec<DocId>)>,
+        pairs: Vec<Pair>,
+    },
+    Clusters(Vec<Cluster>),
+    Count(u64),
+    LastId(Option<DocId>),
+    /// Documents, distinct fingerprints, unreliable ones, texts; the first arrival and the last.
+    Counts([u64; 4], [Option<Timestamp>; 2]),
+    Tables(Vec<TableStats>),
+    Diagnosis {
+        counts: [u64; 5],
+        ones: Vec<u64>,
+        hottest: Vec<Vec<HotKey>>,
+        groups: Vec<DuplicateGroup>,
+    },
+    /// Nothing was told before the error.
+    Nothing,
+}
+
+/// What was told, and why that is not all.
+type Told = (Answer, Option<Error>);
+
+impl Question {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Documents => "documents",
+            Self::Get(_) => "get",
+            Self::Within(..) => "within",
+            Self::WithinLimit(..) => "within_limit",
+            Self::WithinBatch(..) => "within_batch",
+            Self::Nearest(..) => "nearest",
+            Self::Similar(_) => "similar",
+            Self::Pairs(_) => "pairs",
+            Self::DocumentPairs(_) => "document_pairs",
+            Self::Clusters(_) => "clusters",
+            Self::CountOlder(_) => "count_older",
+            Self::LastId => "last_id",
+            Self::Counts => "stats",
+            Self::Tables => "stats of the tables",
+            Self::Diagnosis => "diagnose",
+        }
+    }
+
+    /// Whether it reads whole tables.
+    fn is_dear(&self) -> bool {
+        !matches!(
+            self,
+            Self::Get(_)
+                | Self::Within(..)
+                | Self::WithinLimit(..)
+                | Self::Nearest(..)
+                | Self::Similar(_)
+        )
+    }
+
+    fn ask(&self, snapshot: &Snapshot) -> Told {
+        match self {
+            Self::Documents => {
+                let mut told = Vec::new();
+                let mut failed = None;
+                for document in snapshot.documents() {
+                    match document {
+                        Ok(document) => told.push(document),
+                        Err(error) => failed = Some(error),
+                    }
+                }
+                (Answer::Documents(told), failed)
+            }
+            Self::Get(id) => whole(snapshot.get(*id).map(Answer::Document)),
+            Self::Within(query, radius) => {
+                whole(snapshot.within(*query, *radius).map(Answer::Matches))
+            }
+            Self::WithinLimit(query, radius, limit) => whole(
+                snapshot
+                    .within_limit(*query, *radius, *limit)
+                    .map(Answer::Matches),
+            ),
+            Self::WithinBatch(queries, radius) => {
+                let mut told = Vec::new();
+                let asked =
+                    snapshot.within_batch_with(queries, *radius, usize::MAX, |place, found| {
+                        assert_eq!(place, told.len(), "within_batch");
+                        told.push(found);
+                        ControlFlow::Continue(())
+                    });
+                (Answer::Batch(told), asked.err())
+            }
+            Self::Nearest(query, count) => {
+                whole(snapshot.nearest(*query, *count).map(Answer::Matches))
+            }
+            Self::Similar(query) => whole(snapshot.similar(query).map(Answer::Similar)),
+            Self::Pairs(radius) => {
+                let (mut copies, mut pairs) = (Vec::new(), Vec::new());
+                let asked = snapshot.pairs(*radius, |event| {
+                    match event {
+                        PairsEvent::Copies {
+                            fingerprint,
+                            documents,
+                        } => copies.push((fingerprint, documents.to_vec())),
+                        PairsEvent::Pairs(some) => pairs.extend_from_slice(some),
+                        _ => {}
+                    }
+                    ControlFlow::Continue(())
+                });
+                copies.sort();
+                pairs.sort();
+                (Answer::Pairs { copies, pairs }, asked.err())
+            }
+            Self::DocumentPairs(radius) => {
+                let mut pairs = Vec::new();
+                let asked = snapshot.document_pairs(*radius, |pair| {
+                    pairs.push(pair);
+                    ControlFlow::Continue(())
+                });
+                pairs.sort();
+                let copies = Vec::new();
+                (Answer::Pairs { copies, pairs }, asked.err())
+            }
+            Self::Clusters(clustering) => {
+                let mut told = Vec::new();
+                let asked = snapshot.clusters(clustering, |event| {
+                    if let ClustersEvent::Cluster(cluster) = event {
+                        told.push(cluster.clone());
+                    }
+                    ControlFlow::Continue(())
+                });
+                (Answer::Clusters(told), asked.err())
+            }
+            Self::CountOlder(moment) => whole(snapshot.count_older(*moment).map(Answer::Count)),
+            Self::LastId => whole(snapshot.last_id().map(Answer::LastId)),
+            Self::Counts => whole(snapshot.stats().map(|stats| {
+                let counts = [
+                    stats.documents,
+                    stats.distinct_fingerprints,
+                    stats.unreliable,
+                    stats.texts,
+                ];
+                Answer::Counts(counts, [stats.oldest_arrival, stats.latest_arrival])
+            })),
+            Self::Tables => whole(snapshot.stats().map(|stats| Answer::Tables(stats.tables))),
+            Self::Diagnosis => whole(snapshot.diagnose().map(|diagnosis| {
+                let ones = diagnosis.ones().to_vec();
+                let duplicates = diagnosis.duplicates;
+                Answer::Diagnosis {
+                    counts: [
+                        diagnosis.documents,
+                        diagnosis.distinct_fingerprints,
+                        diagnosis.unreliable,
+                        duplicates.groups,
+                        duplicates.documents,
+                    ],
+                    ones,
+                    hottest: diagnosis.blocks.map(|block| block.hottest).to_vec(),
+                    groups: duplicates.largest,
+                }
+            })),
+        }
+    }
+
+    /// The plain way to the answer, where there is one.
+    fn answer_of(&self, model: &Model) -> Option<Answer> {
+        let documents = || model.documents.values();
+        Some(match self {
+            Self::Documents => Answer::Documents(documents().cloned().collect()),
+            Self::Get(id) => Answer::Document(model.documents.get(id).cloned()),
+            Self::Within(query, radius) => Answer::Matches(model.within(*query, *radius)),
+            Self::WithinLimit(query, radius, limit) => {
+                let mut found = model.within(*query, *radius);
+                found.truncate(*limit);
+                Answer::Matches(found)
+            }
+            Self::WithinBatch(queries, radius) => {
+                let found = queries.iter().map(|query| model.within(*query, *radius));
+                Answer::Batch(found.collect())
+            }
+            Self::Nearest(query, count) => Answer::Matches(model.nearest(*query, *count)),
+            Self::CountOlder(moment) => {
+                let is_older = |document: &&Document| document.arrival < Some(*moment);
+                Answer::Count(documents().filter(is_older).count() as u64)
+            }
+            Self::LastId => Answer::LastId(model.documents.keys().next_back().copied()),
+            Self::Counts => {
+                let count = |is: fn(&&Document) -> bool| documents().filter(is).count() as u64;
+                let counts = [
+                    model.documents.len() as u64,
+                    model.distinct_fingerprints(),
+                    count(|document| !document.reliable),
+                    count(|document| document.text.is_some()),
+                ];
+                let arrivals = || documents().filter_map(|document| document.arrival);
+                Answer::Counts(counts, [arrivals().min(), arrivals().max()])
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// An answer that is given whole or not at all.
+fn whole(answer: Result<Answer, Error>) -> Told {
+    match answer {
+        Ok(answer) => (answer, None),
+        Err(error) => (Answer::Nothing, Some(error)),
+    }
+}
+
+impl Answer {
+    /// Whether it is what may be told of the right answer before an error.
+    fn begins(&self, right: &Self) -> bool {
+        match (self, right) {
+            (Self::Nothing, _) => true,
+            (Self::Documents(told), Self::Documents(right)) => right.starts_with(told),
+            (Self::Batch(told), Self::Batch(right)) => right.starts_with(told),
+            (Self::Clusters(told), Self::Clusters(right)) => right.starts_with(told),
+            (
+                Self::Pairs { copies, pairs },
+                Self::Pairs {
+                    copies: right_copies,
+                    pairs: right_pairs,
+                },
+            ) => {
+                let is_in = |pair| right_pairs.binary_search(pair).is_ok();
+                let is_copy = |copy| right_copies.binary_search(copy).is_ok();
+                pairs.iter().all(is_in) && copies.iter().all(is_copy)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether much of the database is in it.
+    fn says_something(&self) -> bool {
+        match self {
+            Self::Similar(found) => found.len() > 1,
+            Self::Pairs { pairs, .. } => pairs.len() > 100,
+            Self::Clusters(clusters) => clusters.len() > 10,
+            Self::Batch(found) => found.iter().any(|found| !found.is_empty()),
+            _ => true,
+        }
+    }
+}
+
+/// What was answered, by stage of what is done to a database and by kind: how many were right, and
+/// how many refused.
+#[derive(Debug, Default)]
+pub struct Tally(BTreeMap<(&'static str, &'static str), [u64; 2]>);
+
+impl Tally {
+    pub fn count(&mut self, stage: &'static str, kind: &'static str, is_right: bool) {
+        let counts = self.0.entry((stage, kind)).or_default();
+        counts[usize::from(!is_right)] += 1;
+    }
+
+    /// How many were right, and how many refused.
+    pub fn of(&self, stage: &'static str, kind: &'static str) -> [u64; 2] {
+        self.0.get(&(stage, kind)).copied().unwrap_or_default()
+    }
+}
+
+/// Questions to a database, and the right answers.
+pub struct Exam(Vec<(Question, Answer)>);
+
+impl Exam {
+    /// Of a sound database, which holds what the model says. Where everything is merged, the tables
+    /// are asked about as well.
+    pub fn of(database: &Database, model: &Model, is_merged: bool) -> Self {
+        let snapshot = database.snapshot().unwrap();
+        let answered = questions(database, model, is_merged)
+            .into_iter()
+            .map(|question| {
+                let (answer, error) = question.ask(&snapshot);
+                assert!(error.is_none(), "{}: {error:?}", question.kind());
+                if let Some(right) = question.answer_of(model) {
+                    assert_eq!(answer, right, "{}", question.kind());
+                }
+                assert!(answer.says_something(), "{}: {answer:?}", question.kind());
+                (question, answer)
+            });
+        Self(answered.collect())
+    }
+
+    /// Asks some of the questions again: a fifth of those that read little, and one in so many of
+    /// the others. Whether all answers were right; those that are not are refusals of which `refuses`
+    /// takes the error.
+    pub fn ask(
+        &self,
+        database: &Database,
+        sequence: &mut SplitMix,
+        dear_one_in: u64,
+        refuses: &dyn Fn(&Error) -> bool,
+        (tally, stage): (&RefCell<Tally>, &'static str),
+    ) -> bool {
+        let snapshot = match database.snapshot() {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                assert!(refuses(&error), "{stage}: {error:?}");
+                return false;
+            }
+        };
+        let mut all_right = true;
+        for (question, right) in &self.0 {
+            let one_in = if question.is_dear() { dear_one_in } else { 5 };
+            if sequence.below(one_in) != 0 {
+                continue;
+            }
+            let kind = question.kind();
+            let (answer, error) = question.ask(&snapshot);
+            if let Some(error) = &error {
+                assert!(refuses(error), "{stage}, {kind}: {error:?}");
+                assert!(answer.begins(right), "{stage}, {kind}: told a wrong thing");
+            } else {
+                assert!(answer == *right, "{stage}, {kind}: a wrong answer");
+            }
+            tally.borrow_mut().count(stage, kind, error.is_none());
+            all_right &= error.is_none();
+        }
+        all_right
+    }
+}
+
+fn questions(database: &Database, model: &Model, is_merged: bool) -> Vec<Question> {
+    let mut sequence = SplitMix(77);
+    let ids: Vec<DocId> = model.documents.keys().copied().collect();
+    let mut some = || ids[sequence.below(ids.len() as u64) as usize];
+    let some_ids: Vec<DocId> = (0..60).map(|_| some()).collect();
+    let mut near = |id: &DocId| planted(&mut sequence, model.documents[id].fingerprint, 2);
+    let queries: Vec<Fingerprint> = some_ids.iter().map(&mut near).collect();
+    let clustering = Clustering::default();
+    let mut questions = vec![
+        Question::Documents,
+        Question::WithinBatch(queries.clone(), 3),
+        Question::WithinBatch(queries.clone(), 7),
+        Question::Pairs(3),
+        Question::DocumentPairs(2),
+        Question::Clusters(Clustering {
+            shape: Shape::Connected { most_documents: 0 },
+            keep: Keep::Oldest,
+            ..clustering
+        }),
+        Question::Clusters(Clustering {
+            keep: Keep::Longest,
+            likeness: Some(Likeness::default()),
+            ..clustering
+        }),
+        Question::LastId,
+        Question::Counts,
+    ];
+    let moments = [FIRST_ARRIVAL + 100, FIRST_ARRIVAL + 300, u64::MAX];
+    questions.extend(moments.map(|moment| Question::CountOlder(Timestamp(moment))));
+    if is_merged {
+        questions.extend([Question::Tables, Question::Diagnosis]);
+    }
+    for (id, query) in some_ids.iter().zip(&queries) {
+        questions.extend([
+            Question::Get(*id),
+            Question::Get(DocId(id.0 + 1_000_000)),
+            Question::Within(*query, 0),
+            Question::Within(*query, 3),
+            Question::Within(*query, 5),
+        ]);
+    }
+    for query in &queries[..20] {
+        questions.push(Question::WithinLimit(*query, 64, 3));
+        questions.push(Question::Nearest(*query, 5));
+    }
+    for place in (1..3_000).step_by(90) {
+        let query = database.text_query(&words(place, 20)).unwrap();
+        if model.documents[&DocId(place)].text == Some(words(place, 20)) {
+            questions.push(Question::Similar(query));
+        }
+    }
+    questions
+}

@@ -1,0 +1,187 @@
+//! Files that are no database, or none that can be opened: each is refused with a sentence.
+
+use std::path::Path;
+
+use redb::TableDefinition;
+use simdb::{Database, Error};
+
+use test_support::{SplitMix, builder, folder};
+use crate::corpus::{damageable, replace_setting};
+
+/// Asserts that every way to open refuses the file, and returns the error of one.
+fn refused(path: &Path) -> Error {
+    let writing = builder().open(path).unwrap_err();
+    let reading = builder().open_read_only(path).unwrap_err();
+    let vacuum = Database::vacuum(path).unwrap_err();
+    for other in [&reading, &vacuum] {
+        assert_eq!(
+            std::mem::discriminant(other),
+            std::mem::discriminant(&writing),
+            "{other:?}"
+        );
+    }
+    let name = path.file_name().unwrap().to_str().unwrap();
+    assert!(writing.to_string().contains(name), "{writing}");
+    writing
+}
+
+#[test]
+fn what_is_no_database_is_refused_by_name_and_left_as_it_is() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    damageable(&path);
+    let header = std::fs::read(&path).unwrap()[..10].to_vec();
+    let mut sequence = SplitMix(6);
+    let random: Vec<u8> = (0..50_000).map(|_| sequence.next() as u8).collect();
+    let contents = [
+        ("empty", Vec::new()),
+        ("text", b"id,text\n1,no database at all\n".repeat(1_000)),
+        ("one-byte", vec![b's']),
+        ("random", random),
+        ("zeros", vec![0; 1 << 20]),
+        ("truncated", header),
+    ];
+    for (name, content) in contents {
+        let path = folder.path().join(name);
+        std::fs::write(&path, &content).unwrap();
+        let refused = refused(&path);
+        assert!(
+            matches!(&refused, Error::NotADatabase { path: named, .. } if *named == path),
+            "{refused:?}"
+        );
+        assert!(
+            refused.to_string().contains("is not a simdb database"),
+            "{refused}"
+        );
+        assert!(
+            std::fs::read(&path).unwrap() == content,
+            "{name} was changed"
+        );
+    }
+    let refused_folder = refused(folder.path());
+    assert!(
+        matches!(refused_folder, Error::NotADatabase { .. }),
+        "{refused_folder:?}"
+    );
+    let refused_missing = refused(&folder.path().join("missing.simdb"));
+    assert!(
+        matches!(refused_missing, Error::NotFound { .. }),
+        "{refused_missing:?}"
+    );
+    assert!(
+        refused_missing.to_string().contains("there is no database"),
+        "{refused_missing}"
+    );
+}
+
+#[test]
+fn redb_file_of_another_program_is_refused() {
+    let folder = folder();
+    let tables: [fn(&redb::WriteTransaction); 3] = [
+        |_| {},
+        |transaction| {
+            let numbers = TableDefinition::<u64, u64>::new("numbers");
+            transaction
+                .open_table(numbers)
+                .unwrap()
+                .insert(1, 2)
+                .unwrap();
+        },
+        |transaction| {
+            let meta = TableDefinition::<u64, u64>::new("meta");
+            transaction.open_table(meta).unwrap().insert(1, 2).unwrap();
+        },
+    ];
+    for (number, write) in tables.into_iter().enumerate() {
+        let path = folder.path().join(format!("other{number}.redb"));
+        let database = redb::Database::create(&path).unwrap();
+        let transaction = database.begin_write().unwrap();
+        write(&transaction);
+        transaction.commit().unwrap();
+        drop(database);
+        let refused = refused(&path);
+        assert!(matches!(refused, Error::NotADatabase { .. }), "{refused:?}");
+    }
+}
+
+#[test]
+fn database_of_another_format_is_refused_with_both_versions() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    damageable(&path);
+    let sound = std::fs::read(&path).unwrap();
+    for version in [1_u32, 2, 77, u32::MAX] {
+        let mut other = sound.clone();
+        other[12..16].copy_from_slice(&version.to_le_bytes());
+        let crc = crc32fast::hash(&other[..16]);
+        other[16..20].copy_from_slice(&crc.to_le_bytes());
+        std::fs::write(&path, &other).unwrap();
+        let refused = refused(&path);
+        let Error::FormatVersion {
+            found,
+            supported: 4,
+            ..
+        } = refused
+        else {
+            panic!("{refused:?}")
+        };
+        assert_eq!(found, version);
+        let told = format!("its format is version {version}, this simdb reads version 4");
+        assert!(refused.to_string().contains(&told), "{refused}");
+    }
+    std::fs::write(&path, &sound).unwrap();
+    assert_eq!(builder().open(&path).unwrap().len().unwrap(), 3_000);
+}
+
+#[test]
+fn settings_that_are_missing_or_make_no_sense_are_damage() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let wrong: [(&str, Option<&[u8]>); 16] = [
+        ("recipe", None),
+        ("recipe", Some(&[0xff, 0xfe])),
+        ("settings", None),
+        ("settings", Some(&[0x80])),
+        ("settings", Some(&[0, 0])),
+        ("settings", Some(&[0x80, 0, 0, 0, 0, 0, 0, 0, 0])),
+        // A window and sliding times where none are kept.
+        ("settings", Some(&[0, 1, 0, 0, 0, 0, 0, 0, 0])),
+        ("settings", Some(&[8, 0, 0, 0, 0, 0, 0, 0, 0])),
+        // Bands of texts that are not kept, and bands that nothing is said of.
+        ("settings", Some(&[32, 0, 0, 0, 0, 0, 0, 0, 0])),
+        ("settings", Some(&[33, 0, 0, 0, 0, 0, 0, 0, 0])),
+        ("identity", None),
+        ("identity", Some(&[0; 7])),
+        ("journal", None),
+        ("journal", Some(&[2, 0, 0, 0, 0, 0, 0, 0, 0])),
+        ("counters", None),
+        ("counters", Some(&[0; 40])),
+    ];
+    for (key, payload) in wrong {
+        drop(builder().create(&path).unwrap());
+        replace_setting(&path, key, payload);
+        let opened = builder().open(&path).and_then(|database| database.len());
+        let refused = opened.unwrap_err();
+        assert!(
+            matches!(refused, Error::Corrupt { .. }),
+            "{key}: {refused:?}"
+        );
+        assert!(refused.to_string().contains("docs.simdb"), "{refused}");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn database_whose_bands_were_made_otherwise_is_refused_with_both_ways() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    drop(builder().similar(true).create(&path).unwrap());
+    replace_setting(&path, "bands", Some(b"some other way"));
+    let refused = refused(&path);
+    let Error::BandsMismatch { stored, known, .. } = &refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(stored, "some other way");
+    let told = format!("made by some other way, this simdb makes them by {known}");
+    assert!(refused.to_string().contains(&told), "{refused}");
+}

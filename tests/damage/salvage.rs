@@ -1,0 +1,672 @@
+//! What is saved of a damaged file: everything that is in it twice, nothing that was never there.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use test_support::engine::with_engine;
+use test_support::{
+    Model, SplitMix, assert_holds, assert_sound, builder, copy_open, documents, folder, journal,
+    window,
+};
+use redb::{TableDefinition, TableHandle};
+use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Salvage, Stage, Timestamp};
+use tempfile::TempDir;
+
+
+const PAGE_BYTES: usize = 4096;
+
+fn salvage(damaged: &Path, saved: &Path) -> Result<Salvage, Error> {
+    let _ = std::fs::remove_file(saved);
+    builder().salvage(damaged, saved, 16 << 20)
+}
+
+/// Documents of every kind: some unreliable, some with texts, many with one fingerprint.
+fn corpus(seed: u64, first: u64, count: u64) -> Vec<Document> {
+    let mut corpus = documents(seed, first, count);
+    for (place, document) in corpus.iter_mut().enumerate() {
+        document.reliable = place % 7 != 0;
+        document.arrival = Some(Timestamp(1_700_000_000_000 + place as u64));
+        let is_kept = place % 3 == 1;
+        document.text = is_kept.then(|| format!("the text of document {}", document.id));
+    }
+    corpus
+}
+
+/// Of what the corpus has nothing is expired, and all of it would be beside what arrives now.
+fn keeping_all() -> simdb::Builder {
+    let two_days = window(Duration::from_secs(2 * 24 * 60 * 60));
+    builder().similar(true).retention(two_days)
+}
+
+/// When what the corpus has arrived last did.
+fn latest_of(model: &Model) -> Option<Timestamp> {
+    model
+        .documents
+        .values()
+        .filter_map(|document| document.arrival)
+        .max()
+}
+
+fn model_of(documents: Vec<Document>) -> Model {
+    Model {
+        keeps_texts: true,
+        keeps_arrivals: true,
+        ..Model::default()
+    }
+    .with(documents)
+}
+
+/// A closed database, and what it holds.
+fn database(path: &Path) -> Model {
+    let corpus = corpus(1, 0, 4_000);
+    let database = keeping_all().create(path).unwrap();
+    for batch in corpus.chunks(1_000) {
+        database
+            .apply(batch.iter().cloned().map(Change::Insert))
+            .unwrap();
+    }
+    database.close().unwrap();
+    model_of(corpus)
+}
+
+/// A folder, where a database in it is, and where what can be read of it goes.
+fn places() -> (TempDir, PathBuf, PathBuf) {
+    let folder = folder();
+    let place = |name| folder.path().join(name);
+    let (path, saved) = (place("docs.simdb"), place("saved"));
+    (folder, path, saved)
+}
+
+fn saved_documents(saved: &Path) -> Vec<Document> {
+    let mut database = builder().open(saved).unwrap();
+    assert_sound(&mut database);
+    let snapshot = database.snapshot().unwrap();
+    snapshot.documents().map(Result::unwrap).collect()
+}
+
+#[test]
+fn all_of_a_sound_file_is_saved() {
+    let (folder, path, saved) = places();
+    let model = database(&path);
+    let before = std::fs::read(&path).unwrap();
+    let found = salvage(&path, &saved).unwrap();
+    let documents = model.documents.len() as u64;
+    let mut nothing_lost = Salvage::default();
+    nothing_lost.documents = documents;
+    assert_eq!(found, nothing_lost);
+    let mut copy = builder().open(&saved).unwrap();
+    assert_holds(&copy.snapshot().unwrap(), &model);
+    assert_sound(&mut copy);
+    assert!(std::fs::read(&path).unwrap() == before);
+    // Nothing is overwritten.
+    let refused = builder().salvage(&path, &saved, 16 << 20).unwrap_err();
+    assert!(
+        matches!(refused, Error::AlreadyExists { .. }),
+        "{refused:?}"
+    );
+    let stopped = builder().on_progress(|_| ControlFlow::Break(()));
+    let refused = stopped.salvage(&path, folder.path().join("none"), 16 << 20);
+    assert!(
+        matches!(refused, Err(Error::Interrupted { .. })),
+        "{refused:?}"
+    );
+    assert!(!folder.path().join("none").exists());
+}
+
+/// Which ways salvage went, over many damaged files.
+#[derive(Debug, Default)]
+struct Ways {
+    tried: u64,
+    /// Nothing was lost but texts.
+    whole: u64,
+    /// No page says which recipe it was.
+    recipe_lost: u64,
+    /// The storage engine cannot open the file: its pages are looked at.
+    by_pages: u64,
+    /// A table, or what leads to all of it, is lost.
+    tables_lost: u64,
+    from_one_table: u64,
+    made_again: u64,
+    unreliable_lost: u64,
+    texts_lost: u64,
+}
+
+#[test]
+fn one_lost_page_loses_nothing_that_is_in_another_and_invents_nothing() {
+    let (_folder, path, saved) = places();
+    let model = database(&path);
+    let sound = std::fs::read(&path).unwrap();
+    let pages = sound.len() / PAGE_BYTES;
+    let mut ways = Ways::default();
+    // What leads to all else is at both ends.
+    let is_near_an_end = |page: usize| page < 24 || page + 24 >= pages;
+    for page in (0..pages).filter(|page| is_near_an_end(*page) || page % 6 == 0) {
+        let mut damaged = sound.clone();
+        damaged[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0);
+        std::fs::write(&path, &damaged).unwrap();
+        let found = match salvage(&path, &saved) {
+            Ok(found) => found,
+            Err(Error::Corrupt { what, .. }) if what.contains("recipe") => {
+                ways.recipe_lost += 1;
+                let named = keeping_all().recipe(simdb::Recipe::ngram());
+                named.salvage(&path, &saved, 16 << 20).unwrap()
+            }
+            Err(error) => panic!("page {page}: {error:?}"),
+        };
+        let told = |begin: &str| found.damage.iter().any(|what| what.starts_with(begin));
+        let is_by_pages = told("the file cannot be opened");
+        ways.by_pages += u64::from(is_by_pages);
+        ways.tables_lost += u64::from(told("table "));
+        let stored = saved_documents(&saved);
+        assert_eq!(stored.len() as u64, found.documents, "page {page}");
+        let (mut unreliable_lost, mut made_again, mut texts_lost) = (0, 0, 0);
+        let mut stored = stored.iter().peekable();
+        for expected in model.documents.values() {
+            let Some(stored) = stored.next_if(|stored| stored.id == expected.id) else {
+                // Its fingerprint is in one table only.
+                assert!(
+                    !expected.reliable && expected.text.is_none(),
+                    "page {page}: {expected:?}"
+                );
+                unreliable_lost += 1;
+                continue;
+            };
+            assert_eq!(stored.arrival, expected.arrival, "page {page}");
+            if stored.fingerprint != expected.fingerprint {
+                // In one table only, and not made of the text as it could be.
+                assert!(
+                    !expected.reliable && !stored.reliable,
+                    "page {page}: {stored:?}"
+                );
+                made_again += 1;
+            } else {
+                assert_eq!(stored.reliable, expected.reliable, "page {page}");
+            }
+            assert!(stored.text == expected.text || stored.text.is_none());
+            texts_lost += u64::from(stored.text != expected.text);
+        }
+        assert!(stored.next().is_none(), "page {page}: {:?}", stored.next());
+        assert_eq!(found.from_text, made_again, "page {page}: {found:?}");
+        assert_eq!(
+            found.without_fingerprint, unreliable_lost,
+            "page {page}: {found:?}"
+        );
+        assert!(is_by_pages || found.without_text >= texts_lost, "{found:?}");
+        assert_eq!((found.ambiguous, found.without_arrival), (0, 0));
+        ways.from_one_table += found.from_one_table;
+        ways.made_again += made_again;
+        ways.unreliable_lost += unreliable_lost;
+        ways.texts_lost += texts_lost;
+        ways.whole += u64::from(unreliable_lost == 0);
+        ways.tried += 1;
+    }
+    let Ways { tried, whole, .. } = ways;
+    assert!(tried > 100 && whole * 10 > tried * 8, "{ways:?}");
+    for count in [
+        ways.recipe_lost,
+        ways.by_pages,
+        ways.tables_lost,
+        ways.from_one_table,
+        ways.made_again,
+        ways.unreliable_lost,
+        ways.texts_lost,
+    ] {
+        assert!(count > 0, "{ways:?}");
+    }
+}
+
+/// Takes tables out of a file, whose checksums are right afterwards.
+fn lose_tables(path: &Path, names: &[&str]) {
+    with_engine(path, |engine| {
+        let transaction = engine.begin_write().unwrap();
+        let tables: Vec<_> = transaction.list_tables().unwrap().collect();
+        for table in tables {
+            if names.contains(&table.name()) {
+                assert!(transaction.delete_table(table).unwrap());
+            }
+        }
+        transaction.commit().unwrap();
+    });
+}
+
+#[test]
+fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
+    let (folder, path, saved) = places();
+    let model = database(&path);
+    let sound = std::fs::read(&path).unwrap();
+    let made_of = {
+        let database = builder().open(&path).unwrap();
+        move |text: &str| database.fingerprint(text).unwrap()
+    };
+    let path = folder.path().join("damaged.simdb");
+    for lost in [
+        &["fingerprints"][..],
+        &["block0"],
+        &["fingerprints", "block0"],
+        &["unreliable"],
+        &["block0", "unreliable"],
+        &["times"],
+        &["arrivals"],
+        &["times", "arrivals"],
+        &["texts"],
+        &["fingerprints", "texts"],
+        &MADE_ANEW,
+    ] {
+        let is_lost = |table: &str| lost.contains(&table);
+        std::fs::write(&path, &sound).unwrap();
+        lose_tables(&path, lost);
+        let found = salvage(&path, &saved).unwrap();
+        let saved = saved_documents(&saved);
+        let mut saved = saved.iter().peekable();
+        let (mut from_one_table, mut from_text, mut lost_ids) = (0, 0, Vec::new());
+        for document in model.documents.values() {
+            let mut expected = document.clone();
+            if is_lost("texts") {
+                expected.text = None;
+            }
+            // Of a reliable document both tables have the fingerprint.
+            let is_in_block0 = document.reliable && !is_lost("block0");
+            if is_lost("fingerprints") && is_in_block0 {
+                from_one_table += 1;
+            } else if is_lost("fingerprints") {
+                let Some(text) = &expected.text else {
+                    lost_ids.push(document.id);
+                    continue;
+                };
+                let made = made_of(text);
+                expected.fingerprint = made.fingerprint;
+                expected.reliable = document.reliable && made.reliable;
+                from_text += 1;
+            }
+            if is_lost("unreliable") && is_lost("block0") {
+                // Most are reliable.
+                let text = expected.text.as_deref();
+                expected.reliable = text.is_none_or(|text| made_of(text).reliable);
+            }
+            if is_lost("times") && is_lost("arrivals") {
+                expected.arrival = latest_of(&model);
+            }
+            assert_eq!(*saved.next().unwrap(), expected, "{lost:?}");
+        }
+        assert!(saved.next().is_none(), "{lost:?}");
+        let all = model.documents.len() as u64;
+        let of_all = |is_lost: bool| u64::from(is_lost) * all;
+        assert_eq!(found.from_one_table, from_one_table, "{lost:?}");
+        assert_eq!(found.from_text, from_text, "{lost:?}");
+        assert_eq!(found.ambiguous, 0, "{lost:?}");
+        assert_eq!(found.without_fingerprint, lost_ids.len() as u64, "{lost:?}");
+        assert_eq!(found.documents + found.without_fingerprint, all, "{lost:?}");
+        assert_eq!(found.without_text, of_all(is_lost("texts")), "{lost:?}");
+        assert_eq!(
+            found.without_arrival,
+            of_all(is_lost("times") && is_lost("arrivals")),
+            "{lost:?}"
+        );
+        // The first of those that are lost are named.
+        lost_ids.truncate(100);
+        assert_eq!(found.lost_ids, lost_ids, "{lost:?}");
+        // What is made anew is not missed.
+        let mut named = lost.iter().filter(|table| !MADE_ANEW.contains(table));
+        let told = |begin: &str| found.damage.iter().any(|what| what.starts_with(begin));
+        assert!(
+            named
+                .clone()
+                .all(|table| told(&format!("table {table} cannot be opened"))),
+            "{found:?}"
+        );
+        let is_of_one = |what: &String| named.clone().any(|table| what.contains(table));
+        assert!(found.damage.iter().all(is_of_one), "{found:?}");
+        assert_eq!(named.next().is_none(), found.damage.is_empty(), "{found:?}");
+        // The table that says most: each count is more than nothing.
+        if is_lost("fingerprints") {
+            let counts = [found.without_fingerprint, found.lost_ids.len() as u64];
+            assert!(counts.iter().all(|count| *count > 0), "{found:?}");
+            assert!(from_one_table > 0 || is_lost("block0"), "{found:?}");
+            assert!(from_text > 0 || is_lost("texts"), "{found:?}");
+        }
+    }
+}
+
+/// The tables that say nothing but what others say.
+const MADE_ANEW: [&str; 4] = ["block1", "block2", "block3", "bands"];
+
+#[test]
+fn what_lost_its_arrival_arrives_with_the_last_that_can_be_read() {
+    let (_folder, path, saved) = places();
+    let model = database(&path);
+    // Nothing says when the last arrived, nor what is in the last chunk of times.
+    lose_tables(&path, &["meta", "arrivals"]);
+    with_engine(&path, |engine| {
+        let transaction = engine.begin_write().unwrap();
+        {
+            let times = TableDefinition::<u128, &[u8]>::new("times");
+            let mut times = transaction.open_table(times).unwrap();
+            times.pop_last().unwrap().unwrap();
+        }
+        transaction.commit().unwrap();
+    });
+    let like_it = keeping_all().recipe(simdb::Recipe::ngram());
+    let found = like_it.salvage(&path, &saved, 16 << 20).unwrap();
+    let stored = saved_documents(&saved);
+    assert_eq!(stored.len(), model.documents.len());
+    let (kept, lost): (Vec<_>, Vec<_>) = stored
+        .iter()
+        .partition(|stored| stored.arrival == model.documents[&stored.id].arrival);
+    assert!(kept.len() > 1_000 && lost.len() as u64 + 1 >= found.without_arrival);
+    assert!(found.without_arrival > 10, "{found:?}");
+    let last = kept.iter().filter_map(|stored| stored.arrival).max();
+    assert!(lost.iter().all(|stored| stored.arrival == last));
+}
+
+#[test]
+fn what_lost_its_arrival_arrives_now_where_the_clock_counts() {
+    let (_folder, path, saved) = places();
+    let day = Duration::from_secs(24 * 60 * 60);
+    let by_clock = Retention {
+        by_clock: true,
+        ..window(day)
+    };
+    let database = builder().retention(by_clock).create(&path).unwrap();
+    let corpus = documents(1, 0, 2_000);
+    database
+        .apply(corpus.iter().cloned().map(Change::Insert))
+        .unwrap();
+    database.close().unwrap();
+    lose_tables(&path, &["times", "arrivals"]);
+    let before = Timestamp::from(SystemTime::now());
+    let found = salvage(&path, &saved).unwrap();
+    assert_eq!(found.without_arrival, 2_000);
+    let stored = saved_documents(&saved);
+    assert_eq!(stored.len(), 2_000);
+    let arrived_now = |document: &Document| document.arrival >= Some(before);
+    assert!(stored.iter().all(arrived_now));
+}
+
+#[test]
+fn what_cannot_be_saved_is_refused_before_anything_is_read() {
+    let (folder, path, saved) = places();
+    // Not even a database.
+    std::fs::write(&path, vec![7; 100_000]).unwrap();
+    std::fs::write(&saved, "another's").unwrap();
+    let refused = builder().salvage(&path, &saved, 16 << 20);
+    assert!(
+        matches!(refused, Err(Error::AlreadyExists { .. })),
+        "{refused:?}"
+    );
+    // Where pages are looked at one by one, that can be ended too.
+    let path = folder.path().join("large.simdb");
+    insert_all(&path, 200_000);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[..3 * PAGE_BYTES].fill(0);
+    std::fs::write(&path, &bytes).unwrap();
+    let target = folder.path().join("none");
+    let reports = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&reports);
+    let refused = builder()
+        .recipe(simdb::Recipe::ngram())
+        .on_progress(move |progress| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            assert_eq!((progress.stage, progress.done), (Stage::Salvage, 0));
+            ControlFlow::Break(())
+        })
+        .salvage(&path, &target, 16 << 20);
+    assert!(
+        matches!(refused, Err(Error::Interrupted { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(reports.load(Ordering::Relaxed), 1);
+    assert!(!target.exists());
+}
+
+/// A database of so many fingerprints, loaded at once.
+fn insert_all(path: &Path, count: u64) {
+    let mut load = builder().bulk_create(path, 16 << 20).unwrap();
+    for document in documents(1, 0, count) {
+        load.push(document).unwrap();
+    }
+    load.finish(|_| ControlFlow::Continue(())).unwrap();
+}
+
+/// The page in which the storage engine says where everything is: behind ours, and one of checksums.
+const ENGINE_HEADER: usize = 2;
+
+#[test]
+fn of_several_fingerprints_that_pages_say_one_is_taken_and_told_of() {
+    let (_folder, path, saved) = places();
+    let before = database(&path);
+    let mut after = before.clone();
+    let open = builder().open(&path).unwrap();
+    let mut sequence = SplitMix(8);
+    // The pages that held what they were before stay where they are, and are not in use any more.
+    let changed: Vec<Change> = (0..60)
+        .map(|_| {
+            let old = &before.documents[&DocId(sequence.below(4_000))];
+            Change::Upsert(Document {
+                fingerprint: Fingerprint::from_bits(sequence.next()),
+                ..old.clone()
+            })
+        })
+        .collect();
+    after.apply_all(changed.clone());
+    open.apply(changed).unwrap();
+    open.close().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[ENGINE_HEADER * PAGE_BYTES..(ENGINE_HEADER + 1) * PAGE_BYTES].fill(0);
+    std::fs::write(&path, &bytes).unwrap();
+    let found = salvage(&path, &saved).unwrap();
+    assert!(
+        found.damage[0].starts_with("the file cannot be opened"),
+        "{found:?}"
+    );
+    let stored = saved_documents(&saved);
+    assert!(
+        stored
+            .iter()
+            .map(|stored| stored.id)
+            .eq(after.documents.keys().copied())
+    );
+    let (mut changed, mut old_taken) = (0, 0);
+    for stored in &stored {
+        let (old, new) = (&before.documents[&stored.id], &after.documents[&stored.id]);
+        // What was never otherwise is what it was.
+        assert!(
+            stored.fingerprint == old.fingerprint || stored.fingerprint == new.fingerprint,
+            "{stored:?}"
+        );
+        changed += u64::from(old.fingerprint != new.fingerprint);
+        old_taken += u64::from(stored.fingerprint != new.fingerprint);
+        let others = (stored.reliable, stored.arrival, &stored.text);
+        assert_eq!(others, (old.reliable, old.arrival, &old.text));
+    }
+    assert!(
+        found.ambiguous > 0 && found.ambiguous <= changed,
+        "{found:?}"
+    );
+    assert!(
+        old_taken > 0 && old_taken <= found.ambiguous,
+        "{old_taken}: {found:?}"
+    );
+    assert_eq!((found.without_fingerprint, found.without_arrival), (0, 0));
+}
+
+#[test]
+fn of_many_lost_pages_the_report_says_how_many_documents_each_cost() {
+    let (_folder, path, saved) = places();
+    let model = database(&path);
+    // Without pages that are not in use.
+    simdb::Database::vacuum(&path).unwrap();
+    let sound = std::fs::read(&path).unwrap();
+    let pages = (sound.len() / PAGE_BYTES) as u64;
+    let mut sums = Salvage::default();
+    let mut by_tables = 0;
+    for seed in 0..24 {
+        let mut sequence = SplitMix(seed);
+        let mut damaged = sound.clone();
+        for _ in 0..8 {
+            // What says where all else is stays.
+            let page = 3 + sequence.below(pages - 3) as usize;
+            damaged[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0xff);
+        }
+        std::fs::write(&path, &damaged).unwrap();
+        let found = match salvage(&path, &saved) {
+            Ok(found) => found,
+            Err(Error::Corrupt { what, .. }) if what.contains("recipe") => continue,
+            Err(error) => panic!("seed {seed}: {error:?}"),
+        };
+        let first = found.damage.first();
+        if first.is_some_and(|what| what.starts_with("the file cannot be opened")) {
+            continue;
+        }
+        by_tables += 1;
+        let stored = saved_documents(&saved);
+        let mut stored = stored.iter().peekable();
+        let (mut missing, mut made_again, mut arrived_last, mut texts_lost) = (Vec::new(), 0, 0, 0);
+        for expected in model.documents.values() {
+            let Some(stored) = stored.next_if(|stored| stored.id == expected.id) else {
+                missing.push(expected.id);
+                continue;
+            };
+            made_again += u64::from(stored.fingerprint != expected.fingerprint);
+            texts_lost += u64::from(stored.text != expected.text);
+            assert!(stored.text == expected.text || stored.text.is_none());
+            if stored.arrival != expected.arrival {
+                assert_eq!(stored.arrival, latest_of(&model), "seed {seed}");
+                arrived_last += 1;
+            }
+        }
+        assert!(stored.next().is_none(), "seed {seed}");
+        assert_eq!(found.without_arrival, arrived_last, "seed {seed}");
+        assert_eq!(found.from_text, made_again, "seed {seed}");
+        assert!(found.without_text >= texts_lost, "seed {seed}");
+        // Of some not even the id is anywhere.
+        let told = found.without_fingerprint as usize;
+        assert!(told <= missing.len(), "seed {seed}: {found:?}");
+        assert_eq!(found.lost_ids.len(), told.min(100), "seed {seed}");
+        assert!(
+            found.lost_ids.iter().all(|id| missing.contains(id)),
+            "seed {seed}"
+        );
+        assert_eq!(found.ambiguous, 0);
+        sums.from_one_table += found.from_one_table;
+        sums.from_text += found.from_text;
+        sums.without_fingerprint += found.without_fingerprint;
+        sums.without_text += found.without_text;
+        sums.without_arrival += found.without_arrival;
+    }
+    assert!(by_tables > 5, "{by_tables}");
+    for count in [
+        sums.from_one_table,
+        sums.from_text,
+        sums.without_fingerprint,
+        sums.without_text,
+        sums.without_arrival,
+    ] {
+        assert!(count > 0, "{by_tables}: {sums:?}");
+    }
+}
+
+#[test]
+fn what_a_journal_holds_is_saved_up_to_where_it_is_damaged() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let mut model = database(&path);
+    let open = builder().open(&path).unwrap();
+    let more = corpus(9, 1 << 40, 300);
+    let mut models = vec![model.clone()];
+    for batch in more.chunks(100) {
+        let mut changes: Vec<Change> = batch.iter().cloned().map(Change::Insert).collect();
+        let id = batch[0].id.0 % 1_000;
+        changes.push(Change::Remove(DocId(id)));
+        // The text stays, where the change does not say otherwise.
+        let outcomes = model.apply_all(changes.clone());
+        assert_eq!(open.apply(changes).unwrap(), outcomes);
+        models.push(model.clone());
+    }
+    let (copy, saved) = (
+        folder.path().join("copy.simdb"),
+        folder.path().join("saved"),
+    );
+    copy_open(&path, &copy);
+    drop(open);
+    let found = salvage(&copy, &saved).unwrap();
+    assert_eq!(found.damage, Vec::<String>::new());
+    assert_holds(&builder().open(&saved).unwrap().snapshot().unwrap(), &model);
+
+    let journal = [journal(&copy, 1), journal(&copy, 2)];
+    let journal = journal.iter().find(|journal| journal.exists()).unwrap();
+    let sound = std::fs::read(journal).unwrap();
+    let used = sound.iter().rposition(|byte| *byte != 0).unwrap();
+    let mut sequence = SplitMix(3);
+    let mut kept = [0; 4];
+    for _ in 0..30 {
+        let mut damaged = sound.clone();
+        damaged[64 + sequence.below(used as u64 - 64) as usize] ^= 1;
+        std::fs::write(journal, &damaged).unwrap();
+        let found = salvage(&copy, &saved).unwrap();
+        let stored = saved_documents(&saved);
+        let is_it = |model: &Model| stored.iter().eq(model.documents.values());
+        let commits = models.iter().position(is_it).expect("whole commits");
+        assert_eq!(found.damage.is_empty(), commits == 3, "{found:?}");
+        kept[commits] += 1;
+    }
+    assert!(kept[..3].iter().sum::<u32>() > 10, "{kept:?}");
+    std::fs::remove_file(journal).unwrap();
+    let found = salvage(&copy, &saved).unwrap();
+    assert!(found.damage[0].contains("is missing"), "{found:?}");
+    let stored = saved_documents(&saved);
+    assert!(stored.iter().eq(models[0].documents.values()));
+}
+
+#[test]
+fn a_journal_is_saved_where_nothing_is_left_of_its_file() {
+    let (folder, path, saved) = places();
+    let open = builder().create(&path).unwrap();
+    let stored = documents(4, 0, 50);
+    let changes = stored.iter().cloned().map(Change::Insert);
+    open.apply(changes).unwrap();
+    let copy = folder.path().join("copy.simdb");
+    copy_open(&path, &copy);
+    std::fs::write(&copy, vec![0; 100_000]).unwrap();
+    let refused = salvage(&copy, &saved).unwrap_err().to_string();
+    assert!(refused.contains("name the recipe"), "{refused}");
+    // The advice takes the place of what is to be done as a rule.
+    assert!(!refused.contains("backup"), "{refused}");
+    let named = builder().recipe(simdb::Recipe::ngram());
+    let found = named.salvage(&copy, &saved, 16 << 20).unwrap();
+    assert!(!found.damage.is_empty(), "{found:?}");
+    assert_eq!(found.documents, stored.len() as u64);
+    assert!(saved_documents(&saved) == stored);
+}
+
+#[test]
+fn what_is_no_database_is_refused() {
+    let folder = folder();
+    let saved = folder.path().join("saved");
+    let refused = salvage(&folder.path().join("missing"), &saved).unwrap_err();
+    assert!(matches!(refused, Error::NotFound { .. }), "{refused:?}");
+    let mut sequence = SplitMix(5);
+    let random: Vec<u8> = (0..100_000).map(|_| sequence.next() as u8).collect();
+    let text = b"this is a text, not a database\n".repeat(1_000);
+    let path = folder.path().join("other");
+    for bytes in [Vec::new(), vec![0; 50_000], random, text] {
+        std::fs::write(&path, bytes).unwrap();
+        let named = builder().recipe(simdb::Recipe::ngram());
+        for builder in [builder(), named] {
+            let refused = builder.salvage(&path, &saved, 16 << 20);
+            let refused = refused.unwrap_err();
+            assert!(
+                matches!(&refused, Error::NothingToSalvage { path: said } if *said == path),
+                "{refused:?}"
+            );
+            assert!(!saved.exists());
+        }
+    }
+    let path = folder.path().join("docs.simdb");
+    let held = builder().create(&path).unwrap();
+    let refused = salvage(&path, &saved).unwrap_err();
+    assert!(matches!(refused, Error::Locked { .. }), "{refused:?}");
+    drop(held);
+}

@@ -1,0 +1,236 @@
+//! Tables whose checksums are right and that do not say the same: `check` tells of each.
+
+use std::path::Path;
+
+use redb::{ReadableDatabase, ReadableTable, TableDefinition};
+use simdb::{Change, DocId, Document, Error, Fingerprint};
+
+use test_support::{builder, documents, engine::with_engine, folder};
+use crate::corpus::replace_setting;
+
+/// What tables have as keys.
+trait TableKey: redb::Key + for<'k> redb::Value<SelfType<'k> = Self> + 'static {}
+
+impl TableKey for u64 {}
+impl TableKey for u128 {}
+
+/// Every row of a table.
+fn rows_of<K: TableKey>(path: &Path, table: &str) -> Vec<(K, Vec<u8>)> {
+    with_engine(path, |database| {
+        let transaction = database.begin_read().unwrap();
+        let table = TableDefinition::<K, &[u8]>::new(table);
+        let table = transaction.open_table(table).unwrap();
+        let rows = table.iter().unwrap().map(|row| {
+            let (fence, bytes) = row.unwrap();
+            (fence.value(), bytes.value().to_vec())
+        });
+        rows.collect()
+    })
+}
+
+/// Puts these rows in the place of all that a table has.
+fn replace_rows<K: TableKey>(path: &Path, table: &str, rows: &[(K, Vec<u8>)]) {
+    with_engine(path, |database| {
+        let transaction = database.begin_write().unwrap();
+        {
+            let table = TableDefinition::<K, &[u8]>::new(table);
+            transaction.delete_table(table).unwrap();
+            let mut table = transaction.open_table(table).unwrap();
+            for (fence, bytes) in rows {
+                table.insert(fence, bytes.as_slice()).unwrap();
+            }
+        }
+        transaction.commit().unwrap();
+    });
+}
+
+/// Gives one file the table of another.
+fn exchange<K: TableKey>(from: &Path, to: &Path, table: &str) {
+    replace_rows::<K>(to, table, &rows_of(from, table));
+}
+
+#[test]
+fn tables_that_do_not_hold_the_same_are_found_by_check() {
+    let folder = folder();
+    let database_of = |name: &str, change: &dyn Fn(&mut Vec<Document>)| {
+        let path = folder.path().join(name);
+        let mut documents = documents(6, 0, 1_000);
+        for document in &mut documents {
+            document.reliable = document.id.0 % 5 != 0;
+        }
+        change(&mut documents);
+        let database = builder().create(&path).unwrap();
+        let inserts = documents.into_iter().map(Change::Insert);
+        database.apply(inserts).unwrap();
+        database.close().unwrap();
+        path
+    };
+    let sound = database_of("sound", &|_| {});
+    let another = database_of("another", &|documents| {
+        documents[7].fingerprint = Fingerprint::from_bits(0x1234_5678_9abc_def0);
+    });
+    let doubtful = database_of("doubtful", &|documents| documents[8].reliable = false);
+    let fewer = database_of("fewer", &|documents| drop(documents.remove(10)));
+    let many = database_of("many", &|documents| {
+        for document in documents.iter_mut().step_by(2) {
+            document.fingerprint = Fingerprint::from_bits(!document.fingerprint.bits());
+        }
+    });
+    type Exchange = fn(&Path, &Path, &str);
+    let (long, short): (Exchange, Exchange) = (exchange::<u128>, exchange::<u64>);
+    for (from, table, exchange, said) in [
+        (&sound, "block0", long, &[][..]),
+        (
+            &another,
+            "fingerprints",
+            long,
+            &[
+                "lacks document 7 with 123456789abcdef0",
+                "block0 holds document 7 with",
+            ],
+        ),
+        (
+            &another,
+            "block0",
+            long,
+            &[
+                "holds document 7 with 123456789abcdef0",
+                "block0 lacks document 7 with",
+            ],
+        ),
+        (
+            &another,
+            "block1",
+            short,
+            &["block1 lacks fingerprint", "block1 holds 123456789abcdef0"],
+        ),
+        (
+            &another,
+            "block2",
+            short,
+            &["block2 lacks fingerprint", "block2 holds 123456789abcdef0"],
+        ),
+        (
+            &another,
+            "block3",
+            short,
+            &["block3 lacks fingerprint", "block3 holds 123456789abcdef0"],
+        ),
+        (
+            &doubtful,
+            "unreliable",
+            short,
+            &["block0 holds document 8 with"],
+        ),
+        (&doubtful, "block0", long, &["block0 lacks document 8 with"]),
+        (
+            &fewer,
+            "fingerprints",
+            long,
+            &[
+                "unreliable holds document 10, table fingerprints does not",
+                "hold 999",
+            ],
+        ),
+        (&many, "block0", long, &["block0 lacks document 2 with"]),
+        (&many, "block2", short, &["block2 lacks fingerprint"]),
+    ] {
+        let path = folder.path().join("docs.simdb");
+        std::fs::copy(&sound, &path).unwrap();
+        exchange(from, &path, table);
+        let mut database = builder().open(&path).unwrap();
+        let damage = database.check().unwrap();
+        assert_eq!(damage.is_empty(), said.is_empty(), "{table}: {damage:?}");
+        // However much is wrong, it is told in some sentences.
+        assert!(damage.len() < 100, "{}", damage.len());
+        for said in said {
+            assert!(damage.concat().contains(said), "{said}: {damage:?}");
+        }
+    }
+}
+
+#[test]
+fn bands_that_are_not_those_of_the_stored_texts_are_found_by_check() {
+    let folder = folder();
+    let rows_with = |name: &str, texts: &dyn Fn(u64) -> Option<String>| {
+        let path = folder.path().join(name);
+        let database = builder().similar(true).create(&path).unwrap();
+        let mut documents = documents(5, 0, 60);
+        for document in &mut documents {
+            document.text = texts(document.id.0);
+        }
+        let inserts = documents.into_iter().map(Change::Insert);
+        database.apply(inserts).unwrap();
+        database.close().unwrap();
+        rows_of::<u128>(&path, "bands")
+    };
+    let text = |id: u64| {
+        Some(format!(
+            "this is the text of document {id}, and of no other one"
+        ))
+    };
+    rows_with("docs.simdb", &text);
+    let without_one = rows_with("less", &|id| text(id).filter(|_| id != 7));
+    let with_another = rows_with("other", &|id| match id {
+        9 => Some("something else altogether that nobody has said before".to_owned()),
+        id => text(id),
+    });
+    let none = rows_with("none", &|_| None);
+    let path = folder.path().join("docs.simdb");
+    let sound = rows_of::<u128>(&path, "bands");
+    assert!(sound.len() > 5);
+    for (rows, said) in [
+        (&sound, ""),
+        (&without_one, "table bands lacks document 7"),
+        (&with_another, "table bands lacks document 9"),
+        (&none, "it has 0 entries"),
+    ] {
+        replace_rows(&path, "bands", rows);
+        let damage = builder().open(&path).unwrap().check().unwrap();
+        assert_eq!(damage.is_empty(), said.is_empty(), "{damage:?}");
+        assert!(damage.iter().all(|what| what.contains("table bands")));
+        assert!(damage.concat().contains(said), "{damage:?}");
+    }
+    // More than the texts make: of a document that has none.
+    let rows = rows_with("more", &|id| text(id).filter(|_| id != 11));
+    assert_ne!(rows, sound);
+    let path = folder.path().join("more");
+    replace_rows(&path, "bands", &sound);
+    let damage = builder().open(&path).unwrap().check().unwrap();
+    assert!(
+        damage.concat().contains("table bands holds document 11"),
+        "{damage:?}"
+    );
+}
+
+#[test]
+fn counters_that_do_not_fit_the_tables_are_found_by_check() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    builder()
+        .create(&path)
+        .unwrap()
+        .insert(DocId(1), Fingerprint::from_bits(1))
+        .unwrap();
+    for counter in 0..6 {
+        let mut counters = [1_u64, 1, 0, 0, 1, 0];
+        counters[counter] += 1;
+        // A database that keeps neither texts nor arrival times counts none, and commits leave
+        // no other trace: these three are not compared.
+        let is_compared = counter < 3;
+        let bytes: Vec<u8> = counters.into_iter().flat_map(u64::to_le_bytes).collect();
+        replace_setting(&path, "counters", Some(&bytes));
+        let damage = builder().open(&path).unwrap().check().unwrap();
+        assert_eq!(damage.len(), usize::from(is_compared), "{damage:?}");
+    }
+    // One less than none, with a change that is not in the tables yet.
+    let none: Vec<u8> = [0_u64; 6].into_iter().flat_map(u64::to_le_bytes).collect();
+    replace_setting(&path, "counters", Some(&none));
+    let database = builder().open(&path).unwrap();
+    let removed = database.remove(DocId(1));
+    let stats = database.snapshot().and_then(|snapshot| snapshot.stats());
+    assert!(
+        matches!(stats, Err(Error::Corrupt { .. })),
+        "{removed:?}, {stats:?}"
+    );
+}

@@ -1,0 +1,172 @@
+//! Any sequence of changes, with crashes and reopening in between, equals a plain map.
+
+use simdb::{Change, Database, DocId, Document, Fingerprint, Retention, Timestamp};
+
+use super::ask::{builder, path};
+use super::edits::{Edit, edits};
+use super::memory::MemoryDisk;
+use crate::{Model, assert_holds, assert_sound, document};
+
+/// Ids are few, so that most changes meet what earlier ones left; the last stands for the largest.
+const IDS: u8 = 24;
+/// Fingerprints lie a few bits beside one of these.
+const CENTRES: [u64; 4] = [0, u64::MAX, 0x0123_4567_89ab_cdef, 0x0123_4567_89ab_0000];
+/// Places of flipped bits: few, in every block, so that flips meet again.
+const FLIPS: [u32; 8] = [0, 1, 15, 16, 33, 47, 62, 63];
+const RADII: [u32; 5] = [0, 1, 3, 7, 64];
+
+/// A database, what it should hold, and changes that are not handed over yet.
+struct Trial {
+    disk: MemoryDisk,
+    database: Option<Database>,
+    model: Model,
+    batch: Vec<Change>,
+}
+
+/// The first byte says what the database keeps, the rest what is done.
+pub fn run(input: &[u8]) {
+    let Some((mode, input)) = input.split_first() else {
+        return;
+    };
+    let disk = MemoryDisk::default();
+    let (texts, similar, arrivals) = (mode & 1 != 0, mode & 2 != 0, mode & 4 != 0);
+    let mut creating = builder(&disk).keep_texts(texts).similar(similar);
+    if arrivals {
+        creating = creating.retention(Retention::default());
+    }
+    let database = creating.create(path()).unwrap();
+    let mut trial = Trial {
+        disk,
+        database: Some(database),
+        model: Model {
+            keeps_texts: texts || similar,
+            keeps_arrivals: arrivals,
+            ..Model::default()
+        },
+        batch: Vec::new(),
+    };
+    edits(input).for_each(|edit| trial.step(edit));
+    trial.hand_over();
+    trial.reopen();
+    trial.compare(0);
+    assert_sound(trial.database.as_mut().unwrap());
+}
+
+impl Trial {
+    fn step(&mut self, edit: Edit) {
+        match edit.kind % 16 {
+            0..=3 => self.batch.push(Change::Insert(document_of(edit))),
+            4..=6 => self.batch.push(Change::Upsert(document_of(edit))),
+            7..=8 => self.batch.push(Change::InsertUnique {
+                document: document_of(edit),
+                radius: u32::from(edit.value[3] % 6),
+            }),
+            9 => self.batch.push(Change::Remove(id_of(edit.which))),
+            10 => self.hand_over(),
+            11 => self.transaction(edit.value[0].is_multiple_of(4)),
+            12 => {
+                self.hand_over();
+                self.open().merge().unwrap();
+            }
+            13 => self.reopen(),
+            14 => self.crash(),
+            _ => {
+                self.hand_over();
+                self.compare(edit.word());
+            }
+        }
+    }
+
+    fn open(&self) -> &Database {
+        self.database.as_ref().unwrap()
+    }
+
+    fn hand_over(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        let expected = self.model.apply_all(batch.clone());
+        assert_eq!(self.open().apply(batch).unwrap(), expected);
+    }
+
+    /// The same in a transaction, that comes to nothing or not.
+    fn transaction(&mut self, is_dropped: bool) {
+        let batch = std::mem::take(&mut self.batch);
+        let before = self.model.clone();
+        let expected = self.model.apply_all(batch.clone());
+        let mut transaction = self.database.as_ref().unwrap().begin().unwrap();
+        assert_eq!(transaction.apply(batch).unwrap(), expected);
+        if is_dropped {
+            drop(transaction);
+            self.model = before;
+        } else {
+            transaction.commit().unwrap();
+        }
+    }
+
+    fn reopen(&mut self) {
+        drop(self.database.take());
+        self.database = Some(builder(&self.disk).open(path()).unwrap());
+    }
+
+    /// Goes on with what a killed process would have left.
+    fn crash(&mut self) {
+        let left = MemoryDisk::with(self.disk.contents());
+        self.disk = left;
+        let killed = self.database.take();
+        let reading = builder(&self.disk).open_read_only(path()).unwrap();
+        assert_holds(&reading.snapshot().unwrap(), &self.model);
+        drop(reading);
+        self.database = Some(builder(&self.disk).open(path()).unwrap());
+        drop(killed);
+    }
+
+    fn compare(&self, flips: u32) {
+        let snapshot = self.open().snapshot().unwrap();
+        assert_holds(&snapshot, &self.model);
+        for centre in CENTRES {
+            let query = Fingerprint::from_bits(centre ^ u64::from(flips & 0x8001_0001));
+            for radius in RADII {
+                let expected = self.model.within(query, radius);
+                assert_eq!(snapshot.within(query, radius).unwrap(), expected);
+            }
+            let expected = self.model.nearest(query, 3);
+            assert_eq!(snapshot.nearest(query, 3).unwrap(), expected);
+        }
+        let stats = snapshot.stats().unwrap();
+        assert_eq!(stats.documents, self.model.documents.len() as u64);
+        assert_eq!(
+            stats.distinct_fingerprints,
+            self.model.distinct_fingerprints()
+        );
+    }
+}
+
+fn id_of(which: usize) -> DocId {
+    let id = which as u64 % u64::from(IDS);
+    DocId(if id + 1 == u64::from(IDS) {
+        u64::MAX
+    } else {
+        id
+    })
+}
+
+fn document_of(edit: Edit) -> Document {
+    let flips = FLIPS.iter().enumerate();
+    let flips = flips.filter(|(place, _)| edit.value[0] >> place & 1 != 0);
+    let centre = CENTRES[edit.at % CENTRES.len()];
+    let text = match edit.value[2] % 4 {
+        0 => None,
+        1 => Some(String::new()),
+        words => {
+            Some(format!("短文 {} of a few words ", edit.value[2] / 4).repeat(usize::from(words)))
+        }
+    };
+    Document {
+        reliable: !(edit.at / 4).is_multiple_of(8),
+        arrival: Some(Timestamp(u64::from(edit.value[1] % 9))),
+        text,
+        ..document(
+            id_of(edit.which).0,
+            flips.fold(centre, |bits, (_, flip)| bits ^ 1 << flip),
+        )
+    }
+}

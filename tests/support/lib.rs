@@ -1,0 +1,279 @@
+//! Shared parts of the tests: a seeded sequence, small corpora, and a plain model of a database that
+//! answers by comparison with every document.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::Duration;
+
+use simdb::{
+    Builder, Change, Database, DocId, Document, Fingerprint, Match, Outcome, Retention, Snapshot,
+};
+
+pub mod children;
+pub mod disk;
+pub mod engine;
+pub mod entries;
+pub mod gate;
+pub mod hostile;
+pub mod timing;
+pub mod trial;
+pub mod vectors;
+
+/// The splitmix64 sequence of a seed.
+pub struct SplitMix(pub u64);
+
+impl SplitMix {
+    #[expect(clippy::should_implement_trait, reason = "a sequence without end needs no Option")]
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// A builder with a small cache.
+pub fn builder() -> Builder {
+    Database::builder().cache_bytes(16 << 20)
+}
+
+/// A folder that is removed when the test ends.
+pub fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// A retention of this length, by the latest arrival.
+pub const fn window(length: Duration) -> Retention {
+    Retention {
+        window: Some(length),
+        sliding: false,
+        by_clock: false,
+    }
+}
+
+/// The names in a folder, sorted.
+pub fn names_in(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The path of journal 1 or 2 of a database.
+pub fn journal(database: &Path, number: u32) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(format!(".journal-{number}"));
+    path.into()
+}
+
+/// Copies an open database and its journals, as a crash would leave them. No thread may write or
+/// flush meanwhile.
+pub fn copy_open(database: &Path, copy: &Path) {
+    std::fs::copy(database, copy).unwrap();
+    for number in [1, 2] {
+        let from = journal(database, number);
+        if from.exists() {
+            std::fs::copy(from, journal(copy, number)).unwrap();
+        }
+    }
+}
+
+/// A reliable document without a text.
+pub fn document(id: u64, fingerprint: u64) -> Document {
+    Document::new(DocId(id), Fingerprint::from_bits(fingerprint))
+}
+
+/// `count` documents with seeded fingerprints, ids from `first_id` on.
+pub fn documents(seed: u64, first_id: u64, count: u64) -> Vec<Document> {
+    let mut sequence = SplitMix(seed);
+    (first_id..first_id + count)
+        .map(|id| document(id, sequence.next()))
+        .collect()
+}
+
+/// The fingerprint with `distance` seeded bits flipped.
+pub fn planted(sequence: &mut SplitMix, fingerprint: Fingerprint, distance: u32) -> Fingerprint {
+    let mut flips = 0_u64;
+    while flips.count_ones() < distance {
+        flips |= 1 << sequence.below(64);
+    }
+    Fingerprint::from_bits(fingerprint.bits() ^ flips)
+}
+
+/// The expected documents of a database, with a plain implementation of every query.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Model {
+    pub documents: BTreeMap<DocId, Document>,
+    pub keeps_texts: bool,
+    pub keeps_arrivals: bool,
+}
+
+impl Model {
+    pub fn of(documents: impl IntoIterator<Item = Document>, keeps_texts: bool) -> Self {
+        let model = Self {
+            keeps_texts,
+            ..Self::default()
+        };
+        model.with(documents)
+    }
+
+    /// The model with more documents.
+    pub fn with(mut self, documents: impl IntoIterator<Item = Document>) -> Self {
+        documents
+            .into_iter()
+            .for_each(|document| self.put(document));
+        self
+    }
+
+    fn put(&mut self, mut document: Document) {
+        if !self.keeps_texts {
+            document.text = None;
+        }
+        if !self.keeps_arrivals {
+            document.arrival = None;
+        }
+        self.documents.insert(document.id, document);
+    }
+
+    /// Applies a change, and returns its outcome.
+    pub fn apply(&mut self, change: Change) -> Outcome {
+        let stored = |id: DocId| self.documents.get(&id).map(|document| document.fingerprint);
+        match change {
+            Change::Insert(document) => match stored(document.id) {
+                Some(stored) => Outcome::Exists { stored },
+                None => {
+                    self.put(document);
+                    Outcome::Inserted
+                }
+            },
+            Change::InsertUnique { document, radius } => {
+                if let Some(stored) = stored(document.id) {
+                    return Outcome::Exists { stored };
+                }
+                let near = self.within(document.fingerprint, radius);
+                if let Some(nearest) = near.first().filter(|_| document.reliable) {
+                    return Outcome::Duplicate(*nearest);
+                }
+                self.put(document);
+                Outcome::Inserted
+            }
+            Change::Upsert(document) => {
+                let stored = stored(document.id);
+                self.put(document);
+                stored.map_or(Outcome::Inserted, |stored| Outcome::Replaced { stored })
+            }
+            Change::Remove(id) => match self.documents.remove(&id) {
+                Some(document) => Outcome::Removed {
+                    stored: document.fingerprint,
+                },
+                None => Outcome::Missing,
+            },
+            change => panic!("the model does not know {change:?}"),
+        }
+    }
+
+    /// Applies changes in order, and returns their outcomes.
+    pub fn apply_all(&mut self, changes: impl IntoIterator<Item = Change>) -> Vec<Outcome> {
+        changes
+            .into_iter()
+            .map(|change| self.apply(change))
+            .collect()
+    }
+
+    /// Every reliable document within the radius, nearest first, then smallest id.
+    pub fn within(&self, query: Fingerprint, radius: u32) -> Vec<Match> {
+        let mut matches: Vec<Match> = self
+            .documents
+            .values()
+            .filter(|document| document.reliable)
+            .map(|document| Match {
+                id: document.id,
+                fingerprint: document.fingerprint,
+                distance: document.fingerprint.distance(query),
+            })
+            .filter(|found| found.distance <= radius)
+            .collect();
+        matches.sort_by_key(|found| (found.distance, found.id));
+        matches
+    }
+
+    /// The `count` nearest reliable documents, ties by id.
+    pub fn nearest(&self, query: Fingerprint, count: usize) -> Vec<Match> {
+        let mut matches = self.within(query, 64);
+        matches.truncate(count);
+        matches
+    }
+
+    pub fn distinct_fingerprints(&self) -> u64 {
+        let reliable = self.documents.values().filter(|document| document.reliable);
+        let distinct: std::collections::BTreeSet<_> =
+            reliable.map(|document| document.fingerprint).collect();
+        distinct.len() as u64
+    }
+}
+
+/// Asserts that a snapshot holds exactly the documents of the model.
+pub fn assert_holds(snapshot: &Snapshot, model: &Model) {
+    let stored: Vec<Document> = snapshot.documents().map(Result::unwrap).collect();
+    assert_eq!(snapshot.len(), model.documents.len() as u64);
+    assert_eq!(stored.len(), model.documents.len());
+    for (stored, expected) in stored.iter().zip(model.documents.values()) {
+        assert_eq!(stored, expected);
+    }
+}
+
+/// Asserts that `check` finds no damage.
+pub fn assert_sound(database: &mut Database) {
+    assert_eq!(database.check().unwrap(), Vec::<String>::new());
+}
+
+thread_local! {
+    /// The place and message of a panic in [`caught`]; `None` outside of it.
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs a closure. If it panics, returns the place (package, file, line) and the message.
+pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let noted = PANIC.with_borrow_mut(|noted| {
+                if let (Some(noted), Some(location)) = (noted, panic.location()) {
+                    // Paths of other packages are shortened to the package folder.
+                    let file = location.file();
+                    let file = file.find("/redb-").map_or(file, |place| &file[place + 1..]);
+                    let message = match panic.payload().downcast_ref::<String>() {
+                        Some(message) => message.as_str(),
+                        None => panic
+                            .payload()
+                            .downcast_ref::<&str>()
+                            .copied()
+                            .unwrap_or_default(),
+                    };
+                    *noted = format!("{file}:{}: {message}", location.line());
+                    return true;
+                }
+                false
+            });
+            if !noted {
+                usual(panic);
+            }
+        }));
+    });
+    PANIC.set(Some(String::new()));
+    let result = catch_unwind(AssertUnwindSafe(run));
+    let place = PANIC.take().unwrap_or_default();
+    result.map_err(|_| place)
+}

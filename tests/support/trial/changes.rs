@@ -1,0 +1,131 @@
+//! Changes at random.
+
+use simdb::{Change, DocId, Document, Fingerprint, Likeness, Timestamp};
+
+use super::expected::Expected;
+use super::pool::Pool;
+use super::settings::Settings;
+use crate::SplitMix;
+
+/// Fingerprints lie within some bits of one of these, so that most lie near some other.
+const CENTRES: [u64; 3] = [0, u64::MAX, 0x0123_4567_89ab_cdef];
+
+/// Draws changes that suit a database.
+#[derive(Clone, Debug)]
+pub struct Changes {
+    settings: Settings,
+    /// Ids are drawn from these many, so that most changes meet what earlier ones left.
+    ids: u64,
+    /// The last arrival that was drawn.
+    clock: u64,
+}
+
+impl Changes {
+    pub fn new(settings: Settings, sequence: &mut SplitMix) -> Self {
+        Self {
+            settings,
+            ids: [20, 60, 200][sequence.below(3) as usize],
+            clock: 10_000,
+        }
+    }
+
+    /// A document with an id of those that are used again and again.
+    pub fn document(&mut self, sequence: &mut SplitMix) -> Document {
+        let id = match sequence.below(64) {
+            0 => u64::MAX,
+            _ => sequence.below(self.ids),
+        };
+        self.document_of(id, sequence)
+    }
+
+    pub fn document_of(&mut self, id: u64, sequence: &mut SplitMix) -> Document {
+        let centre = CENTRES[sequence.below(3) as usize];
+        let bits = match sequence.below(3) {
+            0 => sequence.next(),
+            _ => (0..sequence.below(6)).fold(centre, |bits, _| bits ^ 1 << sequence.below(64)),
+        };
+        let mut document = Document {
+            reliable: sequence.below(8) > 0,
+            ..Document::new(DocId(id), Fingerprint::from_bits(bits))
+        };
+        if self.settings.retention.is_some() {
+            let late = sequence.below(3) * sequence.below(300);
+            document.arrival = Some(Timestamp(self.clock.saturating_sub(late)));
+        }
+        if self.settings.keeps_texts() && sequence.below(3) > 0 {
+            self.give_text(&mut document, sequence);
+        }
+        document
+    }
+
+    fn give_text(&self, document: &mut Document, sequence: &mut SplitMix) {
+        let texts = &Pool::shared().texts;
+        let text = &texts[sequence.below(texts.len() as u64) as usize];
+        if self.settings.similar {
+            document.fingerprint = text.made.fingerprint;
+            document.reliable = text.made.reliable;
+        } else if sequence.below(6) == 0 {
+            // One that takes pages of its own.
+            let long = 2_000 + sequence.below(20_000) as usize;
+            let mut noise = SplitMix(document.fingerprint.bits() ^ document.id.0);
+            let letters = std::iter::repeat_with(|| char::from(b'!' + noise.below(90) as u8));
+            document.text = Some(letters.take(long).collect());
+            return;
+        }
+        document.text = Some(text.text.clone());
+    }
+
+    /// One change of any kind.
+    pub fn change(&mut self, expected: &Expected, sequence: &mut SplitMix) -> Change {
+        let document = self.document(sequence);
+        match sequence.below(9) {
+            0 | 1 => Change::Insert(document),
+            2 | 3 => Change::InsertUnique {
+                document,
+                radius: sequence.below(5) as u32,
+            },
+            4 | 5 if self.settings.similar => {
+                let mut document = document;
+                self.give_text(&mut document, sequence);
+                Change::InsertUnlessSimilar {
+                    document,
+                    likeness: Likeness::default(),
+                }
+            }
+            4..=6 => Change::Upsert(document),
+            _ => Change::Remove(expected.some_id(sequence).unwrap_or(document.id)),
+        }
+    }
+
+    /// Up to so many changes together. Where documents expire, the first of them leaves a trace of
+    /// how late it is.
+    pub fn batch(
+        &mut self,
+        most: u64,
+        expected: &Expected,
+        sequence: &mut SplitMix,
+    ) -> Vec<Change> {
+        let mut changes = Vec::new();
+        if self.settings.retention.is_some() {
+            changes.push(Change::Upsert(self.beat(sequence)));
+        }
+        let count = 1 + sequence.below(most);
+        changes.extend((0..count).map(|_| self.change(expected, sequence)));
+        changes
+    }
+
+    /// Time goes on, and a document arrives that shows it.
+    pub fn beat(&mut self, sequence: &mut SplitMix) -> Document {
+        self.clock += match sequence.below(8) {
+            0 => 900,
+            _ => 1 + sequence.below(150),
+        };
+        let mut document = self.document(sequence);
+        document.arrival = Some(Timestamp(self.clock));
+        document
+    }
+
+    pub fn clock(&self) -> u64 {
+        self.clock
+    }
+}

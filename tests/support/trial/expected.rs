@@ -1,0 +1,186 @@
+//! What a database should hold and answer: a plain map, and comparing with every document.
+
+use simdb::{Change, DocId, Document, Fingerprint, Outcome, Snapshot, Timestamp};
+
+use super::pool::Pool;
+use super::settings::{Settings, WINDOW_MS};
+use crate::{Model, SplitMix};
+
+/// What a database should hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    pub model: Model,
+    settings: Settings,
+    /// The latest arrival there ever was.
+    now: u64,
+}
+
+/// What should become of a change.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Foreseen {
+    Exactly(Outcome),
+    /// One of these documents is like it.
+    Like(Vec<DocId>),
+}
+
+impl Foreseen {
+    pub fn is(&self, outcome: &Outcome) -> bool {
+        match (self, outcome) {
+            (Self::Exactly(foreseen), outcome) => foreseen == outcome,
+            (Self::Like(documents), Outcome::Similar(found)) => documents.contains(&found.id),
+            _ => false,
+        }
+    }
+}
+
+impl Expected {
+    pub fn new(settings: Settings) -> Self {
+        let model = Model {
+            keeps_texts: settings.keeps_texts(),
+            keeps_arrivals: settings.retention.is_some(),
+            ..Model::default()
+        };
+        Self {
+            model,
+            settings,
+            now: 0,
+        }
+    }
+
+    /// What counts as now.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    pub fn len(&self) -> usize {
+        self.model.documents.len()
+    }
+
+    /// An id that is stored, or perhaps not.
+    pub fn some_id(&self, sequence: &mut SplitMix) -> Option<DocId> {
+        let place = sequence.below(self.len().max(1) as u64) as usize;
+        self.model.documents.keys().nth(place).copied()
+    }
+
+    /// What a change does. Where documents expire, changes with later arrivals than any before must
+    /// leave a trace.
+    pub fn apply(&mut self, change: &Change) -> Foreseen {
+        let arrival = arrival_of(change);
+        // What a document meets is what is there when it arrives.
+        self.now = self.now.max(arrival.map_or(0, |arrival| arrival.0));
+        self.forget_expired();
+        let foreseen = match change {
+            Change::InsertUnlessSimilar { document, .. } => {
+                let like = self.like(document.text.as_deref().unwrap_or_default());
+                match self.model.documents.contains_key(&document.id) || like.is_empty() {
+                    true => self.insert(document),
+                    false => Foreseen::Like(like),
+                }
+            }
+            Change::RemoveOlder { id, than } => {
+                let stored = self.model.documents.get(id);
+                let is_older = stored.is_some_and(|stored| stored.arrival < Some(*than));
+                Foreseen::Exactly(match is_older {
+                    true => self.model.apply(Change::Remove(*id)),
+                    false => Outcome::Missing,
+                })
+            }
+            change => Foreseen::Exactly(self.model.apply(change.clone())),
+        };
+        if let Foreseen::Exactly(Outcome::Duplicate(of)) = &foreseen
+            && self
+                .settings
+                .retention
+                .is_some_and(|retention| retention.sliding)
+            && let Some(document) = self.model.documents.get_mut(&of.id)
+        {
+            document.arrival = document.arrival.max(arrival);
+        }
+        foreseen
+    }
+
+    pub fn apply_all(&mut self, changes: &[Change]) -> Vec<Foreseen> {
+        changes.iter().map(|change| self.apply(change)).collect()
+    }
+
+    fn insert(&mut self, document: &Document) -> Foreseen {
+        Foreseen::Exactly(self.model.apply(Change::Insert(document.clone())))
+    }
+
+    /// Removes what arrived before a moment; how many these are.
+    pub fn prune(&mut self, older_than: Timestamp) -> u64 {
+        let before = self.len();
+        let documents = &mut self.model.documents;
+        documents.retain(|_, document| document.arrival >= Some(older_than));
+        (before - self.len()) as u64
+    }
+
+    fn forget_expired(&mut self) {
+        let window = self
+            .settings
+            .retention
+            .and_then(|retention| retention.window);
+        if window.is_some() && self.now >= WINDOW_MS {
+            self.prune(Timestamp(self.now - WINDOW_MS));
+        }
+    }
+
+    /// The documents with a text like this one, in order of their ids.
+    pub fn like(&self, text: &str) -> Vec<DocId> {
+        let pool = Pool::shared();
+        let is_like = |stored: &&Document| {
+            let stored = stored.text.as_deref();
+            stored.is_some_and(|stored| pool.are_alike(stored, text))
+        };
+        let documents = self.model.documents.values().filter(is_like);
+        documents.map(|document| document.id).collect()
+    }
+
+    /// What is wrong with what a snapshot holds, if anything is; an error if it cannot be read.
+    pub fn compare(&self, snapshot: &Snapshot) -> simdb::Result<Option<String>> {
+        let mut stored = snapshot.documents();
+        let mut expected = self.model.documents.values();
+        loop {
+            match (stored.next().transpose()?, expected.next()) {
+                (None, None) => return Ok(None),
+                (stored, expected) if stored.as_ref() == expected => {}
+                (stored, expected) => {
+                    return Ok(Some(format!("{stored:?} is where {expected:?} should be")));
+                }
+            }
+        }
+    }
+
+    /// Asks for some documents by id, fingerprint and text; an error if nothing could be read. What
+    /// is answered must be right.
+    pub fn ask(&self, snapshot: &Snapshot, sequence: &mut SplitMix) -> simdb::Result<()> {
+        let near = |id: Option<DocId>, flips: u64| {
+            let document = id.and_then(|id| self.model.documents.get(&id));
+            let bits = document.map_or(flips, |document| document.fingerprint.bits());
+            Fingerprint::from_bits(bits ^ flips)
+        };
+        for radius in [0, 3, 3, 10] {
+            let flips = sequence.next() & sequence.next() & sequence.next() & sequence.next();
+            let query = near(self.some_id(sequence), flips);
+            let found = snapshot.within(query, radius)?;
+            assert_eq!(found, self.model.within(query, radius), "{query} {radius}");
+        }
+        if let Some(id) = self.some_id(sequence) {
+            let stored = snapshot.get(id)?;
+            assert_eq!(stored.as_ref(), self.model.documents.get(&id));
+        }
+        let strange = DocId(sequence.next());
+        assert_eq!(snapshot.get(strange)?, None);
+        Ok(())
+    }
+}
+
+fn arrival_of(change: &Change) -> Option<Timestamp> {
+    match change {
+        Change::Insert(document)
+        | Change::Upsert(document)
+        | Change::InsertUnique { document, .. }
+        | Change::InsertUnlessSimilar { document, .. } => document.arrival,
+        _ => None,
+    }
+}

@@ -1,0 +1,92 @@
+//! Texts of which it is known which are alike: some families of near-duplicates that have nothing
+//! to do with each other.
+
+use std::sync::OnceLock;
+
+use simdb::{Likeness, Normaliser, Resemblance, TextFingerprint, TextQuery};
+
+use super::settings::Settings;
+use crate::SplitMix;
+use crate::disk::SimDisk;
+
+const FAMILIES: usize = 6;
+const VARIANTS: usize = 3;
+/// Words of a text. One of them differs between two variants.
+const WORDS: u64 = 24;
+
+/// A text, and what a database with the usual recipe makes of it.
+pub struct Text {
+    pub text: String,
+    pub made: TextFingerprint,
+    pub query: TextQuery,
+}
+
+/// The texts, and which are alike.
+pub struct Pool {
+    pub texts: Vec<Text>,
+    alike: Vec<Vec<bool>>,
+}
+
+impl Pool {
+    /// The same for all.
+    pub fn shared() -> &'static Self {
+        static POOL: OnceLock<Pool> = OnceLock::new();
+        POOL.get_or_init(Self::new)
+    }
+
+    fn new() -> Self {
+        // What a query is made of takes milliseconds to make for a database, and is the same for all.
+        let settings = Settings {
+            similar: true,
+            ..Settings::default()
+        };
+        let database = settings.builder(&SimDisk::default());
+        let database = database.create("/simulated/queries.simdb").unwrap();
+        let mut sequence = SplitMix(2026);
+        let mut texts = Vec::new();
+        for _ in 0..FAMILIES {
+            let family: Vec<String> = (0..WORDS).map(|_| word(&mut sequence)).collect();
+            for variant in 0..VARIANTS {
+                let mut words = family.clone();
+                words[5 + variant] = word(&mut sequence);
+                let text = words.join(" ");
+                let query = database.text_query(&text).unwrap();
+                let made = query.fingerprint().unwrap();
+                texts.push(Text { text, made, query });
+            }
+        }
+        let (normaliser, likeness) = (Normaliser::new(), Likeness::default());
+        let is_like = |a: &Text, b: &Text| {
+            Resemblance::new(&normaliser, &a.text, &b.text).is_enough(&likeness)
+        };
+        let alike = texts
+            .iter()
+            .map(|a| texts.iter().map(|b| is_like(a, b)).collect());
+        let alike: Vec<Vec<bool>> = alike.collect();
+        // None is a doubtful case, so a search that decides by texts has but one right answer.
+        for (a, row) in alike.iter().enumerate() {
+            for (b, is_like) in row.iter().enumerate() {
+                assert_eq!(*is_like, a / VARIANTS == b / VARIANTS, "{a} {b}");
+            }
+        }
+        Self { texts, alike }
+    }
+
+    /// The number of a text; nothing if it is none of these.
+    fn number(&self, text: &str) -> Option<usize> {
+        self.texts.iter().position(|known| known.text == text)
+    }
+
+    pub fn are_alike(&self, a: &str, b: &str) -> bool {
+        match (self.number(a), self.number(b)) {
+            (Some(a), Some(b)) => self.alike[a][b],
+            _ => a == b,
+        }
+    }
+}
+
+fn word(sequence: &mut SplitMix) -> String {
+    let letters = 4 + sequence.below(5);
+    let letter = |_| char::from(b'a' + sequence.below(26) as u8);
+    (0..letters).map(letter).collect()
+}

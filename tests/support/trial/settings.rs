@@ -1,0 +1,81 @@
+//! The kinds of databases that are tried.
+
+use std::time::Duration;
+
+use simdb::{Builder, Database, Retention};
+
+use crate::SplitMix;
+use crate::disk::SimDisk;
+
+/// How long documents stay where they do not stay for ever.
+pub const WINDOW_MS: u64 = 1000;
+
+/// What a database is made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    pub keep_texts: bool,
+    pub similar: bool,
+    pub retention: Option<Retention>,
+    pub cache_bytes: usize,
+    /// Changes after which a tail is set aside and merged in the background, and a transaction goes
+    /// on in the tables, if it is not the usual number.
+    pub merge_from: Option<usize>,
+}
+
+impl Settings {
+    pub fn drawn(sequence: &mut SplitMix) -> Self {
+        let window = |sliding| Retention {
+            window: Some(Duration::from_millis(WINDOW_MS)),
+            sliding,
+            by_clock: false,
+        };
+        let mut settings = Self {
+            cache_bytes: [1 << 20, 2 << 20, 16 << 20][sequence.below(3) as usize],
+            ..Self::default()
+        };
+        match sequence.below(8) {
+            0 | 1 => {}
+            2 | 3 => settings.keep_texts = true,
+            4 => settings.similar = true,
+            5 => settings.retention = Some(window(sequence.below(2) == 0)),
+            6 => {
+                settings.keep_texts = true;
+                settings.retention = Some(match sequence.below(2) {
+                    0 => window(true),
+                    _ => Retention::default(),
+                });
+            }
+            _ => {
+                settings.similar = sequence.below(2) == 0;
+                settings.retention = Some(window(false));
+            }
+        }
+        settings.merge_from = match sequence.below(6) {
+            0 => Some(4),
+            1 => Some(16),
+            2 => Some(100),
+            _ => None,
+        };
+        settings
+    }
+
+    pub fn keeps_texts(&self) -> bool {
+        self.keep_texts || self.similar
+    }
+
+    pub fn builder(&self, disk: &SimDisk) -> Builder {
+        let builder = Database::builder()
+            .disk(disk.for_database())
+            .cache_bytes(self.cache_bytes)
+            .keep_texts(self.keep_texts)
+            .similar(self.similar);
+        let builder = match self.retention {
+            Some(retention) => builder.retention(retention),
+            None => builder,
+        };
+        match self.merge_from {
+            Some(changes) => builder.merge_after_changes(changes),
+            None => builder,
+        }
+    }
+}
