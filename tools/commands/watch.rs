@@ -29,7 +29,7 @@ use crate::console::paths::refuse_special;
 use crate::console::{Answer, Output, OutputClosed, counted, grouped, note};
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
-use crate::options::{FieldNames, NewDatabase, OnError, Rule, UniqueOptions};
+use crate::options::{DuplicateRule, FieldNames, NewDatabase, OnError, UniqueOptions};
 
 /// Stores lines as they come, and says of each whether it is new
 ///
@@ -176,7 +176,7 @@ impl Watch {
         }
     }
 
-    fn open(&self, rule: Option<Rule>) -> Result<Database> {
+    fn open(&self, rule: Option<DuplicateRule>) -> Result<Database> {
         let path = &self.database;
         let mut builder = Database::builder();
         if let Some(recipe) = self.new.recipe()? {

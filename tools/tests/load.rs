@@ -237,7 +237,7 @@ fn bad_record_aborts_with_its_place_and_leaves_no_file() {
         ("[", "jq -c '.[]'"),
         ("{\"text\":\"a\"}", "no field \"id\""),
         ("{\"id\":2}", "no field \"text\""),
-        ("{\"id\":2,\"text\":3}", "field \"text\" is a number"),
+        ("{\"id\":2,\"text\":3}", "field \"text\": it is a number"),
         ("{\"id\":-2,\"text\":\"a\"}", "-2 is not an id"),
         ("{\"id\":2.5,\"text\":\"a\"}", "2.5 is not an id"),
         (
@@ -1147,9 +1147,9 @@ fn help_has_examples() {
     let help = folder.load(&["--help"]).ends(0).stdout;
     for said in [
         ".simdb-load-",
-        "text has changed is ignored",
+        "even if its text has changed",
         "Formats:",
-        "2 not loaded, or loaded,\nbut a report",
+        "2 not loaded, or loaded but a\nreport",
     ] {
         assert!(help.contains(said), "{said}: {help}");
     }

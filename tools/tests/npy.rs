@@ -105,7 +105,7 @@ fn other_arrays_are_refused_with_their_type() {
         ("f4.npy", "<f4"),
         ("big.npy", ">u8"),
         ("cut.npy", "beyond row 1: it is cut"),
-        ("text.npy", "no array of NumPy"),
+        ("text.npy", "not an array of NumPy"),
     ] {
         folder.load(&["a.simdb", name]).fails(&[name, said]);
         assert!(!folder.file("a.simdb").exists());

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use simdb::{Fingerprinter, Recipe};
 use simdb_tools::formats::input::Source;
-use simdb_tools::formats::{Fields, Format, Item, Wanted, reader};
+use simdb_tools::formats::{DocumentFields, Format, Item, Wanted, reader};
 
 /// The first byte selects the format and the requested fields, the second one compression and the
 /// file name.
@@ -26,7 +26,7 @@ pub fn run(input: &[u8]) {
     let format = formats[usize::from(mode & 7) % formats.len()];
     let asked = |bit: u8, name: &str| (mode >> bit & 1 == 0).then(|| name.to_owned());
     let fingerprint = asked(4, "fingerprint");
-    let fields = Fields {
+    let fields = DocumentFields {
         id: "id".to_owned(),
         // The text or the fingerprint is always requested.
         text: asked(3, "text").or_else(|| fingerprint.is_none().then(|| "text".to_owned())),

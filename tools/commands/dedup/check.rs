@@ -18,7 +18,7 @@ use crate::formats::parquet::columns::{document_columns, has_default_names};
 use crate::formats::parquet::copy::{MOST_GROUPS, check_marks};
 use crate::formats::parquet::metadata::recipe_of;
 use crate::formats::parquet::same_columns::check_same_columns;
-use crate::formats::{Fields, Format};
+use crate::formats::{DocumentFields, Format};
 
 impl Dedup {
     /// Refuses options that contradict one another.
@@ -135,7 +135,7 @@ impl Dedup {
     }
 
     /// Opens an input. An error if it lacks columns that are read, or has those of marks.
-    fn open_checked(&self, input: &Input, fields: &Fields) -> Result<ParquetFile> {
+    fn open_checked(&self, input: &Input, fields: &DocumentFields) -> Result<ParquetFile> {
         let file = ParquetFile::open(&input.source, &Default::default())?;
         // The copy would have the metadata of the first file, whatever the recipes of the others.
         let reads_fingerprints = has_default_names(fields) || fields.fingerprint.is_some();

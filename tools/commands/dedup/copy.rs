@@ -19,7 +19,7 @@ use crate::corpus::memory::MemoryBudget;
 use crate::corpus::report::RecordReport;
 use crate::corpus::statistics::{Rejected, Statistics};
 use crate::formats::copy::{CopyDecision, KeeperMark};
-use crate::formats::{Content, Item, reader};
+use crate::formats::{DocumentContent, Item, reader};
 
 /// Copies a corpus record by record.
 pub struct Copier<'c> {
@@ -119,7 +119,12 @@ impl Copier<'_> {
 
     /// Notes the text of a document that is removed or a keeper, to count those with the same text. A
     /// keeper in another database is compared at once.
-    fn note_text(&mut self, id: u64, removal: Option<Removal>, content: &Content) -> Result<()> {
+    fn note_text(
+        &mut self,
+        id: u64,
+        removal: Option<Removal>,
+        content: &DocumentContent,
+    ) -> Result<()> {
         let stored_keeper = removal.filter(|removal| removal.cluster.is_none());
         if let (Some(removal), Some(against)) = (stored_keeper, self.against) {
             let stored = against.get(removal.keeper.into())?;

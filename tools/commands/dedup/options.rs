@@ -13,7 +13,7 @@ use crate::console::progress::Progress;
 use crate::corpus::inputs::Input;
 use crate::formats::copy::MarkNames;
 use crate::formats::id_sequence::IdSequence;
-use crate::formats::{Fields, Format, Wanted, parse_id};
+use crate::formats::{DocumentFields, Format, Wanted, parse_id};
 use crate::options::{FieldNames, OnError, RecipeOptions};
 
 /// Copies a corpus and leaves out near-duplicates, or marks them
@@ -225,8 +225,8 @@ impl Dedup {
     }
 
     /// The names of the fields or columns of documents.
-    pub(super) fn document_fields(&self) -> Result<Fields> {
-        let fields = Fields {
+    pub(super) fn document_fields(&self) -> Result<DocumentFields> {
+        let fields = DocumentFields {
             are_counted: self.no_id,
             ..self.fields.fields()?
         };
@@ -239,7 +239,7 @@ impl Dedup {
         if self.score.is_some() && others.contains(&self.score.as_ref()) {
             bail!("--score must name a field of its own");
         }
-        Ok(Fields {
+        Ok(DocumentFields {
             score: self.score.clone(),
             ..fields
         })

@@ -12,7 +12,7 @@ use super::mark::{mark_head, mark_record};
 use super::output::CompressedFile;
 use crate::corpus::inputs::Input;
 use crate::formats::copy::{CopyDecision, MarkNames, NextDecision};
-use crate::formats::input::Opened;
+use crate::formats::input::InputStream;
 use crate::formats::{Format, MAX_LINE_BYTES};
 
 /// A new file of records of text.
@@ -150,7 +150,7 @@ fn trim_head(head: &[u8]) -> &[u8] {
 
 /// The lines of an input, as they are.
 struct InputLines {
-    input: Opened,
+    input: InputStream,
     /// The number of lines that were taken.
     taken: u64,
 }

@@ -174,7 +174,7 @@ impl<'r> ClusterReader<'r> {
 
     fn read_table(&mut self, source: &Source) -> Result<()> {
         let mut table = TableReader::csv(source.open(&self.bytes_read)?, RECORD_LIMIT)?;
-        let columns = ["id", "keeper", "cluster", "distance"].map(|name| table.required(name, ""));
+        let columns = ["id", "keeper", "cluster", "distance"].map(|name| table.required(name));
         let columns: Vec<TableColumn> = columns.into_iter().collect::<Result<_>>()?;
         while let Some((line, record)) = table.next_record()? {
             let row = record.and_then(|record| {

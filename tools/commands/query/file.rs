@@ -7,9 +7,11 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use simdb::{Document, Fingerprint, TextFingerprint};
 
-use crate::formats::input::{LineReader, Opened, Source, extension_of};
+use crate::formats::input::{InputStream, LineReader, Source, extension_of};
 use crate::formats::jsonl::JsonParts;
-use crate::formats::{Content, DocumentPart, Fields, MAX_LINE_BYTES, MAX_TEXT_BYTES, raw, utf8};
+use crate::formats::{
+    DocumentContent, DocumentFields, DocumentPart, MAX_LINE_BYTES, MAX_TEXT_BYTES, raw, utf8,
+};
 
 /// The most text that is read at a time.
 const TEXT_BYTES: usize = 4 << 20;
@@ -54,7 +56,10 @@ pub(super) struct QueryFile {
 
 enum QuerySource {
     Lines(LineReader),
-    Raw { input: Opened, offset_bytes: u64 },
+    Raw {
+        input: InputStream,
+        offset_bytes: u64,
+    },
 }
 
 impl QueryFile {
@@ -140,7 +145,7 @@ impl QueryFile {
 /// Parses a query. A line of `simdb-cli get --json` is one: a document with both asks for its
 /// fingerprint, unless texts are needed.
 fn parse(line: &str, needs_texts: bool) -> Result<Asked, String> {
-    let mut fields = Fields {
+    let mut fields = DocumentFields {
         id: "id".to_owned(),
         text: Some("text".to_owned()),
         fingerprint: Some("fingerprint".to_owned()),
@@ -160,7 +165,7 @@ fn parse(line: &str, needs_texts: bool) -> Result<Asked, String> {
     } else {
         return Err("there is neither a field \"text\" nor a field \"fingerprint\"".to_owned());
     }
-    let Content {
+    let DocumentContent {
         text, fingerprint, ..
     } = fields.content(parts)?;
     Ok(match fingerprint {

@@ -11,8 +11,8 @@ use super::lines::{Event, InputLine};
 use crate::console::interrupt::Interrupt;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::jsonl::JsonParts;
-use crate::formats::{DocumentPart, Fields, utf8};
-use crate::options::{OnError, Rule};
+use crate::formats::{DocumentFields, DocumentPart, utf8};
+use crate::options::{DuplicateRule, OnError};
 
 /// The most lines that are submitted together. While they are committed the next are made documents,
 /// so they are a fraction of the lines that are not answered.
@@ -42,9 +42,9 @@ pub(super) struct Group {
 /// Makes documents of lines and submits them.
 pub(super) struct Documents<'d> {
     pub(super) database: &'d Database,
-    pub(super) fields: Fields,
+    pub(super) fields: DocumentFields,
     /// The rule that forbids duplicates, or `None` if all documents are stored.
-    pub(super) rule: Option<Rule>,
+    pub(super) rule: Option<DuplicateRule>,
     /// The ids of lines without one, if such lines are given ids.
     pub(super) ids: Option<IdSequence>,
     pub(super) on_error: OnError,
