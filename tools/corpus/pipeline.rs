@@ -23,7 +23,7 @@ use simdb::{Document, Fingerprinter};
 
 use super::inputs::Input;
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
+use crate::console::progress::ProgressMode;
 use crate::formats::{Item, MAX_TEXT_BYTES, Record, Records, Reject, Wanted, reader};
 
 /// The most records of a batch.
@@ -86,7 +86,11 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// Starts to read.
-    pub fn start(config: PipelineConfig, progress: Progress, interrupt: Interrupt) -> Result<Self> {
+    pub fn start(
+        config: PipelineConfig,
+        progress: ProgressMode,
+        interrupt: Interrupt,
+    ) -> Result<Self> {
         let PipelineConfig {
             inputs,
             wanted,

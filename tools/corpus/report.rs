@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use crate::console::file::NewFile;
+use crate::console::file::OutputFile;
 use crate::console::paths::OutputPath;
 
 /// A file of JSON Lines that is written while a command works.
 pub struct RecordReport {
     name: String,
     /// `None` if the reader of a stream has closed it, which does not stop the command.
-    file: Option<NewFile>,
+    file: Option<OutputFile>,
 }
 
 impl RecordReport {
@@ -20,7 +20,7 @@ impl RecordReport {
     pub fn create(output: OutputPath) -> Result<Self> {
         Ok(Self {
             name: output.path().display().to_string(),
-            file: Some(NewFile::create(output)?),
+            file: Some(OutputFile::create(output)?),
         })
     }
 
@@ -41,7 +41,7 @@ impl RecordReport {
 
     /// Gives the report its name, after everything that it reports is done.
     pub fn publish(self) -> Result<()> {
-        let published = self.file.map_or(Ok(()), NewFile::publish);
+        let published = self.file.map_or(Ok(()), OutputFile::publish);
         if is_closed(&published) {
             return Ok(());
         }

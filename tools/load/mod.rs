@@ -22,14 +22,14 @@ use simdb::Fingerprinter;
 use self::duplicates::Duplicates;
 use self::options::Options;
 use self::plan::{LoadTarget, Plan};
+use crate::console::Output;
 use crate::console::interrupt::Interrupt;
-use crate::console::{Answer, Output};
 use crate::corpus::bulk;
 use crate::corpus::pipeline::{Pipeline, PipelineConfig};
 use crate::corpus::statistics::Statistics;
 
 /// Loads the inputs that the options name.
-pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
+pub fn run(options: &Options, output: &mut Output) -> Result<()> {
     let started = Instant::now();
     let interrupt = Interrupt::listen()?;
     let Plan {
@@ -91,6 +91,5 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
     if let Some(dropped) = dropped {
         dropped.show(&options.database, options.new.recipe.builder()?, output)?;
     }
-    summary::print(options, statistics.counts, started.elapsed(), output)?;
-    Ok(Answer::Yes)
+    summary::print(options, statistics.counts, started.elapsed(), output)
 }
