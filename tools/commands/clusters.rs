@@ -32,7 +32,9 @@ use crate::console::{Output, counted, grouped, note};
 /// distance is the distance from the keeper. The diameter is the largest distance between two
 /// members. For a cluster with more than 2,048 different fingerprints, diameter is a lower and
 /// most_diameter an upper bound; otherwise both are equal.
+///
 /// csv: the columns cluster, id, keeper and distance, a line for each member.
+///
 /// parquet: the columns of csv, ids as INT64 with their bits, distance as INT32.
 ///
 /// The counts are printed on standard error, or with -o on standard output; --json prints them as

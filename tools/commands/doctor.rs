@@ -17,10 +17,17 @@ use crate::console::{Output, counted, note};
 /// ones in each bit; documents that share a fingerprint; the candidates of a query at radius 3, now
 /// and with 2 and 10 times as many documents. At the end the findings:
 ///
-/// dead-bits: bits with the same value in all fingerprints. biased-bits: bits with a share of ones
-/// farther than 0.3 and six standard deviations from one half. slow-queries: at least 20,000
-/// candidates, and 8 times the expected number. hot-keys: keys with at least 4,096 fingerprints,
-/// and 16 times the average. copies: at least 1,000 documents, and 1% of all, with one fingerprint.
+/// dead-bits: bits with the same value in all fingerprints.
+///
+/// biased-bits: bits with a share of ones farther than 0.3 and six standard deviations from one
+/// half.
+///
+/// slow-queries: at least 20,000 candidates, and 8 times the expected number.
+///
+/// hot-keys: keys with at least 4,096 fingerprints, and 16 times the average.
+///
+/// copies: at least 1,000 documents, and 1% of all, with one fingerprint.
+///
 /// unreliable: at least 100 documents, and 10% of all, without a meaningful fingerprint.
 ///
 /// The exit code is 1 if there is a finding, 0 otherwise. --json prints one object, with `ok` and

@@ -28,10 +28,14 @@ use crate::formats::parquet::write::ByteSink;
 ///
 /// jsonl: objects with id, fingerprint, reliable, arrival and text; arrival and text are null if
 /// they are not kept.
+///
 /// csv: the columns id, fingerprint and reliable, and arrival and text if the database keeps them.
+///
 /// raw: little-endian u64 pairs, document id and fingerprint.
+///
 /// npy: a folder (-o) with two arrays of NumPy in one order, ids.npy and fingerprints.npy, both
 /// <u8.
+///
 /// parquet: the columns doc_id and fingerprint, INT64, required, with the bits of the numbers, so
 /// that numbers from 2^63 on are negative; the metadata hold the recipe, which simdb-load compares.
 /// -o NAME writes a folder of files part-00000.parquet and so on, of at most 16777216 documents
@@ -72,8 +76,14 @@ pub struct Export {
     progress: ProgressMode,
 }
 
-/// The names of the formats that hold documents with their ids.
-const FORMATS: [&str; 5] = ["jsonl", "csv", "raw", "npy", "parquet"];
+/// The formats that hold documents with their ids, and their help.
+const FORMATS: [(&str, &str); 5] = [
+    ("jsonl", "JSON Lines"),
+    ("csv", "Comma-separated values"),
+    ("raw", "Pairs of u64"),
+    ("npy", "Arrays of NumPy"),
+    ("parquet", "Columns of Parquet"),
+];
 
 impl Export {
     pub fn run(&self, output: &mut Output) -> Result<()> {
@@ -103,7 +113,7 @@ impl Export {
                 documents.write_folder(target)
             }
             _ if self.format == Format::Npy => {
-                bail!("npy writes two files; name a new folder for them with -o")
+                bail!("npy has two files; name a new folder for them with -o")
             }
             target => write_output(target, self.format, output, |sink, interrupt| {
                 documents.write_file(sink, interrupt)
@@ -113,7 +123,8 @@ impl Export {
         written
     }
 
-    /// The extension of the files in an output folder; `None` if an output of this name is one file.
+    /// The extension of the files in an output folder; `None` if an output of this name is one
+    /// file.
     fn folder_extension(&self, path: &Path) -> Option<&'static str> {
         match self.format {
             Format::Npy => Some("npy"),

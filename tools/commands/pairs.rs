@@ -23,8 +23,10 @@ use crate::console::{Output, counted, grouped};
 ///
 /// jsonl: {"fingerprint":"...","documents":[1,7,...]} for each group, with its ids in order, then
 /// {"a":1,"b":2,"distance":3} for each pair, with a < b.
+///
 /// csv: the columns a, b and distance; a group is its first document paired with each other
 /// document, at distance 0.
+///
 /// parquet: the columns of csv, a and b as INT64 with the bits of the ids, distance as INT32.
 ///
 /// The counts are printed on standard error, or with -o on standard output; --json prints them as

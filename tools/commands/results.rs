@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -26,23 +26,26 @@ const LAYOUT: &str = "1";
 /// The metadata key of the radius of the search.
 const RADIUS_KEY: &str = "simdb.radius";
 
-/// Reads a format, one of these names. For clap.
-pub fn parse_format(names: &'static [&str]) -> impl TypedValueParser<Value = Format> {
-    let formats = Format::value_variants()
+/// The formats of results, and their help.
+const FORMATS: [(&str, &str); 3] = [
+    ("jsonl", "JSON Lines"),
+    ("csv", "Comma-separated values"),
+    ("parquet", "Columns of Parquet"),
+];
+
+/// Reads the name of one of these formats. For clap.
+pub fn parse_format(formats: &'static [(&str, &str)]) -> impl TypedValueParser<Value = Format> {
+    let values = formats
         .iter()
-        .filter_map(Format::to_possible_value);
-    let formats = formats.filter(|format| names.contains(&format.get_name()));
-    PossibleValuesParser::new(formats).try_map(|name| Format::from_str(&name, false))
+        .map(|(name, help)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(values).try_map(|name| Format::from_str(&name, false))
 }
 
+/// The options of results.
 #[derive(Debug, Args)]
 pub struct ResultOptions {
     /// The format of the results
-    #[arg(
-        long,
-        default_value = "jsonl",
-        value_parser = parse_format(&["jsonl", "csv", "parquet"])
-    )]
+    #[arg(long, default_value = "jsonl", value_parser = parse_format(&FORMATS))]
     format: Format,
 
     /// Write to this new file, which appears when it is complete [default: standard output]
@@ -133,8 +136,8 @@ impl ResultOptions {
     }
 }
 
-/// The checked path of `--output`: a folder of files with `extension`, or a file; `None` for standard
-/// output.
+/// The checked path of `--output`: a folder of files with `extension`, or a file; `None` for
+/// standard output.
 pub fn output_path(
     path: Option<&Path>,
     overwrite: Overwrite,

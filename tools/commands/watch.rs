@@ -37,12 +37,17 @@ use crate::options::{FieldNames, NewDatabase, OnError, Rule, UniqueOptions};
 /// waiting lines are committed in groups. Blank lines are skipped, but counted.
 ///
 /// An answer has line (counted from 1), id, fingerprint, reliable (false for a text that says too
-/// little, which matches no other) and verdict. new: the document is stored. duplicate: with
-/// --unique, document `of` lies at this `distance`, or with --unique similar has this
-/// `edit_similarity` and `jaccard`; the document is not stored. exists: the id is taken, and the
-/// document is not stored; `stored` is the fingerprint of the stored document, and `repeated` is
-/// true if both fingerprints are equal. rejected: the line is no document; `error` is the reason.
-/// Unknown values are null.
+/// little, which matches no other) and verdict. Unknown values are null. The verdicts:
+///
+/// new: the document is stored.
+///
+/// duplicate: with --unique, document `of` lies at this `distance`, or with --unique similar has
+/// this `edit_similarity` and `jaccard`. The document is not stored.
+///
+/// exists: the id is taken, and the document is not stored. `stored` is the fingerprint of the
+/// stored document; `repeated` is true if both fingerprints are equal.
+///
+/// rejected: the line is no document, for the reason in `error`.
 ///
 /// In a database with --retention, an expired document makes no duplicate and holds no id; a line
 /// that is expired when it arrives is new.

@@ -9,26 +9,30 @@ use crate::options::LikenessOptions;
 
 /// The options that define clusters.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Duplicates")]
 pub struct ClusterOptions {
     /// The largest distance of near-duplicates, in bits
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=64))]
+    #[arg(
+        long,
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(0..=64),
+        help_heading = "Duplicates"
+    )]
     pub radius: u32,
 
     /// The shape of clusters
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, help_heading = "Duplicates")]
     shape: ShapeRule,
 
     /// With --shape connected, split clusters with more documents than this into stars; 0: never
     /// [default: 1000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Duplicates")]
     cap: Option<u64>,
 
     /// Compare the texts too: near-duplicates must also be alike by --edit-similarity or --jaccard
     ///
     /// In a star each member is compared with its keeper. A document without a text is alike to no
     /// other.
-    #[arg(long)]
+    #[arg(long, help_heading = "Duplicates")]
     pub verify: bool,
 
     #[command(flatten)]

@@ -95,7 +95,7 @@ impl Decisions {
         let all = format!(" of the {} in the clusters", clusters.len());
         for (count, reason, of) in [
             (absent, "not in the inputs", &all[..]),
-            (kept, "kept, because their keepers may be bad records", ""),
+            (kept, "kept, because their keeper may be a bad record", ""),
             (
                 without_keeper,
                 "left out for keepers that are not in the inputs, so not compared with them",

@@ -181,7 +181,7 @@ impl<'r> ClusterReader<'r> {
                     let number = id_of_digits(digits).map_err(|_| {
                         let digits = excerpt(&format!("{digits:?}"));
                         format!(
-                            "column {:?}: {digits} is not an unsigned number",
+                            "column {:?}: {digits} is no number from 0 to 2^64 - 1",
                             column.name
                         )
                     })?;

@@ -90,7 +90,7 @@ impl TestRecipe {
             "java-string-hash" => compare_java,
             "cppjieba" => compare_cppjieba,
             name => bail!(
-                "the recipe {name} imitates no other software; there are cases of \
+                "no other software makes fingerprints by the recipe {name}; there are cases of \
                  python-simhash, java-string-hash and cppjieba"
             ),
         };

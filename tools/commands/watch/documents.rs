@@ -158,8 +158,8 @@ impl Documents<'_> {
     }
 }
 
-/// The waiting lines, at least one, and the end or the error of the input, if it was reached. A signal
-/// is the end, without lines.
+/// The waiting lines, at least one, and the end or the error of the input, if it was reached. A
+/// signal is the end, without lines.
 fn gather(events: &Receiver<Event>, interrupt: &Interrupt) -> (Vec<InputLine>, Option<Result<()>>) {
     let mut lines = Vec::new();
     while lines.len() < MAX_GROUP_LINES {
