@@ -10,7 +10,7 @@ use super::pipeline::{Pipeline, PipelineRecord};
 use super::positions::RecordPositions;
 use super::statistics::Statistics;
 use crate::console::interrupt::{Interrupt, interrupted};
-use crate::console::progress::{Progress, handler};
+use crate::console::progress::{ProgressMode, handler};
 
 /// Loads all documents of a pipeline. Counts in `statistics` bad records, and documents whose id is
 /// stored with another fingerprint.
@@ -18,7 +18,7 @@ pub fn load(
     mut bulk: BulkLoad<'_>,
     mut pipeline: Pipeline,
     statistics: &mut Statistics,
-    progress: Progress,
+    progress: ProgressMode,
     interrupt: &Interrupt,
 ) -> Result<BulkReport> {
     let mut positions = RecordPositions::default();

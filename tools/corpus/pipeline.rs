@@ -22,7 +22,7 @@ use simdb::{Document, Fingerprinter};
 
 use super::inputs::Input;
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
+use crate::console::progress::ProgressMode;
 use crate::formats::{InputRecord, Item, MAX_TEXT_BYTES, Records, Reject, Wanted, reader};
 
 /// At most 8192 records per batch.
@@ -83,8 +83,12 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Starts the threads.
-    pub fn start(config: PipelineConfig, progress: Progress, interrupt: Interrupt) -> Result<Self> {
+    /// Starts to read.
+    pub fn start(
+        config: PipelineConfig,
+        progress: ProgressMode,
+        interrupt: Interrupt,
+    ) -> Result<Self> {
         let PipelineConfig {
             inputs,
             wanted,

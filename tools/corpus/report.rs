@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use crate::console::file::NewFile;
+use crate::console::file::OutputFile;
 use crate::console::paths::OutputPath;
 
 /// A file of JSON Lines that is written while a command runs.
 pub struct RecordReport {
     name: String,
-    /// `None` once the reader of a stream has closed it. The command continues.
-    file: Option<NewFile>,
+    /// `None` if the reader of a stream has closed it, which does not stop the command.
+    file: Option<OutputFile>,
 }
 
 impl RecordReport {
@@ -20,7 +20,7 @@ impl RecordReport {
     pub fn create(output: OutputPath) -> Result<Self> {
         Ok(Self {
             name: output.path().display().to_string(),
-            file: Some(NewFile::create(output)?),
+            file: Some(OutputFile::create(output)?),
         })
     }
 
@@ -41,7 +41,7 @@ impl RecordReport {
 
     /// Renames the file to its final name, after all that it reports is done.
     pub fn publish(self) -> Result<()> {
-        let published = self.file.map_or(Ok(()), NewFile::publish);
+        let published = self.file.map_or(Ok(()), OutputFile::publish);
         if is_closed(&published) {
             return Ok(());
         }

@@ -23,14 +23,14 @@ use self::duplicates::DuplicateReport;
 use self::options::Options;
 use self::plan::Plan;
 use self::unique::UniqueLoad;
+use crate::console::Output;
 use crate::console::interrupt::Interrupt;
-use crate::console::{Answer, Output};
 use crate::corpus::bulk;
 use crate::corpus::pipeline::{Pipeline, PipelineConfig};
 use crate::corpus::statistics::Statistics;
 
 /// Loads the inputs that the options name.
-pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
+pub fn run(options: &Options, output: &mut Output) -> Result<()> {
     let started = Instant::now();
     let interrupt = Interrupt::listen()?;
     let Plan {
@@ -83,6 +83,5 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
     let published = duplicates.publish();
     statistics.finish().and(published)?;
     duplicates.show(&options.database, &options.new.recipe, output)?;
-    summary::print(options, rule, statistics.counts, started.elapsed(), output)?;
-    Ok(Answer::Yes)
+    summary::print(options, rule, statistics.counts, started.elapsed(), output)
 }

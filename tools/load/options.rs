@@ -8,7 +8,7 @@ use clap::Parser;
 use crate::console::logger::Verbosity;
 use crate::console::parse_memory;
 use crate::console::paths::{Overwrite, is_stdout};
-use crate::console::progress::Progress;
+use crate::console::progress::ProgressMode;
 use crate::formats::{Format, parse_id};
 use crate::options::{FieldNames, NewDatabase, OnError, UniqueOptions};
 
@@ -135,7 +135,7 @@ pub struct Options {
 
     /// Show progress on standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub progress: Progress,
+    pub progress: ProgressMode,
 
     #[command(flatten, next_help_heading = "Output")]
     pub overwrite: Overwrite,

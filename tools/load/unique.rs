@@ -13,7 +13,7 @@ use super::plan::LoadTarget;
 use crate::console::duplicate::DuplicateOf;
 use crate::console::file::make_database;
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
+use crate::console::progress::ProgressMode;
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
 use crate::corpus::pipeline::{Pipeline, PipelineRecord, RecordBatch};
@@ -34,7 +34,7 @@ const TEMPORARY_PREFIX: &str = ".simdb-load-";
 /// A load with `--unique`.
 pub struct UniqueLoad<'l> {
     pub database: &'l Path,
-    pub progress: Progress,
+    pub progress: ProgressMode,
     pub memory: MemoryBudget,
     pub rule: DuplicateRule,
     pub pipeline: Pipeline,
