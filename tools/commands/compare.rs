@@ -162,9 +162,10 @@ impl Measures {
     fn table(&self) -> Table {
         let mut table = Table::new(&[Left, Right, Left]);
         let mut simhash = |name: &str, simhash: &SimHashMeasure, meaning: String| {
-            let meaning = match simhash.reliable {
-                true => format!("bits differ, {meaning} (recipe {})", self.recipe),
-                false => "means nothing: one of the texts says too little".to_owned(),
+            let meaning = if simhash.reliable {
+                format!("bits differ, {meaning} (recipe {})", self.recipe)
+            } else {
+                "means nothing: one of the texts says too little".to_owned()
             };
             table.row(cells![name, simhash.distance, meaning]);
         };

@@ -123,9 +123,10 @@ impl Dedup {
         };
         refuse_special(path)?;
         let builder = self.cached(self.recipe.builder()?);
-        let opened = match self.add {
-            true => builder.open(path),
-            false => builder.open_read_only(path),
+        let opened = if self.add {
+            builder.open(path)
+        } else {
+            builder.open_read_only(path)
         };
         let database = match opened {
             Err(missing @ Error::NotFound { .. }) if self.add => bail!(

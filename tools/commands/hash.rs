@@ -114,9 +114,10 @@ impl Hash {
 
     fn hash_text(&self, fingerprinter: &Fingerprinter, text: &str) -> Result<Hashed> {
         let made = fingerprinter.fingerprint(text)?;
-        let digits = match self.is_wide() {
-            true => fingerprinter.fingerprint128(text)?.to_string(),
-            false => made.fingerprint.to_string(),
+        let digits = if self.is_wide() {
+            fingerprinter.fingerprint128(text)?.to_string()
+        } else {
+            made.fingerprint.to_string()
         };
         Ok((made, digits))
     }
@@ -143,9 +144,10 @@ impl Hash {
         }
         if hashes.is_empty() {
             let made = fingerprinter.fingerprint_tokens(&tokens)?;
-            let digits = match self.is_wide() {
-                true => fingerprinter.fingerprint128_tokens(&tokens)?.to_string(),
-                false => made.fingerprint.to_string(),
+            let digits = if self.is_wide() {
+                fingerprinter.fingerprint128_tokens(&tokens)?.to_string()
+            } else {
+                made.fingerprint.to_string()
             };
             return Ok((made, digits));
         }

@@ -186,9 +186,10 @@ impl Query {
     /// Refuses a database without texts, and warns that a database without bands misses matches.
     fn check_texts(&self, settings: &Settings) -> Result<()> {
         if !settings.keep_texts {
-            let (option, made_with) = match self.similar {
-                true => ("--similar", "--similar"),
-                false => ("--verify", "--keep-texts"),
+            let (option, made_with) = if self.similar {
+                ("--similar", "--similar")
+            } else {
+                ("--verify", "--keep-texts")
             };
             bail!(
                 "{option} compares texts, and {} keeps none, which cannot be changed; load into a \

@@ -178,9 +178,10 @@ pub fn write_output<T>(
     };
     // Only a temporary file has to be removed after Ctrl-C. A write to a pipe may block for ever,
     // so there Ctrl-C must end the process.
-    let interrupt = match target.is_file() {
-        true => Interrupt::listen()?,
-        false => Interrupt::default(),
+    let interrupt = if target.is_file() {
+        Interrupt::listen()?
+    } else {
+        Interrupt::default()
     };
     let mut file = OutputFile::create(target)?;
     let written = write(&mut |bytes| Ok(file.write_all(bytes)?), &interrupt)?;

@@ -85,9 +85,10 @@ fn mark_writes_all_records_with_two_more_fields() {
     for (mut line, original) in marked.into_iter().zip(original) {
         let fields = line.as_object_mut().unwrap();
         let marks = [fields.remove("keeper"), fields.remove("distance")].map(Option::unwrap);
-        match original["id"] == 2 {
-            true => assert!(marks[0] == 1 && marks[1].as_u64() <= Some(3)),
-            false => assert_eq!(marks, [Value::Null, Value::Null]),
+        if original["id"] == 2 {
+            assert!(marks[0] == 1 && marks[1].as_u64() <= Some(3))
+        } else {
+            assert_eq!(marks, [Value::Null, Value::Null])
         }
         assert_eq!(line, original);
     }

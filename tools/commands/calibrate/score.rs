@@ -215,9 +215,10 @@ impl ClassScore {
             self.least_precision,
             precise(fingerprints),
             precise(checked),
-            match check_pays {
-                true => "pays: the best F1 with it is higher",
-                false => "does not pay: the best F1 without it is as high",
+            if check_pays {
+                "pays: the best F1 with it is higher"
+            } else {
+                "does not pay: the best F1 without it is as high"
             },
         )
     }

@@ -170,9 +170,10 @@ impl Dedup {
         if let Some(database) = &self.against {
             paths.reserve(database, "the database");
         }
-        let corpus = match is_folder(&self.output, format) {
-            true => paths.folder("--output", &self.output, "parquet")?,
-            false => paths.file("--output", &self.output)?,
+        let corpus = if is_folder(&self.output, format) {
+            paths.folder("--output", &self.output, "parquet")?
+        } else {
+            paths.file("--output", &self.output)?
         };
         ensure!(
             corpus.is_file(),

@@ -122,9 +122,10 @@ impl Copier<'_> {
         let Removal {
             keeper, distance, ..
         } = removal;
-        Ok(match self.options.mark {
-            true => CopyDecision::Keep(Some(KeeperMark { keeper, distance })),
-            false => CopyDecision::Drop,
+        Ok(if self.options.mark {
+            CopyDecision::Keep(Some(KeeperMark { keeper, distance }))
+        } else {
+            CopyDecision::Drop
         })
     }
 

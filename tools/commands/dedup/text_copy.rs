@@ -123,9 +123,10 @@ impl<'o> TextCopy<'o> {
 
     /// Ends the last line of an input that has no line feed.
     fn begin_line(&mut self) -> Result<()> {
-        match self.is_at_line_start {
-            true => Ok(()),
-            false => self.write(b"\n"),
+        if self.is_at_line_start {
+            Ok(())
+        } else {
+            self.write(b"\n")
         }
     }
 }
