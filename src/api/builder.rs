@@ -14,7 +14,7 @@ use crate::retention::Retention;
 use crate::store::Limits;
 use crate::store::disk::Disk;
 use crate::store::maintenance::copy::Vacuumed;
-use crate::store::maintenance::salvage::{Damaged, Salvage};
+use crate::store::maintenance::salvage::{DamagedFile, Salvage};
 use crate::store::{self, DbPath, Header, Store};
 
 /// Creates and opens databases.
@@ -265,7 +265,7 @@ impl Builder {
     ) -> Result<Salvage> {
         let db_path = self.db_path(damaged);
         let target = db_path.with_path(target.as_ref());
-        let found = Damaged::open(&db_path, &target, memory_bytes, &self.progress)?;
+        let found = DamagedFile::open(&db_path, &target, memory_bytes, &self.progress)?;
         let header = match (&found.header, &self.recipe) {
             (Some(header), _) => header.clone(),
             (None, Some(_)) => self.header()?,
@@ -276,13 +276,23 @@ impl Builder {
             }
         };
         let recipe = recipe_of(&header.recipe, self.recipe.as_ref(), db_path.path())?;
+        log::info!(
+            "salvaging {} into {}",
+            db_path.path().display(),
+            target.path().display()
+        );
         let fingerprinter = OnceLock::new();
         let fingerprint = |text: &str| {
             let fingerprinter = fingerprinter.get_or_init(|| Fingerprinter::new(recipe.clone()));
             let made = fingerprinter.fingerprint(text).ok()?;
             Some((made.fingerprint, made.reliable))
         };
-        found.salvage(&target, &header, memory_bytes, fingerprint, &self.progress)
+        let salvaged =
+            found.salvage(&target, &header, memory_bytes, fingerprint, &self.progress)?;
+        for damage in &salvaged.damage {
+            log::warn!("salvage of {}: {damage}", db_path.path().display());
+        }
+        Ok(salvaged)
     }
 
     /// The path, on the disk of this builder.
