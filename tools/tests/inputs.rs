@@ -83,7 +83,7 @@ fn each_foreign_file_is_refused_with_its_own_sentence() {
             "is not a simdb database: it is an SQLite database",
         ),
         ("a.jsonl", "is not a simdb database: it is a text file"),
-        ("", "the path of the database is empty"),
+        ("", "a value is required for '<DATABASE>'"),
         ("none", "there is no database none"),
     ] {
         folder.cli(&["stats", name]).fails(&[said]);

@@ -359,7 +359,7 @@ fn skipped_records_are_listed_with_file_line_id_and_reason() {
                 place("a.jsonl", 4, Some(2)),
                 place("b.csv", 5, None),
                 place("b.csv", 6, Some(1)),
-                place("b.csv", 7, None),
+                place("b.csv", 7, Some(5)),
             ]
         );
         assert_eq!(documents(&folder, "a.simdb"), 2);
@@ -574,17 +574,25 @@ fn failed_load_keeps_earlier_reports() {
     const REJECTS: &str = "{\"file\":\"a.jsonl\",\"line\":7,\"byte\":null}\n";
     folder.write("d.jsonl", DUPLICATES);
     folder.write("r.jsonl", REJECTS);
+    folder.write("x.csv", "no,columns\n");
     let reports = ["--duplicates", "d.jsonl", "--rejects", "r.jsonl"];
-    let fixed = ["a.simdb", "bad.jsonl", "--unique", "3"];
+    let fixed = [
+        "a.simdb",
+        "bad.jsonl",
+        "--unique",
+        "3",
+        "--on-error",
+        "skip",
+    ];
     let replaced = [&fixed[..], &reports, &["--force"]].concat();
-    folder.load(&replaced).fails(&["bad.jsonl:5"]);
+    folder
+        .load(&[&replaced[..], &["x.csv"]].concat())
+        .fails(&["x.csv:1: there is no column"]);
     assert_eq!(folder.read("d.jsonl"), DUPLICATES);
     assert_eq!(folder.read("r.jsonl"), REJECTS);
-    assert_eq!(folder.names(), ["bad.jsonl", "d.jsonl", "r.jsonl"]);
+    assert_eq!(folder.names(), ["bad.jsonl", "d.jsonl", "r.jsonl", "x.csv"]);
 
-    folder
-        .load(&[&replaced[..], &["--on-error", "skip"]].concat())
-        .ends(0);
+    folder.load(&replaced).ends(0);
     assert_eq!(folder.read_json("d.jsonl")[0]["id"], 2);
     assert_eq!(folder.read_json("r.jsonl")[0]["line"], 5);
 }
@@ -603,7 +611,10 @@ fn report_over_database_or_input_is_refused() {
     for target in ["old.simdb", "new.simdb"] {
         let refused = |options: &[&str], said: &str| {
             let fixed = [target, "b.jsonl", "a.jsonl", "--unique", "3", "--force"];
-            folder.load(&[&fixed, options].concat()).fails(&[said]);
+            let skip = ["--on-error", "skip"];
+            folder
+                .load(&[&fixed[..], &skip, options].concat())
+                .fails(&[said]);
         };
         for option in ["--rejects", "--duplicates"] {
             let other_name = format!("sub/../{target}");
@@ -632,7 +643,15 @@ fn report_over_linked_input_is_refused() {
     std::os::unix::fs::symlink("a.jsonl", folder.file("soft")).expect("a link");
     for link in ["hard", "soft"] {
         folder
-            .load(&["a.simdb", "a.jsonl", "--rejects", link, "--force"])
+            .load(&[
+                "a.simdb",
+                "a.jsonl",
+                "--on-error",
+                "skip",
+                "--rejects",
+                link,
+                "--force",
+            ])
             .fails(&[link, "is an input"]);
     }
     assert_eq!(folder.read("a.jsonl"), TEXTS);
@@ -1053,7 +1072,8 @@ fn contradictory_options_are_refused() {
 fn interrupted_load_leaves_no_file() {
     use std::process::Stdio;
     let reports = ["--unique", "3", "--duplicates", "d.jsonl"];
-    for mode in [&[][..], &["--rejects", "r.jsonl"], &reports] {
+    let rejects = ["--on-error", "skip", "--rejects", "r.jsonl"];
+    for mode in [&[][..], &rejects, &reports] {
         for signal in ["-INT", "-TERM"] {
             let folder = Folder::new();
             let mut child = folder
