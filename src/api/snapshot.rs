@@ -103,7 +103,8 @@ impl Snapshot {
         self.within_limit(fingerprint, radius, usize::MAX)
     }
 
-    /// The first `limit` documents of the answer of [`within`](Self::within). No others are read.
+    /// The first `limit` documents of the answer of [`within`](Self::within). Further documents are not
+    /// read.
     ///
     /// # Errors
     /// Those of [`within`](Self::within).

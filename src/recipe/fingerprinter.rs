@@ -122,8 +122,8 @@ impl Fingerprinter {
     /// # Errors
     /// [`Error::NoTexts`] for the recipe `weighted`. No text is refused by another recipe.
     pub fn fingerprint(&self, text: &str) -> Result<TextFingerprint> {
-        // `cppjieba` has weights of type double, whose sums depend on their order:
-        // `WeightedFeatures` has integers.
+        // The weights of `cppjieba` are doubles, whose sums depend on their order. `weigh` returns
+        // integer weights, so `cppjieba` takes the way of given tokens.
         if let RecipeTables::Cppjieba(cppjieba) = &self.tables {
             return self.fingerprint_tokens(&cppjieba.keywords(text));
         }
@@ -177,20 +177,22 @@ impl Fingerprinter {
     pub fn fingerprint128(&self, text: &str) -> Result<Fingerprint128> {
         let features = self.weigh(text, |range| range)?;
         let hash128 = self.hash_function128()?;
-        let tokens = features.positions.into_iter();
-        let hashes: Vec<u128> = tokens
+        let ranges = features.positions.into_iter();
+        let hashes: Vec<u128> = ranges
             .map(|range| hash128(&features.normalised[range]))
             .collect();
         // Bits are summed independently, so two merges of 64 bits give the 128 bits.
-        let half = |shift| {
+        let merge_half = |shift| {
             let half: Vec<_> = hashes.iter().map(|hash| (hash >> shift) as u64).collect();
             u128::from(self.merge(&half, &features.weights))
         };
-        Ok(Fingerprint128::from_bits(half(64) << 64 | half(0)))
+        Ok(Fingerprint128::from_bits(
+            merge_half(64) << 64 | merge_half(0),
+        ))
     }
 
-    /// The features of a text, heaviest first, ties by token (`cppjieba`: in the order of the
-    /// sums). The fingerprint is made of these features.
+    /// The features of which the fingerprint of a text is made, heaviest first, ties by token. With
+    /// `cppjieba`, in the order in which the fingerprint sums their weights, also heaviest first.
     ///
     /// Each feature is listed once, with one exception: with `ngram` a CJK character without a CJK
     /// neighbour is listed as a pair and as a single character.
@@ -395,8 +397,8 @@ impl Fingerprinter {
         }
     }
 
-    /// The features of a text. `position_of` converts the byte range of each first occurrence; a
-    /// caller that needs no positions returns `()`, and no memory is used for them.
+    /// The features of a text. `position_of` converts the byte range of the first occurrence of each
+    /// feature. A caller that needs no positions returns `()`, and the positions take no memory.
     fn weigh<P>(
         &self,
         text: &str,
@@ -411,7 +413,8 @@ impl Fingerprinter {
             RecipeTables::JavaStringHash => {
                 Ok(java_string_hash::weigh(text).map_positions(position_of))
             }
-            // Only `fingerprint128` gets here with `cppjieba`; the other callers branch before.
+            // Only `fingerprint128` calls `weigh` with `cppjieba`: the other callers handle
+            // `cppjieba` before.
             RecipeTables::Cppjieba(_) => Err(self.only_64_bits()),
             RecipeTables::Weighted => Err(Error::NoTexts {
                 recipe: self.recipe.to_string(),
@@ -419,8 +422,9 @@ impl Fingerprinter {
         }
     }
 
-    /// The fingerprint of integer weights. Doubles would give the same: counts of occurrences are
-    /// far below 2^53, so their sums are exact.
+    /// The fingerprint of integer weights. Recipes that imitate software with doubles get the bits of
+    /// that software: their weights are counts of occurrences, whose sums are far below 2^53, and so
+    /// exact in doubles too.
     fn merge(&self, hashes: &[u64], weights: &Weights) -> u64 {
         if self.constants().merging == Merging::DoublesTiesOne {
             // `fingerprint_of` makes a tie a 0. With all votes inverted and the result inverted

@@ -83,7 +83,7 @@ impl Format {
         }
     }
 
-    /// The first id if documents are counted.
+    /// The first id of documents that are counted because the input has no ids.
     pub fn first_id(self) -> u64 {
         match self {
             Self::Npy => 0,

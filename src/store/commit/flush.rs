@@ -5,10 +5,10 @@
 //! first. Both hold the flush lock, so one flush runs at a time. The thresholds are in
 //! [`flush_options`](super::flush_options).
 //!
-//! A large memtable is flushed by many transactions ([`flush_edits`]). Each is short and takes little
-//! memory, and the pages that it frees are reused by the next. Between two transactions the tables hold
-//! old entries of some documents and new entries of others, so readers take every document of the
-//! memtable from the memtable.
+//! A large memtable is flushed by many transactions ([`flush_edits`]). Each transaction is short and takes
+//! little memory, and the next transaction reuses the pages that were freed. Between two transactions
+//! the tables hold old entries of some documents and new entries of other documents, so readers take
+//! every document of the memtable from the memtable.
 //!
 //! After a crash the flush is repeated from the beginning. A flush is idempotent: to put an entry that
 //! exists, or to remove an entry that does not exist, changes nothing.

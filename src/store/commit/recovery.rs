@@ -188,7 +188,7 @@ impl Journals<'_> {
         // A crash can leave an empty later journal, which is created before the file is marked. It cannot
         // leave commits, which are appended after.
         for number in [1, 2] {
-            // A file that is no journal is refused when a journal is created under its name.
+            // A file that is no journal is removed when a journal is created under its name.
             let Ok(Some(owner)) = Journal::owner_of(self.file, number, db_path) else {
                 continue;
             };

@@ -220,8 +220,9 @@ impl WriteTransaction {
         tables.block0.apply(changes.iter().copied().map(Ok))?;
         let mut distinct: Vec<(u64, Op)> = Vec::with_capacity(changes.len());
         for changes in changes.chunk_by(|(a, _), (b, _)| a.first() == b.first()) {
-            // A removed document may share its fingerprint with others, so the table is asked unless a
-            // document was put. An `Op::Put` of a fingerprint that is in the other tables has no effect.
+            // The other block tables hold a fingerprint as long as some document has that fingerprint. If
+            // documents were only removed, `block0` is searched for another document. An `Op::Put` of a
+            // fingerprint that the other tables hold already has no effect.
             let fingerprint = changes[0].0.first();
             let is_stored = changes.iter().any(|(_, op)| *op == Op::Put)
                 || tables.has_fingerprint(fingerprint)?;

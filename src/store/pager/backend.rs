@@ -62,7 +62,7 @@ impl Backend {
 impl Drop for Backend {
     fn drop(&mut self) {
         if let Some(layer) = &self.read_only {
-            layer.close_soon();
+            layer.refuse_writes();
         }
     }
 }
