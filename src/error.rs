@@ -4,6 +4,10 @@ use std::error::Error as StdError;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::advice::{Advice, ForeignFile};
+use crate::document::DocId;
+use crate::fingerprint::Fingerprint;
+
 /// The result of a function of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -14,7 +18,7 @@ pub type Cause = Box<dyn StdError + Send + Sync>;
 ///
 /// The text of each variant names the failure, the place and the next step. A cause from the
 /// operating system or from redb is behind [`source`](StdError::source), and is not repeated in the
-/// text.
+/// text. A next step that is a function of this library is also an [`Advice`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -45,23 +49,23 @@ pub enum Error {
     },
 
     /// The file is not a simdb database, or its superblock is damaged.
-    #[error(
-        "{} is not a simdb database; check the path; if it was one, save what is left with \
-         `simdb-cli salvage`, or restore a backup",
-        path.display()
-    )]
+    #[error("{} is not a simdb database: {found}; {}", path.display(), found.advice())]
     NotADatabase {
         /// The file.
         path: PathBuf,
-        /// The reason, if more is known.
-        source: Option<Cause>,
+        /// The content of the file.
+        found: ForeignFile,
     },
+
+    /// The path of a database is empty.
+    #[error("the path of the database is empty; give the path of a file")]
+    EmptyPath,
 
     /// The file has a format version that this simdb does not read.
     #[error(
         "cannot open {}: its format is version {found}, this simdb reads version {supported}; \
-         upgrade simdb, or rebuild the database with simdb-load",
-        path.display()
+         {}",
+        path.display(), Advice::Upgrade
     )]
     FormatVersion {
         /// The file.
@@ -168,7 +172,7 @@ pub enum Error {
     #[error("document {id} has no text to compare; give the document a text")]
     TextMissing {
         /// The document.
-        id: u64,
+        id: DocId,
     },
 
     /// A recipe that takes features and weights was given a text.
@@ -177,6 +181,17 @@ pub enum Error {
          or store fingerprints"
     )]
     NoTexts {
+        /// Name and version of the recipe.
+        recipe: String,
+    },
+
+    /// A text was given to a recipe that needs the dictionary of jieba, and this build of simdb does
+    /// not have the dictionary.
+    #[error(
+        "the recipe {recipe} needs the dictionary of jieba, which this build of simdb leaves out; \
+         build simdb with its feature `jieba`"
+    )]
+    NoDictionary {
         /// Name and version of the recipe.
         recipe: String,
     },
@@ -199,9 +214,8 @@ pub enum Error {
 
     /// The band keys of the file, which find similar texts, were made otherwise than by this simdb.
     #[error(
-        "cannot open {}: its bands were made by {stored}, this simdb makes them by {known}; use \
-         the simdb version that created the file, or rebuild the database with simdb-load",
-        path.display()
+        "cannot open {}: its bands were made by {stored}, this simdb makes them by {known}; {}",
+        path.display(), Advice::Rebuild
     )]
     BandsMismatch {
         /// The file.
@@ -267,24 +281,72 @@ pub enum Error {
 
     /// A document with this id is already stored. Nothing was changed.
     #[error(
-        "document {id} is already stored, with fingerprint {stored:016x}; use another id, or upsert"
+        "document {id} is already stored, with fingerprint {stored}; use another id, or upsert"
     )]
     DocumentExists {
         /// The id.
-        id: u64,
-        /// The bits of the stored fingerprint. Equal to the given bits if the call was repeated.
-        stored: u64,
+        id: DocId,
+        /// The stored fingerprint. Equal to the given fingerprint if the call was repeated.
+        stored: Fingerprint,
     },
 
     /// A text is too long to be stored.
     #[error("the text of document {id} has {len_bytes} bytes; at most {limit_bytes} can be stored")]
     TextTooLong {
         /// The id of the document.
-        id: u64,
+        id: DocId,
         /// Bytes of the text in UTF-8.
         len_bytes: usize,
         /// The limit in bytes.
         limit_bytes: usize,
+    },
+
+    /// A radius is larger than the number of bits of a fingerprint. Nothing was changed.
+    #[error("there is no radius {radius}: a fingerprint has 64 bits; give a radius from 0 to 64")]
+    InvalidRadius {
+        /// The radius.
+        radius: u32,
+    },
+
+    /// A threshold of a [`Likeness`](crate::Likeness) is not a number from 0 to 1. Nothing was
+    /// changed.
+    #[error("the threshold {value} of {measure} is not possible; give a number from 0 to 1")]
+    InvalidLikeness {
+        /// The field of the likeness: `edit_similarity` or `jaccard`.
+        measure: &'static str,
+        /// The threshold.
+        value: f64,
+    },
+
+    /// A query for at most 0 documents: the limit or the count is 0.
+    #[error("a query for at most 0 documents has no answer; give a limit of 1 or more")]
+    ZeroLimit,
+
+    /// A string is not the id of a document.
+    #[error(
+        "{text:?} is not a document id; a whole number from 0 to 18446744073709551615 is expected"
+    )]
+    InvalidDocId {
+        /// The string.
+        text: String,
+    },
+
+    /// A string is not a time.
+    #[error("{text:?} is not a time: {reason}")]
+    InvalidTimestamp {
+        /// The string.
+        text: String,
+        /// The part that is missing or wrong.
+        reason: &'static str,
+    },
+
+    /// No rule of [`Keep`](crate::Keep) has the given name.
+    #[error("there is no rule {name:?} for the document to keep; known are {known}")]
+    UnknownKeep {
+        /// The given name.
+        name: String,
+        /// The names of all rules, separated by commas.
+        known: &'static str,
     },
 
     /// A string is not a fingerprint in hexadecimal.
@@ -305,7 +367,7 @@ pub enum Error {
         /// The damaged part, such as table and chunk, and its damage.
         what: String,
         /// The next step.
-        advice: &'static str,
+        advice: Advice,
     },
 
     /// No page of the file to be salvaged can be read, and no journal lies beside it. Nothing was
@@ -370,10 +432,10 @@ pub enum Error {
     /// The journal of a database that was not closed is missing. The journal holds commits that the
     /// database file does not.
     #[error(
-        "{} was not closed, and its journal {} is missing; put the journal back, restore a backup, or \
-         save the content of the database file with `simdb-cli salvage`",
+        "{} was not closed, and its journal {} is missing; {}",
         path.display(),
-        journal.display()
+        journal.display(),
+        Advice::FindJournal
     )]
     JournalMissing {
         /// The database.
@@ -418,4 +480,32 @@ pub enum Error {
         /// The file of the operation.
         path: PathBuf,
     },
+}
+
+impl Error {
+    /// The next step, if it is one of this library's functions. The text of the error ends with the
+    /// text of the advice, so that a program with other words for the step can replace them.
+    ///
+    /// ```
+    /// use simdb::{Advice, Database};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("docs.simdb");
+    /// std::fs::write(&path, [7; 5000]).unwrap();
+    ///
+    /// let error = Database::open(&path).unwrap_err();
+    /// let advice = error.advice().unwrap();
+    /// assert_eq!(advice, Advice::CheckPath);
+    /// assert!(error.to_string().ends_with(&advice.to_string()));
+    /// ```
+    pub fn advice(&self) -> Option<Advice> {
+        match self {
+            Self::NotADatabase { found, .. } => Some(found.advice()),
+            Self::FormatVersion { .. } => Some(Advice::Upgrade),
+            Self::BandsMismatch { .. } => Some(Advice::Rebuild),
+            Self::Corrupt { advice, .. } => Some(*advice),
+            Self::JournalMissing { .. } => Some(Advice::FindJournal),
+            _ => None,
+        }
+    }
 }

@@ -62,6 +62,24 @@ macro_rules! fingerprint {
             }
         }
 
+        impl fmt::LowerHex for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::LowerHex::fmt(&self.0, f)
+            }
+        }
+
+        impl From<$bits> for $name {
+            fn from(bits: $bits) -> Self {
+                Self(bits)
+            }
+        }
+
+        impl From<$name> for $bits {
+            fn from(fingerprint: $name) -> Self {
+                fingerprint.0
+            }
+        }
+
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, concat!(stringify!($name), "({})"), self)
@@ -95,6 +113,19 @@ macro_rules! fingerprint {
 
 fingerprint!(Fingerprint, u64, "16");
 fingerprint!(Fingerprint128, u128, "32");
+
+/// Refuses a radius above 64, the number of bits of a fingerprint.
+pub(crate) fn check_radius(radius: u32) -> Result<(), Error> {
+    if radius > Fingerprint::BITS {
+        return Err(Error::InvalidRadius { radius });
+    }
+    Ok(())
+}
+
+impl Fingerprint {
+    /// The number of bits, the largest distance and the largest radius: 64.
+    pub const BITS: u32 = u64::BITS;
+}
 
 #[cfg(test)]
 mod tests {
@@ -131,6 +162,14 @@ mod tests {
             assert!(error.contains("16 hexadecimal digits"), "{error}");
         }
         assert!("00000000000000000".parse::<Fingerprint>().is_err());
+    }
+
+    #[test]
+    fn fingerprint_converts_to_its_bits_and_back() {
+        let fingerprint = Fingerprint::from(0xab);
+        assert_eq!(u64::from(fingerprint), 0xab);
+        assert_eq!(format!("{fingerprint:x} {fingerprint:#06x}"), "ab 0x00ab");
+        assert_eq!(u128::from(Fingerprint128::from(7)), 7);
     }
 
     #[test]

@@ -48,6 +48,13 @@
 //!
 //! The [`guide`] explains how texts match, what is promised, and how to run a database.
 //!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `jieba`, on by default | the dictionary of jieba, for the recipes `jieba`, `jieba-traditional` and `cppjieba` |
+//! | `serde` | `Serialize` and `Deserialize`: fingerprints, times and rules are strings as in `Display`, ids are numbers, a recipe is its [description](Recipe::description) |
+//!
 //! # Limits
 //!
 //! A match is a claim about bits, not about meaning. Radius 3 finds texts with cosmetic changes.
@@ -56,11 +63,13 @@
 
 #![warn(missing_docs, missing_debug_implementations)]
 
+mod advice;
 mod document;
 mod error;
 mod fingerprint;
 mod progress;
 mod retention;
+mod timestamp;
 
 mod block;
 mod hamming;
@@ -80,8 +89,12 @@ mod ingest;
 
 mod api;
 
+#[cfg(feature = "serde")]
+mod serde_impls;
+
 pub mod guide;
 
+pub use advice::{Advice, ForeignFile};
 pub use api::builder::Builder;
 pub use api::bulk_load::{BulkLoad, BulkReport, Conflict};
 pub use api::clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
@@ -89,7 +102,7 @@ pub use api::database::{Database, Insertion, Settings};
 pub use api::pairs::{Pair, PairsEvent};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
-pub use document::{DocId, Document, Match, Timestamp};
+pub use document::{DocId, Document, Match};
 pub use error::{Cause, Error, Result};
 pub use feature::{Feature, UnreliableReason};
 pub use fingerprint::{Fingerprint, Fingerprint128};
@@ -108,6 +121,7 @@ pub use store::maintenance::diagnosis::{
 pub use store::maintenance::salvage::Salvage;
 pub use store::maintenance::stats::{Stats, TableStats};
 pub use text::Normaliser;
+pub use timestamp::Timestamp;
 
 /// The types that threads may share, and those that may only move to another thread.
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::document::Timestamp;
 use crate::error::{Error, Result};
+use crate::timestamp::Timestamp;
 
 /// The setting that makes a database keep arrival times, and expire documents by age if there is a
 /// window.
@@ -34,6 +34,7 @@ use crate::error::{Error, Result};
 /// # Ok::<(), simdb::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Retention {
     /// The age at which a document expires, counted back from the latest arrival. Queries do not
     /// find an expired document, and later writes remove it. Without a window documents never

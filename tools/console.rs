@@ -1,5 +1,6 @@
 //! Exit codes, errors, results on standard output, progress, and the files that commands write.
 
+mod advice;
 pub mod duplicate;
 pub mod file;
 pub mod interrupt;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
+pub use self::advice::error_text;
 pub use self::units::{counted, duration, grouped, parse_duration, parse_memory, parse_size, size};
 
 /// The exit code of a tool that found nothing, or found damage.
@@ -45,9 +47,10 @@ pub fn run(tool: impl FnOnce(&mut Output) -> Result<()>) -> ExitCode {
 
 /// Prints an error and its causes, outermost first.
 fn report(error: &anyhow::Error) {
-    let mut text = format!("error: {error}\n");
-    for cause in error.chain().skip(1) {
-        text.push_str(&format!("  caused by: {cause}\n"));
+    let mut text = String::new();
+    for (number, cause) in error.chain().enumerate() {
+        let start = if number == 0 { "error" } else { "  caused by" };
+        text.push_str(&format!("{start}: {}\n", error_text(cause)));
     }
     // Standard error may be closed.
     let _ = io::stderr().lock().write_all(text.as_bytes());

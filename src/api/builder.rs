@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use crate::advice::Advice;
 use crate::api::database::{Database, Settings, recipe_of};
 use crate::error::{Error, Result};
 use crate::minhash::Banding;
@@ -269,10 +270,9 @@ impl Builder {
             (Some(header), _) => header.clone(),
             (None, Some(_)) => self.header()?,
             (None, None) => {
-                return Err(db_path.corrupt_advising(
-                    "its recipe cannot be read",
-                    "name the recipe and the settings, for example `--recipe ngram --keep-texts`",
-                ));
+                return Err(
+                    db_path.corrupt_advising("its recipe cannot be read", Advice::NameRecipe)
+                );
             }
         };
         let recipe = recipe_of(&header.recipe, self.recipe.as_ref(), db_path.path())?;

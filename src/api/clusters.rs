@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use crate::api::snapshot::Snapshot;
 use crate::document::DocId;
 use crate::error::Result;
+use crate::fingerprint::check_radius;
 use crate::query::{self, Priority, QueryLimits};
+use crate::similarity::Likeness;
 
 pub use crate::query::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 
@@ -28,6 +30,7 @@ impl Snapshot {
     /// - [`Error::KeepsNoTexts`](crate::Error::KeepsNoTexts) if texts are compared or measured
     /// - [`Error::NoArrivals`](crate::Error::NoArrivals) for [`Keep::Oldest`]
     /// - [`Error::TooManyNear`](crate::Error::TooManyNear)
+    /// - [`Error::InvalidLikeness`](crate::Error::InvalidLikeness)
     /// - those of [`pairs`](Self::pairs)
     ///
     /// # Cost
@@ -76,6 +79,7 @@ impl Snapshot {
         clustering: &Clustering,
         mut visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
+        check(clustering)?;
         let keep = Priority::Keep(clustering.keep);
         let limits = QueryLimits::default();
         query::clusters(
@@ -124,6 +128,7 @@ impl Snapshot {
         mut score: impl FnMut(DocId) -> f64,
         mut visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
+        check(clustering)?;
         let score = Priority::Score(&mut score);
         let limits = QueryLimits::default();
         query::clusters(
@@ -135,4 +140,10 @@ impl Snapshot {
             &mut visitor,
         )
     }
+}
+
+/// Refuses a radius above 64, and thresholds that are not from 0 to 1.
+fn check(clustering: &Clustering) -> Result<()> {
+    check_radius(clustering.radius)?;
+    clustering.likeness.as_ref().map_or(Ok(()), Likeness::check)
 }

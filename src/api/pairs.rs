@@ -7,7 +7,7 @@ use std::slice;
 use crate::api::snapshot::Snapshot;
 use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, check_radius};
 use crate::query::{self, QueryLimits};
 
 pub use crate::query::{Pair, PairsEvent};
@@ -65,6 +65,7 @@ impl Snapshot {
         radius: u32,
         mut visitor: impl FnMut(PairsEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
+        check_radius(radius)?;
         let limits = QueryLimits::default();
         query::pairs(self.view(), radius, &limits, &self.progress, &mut visitor).map(drop)
     }

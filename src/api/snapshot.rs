@@ -3,14 +3,15 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use crate::document::{DocId, Document, Match, Timestamp};
+use crate::document::{DocId, Document, Match};
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, check_radius};
 use crate::progress::{Progress, ProgressHandler};
 use crate::query::{self, Similar, TextQuery};
 use crate::store::View;
 use crate::store::maintenance::diagnosis::{self, Diagnosis};
 use crate::store::maintenance::stats::{self, Stats};
+use crate::timestamp::Timestamp;
 
 /// At most 65,536 arrivals are read at a time to be counted.
 const COUNTED_PER_PAGE: usize = 64 << 10;
@@ -67,7 +68,8 @@ impl Snapshot {
     /// bits, nearest first, then smallest id. Exact: equal to a comparison with every document.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a page that the query needs is damaged; [`Error::Storage`].
+    /// [`Error::InvalidRadius`] if the radius is above 64; [`Error::Corrupt`] if a page that the query
+    /// needs is damaged; [`Error::Storage`].
     ///
     /// # Cost
     /// For n documents and radius 3: the comparison with four *buckets* of n / 65,536 fingerprints,
@@ -107,13 +109,15 @@ impl Snapshot {
     /// read.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// [`Error::ZeroLimit`]; those of [`within`](Self::within).
     pub fn within_limit(
         &self,
         fingerprint: Fingerprint,
         radius: u32,
         limit: usize,
     ) -> Result<Vec<Match>> {
+        check_radius(radius)?;
+        check_limit(limit)?;
         query::within(&self.view, fingerprint, radius, limit)
     }
 
@@ -152,7 +156,7 @@ impl Snapshot {
     /// its answer, until the visitor returns `Break`.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// Those of [`within_limit`](Self::within_limit).
     ///
     /// # Cost
     /// That of [`within_batch`](Self::within_batch). Memory: up to half a GiB, and the matches of
@@ -164,6 +168,8 @@ impl Snapshot {
         limit: usize,
         mut visitor: impl FnMut(usize, Vec<Match>) -> ControlFlow<()>,
     ) -> Result<()> {
+        check_radius(radius)?;
+        check_limit(limit)?;
         let mut visitor = |number, matches| visitor(number, matches).is_continue();
         query::within_batch(&self.view, queries, radius, limit, &mut visitor).map(drop)
     }
@@ -171,11 +177,12 @@ impl Snapshot {
     /// The `count` nearest reliable documents, then smallest id; fewer if the database has fewer.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// [`Error::ZeroLimit`] if `count` is 0; those of [`within`](Self::within).
     ///
     /// # Cost
     /// That of [`within`](Self::within) at radius 3, 7, 11 and so on, until `count` are found.
     pub fn nearest(&self, fingerprint: Fingerprint, count: usize) -> Result<Vec<Match>> {
+        check_limit(count)?;
         query::nearest(&self.view, fingerprint, count)
     }
 
@@ -213,7 +220,7 @@ impl Snapshot {
     /// 1,024 documents with the smallest ids.
     ///
     /// # Errors
-    /// [`Error::KeepsNoTexts`]; those of [`within`](Self::within).
+    /// [`Error::KeepsNoTexts`]; [`Error::InvalidLikeness`]; those of [`within`](Self::within).
     ///
     /// # Cost
     /// 41 look-ups for the bands, 81 for texts of about a hundred characters; then some ten
@@ -237,6 +244,7 @@ impl Snapshot {
             let path = self.view.path().to_path_buf();
             return Err(Error::KeepsNoTexts { path });
         }
+        query.check()?;
         query::similar(&self.view, query, |id| self.view.text(id))
     }
 
@@ -247,12 +255,13 @@ impl Snapshot {
     /// for a thread that does: the call would never end.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// [`Error::InvalidLikeness`]; those of [`within`](Self::within).
     pub fn similar_by(
         &self,
         query: &TextQuery,
         text_of: impl Fn(DocId) -> Option<String> + Sync,
     ) -> Result<Vec<Similar>> {
+        query.check()?;
         query::similar(&self.view, query, |id| Ok(text_of(id)))
     }
 
@@ -397,4 +406,13 @@ impl Snapshot {
     pub fn diagnose(&self) -> Result<Diagnosis> {
         diagnosis::diagnose(&self.view)
     }
+}
+
+/// Refuses a query for at most 0 documents: such a limit is a mistake, and an empty answer would
+/// say that no document matches.
+fn check_limit(limit: usize) -> Result<()> {
+    if limit == 0 {
+        return Err(Error::ZeroLimit);
+    }
+    Ok(())
 }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::document::Timestamp;
 use crate::error::{Error, Result};
 use crate::ingest::{Batch, Change, Outcome, prepare_next};
 use crate::store::Limits;
 use crate::store::{DocumentEdit, Store, WriteGuard, WriteTransaction};
+use crate::timestamp::Timestamp;
 
 /// Many calls of [`apply`](Self::apply) and one commit. A transaction that is dropped before
 /// [`commit`](Self::commit) changes nothing.

@@ -5,13 +5,14 @@ use std::collections::hash_map::Entry;
 
 use super::prefetch::{PrefetchCache, PrefetchedAnswer, PrefetchedDocument};
 use super::{Change, Outcome, PreparedChange};
-use crate::document::{DocId, Document, Match, Timestamp};
+use crate::document::{DocId, Document, Match};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::query::{self, Similar, TextQuery};
 use crate::store::{
     DocumentEdit, FingerprintSource, SnapshotTables, StoredDocument, TextEdit, View,
 };
+use crate::timestamp::Timestamp;
 
 /// Changes that are decided and not committed yet.
 ///
@@ -276,7 +277,7 @@ impl<T: FingerprintSource> Batch<T> {
         {
             // A prefetched answer lacks documents that the batch has stored: the overlay has them.
             let edited = self.view.in_overlay(query, radius, 1).pop();
-            return Ok(first.into_iter().chain(edited).min_by_key(Match::order));
+            return Ok(first.into_iter().chain(edited).min());
         }
         let nearest = query::within(&self.view, query, radius, 1)?.pop();
         let answer = PrefetchedAnswer::from_nearest(nearest, self.view.expiry().cutoff());

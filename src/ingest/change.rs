@@ -1,9 +1,11 @@
 //! [`Change`] and [`Outcome`]: a change of a document, and its result.
 
-use crate::document::{DocId, Document, Match, Timestamp};
-use crate::fingerprint::Fingerprint;
+use crate::document::{DocId, Document, Match};
+use crate::error::Result;
+use crate::fingerprint::{Fingerprint, check_radius};
 use crate::query::Similar;
 use crate::similarity::Likeness;
+use crate::timestamp::Timestamp;
 
 /// A change of one document.
 ///
@@ -59,6 +61,17 @@ impl Change {
             | Self::Upsert(document)
             | Self::InsertUnique { document, .. }
             | Self::InsertUnlessSimilar { document, .. } => document.id,
+        }
+    }
+
+    /// Refuses a radius above 64, and thresholds that are not from 0 to 1.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Self::InsertUnique { radius, .. } => check_radius(*radius),
+            Self::InsertUnlessSimilar { likeness, .. } => likeness.check(),
+            Self::Insert(_) | Self::Upsert(_) | Self::Remove(_) | Self::RemoveOlder { .. } => {
+                Ok(())
+            }
         }
     }
 

@@ -354,7 +354,7 @@ impl GroupCommitState {
             Error::Corrupt { what, advice, .. } => Error::Corrupt {
                 path,
                 what: what.clone(),
-                advice,
+                advice: *advice,
             },
             Error::Io {
                 action,

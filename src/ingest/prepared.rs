@@ -1,15 +1,13 @@
 //! [`PreparedChange`]: a change that was validated and completed on the thread of its caller.
 
-use std::time::SystemTime;
-
 use rayon::prelude::*;
 
 use super::Change;
-use crate::document::Timestamp;
 use crate::error::{Error, Result};
 use crate::query::TextQuery;
 use crate::recipe::TextFingerprint;
 use crate::store::{BandMaker, Store, TextEdit, refuse_too_long};
+use crate::timestamp::Timestamp;
 
 /// A change with everything that does not depend on the changes before it: arrival, text, band keys
 /// and text query. Callers of a group commit prepare in parallel, outside the write lock.
@@ -26,6 +24,7 @@ pub(crate) struct PreparedChange {
 
 impl PreparedChange {
     fn new(mut change: Change, store: &Store) -> Result<Self> {
+        change.check()?;
         let header = store.header();
         let Some(document) = change.document_mut() else {
             return Ok(Self {
@@ -36,9 +35,8 @@ impl PreparedChange {
             });
         };
         // The time of the call, not of the commit: the change may wait in the queue.
-        let now = || Timestamp::from(SystemTime::now());
         document.arrival = match header.retention {
-            Some(_) => document.arrival.or_else(|| Some(now())),
+            Some(_) => document.arrival.or_else(|| Some(Timestamp::now())),
             None => None,
         };
         let text = document.text.take().filter(|_| header.keep_texts);
@@ -58,7 +56,7 @@ impl PreparedChange {
                 Some(Box::new(query.likeness(*likeness)))
             }
             (Change::InsertUnlessSimilar { document, .. }, None) if header.keep_texts => {
-                return Err(Error::TextMissing { id: document.id.0 });
+                return Err(Error::TextMissing { id: document.id });
             }
             (Change::InsertUnlessSimilar { .. }, None) => {
                 let path = store.path().to_path_buf();

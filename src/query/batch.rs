@@ -346,7 +346,7 @@ impl BatchQuery<'_> {
         // them are within the limit.
         if !in_memtables.is_empty() {
             found.extend(in_memtables);
-            found.sort_unstable_by_key(Match::order);
+            found.sort_unstable();
             found.truncate(self.limit);
         }
         Ok(fits.then_some(found))

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::single::within;
 use crate::document::{DocId, Match};
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, check_radius};
 use crate::recipe::TextFingerprint;
 use crate::similarity::{Likeness, Resemblance, Wording};
 use crate::store::{BandMaker, FingerprintSource, View};
@@ -114,6 +114,12 @@ impl TextQuery {
         self.fingerprint
     }
 
+    /// Refuses a radius above 64, and thresholds that are not from 0 to 1.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.radius.map_or(Ok(()), check_radius)?;
+        self.likeness.check()
+    }
+
     /// Bytes of the prepared text and its band keys.
     pub(crate) fn len_bytes(&self) -> usize {
         self.wording.len_bytes() + size_of_val(self.keys.as_slice())
@@ -166,6 +172,7 @@ impl TextQuery {
 /// Answers are ordered: documents with the same wording, then by the highest
 /// [score](Resemblance::score), then by the smallest id.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Similar {
     /// The id of the document.
     pub id: DocId,

@@ -3,12 +3,16 @@
 use std::fmt;
 use std::ops::Range;
 
+#[cfg(feature = "jieba")]
 use super::compat::cppjieba::Cppjieba;
 use super::compat::java_string_hash;
 use super::compat::python_simhash::PythonSimhash;
 use super::feature_list::{FeatureList, Merging};
+#[cfg(feature = "jieba")]
 use super::jieba::Jieba;
 use super::ngram::Ngram;
+#[cfg(not(feature = "jieba"))]
+use super::no_dictionary::{Cppjieba, Jieba};
 use super::weighted_features::WeightedFeatures;
 use super::{Constants, Recipe, RecipeKind};
 use crate::error::{Error, Result};
@@ -18,6 +22,7 @@ use crate::simhash::fingerprint_of;
 
 /// The fingerprint of a text, and whether the fingerprint is reliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TextFingerprint {
     /// The fingerprint. A text without features has the fingerprint 0, except for recipes that
     /// imitate software with another result.
@@ -87,6 +92,8 @@ enum RecipeTables {
     Cppjieba(Cppjieba),
     JavaStringHash,
     Weighted,
+    /// The recipe needs the dictionary of jieba, and this build does not have the dictionary.
+    NoDictionary,
 }
 
 impl Fingerprinter {
@@ -98,14 +105,14 @@ impl Fingerprinter {
                 RecipeTables::Ngram(Ngram::new(traditional))
             }
             RecipeKind::Jieba | RecipeKind::JiebaTraditional => {
-                RecipeTables::Jieba(Jieba::new(traditional, &recipe.files))
+                Jieba::load(traditional, &recipe.files)
+                    .map_or(RecipeTables::NoDictionary, RecipeTables::Jieba)
             }
             RecipeKind::PythonSimhash => {
                 RecipeTables::PythonSimhash(PythonSimhash::new(recipe.characters.clone()))
             }
-            RecipeKind::Cppjieba => {
-                RecipeTables::Cppjieba(Cppjieba::new(recipe.top, &recipe.files))
-            }
+            RecipeKind::Cppjieba => Cppjieba::load(recipe.top, &recipe.files)
+                .map_or(RecipeTables::NoDictionary, RecipeTables::Cppjieba),
             RecipeKind::JavaStringHash => RecipeTables::JavaStringHash,
             RecipeKind::Weighted => RecipeTables::Weighted,
         };
@@ -120,7 +127,9 @@ impl Fingerprinter {
     /// The fingerprint of a text, and whether the fingerprint is reliable.
     ///
     /// # Errors
-    /// [`Error::NoTexts`] for the recipe `weighted`. No text is refused by another recipe.
+    /// [`Error::NoTexts`] for the recipe `weighted`; [`Error::NoDictionary`] for `jieba`,
+    /// `jieba-traditional` and `cppjieba` if simdb was built without its feature `jieba`. No text is
+    /// refused by another recipe.
     pub fn fingerprint(&self, text: &str) -> Result<TextFingerprint> {
         // The weights of `cppjieba` are doubles, whose sums depend on their order. `weigh` returns
         // integer weights, so `cppjieba` takes the way of given tokens.
@@ -173,7 +182,7 @@ impl Fingerprinter {
     /// `java-string-hash` the lower half is the fingerprint of 64 bits.
     ///
     /// # Errors
-    /// [`Error::Only64Bits`] for the recipe `cppjieba`, [`Error::NoTexts`] for `weighted`.
+    /// [`Error::Only64Bits`] for the recipe `cppjieba`; those of [`fingerprint`](Self::fingerprint).
     pub fn fingerprint128(&self, text: &str) -> Result<Fingerprint128> {
         let features = self.weigh(text, |range| range)?;
         let hash128 = self.hash_function128()?;
@@ -198,7 +207,7 @@ impl Fingerprinter {
     /// neighbour is listed as a pair and as a single character.
     ///
     /// # Errors
-    /// [`Error::NoTexts`] for the recipe `weighted`.
+    /// Those of [`fingerprint`](Self::fingerprint).
     ///
     /// ```
     /// use simdb::{Fingerprinter, Recipe};
@@ -357,11 +366,12 @@ impl Fingerprinter {
     pub fn normalise(&self, text: &str) -> String {
         match &self.tables {
             RecipeTables::Ngram(ngram) => ngram.normaliser.letters(text),
-            RecipeTables::Jieba(jieba) => jieba.normaliser.letters(text),
+            RecipeTables::Jieba(jieba) => jieba.normaliser().letters(text),
             RecipeTables::PythonSimhash(python) => python.normalise(text),
-            RecipeTables::Cppjieba(_) | RecipeTables::JavaStringHash | RecipeTables::Weighted => {
-                text.to_owned()
-            }
+            RecipeTables::Cppjieba(_)
+            | RecipeTables::JavaStringHash
+            | RecipeTables::Weighted
+            | RecipeTables::NoDictionary => text.to_owned(),
         }
     }
 
@@ -417,6 +427,9 @@ impl Fingerprinter {
             // `cppjieba` before.
             RecipeTables::Cppjieba(_) => Err(self.only_64_bits()),
             RecipeTables::Weighted => Err(Error::NoTexts {
+                recipe: self.recipe.to_string(),
+            }),
+            RecipeTables::NoDictionary => Err(Error::NoDictionary {
                 recipe: self.recipe.to_string(),
             }),
         }

@@ -8,6 +8,7 @@
 //! write path; [`bulk`] and [`maintenance`] work on whole databases.
 
 pub(crate) mod bulk;
+mod clock;
 mod commit;
 pub(crate) mod disk;
 mod journal;
@@ -21,8 +22,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::document::Timestamp;
 use crate::error::{Error, Result};
+use crate::timestamp::Timestamp;
 use bulk::new_file::NewFile;
 use commit::Committer;
 use memtable::MemtableView;

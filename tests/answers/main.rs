@@ -12,6 +12,7 @@ mod compatibility;
 mod expiry;
 mod golden;
 mod groups;
+mod invalid;
 mod limits;
 mod model;
 mod pairs;

@@ -738,12 +738,12 @@ fn comparison_without_text_is_an_error() {
     };
     assert!(matches!(
         database.apply([change.clone()]),
-        Err(Error::TextMissing { id: 3 })
+        Err(Error::TextMissing { id: DocId(3) })
     ));
     let mut transaction = database.begin().unwrap();
     assert!(matches!(
         transaction.apply([change]),
-        Err(Error::TextMissing { id: 3 })
+        Err(Error::TextMissing { id: DocId(3) })
     ));
     drop(transaction);
     assert!(database.is_empty().unwrap());

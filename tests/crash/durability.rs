@@ -94,7 +94,13 @@ fn batch_with_refused_change_is_undone_whole() {
     changes.push(Change::Remove(DocId(0)));
     let refused = database.apply(changes).unwrap_err();
     assert!(
-        matches!(refused, Error::TextTooLong { id: 1_000, .. }),
+        matches!(
+            refused,
+            Error::TextTooLong {
+                id: DocId(1_000),
+                ..
+            }
+        ),
         "{refused:?}"
     );
     assert_holds(&database.snapshot().unwrap(), &Model::new(kept, true));

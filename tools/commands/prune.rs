@@ -96,8 +96,6 @@ impl Prune {
         let Some(age) = self.age.older_than else {
             return Ok(self.age.before);
         };
-        let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-        let now = snapshot.now();
-        Ok(now.map(|now| Timestamp(now.0.saturating_sub(age_ms))))
+        Ok(snapshot.now().map(|now| now - age))
     }
 }

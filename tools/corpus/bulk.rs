@@ -22,6 +22,8 @@ pub fn load(
     interrupt: &Interrupt,
 ) -> Result<BulkReport> {
     let mut positions = RecordPositions::default();
+    // The load finds ids that are taken after it has read everything, and reports them by id.
+    statistics.defer();
     while let Some(batch) = pipeline.next()? {
         let unit = statistics.inputs[batch.input].format.unit();
         for entry in batch.records {
@@ -36,7 +38,7 @@ pub fn load(
             }
         }
     }
-    write(
+    let report = write(
         bulk,
         &progress.work(),
         interrupt,
@@ -44,7 +46,9 @@ pub fn load(
             Some((input, number)) => statistics.conflict(input, number, id, stored),
             None => unreachable!("a conflict has the position of a pushed document"),
         },
-    )
+    )?;
+    statistics.write_deferred()?;
+    Ok(report)
 }
 
 /// Writes all pushed documents. Calls `conflict` with the position, the id and the stored fingerprint of

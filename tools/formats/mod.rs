@@ -309,11 +309,7 @@ pub fn id_of(value: &Value) -> Result<DocId, String> {
 
 /// An id in decimal digits, without a sign or blanks.
 pub fn id_of_digits(text: &str) -> Result<DocId, String> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse() {
-        Ok(id) if digits => Ok(DocId(id)),
-        _ => Err(not_an_id(&format!("{text:?}"))),
-    }
+    text.parse().map_err(|_| not_an_id(&format!("{text:?}")))
 }
 
 /// The clap parser of an id.

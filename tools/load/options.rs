@@ -145,6 +145,12 @@ impl Options {
     /// Refuses options that contradict each other.
     pub fn check(&self) -> Result<()> {
         self.new.check()?;
+        if self.rejects.is_some() && self.on_error != OnError::Skip {
+            bail!(
+                "--rejects lists the records that are left out, so it needs --on-error skip; \
+                 otherwise the first bad record ends the command"
+            );
+        }
         if self.stdout_reports() == 2 {
             bail!("--duplicates and --rejects cannot both go to standard output; name a file");
         }

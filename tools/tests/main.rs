@@ -16,6 +16,7 @@ mod every_verb;
 mod explain;
 mod fuzzing;
 mod hostile_files;
+mod inputs;
 mod load;
 mod npy;
 mod pairs;

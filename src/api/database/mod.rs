@@ -20,6 +20,7 @@ use crate::store::{self, BandMaker, Header, Store};
 
 /// The settings of a database, fixed at creation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
     /// The recipe that makes fingerprints of texts.
     pub recipe: Recipe,

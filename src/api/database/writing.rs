@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{Database, Insertion};
 use crate::api::transaction::Transaction;
-use crate::document::{DocId, Document, Timestamp};
+use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::ingest::group_commit::GroupCommit;
@@ -15,6 +15,7 @@ use crate::ingest::ticket::Ticket;
 use crate::ingest::{Change, Outcome, prepare_all};
 use crate::recipe::TextFingerprint;
 use crate::similarity::Likeness;
+use crate::timestamp::Timestamp;
 
 impl Database {
     /// Stores a fingerprint under a new id.
@@ -175,8 +176,9 @@ impl Database {
     ///
     /// # Errors
     /// - [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
-    ///   [`Error::TextMissing`], [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`],
-    ///   [`Error::WritesFailed`]: nothing is changed
+    ///   [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`],
+    ///   [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`], [`Error::WritesFailed`]: nothing is
+    ///   changed
     /// - [`Error::CommitUnknown`]: all changes are made, or none. Reopen the database and repeat
     ///   them, which is harmless. Until then each change returns [`Error::WritesFailed`]
     ///
@@ -210,7 +212,7 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
-    /// [`Error::TextMissing`]; [`Error::Io`] if the commit thread cannot be started. All other
+    /// [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`]; [`Error::Io`] if the commit thread cannot be started. All other
     /// errors are those of [`Ticket::wait`].
     ///
     /// ```
@@ -352,8 +354,5 @@ impl Database {
 const PRUNED_PER_COMMIT: usize = 8 << 10;
 
 fn exists(id: DocId, stored: Fingerprint) -> Error {
-    Error::DocumentExists {
-        id: id.0,
-        stored: stored.bits(),
-    }
+    Error::DocumentExists { id, stored }
 }

@@ -40,6 +40,7 @@ const COPIES_SHARE: f64 = 0.15;
 ///
 /// Pairs are ordered by the first document, then by the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pair {
     /// The document with the smaller id.
     pub a: DocId,

@@ -26,9 +26,8 @@ mod text_writer;
 mod worker;
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use crate::document::{Document, Timestamp};
+use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::progress::ProgressHandler;
 use crate::store::Store;
@@ -44,6 +43,7 @@ use crate::store::disk::path::DbPath;
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::schema::{Header, Keeps};
 use crate::store::tables::texts::refuse_too_long;
+use crate::timestamp::Timestamp;
 
 pub use crate::store::bulk::reporter::Conflict;
 
@@ -138,7 +138,7 @@ impl Load {
             texts: TextWriter::new(text_batch_bytes, bands, &context),
             documents: 0,
             keeps,
-            now: Timestamp::from(SystemTime::now()),
+            now: Timestamp::now(),
             path: path.to_path_buf(),
             sorter_bytes,
             context,

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use tempfile::TempDir;
 
-use crate::document::{DocId, Document, Timestamp};
+use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::ProgressHandler;
@@ -24,6 +24,7 @@ use crate::store::maintenance::{check, copy};
 use crate::store::tables::bands::BandMaker;
 use crate::store::view::limits::Limits;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit};
+use crate::timestamp::Timestamp;
 
 const CACHE_BYTES: usize = 16 << 20;
 const MEMORY_BYTES: u64 = 16 << 20;

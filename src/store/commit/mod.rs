@@ -30,7 +30,6 @@ use std::thread::panicking;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::document::Timestamp;
 use crate::error::{Error, Result};
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_lock::{ActiveLog, WriteLock};
@@ -42,6 +41,7 @@ use crate::store::tables::schema::JournalMark;
 use crate::store::view::View;
 use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::table_store::TableStore;
+use crate::timestamp::Timestamp;
 
 pub(crate) use write_lock::WriteGuard;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use redb::ReadableTable;
 
 use crate::block::BLOCKS;
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::error::Result;
 use crate::store::commit::bucket_changes::BucketChanges;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes, table_changes};
@@ -22,6 +22,7 @@ use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{self, Counters, JournalMark, Keeps};
 use crate::store::tables::texts;
 use crate::store::view::table_store::TableStore;
+use crate::timestamp::Timestamp;
 
 pub(crate) struct WriteTransaction {
     transaction: AbortOnDrop,

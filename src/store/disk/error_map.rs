@@ -11,6 +11,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::path::DbPath;
+use crate::advice::Advice;
 use crate::error::{Error, Result};
 
 /// Damage found by the pager, as the inner error of an [`io::Error`]; the text describes the
@@ -24,10 +25,6 @@ impl From<Damage> for io::Error {
         Self::new(io::ErrorKind::InvalidData, damage)
     }
 }
-
-/// The default advice in [`Error::Corrupt`].
-const SAVE_OR_RESTORE: &str = "run `simdb-cli check` on it, then save what is left with \
-                               `simdb-cli salvage`, or restore a backup";
 
 /// The panic payload of a failed read.
 struct FailedRead(io::Error);
@@ -52,11 +49,11 @@ pub(crate) fn unwind_or_return(error: io::Error) -> io::Error {
 impl DbPath {
     /// The error for a damaged file; `what` names the place and the damage.
     pub(crate) fn corrupt(&self, what: impl Into<String>) -> Error {
-        self.corrupt_advising(what, SAVE_OR_RESTORE)
+        self.corrupt_advising(what, Advice::Salvage)
     }
 
     /// [`corrupt`](Self::corrupt) with other advice than salvage or a backup.
-    pub(crate) fn corrupt_advising(&self, what: impl Into<String>, advice: &'static str) -> Error {
+    pub(crate) fn corrupt_advising(&self, what: impl Into<String>, advice: Advice) -> Error {
         Error::Corrupt {
             path: self.path().to_path_buf(),
             what: what.into(),
@@ -208,7 +205,7 @@ impl<T, E: Into<redb::Error>> RedbResult<T, E> for std::result::Result<T, E> {
 pub(crate) fn message_without_path(error: &Error) -> String {
     match error {
         Error::Corrupt { what, .. } => what.clone(),
-        Error::NotADatabase { .. } => "it does not begin with a simdb superblock".to_owned(),
+        Error::NotADatabase { found, .. } => found.to_string(),
         error => error.to_string(),
     }
 }

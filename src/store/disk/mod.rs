@@ -29,6 +29,8 @@ pub use system::SystemDisk;
 pub struct FileInfo {
     /// `true` for a regular file; `false` for a folder, device or link.
     pub is_file: bool,
+    /// `true` for a folder.
+    pub is_folder: bool,
     /// The length in bytes.
     pub len_bytes: u64,
     /// The identity of the file, which a rename does not change: device and inode on Unix. Two

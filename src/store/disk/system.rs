@@ -174,6 +174,7 @@ fn info_of(metadata: &Metadata) -> FileInfo {
     let identity = (0, 0);
     FileInfo {
         is_file: metadata.is_file(),
+        is_folder: metadata.is_dir(),
         len_bytes: metadata.len(),
         identity,
         permissions: Some(metadata.permissions()),

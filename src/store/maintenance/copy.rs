@@ -5,11 +5,12 @@ use std::path::Path;
 use redb::ReadOnlyTable;
 
 use super::check;
+use crate::advice::Advice;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
-use crate::store::bulk::new_file::{FinishedFile, NOT_MADE, NewFile};
+use crate::store::bulk::new_file::{FinishedFile, NewFile};
 use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::Entry;
@@ -49,6 +50,7 @@ pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> 
 
 /// The result of a vacuum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Vacuumed {
     /// The length of the old file, with its journal flushed.
     pub before_bytes: u64,
@@ -88,7 +90,7 @@ fn check_copy(copy: &FinishedFile, target: &DbPath, progress: &ProgressHandler) 
         None => Ok(()),
         Some(what) => Err(target.corrupt_advising(
             format!("what was written to the copy is not what is read back: {what}"),
-            NOT_MADE,
+            Advice::CheckDisk,
         )),
     }
 }

@@ -4,7 +4,9 @@ use std::io::ErrorKind;
 
 use super::redb_handle::RedbHandle;
 use super::{CowFile, PageFile};
+use crate::advice::ForeignFile;
 use crate::error::{Error, Result};
+use crate::store::disk::FileInfo;
 use crate::store::disk::path::{DbPath, RedbResult};
 
 /// redb on a locked database file.
@@ -91,9 +93,21 @@ fn lock_and_open(db_path: &DbPath, writable: bool) -> Result<PageFile> {
 /// because their first read would be reported as damage.
 fn file_identity(db_path: &DbPath) -> Result<(u64, u64)> {
     let path = db_path.path().to_path_buf();
+    if path.as_os_str().is_empty() {
+        return Err(Error::EmptyPath);
+    }
     match db_path.disk().info(&path) {
         Ok(info) if info.is_file && info.len_bytes > 0 => Ok(info.identity),
-        Ok(_) => Err(Error::NotADatabase { path, source: None }),
+        Ok(info) => {
+            let found = match info {
+                FileInfo {
+                    is_folder: true, ..
+                } => ForeignFile::Folder,
+                FileInfo { is_file: true, .. } => ForeignFile::Empty,
+                _ => ForeignFile::Special,
+            };
+            Err(Error::NotADatabase { path, found })
+        }
         Err(source) if source.kind() == ErrorKind::NotFound => Err(Error::NotFound { path }),
         Err(source) => Err(db_path.io("open")(source)),
     }

@@ -2,10 +2,11 @@
 
 use redb::ReadableTable;
 
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::error::Result;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::chunk::{Entry, pair};
+use crate::timestamp::Timestamp;
 
 impl<P, S, C> Tables<P, S, C>
 where

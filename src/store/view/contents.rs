@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use super::View;
-use crate::document::{DocId, Document, Timestamp};
+use crate::document::{DocId, Document};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
 use crate::store::view::pages::{Page, paged};
 use crate::store::view::source::FingerprintSource;
+use crate::timestamp::Timestamp;
 
 impl View {
     pub(crate) fn len(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 use redb::TableError;
 
+use crate::advice::ForeignFile;
 use crate::error::{Error, Result};
 use crate::store::disk::path::DbPath;
 use crate::store::pager::backend::Backend;
@@ -82,7 +83,7 @@ fn open_meta(backend: &Backend, db_path: &DbPath) -> Result<MetaTable> {
             TableError::TableDoesNotExist(_) | TableError::TableTypeMismatch { .. } => {
                 Error::NotADatabase {
                     path: db_path.path().to_path_buf(),
-                    source: Some(Box::new(cause)),
+                    found: ForeignFile::NoTables,
                 }
             }
             cause => db_path.reading(cause),

@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 
 use simdb::{
-    BulkReport, Change, DocId, Document, Error, Fingerprint, Insertion, Outcome, Result, Ticket,
-    Timestamp,
+    BulkReport, Change, DocId, Document, Error, Insertion, Outcome, Result, Ticket, Timestamp,
 };
 
 use super::expected::Prediction;
@@ -131,8 +130,7 @@ impl World {
         self.changed += 1;
         let inserted = match self.database().insert(document.id, document.fingerprint) {
             Err(Error::DocumentExists { id, stored }) => {
-                assert_eq!(id, document.id.0);
-                let stored = Fingerprint::from_bits(stored);
+                assert_eq!(id, document.id);
                 Ok(Outcome::Exists { stored })
             }
             inserted => inserted.map(|()| Outcome::Inserted),
@@ -162,9 +160,7 @@ impl World {
         let prediction = tried.apply(&Change::InsertUnique { document, radius });
         self.changed += 1;
         let inserted = match self.database().insert_unique(id, fingerprint, radius) {
-            Err(Error::DocumentExists { stored, .. }) => Ok(Outcome::Exists {
-                stored: Fingerprint::from_bits(stored),
-            }),
+            Err(Error::DocumentExists { stored, .. }) => Ok(Outcome::Exists { stored }),
             inserted => inserted.map(|inserted| match inserted {
                 Insertion::Inserted => Outcome::Inserted,
                 Insertion::Duplicate(of) => Outcome::Duplicate(of),

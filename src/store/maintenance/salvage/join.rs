@@ -1,6 +1,6 @@
 //! [`SourceJoin`]: the merge join of all sources of a salvage, by document id.
 
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::disk::path::{DbPath, message_without_path};
@@ -9,6 +9,7 @@ use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
 use crate::store::tables::schema::UNRELIABLE;
+use crate::timestamp::Timestamp;
 
 pub(super) const TEXTS_NAME: &str = "texts";
 

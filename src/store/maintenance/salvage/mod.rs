@@ -35,6 +35,7 @@ pub(crate) use source::DamagedFile;
 /// The result of a salvage: the documents saved, and the damage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Salvage {
     /// Documents in the new database.
     pub documents: u64,

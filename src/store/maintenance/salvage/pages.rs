@@ -9,7 +9,6 @@ use std::path::Path;
 
 use super::join::{Fact, Source, SourceJoin, TEXTS_NAME};
 use super::leaf;
-use crate::document::Timestamp;
 use crate::error::Result;
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
@@ -21,6 +20,7 @@ use crate::store::pager::PageFile;
 use crate::store::tables::packed::chunk::{Chunk, Entry, pair, swapped};
 use crate::store::tables::packed::damaged_ranges::Part;
 use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, TIMES, UNRELIABLE};
+use crate::timestamp::Timestamp;
 
 /// A leaf with more rows than table `meta` can have is not searched for settings.
 const MAX_META_ROWS: usize = 64;

@@ -4,7 +4,7 @@ use redb::{TableDefinition, TableHandle};
 
 use super::pages::ScannedPages;
 use super::wal_overlay;
-use crate::document::Timestamp;
+use crate::advice::ForeignFile;
 use crate::error::{Error, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::new_file::refuse_existing;
@@ -14,6 +14,7 @@ use crate::store::pager::backend::Backend;
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{self, Header, JournalMark};
+use crate::timestamp::Timestamp;
 
 /// 64 MiB for redb's cache while a damaged file is read.
 const CACHE_BYTES: usize = 64 << 20;
@@ -63,7 +64,12 @@ impl DamagedFile {
         let content = match opened {
             Ok(opened) => Content::Tables(Box::new(opened)),
             Err(
-                error @ (Error::NotFound { .. }
+                error @ (Error::EmptyPath
+                | Error::NotFound { .. }
+                | Error::NotADatabase {
+                    found: ForeignFile::Folder,
+                    ..
+                }
                 | Error::Locked { .. }
                 | Error::FormatVersion { .. }),
             ) => return Err(error),

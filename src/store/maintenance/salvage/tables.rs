@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::join::{Fact, Source, SourceJoin, TEXTS_NAME};
 use super::source::{OpenFile, Table};
-use crate::document::Timestamp;
 use crate::error::Result;
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
@@ -18,6 +17,7 @@ use crate::store::tables::schema::{
     ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TEXTS, TIMES, UNRELIABLE,
 };
 use crate::store::tables::texts;
+use crate::timestamp::Timestamp;
 
 type Pairs = Packed<Table<u128>>;
 
