@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Match, Snapshot};
 use test_support::SplitMix;
-use simdb::{Change, Database, DocId, Document, Fingerprint, Match, Snapshot};
 
 /// A database of random fingerprints, some of them with near neighbours and copies.
 fn database(folder: &tempfile::TempDir, documents: u64, random: &mut SplitMix) -> Database {
@@ -106,15 +106,14 @@ fn a_limit_gives_the_first_of_each_and_a_visitor_may_stop() {
         }
     }
     let mut visited = 0;
-    snapshot
-        .within_batch_with(&queries, 3, 1, |_, _| {
-            visited += 1;
-            match visited {
-                7 => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        })
-        .unwrap();
+    let ended = snapshot.within_batch_with(&queries, 3, 1, |_, _| {
+        visited += 1;
+        match visited {
+            7 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    assert!(matches!(ended, Err(Error::Interrupted { .. })), "{ended:?}");
     assert_eq!(visited, 7);
 }
 

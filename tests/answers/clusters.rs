@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 use crate::history::{database_of, later_changes, steps};
 use proptest::prelude::*;
 use simdb::{
     Change, Cluster, Clustering, ClustersEvent, Database, DocId, Document, Error, Fingerprint,
     Keep, Likeness, Member, Resemblance, Shape, Snapshot, Timestamp,
 };
+use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 
 const CONNECTED: Shape = Shape::Connected { most_documents: 0 };
 
@@ -520,15 +520,18 @@ fn a_visitor_may_stop_at_any_event_and_use_the_database_meanwhile() {
     let mut last = usize::MAX;
     for most in 1.. {
         let mut events = 0;
-        snapshot
-            .clusters(&clustering, |_| {
-                events += 1;
-                match events >= most {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                }
-            })
-            .unwrap();
+        let ended = snapshot.clusters(&clustering, |_| {
+            events += 1;
+            match events >= most {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        if events >= most {
+            assert!(matches!(ended, Err(Error::Interrupted { .. })), "{ended:?}");
+        } else {
+            ended.unwrap();
+        }
         assert!(events <= most);
         if std::mem::replace(&mut last, events) == events {
             break;
