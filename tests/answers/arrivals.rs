@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use redb::{ReadableDatabase, ReadableTable, TableDefinition};
+use simdb::{Builder, Change, Database, DocId, Document, Error, Retention, Timestamp};
 use test_support::engine::with_engine;
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, folder, window,
 };
-use redb::{ReadableDatabase, ReadableTable, TableDefinition};
-use simdb::{Builder, Change, Database, DocId, Document, Error, Retention, Timestamp};
 
 const TWO_DAYS: Retention = window(Duration::from_secs(2 * 24 * 60 * 60));
 

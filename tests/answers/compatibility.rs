@@ -6,9 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
-use test_support::{Model, assert_holds, assert_sound, builder, copy_open, documents, folder, journal};
 use simdb::{Builder, Change, DocId, Document, Fingerprint, Retention, Timestamp};
-
+use test_support::{
+    Model, assert_holds, assert_sound, builder, copy_open, documents, folder, journal,
+};
 
 /// Where the files of the current format are.
 const FIXTURES: &str = "tests/data/format-4";

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use test_support::{SplitMix, assert_sound, builder, document, folder};
 use simdb::{Builder, Change, Database, DocId, Document, Outcome, Retention, Timestamp};
+use test_support::{SplitMix, assert_sound, builder, document, folder};
 
 /// Documents stay for so long.
 const WINDOW_MS: u64 = 1000;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use test_support::{assert_sound, builder, folder};
 use proptest::prelude::*;
 use simdb::{
     Change, Database, DocId, Document, Fingerprint, Likeness, Outcome, Retention, Timestamp,
 };
+use test_support::{assert_sound, builder, folder};
 
 /// Few ids and few centres of fingerprints, so that most changes meet earlier ones.
 const IDS: u64 = 24;

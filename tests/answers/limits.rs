@@ -12,16 +12,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use simdb::{
+    Change, Conflict, Database, DocId, Document, Error, Fingerprint, Insertion, Match, Outcome,
+    Timestamp,
+};
 use test_support::timing::{SetWhenDropped, shortest, timed};
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, documents, folder, names_in,
     planted, window,
 };
-use simdb::{
-    Change, Conflict, Database, DocId, Document, Error, Fingerprint, Insertion, Match, Outcome,
-    Timestamp,
-};
-
 
 const ZERO: Fingerprint = Fingerprint::from_bits(0);
 const ONES: Fingerprint = Fingerprint::from_bits(u64::MAX);
@@ -441,7 +440,7 @@ fn unreliable_document_is_kept_and_never_matches() {
     };
     insert_all(&database, &[unreliable(1), unreliable(2)]);
     let snapshot = database.snapshot().unwrap();
-    assert_eq!(snapshot.len(), 2);
+    assert_eq!(snapshot.len().unwrap(), 2);
     assert_eq!(snapshot.get(DocId(1)).unwrap(), Some(unreliable(1)));
     for radius in RADII {
         assert_eq!(snapshot.within(ZERO, radius).unwrap(), []);
@@ -638,7 +637,7 @@ fn handle_for_reading_refuses_every_change() {
         .insert(DocId(1), ONES)
         .unwrap();
     let bytes = std::fs::read(&path).unwrap();
-    let mut database = builder().open_read_only(&path).unwrap();
+    let database = builder().open_read_only(&path).unwrap();
     let refusals = [
         database.insert(DocId(2), ZERO).unwrap_err(),
         database.remove(DocId(1)).unwrap_err(),
@@ -876,7 +875,7 @@ fn bulk_load_in_any_order_equals_a_plain_model() {
         assert!(bytes < inserted * 80, "{name}: {bytes} bytes");
         let mut database = builder().open(&path).unwrap();
         let snapshot = database.snapshot().unwrap();
-        assert_eq!(snapshot.len(), inserted);
+        assert_eq!(snapshot.len().unwrap(), inserted);
         for (id, document) in stored.iter().step_by(7) {
             let found = snapshot.get(DocId(*id)).unwrap().expect("the document");
             assert_eq!(&found, document, "{name}");
@@ -1218,7 +1217,7 @@ fn fill(disk: &SmallDisk, ballast_bytes: usize) {
     let mut database = builder().open(&path).unwrap();
     let stored = database.snapshot().unwrap();
     // The batch whose outcome is unknown is there whole, or not at all.
-    if stored.len() > acknowledged.len() as u64 {
+    if stored.len().unwrap() > acknowledged.len() as u64 {
         assert!(matches!(error, Error::CommitUnknown { .. }), "{error:?}");
         acknowledged.extend(documents(7, acknowledged.len() as u64, 500));
     }

@@ -1,8 +1,8 @@
 //! Any sequence of batches, with reopening in between, equals a plain map.
 
-use test_support::{Model, assert_holds, assert_sound, builder, folder};
 use proptest::prelude::*;
 use simdb::{Change, DocId, Document, Fingerprint, Retention, Snapshot, Timestamp};
+use test_support::{Model, assert_holds, assert_sound, builder, folder};
 
 /// Ids are drawn from these many, so that most changes meet what earlier ones left; the last
 /// stands for the largest id there is.

@@ -1,7 +1,6 @@
 //! Recipes that equal other software do so bit for bit; a database keeps to its recipe, and to the
 //! files that were given to it.
 
-
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;

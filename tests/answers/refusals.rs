@@ -4,12 +4,11 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use test_support::engine::with_engine;
-use test_support::{SplitMix, builder, document, documents, folder, names_in, window};
-use test_support::disk::{Fault, Plan, SimDisk};
 use redb::{ReadableTable, TableDefinition};
 use simdb::{Change, Database, DocId, Document, Error, Outcome, Ticket, Timestamp};
-
+use test_support::disk::{Fault, Plan, SimDisk};
+use test_support::engine::with_engine;
+use test_support::{SplitMix, builder, document, documents, folder, names_in, window};
 
 /// The documents that are stored have even ids below twice this.
 const STORED: u64 = 5_000;
@@ -93,7 +92,7 @@ fn assert_corrupt(ticket: Ticket) {
 #[test]
 fn flush_and_close_tell_of_a_change_that_was_refused_alone() {
     let folder = folder();
-    let mut database = damaged(folder.path());
+    let database = damaged(folder.path());
     drop(database.submit([insert(DAMAGED_FROM)]).unwrap());
     drop(database.submit([insert(1)]).unwrap());
     assert_not_all_written(database.flush());

@@ -4,12 +4,12 @@
 use std::sync::Barrier;
 use std::time::{Duration, UNIX_EPOCH};
 
-use test_support::{SplitMix, assert_sound, builder, caught, copy_open, folder, window};
 use simdb::similarity::{edit_similarity, shingle_jaccard};
 use simdb::{
     Change, Database, DocId, Document, Error, Fingerprint, Insertion, Likeness, Normaliser,
     Outcome, Resemblance, Similar, TextFingerprint,
 };
+use test_support::{SplitMix, assert_sound, builder, caught, copy_open, folder, window};
 
 const WORDS: [&str; 64] = [
     "river", "stone", "window", "market", "yellow", "seven", "captain", "harbour", "letter",

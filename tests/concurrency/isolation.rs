@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread::ScopedJoinHandle;
 
+use simdb::{
+    Change, Database, DocId, Error, Fingerprint, Insertion, LockHolder, Outcome, Snapshot,
+};
 use test_support::timing::{SetWhenDropped, wait_until};
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, documents, folder, planted,
 };
-use simdb::{Change, Database, DocId, Error, Fingerprint, Insertion, Outcome, Snapshot};
-
 
 #[test]
 fn handles_and_snapshots_go_from_thread_to_thread() {
@@ -52,7 +53,7 @@ fn reader_sees_every_batch_whole_while_a_writer_works() {
                             .documents()
                             .map(|found| found.unwrap().id.0)
                             .collect();
-                        assert_eq!(snapshot.len(), ids.len() as u64);
+                        assert_eq!(snapshot.len().unwrap(), ids.len() as u64);
                         let Some(last) = ids.last() else { continue };
                         let newest = last / SIZE;
                         // What a writer was told is durable is seen, and time runs forwards.
@@ -281,7 +282,7 @@ fn check_beside_a_snapshot_is_refused_and_possible_after() {
     let snapshot = database.snapshot().unwrap();
     let refused = database.check().unwrap_err();
     assert!(matches!(refused, Error::SnapshotHeld { .. }), "{refused:?}");
-    assert_eq!(snapshot.len(), 1);
+    assert_eq!(snapshot.len().unwrap(), 1);
     drop(snapshot);
     assert_sound(&mut database);
     database
@@ -307,10 +308,10 @@ fn snapshot_outlives_the_handle_it_was_taken_from() {
 
 // ---- who may open ----
 
-fn assert_locked(opened: Result<Database, Error>, expected: &PathBuf) {
+fn assert_locked(opened: Result<Database, Error>, expected: &PathBuf, by: LockHolder) {
     let refused = opened.unwrap_err();
     assert!(
-        matches!(&refused, Error::Locked { path } if path == expected),
+        matches!(&refused, Error::Locked { path, holder } if path == expected && *holder == by),
         "{refused:?}"
     );
     assert!(refused.to_string().contains("docs.simdb"), "{refused}");
@@ -324,9 +325,9 @@ fn second_handle_for_writing_is_locked_out_until_the_first_is_gone() {
     database
         .insert(DocId(1), Fingerprint::from_bits(1))
         .unwrap();
-    assert_locked(builder().open(&path), &path);
-    assert_locked(builder().open_read_only(&path), &path);
-    assert_locked(builder().open_or_create(&path), &path);
+    assert_locked(builder().open(&path), &path, LockHolder::Database);
+    assert_locked(builder().open_read_only(&path), &path, LockHolder::Database);
+    assert_locked(builder().open_or_create(&path), &path, LockHolder::Database);
     let refused = Database::vacuum(&path).unwrap_err();
     assert!(matches!(refused, Error::Locked { .. }), "{refused:?}");
     database
@@ -351,7 +352,7 @@ fn handles_for_reading_share_the_file_and_keep_writers_out() {
     for reader in &readers {
         assert_eq!(reader.len().unwrap(), 1);
     }
-    assert_locked(builder().open(&path), &path);
+    assert_locked(builder().open(&path), &path, LockHolder::ReadOnlyDatabase);
     drop(readers);
     builder()
         .open(&path)
@@ -397,8 +398,13 @@ fn another_process_locks_the_database_until_it_ends() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap().contains("opened 0")));
-        assert_locked(builder().open(&path), &path);
-        assert_locked(builder().open_read_only(&path), &path);
+        let holder = if cfg!(target_os = "linux") {
+            LockHolder::Process(child.id())
+        } else {
+            LockHolder::AnotherProcess
+        };
+        assert_locked(builder().open(&path), &path, holder);
+        assert_locked(builder().open_read_only(&path), &path, holder);
         if is_killed {
             child.kill().unwrap();
         }

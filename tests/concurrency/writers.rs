@@ -9,14 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Insertion, Outcome, Timestamp};
+use test_support::gate::Gate;
 use test_support::timing::{PATIENCE, SetWhenDropped, shortest, timed, wait_until};
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, document, documents, folder,
     names_in, planted,
 };
-use test_support::gate::Gate;
-use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Insertion, Outcome, Timestamp};
-
 
 /// Changes that the queue of a database holds.
 const QUEUE: u64 = 64 << 10;
@@ -141,7 +140,10 @@ fn changes_not_taken_up_in_time_are_taken_back_whole() {
     let refused = second.wait_timeout(Duration::from_millis(20)).unwrap_err();
     assert!(matches!(refused, Error::TimedOut { .. }), "{refused:?}");
     let fourth = inserts(&documents(4, 30, 10));
-    let refused = database.apply_timeout(fourth, Duration::from_millis(20));
+    let refused = std::thread::scope(|scope| {
+        let timed_out = || database.apply_timeout(fourth, Duration::from_millis(20));
+        scope.spawn(timed_out).join().unwrap()
+    });
     assert!(
         matches!(refused, Err(Error::TimedOut { .. })),
         "{refused:?}"

@@ -7,14 +7,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint};
 use test_support::children::{child_task, kills, lives, report, reports, spawn};
 use test_support::timing::SetWhenDropped;
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, copy_open, document, documents,
     folder, journal, names_in,
 };
-use simdb::{Change, Database, DocId, Document, Error, Fingerprint};
-
 
 fn inserts(documents: &[Document]) -> Vec<Change> {
     documents.iter().cloned().map(Change::Insert).collect()
@@ -395,7 +394,10 @@ fn journal_cut_or_flipped_anywhere_gives_an_error_or_every_commit() {
             let database = builder().open(&copy)?;
             let snapshot = database.snapshot()?;
             let stored: Result<Vec<Document>, Error> = snapshot.documents().collect();
-            assert_eq!(snapshot.len(), stored.as_ref().unwrap().len() as u64);
+            assert_eq!(
+                snapshot.len().unwrap(),
+                stored.as_ref().unwrap().len() as u64
+            );
             stored
         });
         match opened.unwrap() {

@@ -7,14 +7,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use simdb::{BulkLoad, Change, Database, DocId, Document, Error, Fingerprint, Outcome, Progress};
 use test_support::children::{child_task, kills, lives, report, reports, spawn};
 use test_support::engine::pages_of;
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, copy_open, document, documents,
     folder, journal, names_in,
 };
-use simdb::{BulkLoad, Change, Database, DocId, Document, Error, Fingerprint, Outcome, Progress};
-
 
 const MEMORY_BYTES: u64 = 16 << 20;
 const REOPEN_LIMIT: Duration = Duration::from_millis(500);
@@ -383,7 +382,11 @@ fn kill_what_applies_batches(seed: u64, kills: u64) {
     let (mut in_flight_whole, mut in_flight_absent) = (0, 0);
     let mut reopened = Vec::new();
     for _ in 0..kills {
-        let mut child = spawn("durability::child_applies_batches_until_it_is_killed", &path, next);
+        let mut child = spawn(
+            "durability::child_applies_batches_until_it_is_killed",
+            &path,
+            next,
+        );
         let mut acknowledged = reports(&mut child);
         let mut last = None;
         for _ in 0..sequence.below(6) {
@@ -545,7 +548,7 @@ fn killed_bulk_load_into_a_database_leaves_the_old_one_or_the_whole_new_one() {
             let mut database = builder().open(path).unwrap();
             let stored = database.snapshot().unwrap();
             reopened.push(started.elapsed());
-            if stored.len() == old.len() as u64 {
+            if stored.len().unwrap() == old.len() as u64 {
                 assert!(!acknowledged);
                 unchanged += 1;
                 assert_holds(&stored, &old_model);
@@ -587,7 +590,7 @@ fn read_all(path: &Path, model: &Model) -> Result<(), Error> {
         let snapshot = database.snapshot()?;
         let stored: Vec<Document> = snapshot.documents().collect::<Result<_, _>>()?;
         assert!(stored.iter().eq(model.documents.values()), "{stored:?}");
-        assert_eq!(snapshot.len(), model.documents.len() as u64);
+        assert_eq!(snapshot.len().unwrap(), model.documents.len() as u64);
         for document in model.documents.values().step_by(50) {
             for radius in [0, 3, 20] {
                 let found = snapshot.within(document.fingerprint, radius)?;

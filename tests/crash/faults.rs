@@ -12,11 +12,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use test_support::{SplitMix, caught};
-use test_support::disk::{Chance, Fault, Plan};
 use simdb::{Error, Retention};
+use test_support::disk::{Chance, Fault, Plan};
 use test_support::trial::{Known, Settings, Step, World};
-
+use test_support::{SplitMix, caught};
 
 /// Faults that are tried of each kind in each part of a workload, evenly, unless all are asked for.
 /// Each step is hit by the device's own in its midst besides, and by another kind in turn.

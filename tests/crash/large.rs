@@ -69,7 +69,7 @@ fn document(id: u64, len: Option<usize>) -> Document {
 /// Whether the database holds all of these documents, those with texts among some looked at closely.
 fn holds(database: &Database, expected: &Expected, chance: &mut Chance) -> bool {
     let snapshot = database.snapshot().unwrap();
-    if snapshot.len() != expected.len() as u64 {
+    if snapshot.len().unwrap() != expected.len() as u64 {
         return false;
     }
     for (id, len) in expected {
@@ -197,7 +197,7 @@ impl Trial {
             self.disk = self.disk.after_a_cut(chance);
         }
 
-        let mut database = builder(&self.disk).open(PATH).unwrap();
+        let database = builder(&self.disk).open(PATH).unwrap();
         if !holds(&database, &self.expected, chance) {
             assert!(!is_acknowledged, "an acknowledged batch is lost");
             assert!(
@@ -250,7 +250,7 @@ fn a_file_that_grows_over_4_gib_survives_cuts_of_power() {
         let (at, is_done) = (chance.below(changes), chance.below(2) == 0);
         trial.survive(at, is_done, &mut chance, &mut beyond);
     }
-    let mut database = builder(&trial.disk).open(PATH).unwrap();
+    let database = builder(&trial.disk).open(PATH).unwrap();
     assert_eq!(database.check().unwrap(), Vec::<String>::new());
     println!(
         "beyond it: {beyond:?}; {begun} to {} bytes",

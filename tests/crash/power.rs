@@ -13,10 +13,9 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use test_support::{SplitMix, caught};
 use test_support::disk::{Asked, Chance, Plan};
 use test_support::trial::{Known, Settings, Step, World};
-
+use test_support::{SplitMix, caught};
 
 /// Cuts unless another number is asked for.
 const CUTS: u64 = 2_000;

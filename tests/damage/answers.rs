@@ -10,8 +10,8 @@ use simdb::{
     TableStats, TextQuery, Timestamp,
 };
 
-use test_support::{Model, SplitMix, planted};
 use crate::corpus::{FIRST_ARRIVAL, words};
+use test_support::{Model, SplitMix, planted};
 
 /// Something that a snapshot is asked.
 enum Question {

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Outcome, Timestamp};
 
 use crate::answers::{Exam, KINDS, Tally};
-use test_support::{Model, SplitMix, builder, caught, documents, folder, journal, planted};
 use crate::corpus::{FIRST_ARRIVAL, damageable};
 use crate::damage::{Damage, SECTOR_BYTES};
+use test_support::{Model, SplitMix, builder, caught, documents, folder, journal, planted};
 
 const READ_ONLY: &str = "read only";
 const WRITABLE: &str = "opened for writing";
@@ -111,7 +111,7 @@ impl Trial {
     /// Opens the file for writing, asks, checks and changes it; whether opening or `check` tells of
     /// damage.
     fn write(&self, sequence: &mut SplitMix) -> bool {
-        let mut database = match builder().open(&self.path) {
+        let database = match builder().open(&self.path) {
             Ok(database) => database,
             Err(error) => return !self.refused(WRITABLE, &error, false),
         };

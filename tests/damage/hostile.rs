@@ -4,13 +4,12 @@
 //! Here a text is compared with many short ones of its own kind that have as many bytes together: a
 //! busy machine slows both alike, and quadratic time shows whatever a byte costs.
 
-
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use test_support::hostile::{HOSTILE, ORDINARY};
 use simdb::similarity::tokens;
 use simdb::{Fingerprinter, Normaliser, Recipe, Resemblance};
+use test_support::hostile::{HOSTILE, ORDINARY};
 
 /// A short text, and how many times as long the other one is.
 const SHORT_BYTES: usize = 1 << 11;

@@ -5,8 +5,8 @@ use std::path::Path;
 use redb::TableDefinition;
 use simdb::{Database, Error};
 
-use test_support::{SplitMix, builder, folder};
 use crate::corpus::{damageable, replace_setting};
+use test_support::{SplitMix, builder, folder};
 
 /// Asserts that every way to open refuses the file, and returns the error of one.
 fn refused(path: &Path) -> Error {

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use redb::{TableDefinition, TableHandle};
+use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Salvage, Stage, Timestamp};
+use tempfile::TempDir;
 use test_support::engine::with_engine;
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, copy_open, documents, folder, journal,
     window,
 };
-use redb::{TableDefinition, TableHandle};
-use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Salvage, Stage, Timestamp};
-use tempfile::TempDir;
-
 
 const PAGE_BYTES: usize = 4096;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
 use simdb::{Change, DocId, Document, Error, Fingerprint};
 
-use test_support::{builder, documents, engine::with_engine, folder};
 use crate::corpus::replace_setting;
+use test_support::{builder, documents, engine::with_engine, folder};
 
 /// What tables have as keys.
 trait TableKey: redb::Key + for<'k> redb::Value<SelfType<'k> = Self> + 'static {}
@@ -138,7 +138,7 @@ fn tables_that_do_not_hold_the_same_are_found_by_check() {
         let path = folder.path().join("docs.simdb");
         std::fs::copy(&sound, &path).unwrap();
         exchange(from, &path, table);
-        let mut database = builder().open(&path).unwrap();
+        let database = builder().open(&path).unwrap();
         let damage = database.check().unwrap();
         assert_eq!(damage.is_empty(), said.is_empty(), "{table}: {damage:?}");
         // However much is wrong, it is told in some sentences.

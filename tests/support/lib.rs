@@ -225,7 +225,7 @@ impl Model {
 /// Asserts that a snapshot holds exactly the documents of the model.
 pub fn assert_holds(snapshot: &Snapshot, model: &Model) {
     let stored: Vec<Document> = snapshot.documents().map(Result::unwrap).collect();
-    assert_eq!(snapshot.len(), model.documents.len() as u64);
+    assert_eq!(snapshot.len().unwrap(), model.documents.len() as u64);
     assert_eq!(stored.len(), model.documents.len());
     for (stored, expected) in stored.iter().zip(model.documents.values()) {
         assert_eq!(stored, expected);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::check;
 use crate::document::DocId;
-use crate::error::Result;
+use crate::error::{LockHolder, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
 use crate::store::bulk::new_file::{FinishedFile, NOT_MADE, NewFile};
@@ -20,6 +20,9 @@ const CACHE_BYTES: usize = 160 << 20;
 /// Bytes of texts written between two commits.
 const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
 
+/// The times of copy and check, which read the same entries.
+const STAGE_TIMES: [u64; 2] = [1, 1];
+
 /// Writes the database as of now to a new file at `path`.
 pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> Result<()> {
     // A copy of what is private is private.
@@ -28,6 +31,7 @@ pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> 
     let permissions = info.permissions.as_ref();
     let file = NewFile::create(&target, store.header(), CACHE_BYTES, permissions)?;
     let view = store.read()?;
+    let progress = &progress.for_operation(&STAGE_TIMES);
     copy(&view.tables, &file, progress)?;
     for edits in view.unflushed_edits() {
         let mut transaction = file.write()?;
@@ -55,6 +59,7 @@ pub struct Vacuumed {
 pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vacuumed> {
     // Open until the end, so that nobody else can write meanwhile.
     let store = Store::open(db_path, CACHE_BYTES, Limits::default())?;
+    store.file_lock().set_holder(LockHolder::Vacuum);
     store.close()?;
     // A link stays what it is, and the file it names is replaced.
     let target = db_path.disk().resolve(db_path.path());
@@ -66,6 +71,7 @@ pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vac
     let file =
         NewFile::create_replacement(&target, store.header(), CACHE_BYTES, permissions, journal)?;
     let tables = store.read()?.tables;
+    let progress = &progress.for_operation(&STAGE_TIMES);
     copy(&tables, &file, progress)?;
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;

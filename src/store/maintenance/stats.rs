@@ -80,7 +80,7 @@ pub(crate) fn stats(view: &View) -> Result<Stats> {
     let arrivals = arrivals.map(|(oldest, latest)| [Timestamp(oldest), Timestamp(latest)]);
     let arrivals = arrivals.into_iter().flatten().chain(totals.arrivals);
     Ok(Stats {
-        documents: view.len(),
+        documents: view.stored_len(),
         distinct_fingerprints: totals.distinct_fingerprints,
         unreliable: totals.unreliable,
         texts: totals.texts,

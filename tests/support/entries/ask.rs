@@ -46,7 +46,7 @@ pub fn everything(disk: &MemoryDisk) {
         opened.is_some() || found.is_none(),
         "it can be read and not be opened for writing"
     );
-    if let Some(mut database) = opened {
+    if let Some(database) = opened {
         let is_sound = told(database.check()).is_some_and(|damage| damage.is_empty());
         if is_sound && let Some(found) = found {
             let snapshot = database.snapshot().unwrap();
@@ -100,7 +100,11 @@ pub fn read_all(database: &Database, snapshot: &Snapshot) -> Option<Vec<Document
     is_read &= told(snapshot.count_older(Timestamp(u64::MAX))).is_some();
     is_read &= told(snapshot.stats()).is_some();
     is_read &= told(snapshot.diagnose()).is_some();
-    let _ = (snapshot.now(), snapshot.len(), snapshot.is_empty());
+    let _ = (
+        snapshot.now(),
+        told(snapshot.len()),
+        told(snapshot.is_empty()),
+    );
     is_read.then_some(documents)
 }
 
@@ -126,7 +130,7 @@ fn salvage(disk: &MemoryDisk, path: &Path) {
         found => found,
     };
     let Some(found) = told(found) else { return };
-    let mut database = builder().open(&saved).unwrap();
+    let database = builder().open(&saved).unwrap();
     assert_eq!(database.len().unwrap(), found.documents);
     assert_eq!(database.check().unwrap(), Vec::<String>::new());
 }

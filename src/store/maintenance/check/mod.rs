@@ -12,6 +12,7 @@ mod times;
 
 use std::fmt::LowerHex;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use redb::ReadableTable;
 
@@ -30,11 +31,15 @@ use times::TimeSums;
 /// Entries of each kind of damage that are named one by one.
 const NAMED: usize = 10;
 
-/// All damage found, a sentence each.
-pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec<String>> {
+/// The time for which the check of redb's pages waits for running queries.
+const MAX_WAIT_FOR_QUERIES: Duration = Duration::from_secs(1);
+
+/// All damage found, a sentence each. Writers wait until the end.
+pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<String>> {
     if !store.is_read_only() {
-        store.tables_mut()?;
+        store.refuse_held_snapshots()?;
     }
+    let mut write_guard = store.committer.lock_for_maintenance(None)?;
     // Buckets that were read before may differ from those in the file.
     store.tables().buckets.clear();
     let mut damage = Vec::new();
@@ -44,6 +49,13 @@ pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec
     let Some(is_flushed) = unless_corrupt(is_flushed, &mut damage)? else {
         return Ok(damage);
     };
+    // Tables that are to be flushed are checked before and after.
+    let progress = if is_flushed || store.is_read_only() {
+        progress.for_operation(&[1])
+    } else {
+        progress.for_operation(&[1, 1])
+    };
+    let progress = &progress;
     if !is_flushed {
         // A flush writes, and fails at the first damage, so everything is read before.
         let damage = check_tables(store, progress, store.path())?;
@@ -51,8 +63,11 @@ pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec
             return Ok(damage);
         }
     }
-    if unless_corrupt(store.close(), &mut damage)?.is_none() {
-        return Ok(damage);
+    if store.refuse_changes().is_ok() {
+        let flushed = store.committer.flush_and_remove_journals(&mut write_guard);
+        if unless_corrupt(flushed, &mut damage)?.is_none() {
+            return Ok(damage);
+        }
     }
     damage.extend(check_tables(store, progress, store.path())?);
     if damage.is_empty() {
@@ -110,14 +125,28 @@ pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
 }
 
 /// Has redb verify its pages, and which of them are free.
-fn check_redb(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
-    let db_path = store.db_path().clone();
-    let tables = store.tables_mut()?;
-    if !tables.backend.is_writable() {
+fn check_redb(store: &Store, damage: &mut Vec<String>) -> Result<()> {
+    let backend = &store.tables().backend;
+    if !backend.is_writable() {
         // redb would repair the damage that it finds.
         return Ok(());
     }
-    let is_sound = db_path.catch_panics(|| tables.backend.check_integrity());
+    let deadline = Instant::now() + MAX_WAIT_FOR_QUERIES;
+    let is_sound = loop {
+        let checked = store.db_path().catch_panics(|| backend.check_integrity());
+        // Queries of other threads are over in milliseconds. Snapshots that callers hold are not.
+        let may_end = matches!(&checked, Err(Error::SnapshotHeld { .. }))
+            && store.refuse_held_snapshots().is_ok()
+            && Instant::now() < deadline;
+        if !may_end {
+            break checked;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    if matches!(is_sound, Err(Error::SnapshotHeld { .. })) {
+        // Names the number of snapshots.
+        store.refuse_held_snapshots()?;
+    }
     if unless_corrupt(is_sound, damage)? == Some(false) {
         damage.push("the storage engine found damage in its pages and mended it".to_owned());
     }

@@ -4,9 +4,10 @@ use redb::TableDefinition;
 
 use super::pages::{self, Scavenged};
 use crate::document::Timestamp;
-use crate::error::{Error, Result};
+use crate::error::{Error, LockHolder, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::new_file::refuse_existing;
+use crate::store::disk::lock::FileLock;
 use crate::store::disk::path::RedbResult;
 use crate::store::disk::path::{DbPath, message_without_path};
 use crate::store::pager::redb_handle::RedbHandle;
@@ -31,6 +32,7 @@ pub(crate) struct Damaged {
     /// When the last document arrived, if that can be read.
     pub(super) latest_arrival: Option<Timestamp>,
     pub(super) damage: Vec<String>,
+    _lock: FileLock,
 }
 
 /// Where documents are to be found.
@@ -69,11 +71,7 @@ impl Damaged {
             },
             _ => db_path.io("open")(source),
         })?;
-        if !file.try_lock(false).map_err(db_path.io("lock"))? {
-            return Err(Error::Locked {
-                path: db_path.path().to_path_buf(),
-            });
-        }
+        let lock = db_path.lock(&*file, false, LockHolder::Salvage)?;
         let mut damage = Vec::new();
         let opened = db_path.catch_panics(|| {
             let file = PageFile::open(file.clone(), &db_path)?;
@@ -108,6 +106,7 @@ impl Damaged {
             mark: None,
             latest_arrival: None,
             damage,
+            _lock: lock,
         };
         // What a journal holds can be saved without the file.
         if is_empty && !damaged.has_journal() {
