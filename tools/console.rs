@@ -59,12 +59,33 @@ pub fn run(tool: impl FnOnce(&mut Output) -> Result<Answer>) -> ExitCode {
 
 /// Prints an error and its causes, outermost first.
 fn report(error: &anyhow::Error) {
-    let mut text = format!("error: {error}\n");
-    for cause in error.chain().skip(1) {
-        text.push_str(&format!("  caused by: {cause}\n"));
-    }
     // Standard error may be closed, too.
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let _ = io::stderr().lock().write_all(report_text(error).as_bytes());
+}
+
+fn report_text(error: &anyhow::Error) -> String {
+    let mut text = format!("error: {error}\n");
+    let mut last = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        // Some packages repeat the text of the cause in their own.
+        if !last.contains(&cause) {
+            text.push_str(&format!("  caused by: {cause}\n"));
+            last = cause;
+        }
+    }
+    if error.chain().any(is_full_disk) {
+        text.push_str("  the disk is full: free some space on it, and run the command again\n");
+    }
+    text
+}
+
+fn is_full_disk(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    matches!(
+        kind,
+        Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    )
 }
 
 /// Prints a message that is neither a result nor an error.

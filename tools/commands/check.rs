@@ -89,7 +89,7 @@ impl Check {
     fn check(&self, builder: Builder, interrupt: &Interrupt) -> Result<u64, Unsound> {
         let bar = self.progress.work();
         let builder = builder.on_progress(handler(&bar, interrupt));
-        let mut database = match builder.clone().open(&self.database) {
+        let database = match builder.clone().open(&self.database) {
             // Damaged or where nobody can write: it can be read as far as it can be read.
             Err(refused @ (Error::Corrupt { .. } | Error::Io { .. } | Error::Storage { .. })) => {
                 let opened = builder.open_read_only(&self.database);

@@ -120,7 +120,7 @@ impl Clusters {
         let snapshot = snapshot.on_progress(search.handler());
         let mut writer = ClusterWriter::new(self.results.format, settings, sink)?;
         let mut counts = ClusterCounts {
-            documents: snapshot.len(),
+            documents: snapshot.len()?,
             radius: settings.radius,
             ..ClusterCounts::default()
         };

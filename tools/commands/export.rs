@@ -110,7 +110,7 @@ impl Export {
             snapshot,
         };
         documents.bar.set_prefix("exporting");
-        documents.bar.set_length(documents.snapshot.len());
+        documents.bar.set_length(documents.snapshot.len()?);
         let written = match target {
             Some(target) if target.is_file() && self.format.is_folder(target.path()) => {
                 documents.write_folder(target)

@@ -75,7 +75,7 @@ impl Pairs {
             recipe: &database.settings().recipe,
             radius: self.radius,
         };
-        let documents = snapshot.len();
+        let documents = snapshot.len()?;
         let mut counts = self.results.write(&self.database, output, |sink| {
             self.find(snapshot, settings, sink)
         })?;

@@ -14,9 +14,10 @@ mod plan;
 mod summary;
 mod unique;
 
+use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use simdb::Fingerprinter;
 
 use self::duplicates::Duplicates;
@@ -27,6 +28,23 @@ use crate::console::{Answer, Output};
 use crate::corpus::bulk;
 use crate::corpus::pipeline::{Pipeline, PipelineConfig};
 use crate::corpus::statistics::Statistics;
+
+/// The error of a load that failed, which says what is at the path now.
+fn naming_the_state(error: anyhow::Error, path: &Path, is_new: bool) -> anyhow::Error {
+    let path = path.display();
+    match error.downcast_ref() {
+        Some(simdb::Error::AlreadyExists { .. }) if is_new => anyhow!(
+            "nothing was loaded: another process has created {path} meanwhile; repeat the load to \
+             add to it"
+        ),
+        Some(simdb::Error::CommitUnknown { .. }) => error.context(format!(
+            "the load into {path} failed in its last step: all of it is there, or nothing; repeat \
+             the load, which is harmless"
+        )),
+        _ if is_new => error.context(format!("nothing was loaded: {path} was not created")),
+        _ => error.context(format!("nothing was loaded: {path} is as it was")),
+    }
+}
 
 /// Loads the inputs that the options name.
 pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
@@ -53,6 +71,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
     };
     let pipeline = Pipeline::start(config, options.progress, interrupt.clone())?;
 
+    let is_new = matches!(target, LoadTarget::New(_));
     let mut dropped = None;
     if let Some(rule) = rule {
         let duplicates = Duplicates::new(options.show_duplicates, duplicates)?;
@@ -65,22 +84,27 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
             duplicates,
             interrupt,
         };
-        load.run(target)?;
+        load.run(target)
+            .map_err(|error| naming_the_state(error, &options.database, is_new))?;
         dropped = Some(load.duplicates);
     } else {
         let bulk = match &target {
             LoadTarget::New(settings) => memory
                 .builder(settings)
-                .bulk_create(&options.database, memory.sort_new_bytes())?,
-            LoadTarget::Existing(database) => database.bulk_load(memory.sort_bytes())?,
+                .bulk_create(&options.database, memory.sort_new_bytes()),
+            LoadTarget::Existing(database) => database.bulk_load(memory.sort_bytes()),
         };
-        let report = bulk::load(
-            bulk,
-            pipeline,
-            &mut statistics,
-            options.progress,
-            &interrupt,
-        )?;
+        let loaded = bulk.map_err(anyhow::Error::from).and_then(|bulk| {
+            bulk::load(
+                bulk,
+                pipeline,
+                &mut statistics,
+                options.progress,
+                &interrupt,
+            )
+        });
+        let report =
+            loaded.map_err(|error| naming_the_state(error, &options.database, is_new))?;
         statistics.counts.inserted = report.inserted;
         statistics.counts.present = report.present;
     }

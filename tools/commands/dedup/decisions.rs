@@ -118,7 +118,7 @@ impl Decisions {
         let bar = options.progress.work();
         bar.set_prefix("comparing");
         let (stored, snapshot) = (against.snapshot()?, corpus.snapshot()?);
-        bar.set_length(snapshot.len());
+        bar.set_length(snapshot.len()?);
         let mut documents = snapshot.documents();
         loop {
             let (mut chunk, mut bytes) = (Vec::new(), 0);
