@@ -37,7 +37,7 @@ const SHARES: u64 = 10_000;
 /// let db = Database::create(folder.path().join("docs.simdb"))?;
 /// db.insert(DocId(7), Fingerprint::from_bits(0b0111))?;
 ///
-/// let mut db = db.on_progress(|progress| {
+/// let db = db.on_progress(|progress| {
 ///     println!("{} {} of {:?}", progress.stage, progress.done, progress.total);
 ///     if progress.stage == Stage::Copy { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 /// });

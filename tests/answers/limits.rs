@@ -16,6 +16,7 @@ use simdb::{
     Change, Conflict, Database, DocId, Document, Error, Fingerprint, Insertion, Match, Outcome,
     Timestamp,
 };
+use test_support::small_disk::SmallDisk;
 use test_support::timing::{SetWhenDropped, shortest, timed};
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, documents, folder, names_in,
@@ -1137,46 +1138,12 @@ fn vacuum_keeps_every_answer_and_gives_room_back() {
 
 // ---- a full disk ----
 
-/// A small file system, which is unmounted in the end.
-struct SmallDisk {
-    folder: tempfile::TempDir,
-}
-
-impl SmallDisk {
-    /// Nothing where the user may not mount one; where `SIMDB_TEST_MUST_MOUNT` is set that is a
-    /// failure.
-    fn of(size: &str) -> Option<Self> {
-        let folder = folder();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(folder.path())
-            .output();
-        if mounted.as_ref().is_ok_and(|mount| mount.status.success()) {
-            return Some(Self { folder });
-        }
-        let must = std::env::var_os("SIMDB_TEST_MUST_MOUNT").is_some();
-        assert!(!must, "no small file system: {mounted:?}");
-        eprintln!("skipped: no small file system can be mounted here");
-        None
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.folder.path()).status();
-    }
-}
-
 #[test]
 fn full_disk_is_an_error_and_what_was_acknowledged_stays() {
     // The first becomes full when the journal grows, the second when it is merged. What was
     // acknowledged is merged when there is room again.
     for (size, ballast_bytes) in [("8m", 6 << 20), ("16m", 10 << 20)] {
-        let Some(disk) = SmallDisk::of(size) else {
+        let Some(disk) = SmallDisk::new(size) else {
             return;
         };
         fill(&disk, ballast_bytes);
@@ -1229,7 +1196,7 @@ fn fill(disk: &SmallDisk, ballast_bytes: usize) {
 
 #[test]
 fn new_files_that_do_not_fit_the_disk_leave_nothing_behind() {
-    let Some(disk) = SmallDisk::of("4m") else {
+    let Some(disk) = SmallDisk::new("4m") else {
         return;
     };
     let path = disk.path().join("docs.simdb");

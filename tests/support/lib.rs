@@ -18,6 +18,7 @@ pub mod engine;
 pub mod entries;
 pub mod gate;
 pub mod hostile;
+pub mod small_disk;
 pub mod timing;
 pub mod trial;
 pub mod vectors;
