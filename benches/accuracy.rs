@@ -21,18 +21,16 @@
 
 #![allow(clippy::print_stdout)]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use common::database::folder;
-use common::keys::SplitMix;
-use common::planted::{check_edits, plant};
-use common::table::{Table, time};
-use common::timing::timed;
+use bench_support::database::folder;
+use bench_support::keys::SplitMix;
+use bench_support::planted::{check_edits, plant};
+use bench_support::table::{Table, time};
+use bench_support::timing::timed;
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -439,14 +437,14 @@ impl LabelledSet {
         println!(
             "share of ones in a bit: {least:.3} to {most:.3}; {} of a million unrelated pairs \
              within 3 bits",
-            common::table::number(near.count() as f64 / unrelated * 1e6)
+            bench_support::table::number(near.count() as f64 / unrelated * 1e6)
         );
     }
 }
 
 impl Score {
     /// Precision, recall and F1, in thousandths.
-    fn to_cell(&self) -> String {
+    fn to_cell(self) -> String {
         let share = |part: u64, of: u64| match of {
             0 => "-".to_owned(),
             of => format!("{:.0}", part as f64 / of as f64 * 1e3),
@@ -455,7 +453,7 @@ impl Score {
             right,
             wrong,
             missed,
-        } = *self;
+        } = self;
         if right + wrong + missed == 0 {
             return "-".to_owned();
         }

@@ -7,22 +7,20 @@
 //! two. The times of the single queries are extrapolated to all queries. The cache holds the file
 //! and is warm.
 //!
-//! Keys and queries are those of `common/keys.rs`. The bench fails if a planted document is not
+//! Keys and queries are those of `support/keys.rs`. The bench fails if a planted document is not
 //! found, if the batch answers a query differently than the single query, or if a sample differs
 //! from the plain scan.
 
 #![allow(clippy::print_stdout)]
 
-mod common;
-
 use std::time::Duration;
 
-use common::arguments::Usage;
-use common::check::Sample;
-use common::database::{cache_for, folder, load, warm};
-use common::keys::{Query, keys, queries};
-use common::table::{Table, number, ratio, time};
-use common::timing::{TURNS, median, time_ratio, timed};
+use bench_support::arguments::Usage;
+use bench_support::check::Sample;
+use bench_support::database::{cache_for, folder, load, warm};
+use bench_support::keys::{Query, keys, queries};
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{TURNS, median, time_ratio, timed};
 use simdb::{Database, Fingerprint, Match, Snapshot};
 
 const USAGE: Usage = Usage {

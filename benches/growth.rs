@@ -10,23 +10,21 @@
 //! are also given as multiples of the first row, since the latency should not grow faster than the
 //! candidates.
 //!
-//! Keys and queries are those of `common/keys.rs`. The bench fails if a planted document is not
+//! Keys and queries are those of `support/keys.rs`. The bench fails if a planted document is not
 //! found, if a sample differs from the plain scan, or if the check of a file finds damage.
 
 #![allow(clippy::print_stdout)]
 
-mod common;
-
 use std::time::Duration;
 
-use common::arguments::Usage;
-use common::check::Sample;
-use common::contender::latencies;
-use common::database::{cache_for, folder, load};
-use common::keys::{key, keys, queries};
-use common::memory;
-use common::table::{Table, number, ratio, time};
-use common::timing::{Latency, TURNS, time_ratio, timed};
+use bench_support::arguments::Usage;
+use bench_support::check::Sample;
+use bench_support::contender::latencies;
+use bench_support::database::{cache_for, folder, load};
+use bench_support::keys::{key, keys, queries};
+use bench_support::memory;
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{Latency, TURNS, time_ratio, timed};
 use simdb::{Database, DocId, Fingerprint};
 
 const USAGE: Usage = Usage {

@@ -9,16 +9,14 @@
 //! minimum a normal form, which takes almost no time on ordinary text, would have large and
 //! harmless multiples. The bench fails if a cell is above 20.
 
-mod common;
-
 use std::hint::black_box;
 use std::time::Instant;
 
 use simdb::similarity::tokens;
 use simdb::{Fingerprinter, Normaliser, Recipe, Resemblance};
 
-use common::arguments::Usage;
-use common::table::{Table, number};
+use bench_support::arguments::Usage;
+use bench_support::table::{Table, number};
 use test_support::hostile::{HOSTILE, Kind, ORDINARY};
 
 /// The largest multiple of the time of ordinary text that a hostile text may take.

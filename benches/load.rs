@@ -9,12 +9,10 @@
 //! median ratio. Bytes written are counted by the system per process, temporary files included:
 //! bytes that went to the disk, and bytes of `write` calls.
 //!
-//! Keys are those of `common/keys.rs`. The bench fails if a document is missing or if a sample
+//! Keys are those of `support/keys.rs`. The bench fails if a document is missing or if a sample
 //! differs from the plain scan, and with `--check` if the check of the file finds damage.
 
 #![allow(clippy::print_stdout)]
-
-mod common;
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -22,13 +20,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use common::arguments::Usage;
-use common::check::Sample;
-use common::database::folder;
-use common::keys::{key, keys};
-use common::memory;
-use common::table::{Table, mebibytes, number, ratio, time};
-use common::timing::{time_ratio, timed};
+use bench_support::arguments::Usage;
+use bench_support::check::Sample;
+use bench_support::database::folder;
+use bench_support::keys::{key, keys};
+use bench_support::memory;
+use bench_support::table::{Table, mebibytes, number, ratio, time};
+use bench_support::timing::{time_ratio, timed};
 use simdb::{BulkLoad, Database, DocId, Document, Fingerprint};
 
 const USAGE: Usage = Usage {

@@ -11,12 +11,10 @@
 //! thousand. Meanwhile one thread asks a query at radius 3 every millisecond.
 //!
 //! Bytes written are counted by the system for this process until everything is in the tables. Keys
-//! are those of `common/keys.rs`. The bench fails if a document is missing, and with `--check` if
+//! are those of `support/keys.rs`. The bench fails if a document is missing, and with `--check` if
 //! the check of the file finds damage.
 
 #![allow(clippy::print_stdout)]
-
-mod common;
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -24,12 +22,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::arguments::Usage;
-use common::database::{cache_for, folder, load, warm};
-use common::keys::{SplitMix, key, keys, queries};
-use common::memory;
-use common::table::{Table, number, ratio, time};
-use common::timing::{Latency, time_ratio, timed};
+use bench_support::arguments::Usage;
+use bench_support::database::{cache_for, folder, load, warm};
+use bench_support::keys::{SplitMix, key, keys, queries};
+use bench_support::memory;
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{Latency, time_ratio, timed};
 use simdb::{Change, Database, DocId, Document, Fingerprint, Insertion};
 
 const USAGE: Usage = Usage {

@@ -19,12 +19,10 @@
 //! one document in a hundred has one of ten fingerprints; **crowded**, where one document in twenty
 //! has 16 leading zeros. The last two should take at most twice as long as the first.
 //!
-//! Keys are those of `common/keys.rs`. The flipped bits of a planted document are drawn from its
+//! Keys are those of `support/keys.rs`. The flipped bits of a planted document are drawn from its
 //! id.
 
 #![allow(clippy::print_stdout)]
-
-mod common;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -33,13 +31,13 @@ use std::time::Duration;
 
 use all_pairs_hamming::ChunkedJoiner;
 
-use common::arguments::Usage;
-use common::database::{folder, load};
-use common::keys::{SplitMix, key};
-use common::memory;
-use common::plain_scan::count_within;
-use common::table::{Table, mebibytes, number, ratio, time};
-use common::timing::{time_ratio, timed};
+use bench_support::arguments::Usage;
+use bench_support::database::{folder, load};
+use bench_support::keys::{SplitMix, key};
+use bench_support::memory;
+use bench_support::plain_scan::count_within;
+use bench_support::table::{Table, mebibytes, number, ratio, time};
+use bench_support::timing::{time_ratio, timed};
 use simdb::{Clustering, ClustersEvent, Database, PairsEvent, Snapshot};
 
 const USAGE: Usage = Usage {

@@ -12,27 +12,28 @@
 //! The second table is for many radii: simdb with a cache that holds the file, and the two plans
 //! that it can choose from, both in memory: probing sorted arrays, and the plain scan.
 //!
-//! Keys and queries are those of `common/keys.rs`. The bench fails if a planted document is not
+//! Keys and queries are those of `support/keys.rs`. The bench fails if a planted document is not
 //! found, or if a contender differs from the plain scan on a sample with documents at the radius
 //! and one bit beyond.
 
 #![allow(clippy::print_stdout)]
 
-mod common;
 mod peers;
 
 use std::path::Path;
 
-use common::arguments::Usage;
-use common::check::Sample;
-use common::contender::{Contender, MEASURED_QUERIES, Speed, latencies, measure, queries_per_turn};
-use common::database::{cache_for, folder, load, warm};
-use common::keys::{Query, key, keys, queries};
-use common::plain_scan::{self, PlainScan};
-use common::sorted_arrays::SortedArrays;
-use common::table::{Table, number, ratio, time};
-use common::timing::{Latency, time_ratio, timed};
-use common::{memory, table};
+use bench_support::arguments::Usage;
+use bench_support::check::Sample;
+use bench_support::contender::{
+    Contender, MEASURED_QUERIES, Speed, latencies, measure, queries_per_turn,
+};
+use bench_support::database::{cache_for, folder, load, warm};
+use bench_support::keys::{Query, key, keys, queries};
+use bench_support::plain_scan::{self, PlainScan};
+use bench_support::sorted_arrays::SortedArrays;
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{Latency, time_ratio, timed};
+use bench_support::{memory, table};
 use peers::multi_index::MultiIndex;
 use peers::row_per_entry::RowPerEntry;
 use simdb::{Database, Snapshot};

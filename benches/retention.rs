@@ -9,23 +9,21 @@
 //! query opens its own snapshot and lies three bits from a document: a live document must be found,
 //! an expired one must not.
 //!
-//! Keys are those of `common/keys.rs`. With `--check` the bench fails if the check of the file
+//! Keys are those of `support/keys.rs`. With `--check` the bench fails if the check of the file
 //! finds damage.
 
 #![allow(clippy::print_stdout)]
-
-mod common;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::arguments::Usage;
-use common::database::folder;
-use common::keys::{SplitMix, key};
-use common::memory;
-use common::table::{Table, mebibytes, number, ratio, time};
-use common::timing::{Latency, timed};
+use bench_support::arguments::Usage;
+use bench_support::database::folder;
+use bench_support::keys::{SplitMix, key};
+use bench_support::memory;
+use bench_support::table::{Table, mebibytes, number, ratio, time};
+use bench_support::timing::{Latency, timed};
 use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome, Retention, Timestamp};
 
 const USAGE: Usage = Usage {

@@ -13,18 +13,16 @@
 
 #![allow(clippy::print_stdout)]
 
-mod common;
-
 use std::hint::black_box;
 use std::time::Duration;
 
-use common::arguments::Usage;
-use common::contender::{Answer, Contender};
-use common::database::{cache_for, folder, load, warm};
-use common::keys::{SplitMix, key};
-use common::plain_scan::PlainScan;
-use common::table::{Table, number, ratio, time};
-use common::timing::{TURNS, median, time_ratio, timed};
+use bench_support::arguments::Usage;
+use bench_support::contender::{Answer, Contender};
+use bench_support::database::{cache_for, folder, load, warm};
+use bench_support::keys::{SplitMix, key};
+use bench_support::plain_scan::PlainScan;
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{TURNS, median, time_ratio, timed};
 use simdb::Database;
 
 const USAGE: Usage = Usage {

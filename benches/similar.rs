@@ -11,19 +11,17 @@
 
 #![allow(clippy::print_stdout)]
 
-mod common;
-
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::arguments::Usage;
-use common::database::{LOAD_MEMORY_BYTES, cache_for, folder};
-use common::keys::SplitMix;
-use common::memory;
-use common::table::{Table, number, time};
-use common::timing::{Latency, timed};
+use bench_support::arguments::Usage;
+use bench_support::database::{LOAD_MEMORY_BYTES, cache_for, folder};
+use bench_support::keys::SplitMix;
+use bench_support::memory;
+use bench_support::table::{Table, number, time};
+use bench_support::timing::{Latency, timed};
 use simdb::{Builder, Database, DocId, Document, Fingerprinter, Recipe};
 
 const USAGE: Usage = Usage {

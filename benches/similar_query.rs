@@ -12,16 +12,14 @@
 
 #![allow(clippy::print_stdout)]
 
-mod common;
-
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use common::arguments::Usage;
-use common::database::{cache_for, folder};
-use common::keys::SplitMix;
-use common::table::{Table, number, time};
-use common::timing::{Latency, timed};
+use bench_support::arguments::Usage;
+use bench_support::database::{cache_for, folder};
+use bench_support::keys::SplitMix;
+use bench_support::table::{Table, number, time};
+use bench_support::timing::{Latency, timed};
 use rayon::prelude::*;
 use serde_json::Value;
 use simdb::{Database, DocId, Document, Fingerprinter, Likeness, Normaliser, Recipe, Resemblance};

@@ -12,19 +12,17 @@
 //! fails if a sample of each kind differs from the plain scan, or from its first matches if the
 //! query has a limit.
 //!
-//! Keys and queries are those of `common/keys.rs`. The hot fingerprints are splitmix64 from seed 5.
+//! Keys and queries are those of `support/keys.rs`. The hot fingerprints are splitmix64 from seed 5.
 
 #![allow(clippy::print_stdout)]
 
-mod common;
-
-use common::arguments::Usage;
-use common::contender::{Asker, Contender, latencies, queries_per_turn};
-use common::database::{cache_for, folder, load};
-use common::keys::{Query, SplitMix, key, queries_for};
-use common::plain_scan;
-use common::table::{Table, number, ratio, time};
-use common::timing::{Latency, TURNS, median, time_ratio};
+use bench_support::arguments::Usage;
+use bench_support::contender::{Asker, Contender, latencies, queries_per_turn};
+use bench_support::database::{cache_for, folder, load};
+use bench_support::keys::{Query, SplitMix, key, queries_for};
+use bench_support::plain_scan;
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{Latency, TURNS, median, time_ratio};
 use simdb::{Database, Fingerprint, Snapshot};
 
 const USAGE: Usage = Usage {

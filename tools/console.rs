@@ -1,9 +1,9 @@
-//! The console: exit codes, errors, results on standard output, progress, and the files that commands
-//! write.
+//! Exit codes, errors, results on standard output, progress, and the files that commands write.
 
 pub mod duplicate;
 pub mod file;
 pub mod interrupt;
+pub mod logger;
 pub mod paths;
 pub mod progress;
 pub mod rows;
@@ -19,47 +19,33 @@ use serde::Serialize;
 
 pub use self::units::{counted, duration, grouped, parse_duration, parse_memory, parse_size, size};
 
-/// The outcome of a tool without errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Done, or found: exit code 0.
-    Yes,
-    /// A plain no: exit code 1.
-    No,
-}
+/// The exit code of a tool that found nothing, or found damage.
+const EXIT_NO: u8 = 1;
 
 /// The exit code of a tool that has failed.
 const EXIT_FAILED: u8 = 2;
 
-/// Runs a tool and returns the exit code: 0 for yes, 1 for no, 2 for an error, which is printed with
-/// its causes. If the reader of standard output has closed it, the tool is done: the answer is the one
-/// that was decided by then, or yes.
-pub fn run(tool: impl FnOnce(&mut Output) -> Result<Answer>) -> ExitCode {
+/// Runs a tool and returns its exit code: 0 or 1 as [`Output::decide`] set it, 2 for an error,
+/// which is printed with its causes.
+pub fn run(tool: impl FnOnce(&mut Output) -> Result<()>) -> ExitCode {
     let mut output = Output::new();
-    let outcome = tool(&mut output).and_then(|answer| {
-        output.decided(answer);
-        output.flush()?;
-        Ok(answer)
-    });
-    match outcome {
-        Ok(Answer::Yes) => ExitCode::SUCCESS,
-        Ok(Answer::No) => ExitCode::from(1),
-        Err(error) if error.is::<OutputClosed>() => match output.decided {
-            Answer::Yes => ExitCode::SUCCESS,
-            Answer::No => ExitCode::from(1),
-        },
-        Err(error) => {
+    match tool(&mut output).and_then(|()| output.flush()) {
+        // A closed pipe, as of `| head`, is no failure: the exit code stays as it was decided by
+        // then.
+        Err(error) if !error.is::<OutputClosed>() => {
             // Results that were found before the error are printed before it.
             let _ = output.flush();
             report(&error);
             ExitCode::from(EXIT_FAILED)
         }
+        _ if output.is_yes => ExitCode::SUCCESS,
+        _ => ExitCode::from(EXIT_NO),
     }
 }
 
 /// Prints an error and its causes, outermost first.
 fn report(error: &anyhow::Error) {
-    // Standard error may be closed, too.
+    // Standard error may be closed.
     let _ = io::stderr().lock().write_all(report_text(error).as_bytes());
 }
 
@@ -105,11 +91,12 @@ impl fmt::Display for OutputClosed {
 
 impl std::error::Error for OutputClosed {}
 
-/// Standard output, locked and buffered. Only results go there.
+/// Standard output, locked and buffered, for results only; and the exit code.
 pub struct Output {
     out: BufWriter<StdoutLock<'static>>,
     line_buffered: bool,
-    decided: Answer,
+    /// `false` for exit code 1.
+    is_yes: bool,
 }
 
 impl Output {
@@ -118,13 +105,14 @@ impl Output {
         Self {
             line_buffered: stdout.is_terminal(),
             out: BufWriter::with_capacity(1 << 16, stdout.lock()),
-            decided: Answer::Yes,
+            is_yes: true,
         }
     }
 
-    /// Sets the answer of the tool, however much of its results is read.
-    pub fn decided(&mut self, answer: Answer) {
-        self.decided = answer;
+    /// Sets the exit code: 0 for `true`, 1 for `false`. It must be set before the results are
+    /// printed, because their reader may close the pipe.
+    pub fn decide(&mut self, is_yes: bool) {
+        self.is_yes = is_yes;
     }
 
     /// Writes one line.
@@ -146,7 +134,7 @@ impl Output {
         written(self.out.write_all(bytes))
     }
 
-    /// Writes everything that is buffered.
+    /// Writes the buffer to standard output.
     pub fn flush(&mut self) -> Result<()> {
         written(self.out.flush())
     }
@@ -160,7 +148,7 @@ impl Output {
     }
 }
 
-/// Tells a closed pipe from a failed write.
+/// Maps a closed pipe to [`OutputClosed`].
 fn written(outcome: io::Result<()>) -> Result<()> {
     outcome.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => OutputClosed.into(),

@@ -1,5 +1,5 @@
-//! Options that several commands share: the fields of a document, the settings of a new database, the
-//! treatment of a bad record.
+//! Options of several commands: the fields of a document, the settings of a new database, the treatment
+//! of a bad record.
 
 mod recipe;
 mod unique;
@@ -13,12 +13,12 @@ use clap::{Args, ValueEnum};
 use simdb::{Recipe, Retention, Settings};
 
 use crate::console::{duration, parse_duration, parse_size};
-use crate::formats::{DocumentPart, Fields, MAX_TEXT_BYTES};
+use crate::formats::{DocumentFields, DocumentPart, MAX_TEXT_BYTES};
 
 pub use recipe::RecipeOptions;
-pub use unique::{LikenessOptions, Rule, UniqueOptions, note_without_bands};
+pub use unique::{DuplicateRule, LikenessOptions, UniqueOptions, note_without_bands};
 
-/// The fields that hold the parts of a document.
+/// The options that name the fields of a document.
 #[derive(Debug, Args)]
 pub struct FieldNames {
     /// The field or column that holds the id
@@ -32,32 +32,32 @@ pub struct FieldNames {
 
     /// The field or column that holds the text [default: text]
     ///
-    /// With --fingerprint, the text is not read unless this option is given; then it is kept
-    /// beside the fingerprint, which the database must be made for (--keep-texts).
+    /// With --fingerprint, texts are read only if this option is given; they are kept beside the
+    /// fingerprints, in a database created with --keep-texts.
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub text: Option<String>,
 
-    /// Read fingerprints of 16 hexadecimal digits, or, in Parquet, of 64 bits, from this field or column,
-    /// instead of texts
+    /// The field or column that holds the fingerprint, read instead of texts: 16 hexadecimal digits, or
+    /// INT64 in Parquet
     ///
-    /// If there is a field or column `reliable` too, and it is false, the document is stored as
-    /// one whose fingerprint says nothing.
+    /// A document whose field or column `reliable` is false is stored as unreliable: no search within a
+    /// radius finds it.
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub fingerprint: Option<String>,
 
-    /// The field or column that holds the time of arrival [default: they arrive now]
+    /// The field or column that holds the arrival time [default: now]
     ///
     /// RFC 3339 (2024-05-31T12:00:00Z, 2024-05-31 20:00:00.5+08:00), or a number: Unix seconds,
-    /// with a fraction or without, or milliseconds from 100000000000 on. The database must be made
-    /// for it (--retention or --arrivals).
+    /// also with a fraction, or Unix milliseconds from 100000000000 on. Needs a database created with
+    /// --retention or --arrivals.
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub time: Option<String>,
 
-    /// The longest text that is read, at most 128MiB
+    /// The longest text to read, at most 128MiB
     ///
-    /// One that is longer is a bad record, as is a line, or a record of CSV, of more than twice as
-    /// many bytes and 1MiB. The fingerprint of a text may take 25 to 40 times its size in memory while
-    /// it is made, 5GB for the longest. Where texts come from strangers, a lower limit bounds that.
+    /// A longer text is a bad record. So is a line, or a record of CSV, longer than twice this limit plus
+    /// 1MiB. Computing a fingerprint takes 25 to 40 times the size of the text in memory, 5GB for
+    /// 128MiB. Lower the limit for texts of unknown origin.
     #[arg(
         long,
         value_name = "SIZE",
@@ -68,7 +68,7 @@ pub struct FieldNames {
     pub max_text: usize,
 }
 
-/// Reads the most bytes of a text. For clap.
+/// The clap parser of `--max-text`.
 fn parse_text_size(text: &str) -> Result<usize, String> {
     match usize::try_from(parse_size(text)?) {
         Ok(size @ 1..=MAX_TEXT_BYTES) => Ok(size),
@@ -78,12 +78,12 @@ fn parse_text_size(text: &str) -> Result<usize, String> {
 
 impl FieldNames {
     /// The fields, which must differ.
-    pub fn fields(&self) -> Result<Fields> {
+    pub fn fields(&self) -> Result<DocumentFields> {
         let text = match (&self.text, &self.fingerprint) {
             (None, None) => Some("text".to_owned()),
             (text, _) => text.clone(),
         };
-        let fields = Fields {
+        let fields = DocumentFields {
             id: self.id.clone(),
             text,
             fingerprint: self.fingerprint.clone(),
@@ -107,41 +107,41 @@ impl FieldNames {
         Ok(fields)
     }
 
-    /// Refuses to read parts that a database with these settings does not keep.
+    /// Refuses to read parts that a database with these settings does not store.
     pub fn refuse_unkept(&self, settings: &Settings) -> Result<()> {
         if self.fingerprint.is_some() && self.text.is_some() && !settings.keep_texts {
             bail!(
-                "--text beside --fingerprint needs a database that keeps texts; create it with \
-                 --keep-texts, or leave one of them out"
+                "--text beside --fingerprint needs a database that keeps texts; create the database \
+                 with --keep-texts, or leave --text or --fingerprint out"
             );
         }
         if self.time.is_some() && settings.retention.is_none() {
             bail!(
-                "--time needs a database that keeps times of arrival; create it with --retention \
-                 or --arrivals, or leave --time out"
+                "--time needs a database that keeps arrival times; create the database with \
+                 --retention or --arrivals, or leave --time out"
             );
         }
         Ok(())
     }
 }
 
-/// The settings of a new database.
+/// The options of a new database.
 #[derive(Debug, Args)]
 pub struct NewDatabase {
     #[command(flatten)]
     pub recipe: RecipeOptions,
 
-    /// Keep the texts, so that matches can be shown
+    /// Keep the texts, to show them with matches
     #[arg(long, help_heading = "New database")]
     pub keep_texts: bool,
 
-    /// Keep what it takes to find similar texts, 660 to 860 bytes for each, and the texts
+    /// Keep the texts and an index of similar texts, 660 to 860 bytes for each document
     #[arg(long, help_heading = "New database")]
     pub similar: bool,
 
-    /// Keep the time of arrival of each document, and documents for so long: `90m`, `2d`, `1h 30m`
+    /// Keep the arrival time of each document, and documents for this long: `90m`, `2d`, `1h 30m`
     ///
-    /// What arrived longer ago than that, counted back from the latest arrival, is expired.
+    /// A document expires when it is older than this, counted back from the latest arrival.
     #[arg(
         long,
         value_name = "DURATION",
@@ -151,17 +151,17 @@ pub struct NewDatabase {
     )]
     pub retention: Option<Duration>,
 
-    /// Keep the time of arrival of each document, and documents for ever
+    /// Keep the arrival time of each document, and documents without expiry
     #[arg(long, help_heading = "New database")]
     pub arrivals: bool,
 
-    /// The arrival of a duplicate counts as one of the document it duplicates
+    /// Let the arrival of a duplicate renew the document that it duplicates
     #[arg(long, help_heading = "New database")]
     pub sliding: bool,
 }
 
 impl NewDatabase {
-    /// The recipe asked for, if one is.
+    /// The recipe that the options name, if any.
     pub fn recipe(&self) -> Result<Option<Recipe>> {
         self.recipe.recipe()
     }
@@ -170,7 +170,7 @@ impl NewDatabase {
     pub fn settings(&self, fields: &FieldNames) -> Result<Settings> {
         let mut retention = self.retention();
         if let Some(retention) = &mut retention {
-            // Documents that say no time get that of the clock.
+            // Without a field for arrival times, documents arrive by the clock.
             retention.by_clock = fields.time.is_none();
         }
         Ok(Settings {
@@ -193,13 +193,13 @@ impl NewDatabase {
     /// Refuses options that contradict each other.
     pub fn check(&self) -> Result<()> {
         if self.sliding && self.retention().is_none() {
-            bail!("--sliding needs --retention or --arrivals, with which times are kept");
+            bail!("--sliding needs --retention or --arrivals, which keep arrival times");
         }
         Ok(())
     }
 
-    /// Refuses an existing database that was created without one of these options. (Its recipe is
-    /// compared when it is opened.)
+    /// Refuses an existing database that was created without one of these options. The recipe is
+    /// compared when the database is opened.
     pub fn refuse_other(&self, path: &Path, settings: &Settings) -> Result<()> {
         let (asked, kept) = (self.retention(), settings.retention);
         let window = match self.retention {
@@ -224,19 +224,20 @@ impl NewDatabase {
     }
 }
 
-/// The error about a database that was created without an option.
+/// The error about an option that an existing database was created without.
 pub fn created_without(path: &Path, option: &str) -> anyhow::Error {
     anyhow::anyhow!(
-        "{} was created without {option}, which cannot be changed; load into a new database",
+        "{} was created without {option}, and its settings cannot be changed; load into a new \
+         database",
         path.display()
     )
 }
 
-/// The treatment of a bad record.
+/// The value of `--on-error`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnError {
-    /// End with an error.
+    /// End with an error
     Abort,
-    /// Leave the record out.
+    /// Leave the record out
     Skip,
 }

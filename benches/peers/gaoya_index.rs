@@ -4,7 +4,7 @@
 
 use gaoya::simhash::SimHashIndex;
 
-use crate::common::contender::{Asker, Contender};
+use bench_support::contender::{Asker, Contender};
 
 pub struct GaoyaIndex {
     index: SimHashIndex<u64, u32>,

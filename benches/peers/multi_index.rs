@@ -3,7 +3,7 @@
 
 use mih_rs::Index;
 
-use crate::common::contender::{Asker, Contender};
+use bench_support::contender::{Asker, Contender};
 
 pub struct MultiIndex(Index<u64>);
 

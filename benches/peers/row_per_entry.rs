@@ -5,7 +5,7 @@ use std::path::Path;
 
 use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition};
 
-use crate::common::contender::{Answer, Asker, Contender};
+use bench_support::contender::{Answer, Asker, Contender};
 
 const BLOCKS: u32 = 4;
 const BLOCK_BITS: u32 = 16;

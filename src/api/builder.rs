@@ -14,7 +14,7 @@ use crate::retention::Retention;
 use crate::store::Limits;
 use crate::store::disk::Disk;
 use crate::store::maintenance::copy::Vacuumed;
-use crate::store::maintenance::salvage::{Damaged, Salvage};
+use crate::store::maintenance::salvage::{DamagedFile, Salvage};
 use crate::store::{self, DbPath, Header, Store};
 
 /// Creates and opens databases.
@@ -300,25 +300,34 @@ impl Builder {
         let db_path = self.db_path(damaged);
         let target = db_path.with_path(target.as_ref());
         let progress = self.progress.for_operation(&[]);
-        let found = Damaged::open(&db_path, &target, memory_bytes, &progress)?;
+        let found = DamagedFile::open(&db_path, &target, memory_bytes, &progress)?;
         let header = match (&found.header, &self.recipe) {
             (Some(header), _) => header.clone(),
             (None, Some(_)) => self.header()?,
             (None, None) => {
                 return Err(db_path.corrupt_advising(
                     "its recipe cannot be read",
-                    "name its recipe and settings, for example `--recipe ngram --keep-texts`",
+                    "name the recipe and the settings, for example `--recipe ngram --keep-texts`",
                 ));
             }
         };
         let recipe = recipe_of(&header.recipe, self.recipe.as_ref(), db_path.path())?;
+        log::info!(
+            "salvaging {} into {}",
+            db_path.path().display(),
+            target.path().display()
+        );
         let fingerprinter = OnceLock::new();
         let fingerprint = |text: &str| {
             let fingerprinter = fingerprinter.get_or_init(|| Fingerprinter::new(recipe.clone()));
             let made = fingerprinter.fingerprint(text).ok()?;
             Some((made.fingerprint, made.reliable))
         };
-        found.salvage(&target, &header, memory_bytes, fingerprint, &progress)
+        let salvaged = found.salvage(&target, &header, memory_bytes, fingerprint, &progress)?;
+        for damage in &salvaged.damage {
+            log::warn!("salvage of {}: {damage}", db_path.path().display());
+        }
+        Ok(salvaged)
     }
 
     /// The path, on the disk of this builder.

@@ -409,10 +409,10 @@ impl Snapshot {
         {
             visitor(ids)?;
         }
-        let (mut from, mut goes_on) = ((0, DocId(0)), true);
-        while goes_on {
+        let (mut from, mut has_more) = ((0, DocId(0)), true);
+        while has_more {
             let ids;
-            (ids, from, goes_on) = self.view.arrived_before(cutoff, from, per_page)?;
+            (ids, from, has_more) = self.view.arrived_before(cutoff, from, per_page)?;
             visitor(&ids)?;
         }
         Ok(())

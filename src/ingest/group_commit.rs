@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -42,6 +42,9 @@ impl Default for QueueLimits {
         Self::DEFAULT
     }
 }
+
+/// A commit that takes longer than this is logged: the disk is slow, or a flush holds the writers back.
+const SLOW_COMMIT: Duration = Duration::from_secs(1);
 
 /// Arrivals examined for expiry in each commit.
 const EXPIRY_BASE: usize = 256;
@@ -275,9 +278,18 @@ impl GroupCommitState {
 
     /// Commits a group, and answers each request, even if the commit panics.
     fn commit(&self, write_guard: &mut WriteGuard, group: &[Arc<Request>]) {
+        let started = Instant::now();
         let committed = catch_unwind(AssertUnwindSafe(|| {
             self.decide_and_commit(write_guard, group)
         }));
+        if started.elapsed() > SLOW_COMMIT {
+            let changes: usize = group.iter().map(|request| request.changes.len()).sum();
+            log::warn!(
+                "a commit of {changes} changes to {} took {:.1?}",
+                self.path.display(),
+                started.elapsed()
+            );
+        }
         let answers = committed.unwrap_or_else(|_| {
             // It is unknown if the record of the group is in the journal, so no further commit is safe.
             self.store.poison();

@@ -1,5 +1,5 @@
-//! Real texts, loaded and asked for: what is found at radius 3 is what a reader would call the
-//! same, what is the same up to normalisation is found, and edited texts are found by their wording.
+//! Real texts: matches at radius 3 are near-duplicates, texts equal after normalisation are found,
+//! and edited texts are found by similar search.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -16,7 +16,7 @@ fn lines(text: &str) -> impl Iterator<Item = Value> {
 }
 
 #[test]
-fn matches_in_real_texts_are_near_duplicates_and_equal_wording_is_found() {
+fn matches_in_real_texts_are_near_duplicates() {
     let folder = tempfile::tempdir().unwrap();
     let db = Database::create(folder.path().join("quotes.simdb")).unwrap();
     let documents: Vec<_> = lines(CORPUS)
@@ -38,7 +38,7 @@ fn matches_in_real_texts_are_near_duplicates_and_equal_wording_is_found() {
         }
     }
 
-    // The list is complete: every pair of the corpus that is at least 80 % alike.
+    // The list is complete: every pair of the corpus with at least 80 % similarity.
     let id = |pair: &Value, side: &str| pair[side].as_u64().unwrap();
     let known: BTreeSet<_> = lines(PAIRS)
         .map(|pair| (id(&pair, "a"), id(&pair, "b")))
@@ -60,11 +60,11 @@ fn matches_in_real_texts_are_near_duplicates_and_equal_wording_is_found() {
     for pair in &same_wording {
         assert!(found.contains(pair), "{pair:?} is not found");
     }
-    // What differs by more than dress is found in part only.
+    // Pairs that differ by more than formatting are found in part only.
     assert_eq!((found.len(), known.len()), (60, 97));
 }
 
-/// The files of a labelled set: documents, pairs, and pairs that do not count.
+/// Files of each labelled set: documents, pairs, and pairs that do not count.
 const LABELLED: [(&str, [&[u8]; 3]); 2] = [
     (
         "edits_zh",
@@ -91,7 +91,7 @@ fn unpacked(packed: &[u8]) -> Vec<Value> {
 }
 
 #[test]
-fn edited_texts_are_found_by_their_wording_and_no_others() {
+fn edited_texts_are_found_by_similar_search() {
     let id = |line: &Value, field: &str| line[field].as_u64().unwrap();
     let ordered = |a: u64, b: u64| (a.min(b), a.max(b));
     for (name, files) in LABELLED {

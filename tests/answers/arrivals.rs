@@ -1,4 +1,4 @@
-//! Arrival times are kept, found and copied, in databases that are made for it.
+//! Arrival times are stored, returned and copied by databases created with a retention.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -13,7 +13,7 @@ use test_support::{
 
 const TWO_DAYS: Retention = window(Duration::from_secs(2 * 24 * 60 * 60));
 
-fn keeping() -> Builder {
+fn with_retention() -> Builder {
     builder().retention(Retention::default())
 }
 
@@ -24,7 +24,7 @@ fn at(time: u64, id: u64, fingerprint: u64) -> Document {
     }
 }
 
-/// Documents with seeded times, some of them alike, and seeded ids.
+/// Documents with seeded ids and seeded times, some of them equal.
 fn arrived(seed: u64, count: u64) -> Vec<Document> {
     let mut sequence = SplitMix(seed);
     (0..count)
@@ -82,7 +82,7 @@ fn retention_is_fixed_at_creation_and_read_from_the_file() {
 }
 
 #[test]
-fn a_window_that_cannot_be_kept_is_refused() {
+fn unsupported_retention_window_is_refused() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     for length in [Duration::ZERO, Duration::from_micros(1), Duration::MAX] {
@@ -99,11 +99,11 @@ fn a_window_that_cannot_be_kept_is_refused() {
 }
 
 #[test]
-fn a_document_without_a_time_arrives_now() {
+fn document_without_arrival_arrives_now() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let before = now();
-    let mut database = keeping().create(&path).unwrap();
+    let mut database = with_retention().create(&path).unwrap();
     let (one, two) = (document(1, 1), document(2, 2));
     database.insert(one.id, one.fingerprint).unwrap();
     database.upsert(two.id, two.fingerprint).unwrap();
@@ -119,7 +119,7 @@ fn a_document_without_a_time_arrives_now() {
 }
 
 #[test]
-fn a_time_is_dropped_where_none_are_kept() {
+fn arrival_is_dropped_without_retention() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let mut database = builder().create(&path).unwrap();
@@ -135,9 +135,11 @@ fn a_time_is_dropped_where_none_are_kept() {
 }
 
 #[test]
-fn times_follow_their_documents_through_changes() {
+fn arrivals_survive_insert_upsert_and_remove() {
     let folder = folder();
-    let mut database = keeping().create(folder.path().join("docs.simdb")).unwrap();
+    let mut database = with_retention()
+        .create(folder.path().join("docs.simdb"))
+        .unwrap();
     let arrival = |database: &Database, id| database.get(DocId(id)).unwrap().unwrap().arrival;
     database
         .apply([
@@ -149,7 +151,7 @@ fn times_follow_their_documents_through_changes() {
         .unwrap();
     database
         .apply([
-            // It stays as it is.
+            // Inserting the same document again keeps its arrival.
             Change::Insert(at(90, 1, 1)),
             Change::Upsert(at(70, 2, 2)),
             Change::Remove(DocId(3)),
@@ -175,25 +177,30 @@ fn times_follow_their_documents_through_changes() {
 }
 
 #[test]
-fn a_bulk_load_keeps_times_in_whatever_order_documents_come() {
+fn bulk_load_in_any_id_order_keeps_arrivals() {
     let documents = arrived(1, 20_000);
     let mut shuffled = documents.clone();
     let mut sequence = SplitMix(2);
     for last in (1..shuffled.len()).rev() {
         shuffled.swap(last, sequence.below(last as u64 + 1) as usize);
     }
-    // In order until half way.
+    // Ids ascend in the first half only.
     let mut half = documents.clone();
     half[10_000..].reverse();
     for order in [&documents, &shuffled, &half] {
         let folder = folder();
         let new = folder.path().join("new.simdb");
-        load(keeping().bulk_create(&new, 0).unwrap(), order.clone());
+        load(
+            with_retention().bulk_create(&new, 0).unwrap(),
+            order.clone(),
+        );
         let mut created = builder().open(&new).unwrap();
-        let mut existing = keeping().create(folder.path().join("old.simdb")).unwrap();
+        let mut existing = with_retention()
+            .create(folder.path().join("old.simdb"))
+            .unwrap();
         let (first, second) = order.split_at(7_000);
         load(existing.bulk_load(0).unwrap(), first.to_vec());
-        // Those that are there keep their times.
+        // Documents already stored keep their times.
         let again = first.iter().cloned().map(|document| Document {
             arrival: Some(Timestamp(5)),
             ..document
@@ -210,14 +217,14 @@ fn a_bulk_load_keeps_times_in_whatever_order_documents_come() {
 }
 
 #[test]
-fn a_bulk_load_larger_than_its_memory_keeps_times() {
+fn bulk_load_beyond_its_memory_keeps_arrivals() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
-    // At the least memory a sort of 24 bytes a document holds 131,072 of them.
+    // A sort in the least memory holds 131,072 records of 24 bytes, so this load spills to runs.
     let mut documents = arrived(3, 400_000);
     documents.reverse();
     load(
-        keeping().bulk_create(&path, 0).unwrap(),
+        with_retention().bulk_create(&path, 0).unwrap(),
         documents.iter().cloned(),
     );
     let mut database = builder().open(&path).unwrap();
@@ -228,7 +235,7 @@ fn a_bulk_load_larger_than_its_memory_keeps_times() {
 
     documents.reverse();
     load(
-        keeping().bulk_create(&path, 0).unwrap(),
+        with_retention().bulk_create(&path, 0).unwrap(),
         documents.iter().cloned(),
     );
     let mut database = builder().open(&path).unwrap();
@@ -237,11 +244,11 @@ fn a_bulk_load_larger_than_its_memory_keeps_times() {
 }
 
 #[test]
-fn of_several_pushed_with_one_id_the_first_gives_the_time() {
+fn bulk_load_of_duplicate_ids_keeps_first_arrival() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let pushed = [at(30, 9, 9), at(20, 5, 5), at(10, 5, 5), at(40, 9, 1)];
-    load(keeping().bulk_create(&path, 0).unwrap(), pushed);
+    load(with_retention().bulk_create(&path, 0).unwrap(), pushed);
     let mut database = builder().open(&path).unwrap();
     for (id, time) in [(5, 20), (9, 30)] {
         let arrival = database.get(DocId(id)).unwrap().unwrap().arrival;
@@ -251,7 +258,7 @@ fn of_several_pushed_with_one_id_the_first_gives_the_time() {
 }
 
 #[test]
-fn backup_and_vacuum_keep_times_and_settings() {
+fn backup_and_vacuum_keep_arrivals_and_settings() {
     let folder = folder();
     let (path, copy) = (
         folder.path().join("docs.simdb"),
@@ -292,7 +299,7 @@ const PAIRS: [TableDefinition<'static, u128, &[u8]>; 2] = [
     TableDefinition::new("times"),
 ];
 
-/// Puts the table of one database in the place of that of another.
+/// Replaces a table by the same table of another database.
 fn replace_table(path: &Path, other: &Path, table: TableDefinition<'static, u128, &'static [u8]>) {
     with_engine(other, |source| {
         with_engine(path, |target| {
@@ -312,18 +319,20 @@ fn replace_table(path: &Path, other: &Path, table: TableDefinition<'static, u128
 }
 
 #[test]
-fn tables_of_times_that_disagree_are_found_by_check() {
+fn inconsistent_arrival_tables_are_found_by_check() {
     let folder = folder();
     let (path, other) = (
         folder.path().join("docs.simdb"),
         folder.path().join("other.simdb"),
     );
     let create = |path: &Path, documents: &[Document]| {
-        let database = keeping().create(path).unwrap();
+        let database = with_retention().create(path).unwrap();
         let inserts = documents.iter().cloned().map(Change::Insert);
         database.apply(inserts).unwrap();
     };
     let check = |path: &Path| builder().open(path).unwrap().check().unwrap();
+    // Each case takes one or both arrival tables from a database of slightly other documents, so
+    // all checksums are right and only the comparison of tables can find the difference.
     let ours = [at(10, 1, 1), at(20, 2, 2), at(30, 3, 3)];
     let one_later = [at(10, 1, 1), at(25, 2, 2), at(30, 3, 3)];
     let one_less = [at(10, 1, 1), at(30, 3, 3)];
@@ -377,16 +386,16 @@ fn tables_of_times_that_disagree_are_found_by_check() {
 }
 
 #[test]
-fn a_document_whose_time_is_missing_is_damage() {
+fn missing_arrival_is_reported_as_damage() {
     let folder = folder();
     let (path, other) = (
         folder.path().join("docs.simdb"),
         folder.path().join("other.simdb"),
     );
-    let database = keeping().create(&path).unwrap();
+    let database = with_retention().create(&path).unwrap();
     database.apply([Change::Insert(at(1, 1, 1))]).unwrap();
     drop(database);
-    drop(keeping().create(&other).unwrap());
+    drop(with_retention().create(&other).unwrap());
     replace_table(&path, &other, PAIRS[1]);
     let database = builder().open(&path).unwrap();
     let refused = database.get(DocId(1)).unwrap_err();

@@ -1,11 +1,11 @@
-//! A batch of queries answers as each of them alone.
+//! A batch of queries returns the answers of its single queries.
 
 use std::ops::ControlFlow;
 
 use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Match, Snapshot};
 use test_support::SplitMix;
 
-/// A database of random fingerprints, some of them with near neighbours and copies.
+/// A database of random fingerprints, some with near neighbours and copies.
 fn database(folder: &tempfile::TempDir, documents: u64, random: &mut SplitMix) -> Database {
     let path = folder.path().join("batch.simdb");
     let mut load = Database::builder().bulk_create(&path, 64 << 20).unwrap();
@@ -23,7 +23,7 @@ fn database(folder: &tempfile::TempDir, documents: u64, random: &mut SplitMix) -
     Database::open(&path).unwrap()
 }
 
-/// Stored fingerprints with up to five flipped bits, others that nobody stored, and repetitions.
+/// Stored fingerprints with up to five flipped bits, absent fingerprints, and repetitions.
 fn queries(snapshot: &Snapshot, count: usize, random: &mut SplitMix) -> Vec<Fingerprint> {
     let stored: Vec<u64> = snapshot
         .documents()
@@ -50,10 +50,10 @@ fn one_by_one(snapshot: &Snapshot, queries: &[Fingerprint], radius: u32) -> Vec<
 }
 
 #[test]
-fn batches_of_every_size_answer_as_one_by_one() {
+fn batch_of_any_size_equals_single_queries() {
     let folder = tempfile::tempdir().unwrap();
     let mut random = SplitMix(11);
-    // So many documents that all but the largest batches probe at radius 3.
+    // At this size all but the largest batches probe at radius 3.
     let db = database(&folder, 200_000, &mut random);
     let snapshot = db.snapshot().unwrap();
     for size in [0, 1, 2, 100, 1_000] {
@@ -69,7 +69,7 @@ fn batches_of_every_size_answer_as_one_by_one() {
 }
 
 #[test]
-fn every_radius_answers_as_one_by_one() {
+fn batch_at_any_radius_equals_single_queries() {
     let folder = tempfile::tempdir().unwrap();
     let mut random = SplitMix(14);
     let db = database(&folder, 3_000, &mut random);
@@ -85,7 +85,7 @@ fn every_radius_answers_as_one_by_one() {
 }
 
 #[test]
-fn a_limit_gives_the_first_of_each_and_a_visitor_may_stop() {
+fn batch_limit_returns_nearest_and_visitor_can_stop() {
     let folder = tempfile::tempdir().unwrap();
     let mut random = SplitMix(12);
     let db = database(&folder, 5_000, &mut random);
@@ -117,9 +117,9 @@ fn a_limit_gives_the_first_of_each_and_a_visitor_may_stop() {
     assert_eq!(visited, 7);
 }
 
-/// Nine million matches are more than are held at a time: the batch is cut until they fit.
+/// Nine million matches exceed the memory of one pass: the batch is split.
 #[test]
-fn more_matches_than_are_held_at_a_time_are_still_all_there() {
+fn batch_beyond_memory_bound_returns_all_matches() {
     let folder = tempfile::tempdir().unwrap();
     let mut random = SplitMix(13);
     let db = Database::create(folder.path().join("many.simdb")).unwrap();

@@ -1,5 +1,5 @@
-//! Clusters are what a plain implementation makes that compares each document with all others:
-//! whatever the shape, the radius and the rule of who is kept, wherever the documents are.
+//! Clusters equal those of a plain implementation that compares each document with all others, for
+//! each shape, radius and rule to choose the keeper.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -24,8 +24,11 @@ fn clustering(radius: u32, shape: Shape) -> Clustering {
     }
 }
 
-/// The clusters, and the components that were split, told of before them.
-fn told(snapshot: &Snapshot, clustering: &Clustering) -> (Vec<Cluster>, Vec<(DocId, u64)>) {
+/// The clusters, and the split components that are reported before them.
+fn collect_clusters(
+    snapshot: &Snapshot,
+    clustering: &Clustering,
+) -> (Vec<Cluster>, Vec<(DocId, u64)>) {
     let (mut clusters, mut split) = (Vec::new(), Vec::new());
     snapshot
         .clusters(clustering, |event| {
@@ -43,7 +46,7 @@ fn told(snapshot: &Snapshot, clustering: &Clustering) -> (Vec<Cluster>, Vec<(Doc
     (clusters, split)
 }
 
-/// Who belongs together by comparing each with all others, the keeper of each first.
+/// Groups of near-duplicates by comparison of all documents, the keeper of each first.
 fn groups<'d>(
     in_order: &[&'d Document],
     shape: Shape,
@@ -68,8 +71,8 @@ fn groups<'d>(
     groups
 }
 
-/// The clusters by the plain rules, of documents in order of their priority.
-fn plain(
+/// Clusters by the plain rules, of documents in order of priority.
+fn plain_clusters(
     in_order: &[&Document],
     shape: Shape,
     are_near: &dyn Fn(&Document, &Document) -> bool,
@@ -104,10 +107,10 @@ fn plain(
     clusters
 }
 
-/// The same with the smallest id first, near by their fingerprints.
+/// Clusters by fingerprint, with the smallest id as keeper.
 fn expected(model: &Model, radius: u32, shape: Shape) -> Vec<Cluster> {
     let are_near = |a: &Document, b: &Document| a.fingerprint.distance(b.fingerprint) <= radius;
-    plain(&reliable(model), shape, &are_near)
+    plain_clusters(&reliable(model), shape, &are_near)
 }
 
 fn reliable(model: &Model) -> Vec<&Document> {
@@ -119,7 +122,7 @@ fn assert_clusters(database: &Database, model: &Model, radii: impl IntoIterator<
     let snapshot = database.snapshot().unwrap();
     for radius in radii {
         for shape in [Shape::Star, CONNECTED] {
-            let (found, _) = told(&snapshot, &clustering(radius, shape));
+            let (found, _) = collect_clusters(&snapshot, &clustering(radius, shape));
             let expected = expected(model, radius, shape);
             assert!(found == expected, "radius {radius}, {shape:?}: {found:#?}");
         }
@@ -133,11 +136,11 @@ fn stored(folder: &tempfile::TempDir, documents: Vec<Document>) -> (Database, Mo
         load.push(document).unwrap();
     }
     load.finish(|_| ControlFlow::Continue(())).unwrap();
-    (builder().open(&path).unwrap(), Model::of(documents, false))
+    (builder().open(&path).unwrap(), Model::new(documents, false))
 }
 
-/// Documents of which two of three are near an earlier one, at each distance up to 8; every seventh a
-/// copy; ids in no order.
+/// Documents two thirds of which are near an earlier one, at each distance up to 8; every seventh
+/// is a copy. Ids are in no order.
 fn near_each_other(seed: u64, first_id: u64, count: u64) -> Vec<Document> {
     let mut sequence = SplitMix(seed);
     let mut made: Vec<Document> = Vec::new();
@@ -154,13 +157,13 @@ fn near_each_other(seed: u64, first_id: u64, count: u64) -> Vec<Document> {
                 planted(&mut sequence, of, distance)
             }
         };
-        // 7919 is prime to any count used here.
+        // 7919 is coprime to any count used here.
         made.push(Document::new(DocId(first_id + number * 7919 % count), near));
     }
     made
 }
 
-/// A chain: each is three bits from the next.
+/// A chain: each document is three bits from the next.
 fn chain(first_id: u64, count: u64) -> Vec<Document> {
     let link = |id| 0b111_u64.rotate_left((3 * id) as u32 % 63);
     let mut bits = 0x1234_5678_9abc_def0;
@@ -172,7 +175,7 @@ fn chain(first_id: u64, count: u64) -> Vec<Document> {
 }
 
 #[test]
-fn random_and_planted_documents_have_the_clusters_of_the_plain_rules() {
+fn clusters_of_random_and_planted_documents_equal_plain_rules() {
     let folder = folder();
     let mut all = near_each_other(1, 0, 1500);
     all.extend(documents(2, 3000, 300));
@@ -182,16 +185,16 @@ fn random_and_planted_documents_have_the_clusters_of_the_plain_rules() {
 }
 
 #[test]
-fn a_chain_is_one_component_and_several_stars() {
+fn chain_is_one_component_and_several_stars() {
     let folder = folder();
     let (database, model) = stored(&folder, chain(0, 20));
     let snapshot = database.snapshot().unwrap();
-    let (stars, _) = told(&snapshot, &clustering(3, Shape::Star));
+    let (stars, _) = collect_clusters(&snapshot, &clustering(3, Shape::Star));
     assert_eq!(stars.len(), 10);
     for star in &stars {
         assert_eq!((star.members.len(), star.diameter), (2, 3));
     }
-    let (components, _) = told(&snapshot, &clustering(3, CONNECTED));
+    let (components, _) = collect_clusters(&snapshot, &clustering(3, CONNECTED));
     assert_eq!(components.len(), 1);
     assert_eq!(components[0].members.len(), 20);
     assert_eq!(components[0].diameter, 57);
@@ -199,7 +202,7 @@ fn a_chain_is_one_component_and_several_stars() {
 }
 
 #[test]
-fn a_component_above_the_cap_is_told_of_and_split_and_others_are_not() {
+fn component_above_cap_is_reported_and_split() {
     let folder = folder();
     let mut all = chain(100, 20);
     let far = |id, bits: u64| document(id, !0x1234_5678_9abc_def0 ^ bits);
@@ -211,7 +214,7 @@ fn a_component_above_the_cap_is_told_of_and_split_and_others_are_not() {
         (19, vec![(DocId(100), 20)]),
         (2, vec![(DocId(1), 3), (DocId(100), 20)]),
     ] {
-        let (found, told_split) = told(
+        let (found, told_split) = collect_clusters(
             &snapshot,
             &clustering(3, Shape::Connected { most_documents }),
         );
@@ -234,35 +237,36 @@ fn a_component_above_the_cap_is_told_of_and_split_and_others_are_not() {
 }
 
 #[test]
-fn cliques_and_copies_are_one_cluster_each() {
+fn clique_or_copies_form_one_cluster() {
     let folder = folder();
-    // One bit from a centre each, so two bits from each other, and five copies of each.
+    // Each fingerprint is one bit from its centre, so two bits from the others; five copies of
+    // each.
     let all = (0..300).map(|number| {
         let centre = SplitMix(number % 3).next();
         document(number * 11 % 307, centre ^ 1 << (number / 15))
     });
     let (database, model) = stored(&folder, all.collect());
-    let (found, _) = told(&database.snapshot().unwrap(), &clustering(3, Shape::Star));
+    let (found, _) = collect_clusters(&database.snapshot().unwrap(), &clustering(3, Shape::Star));
     assert_eq!(found.len(), 3);
     assert!(found.iter().all(|cluster| cluster.members.len() == 100));
     assert_clusters(&database, &model, [0, 1, 2, 3, 5]);
 }
 
 #[test]
-fn very_many_copies_are_one_cluster_at_once() {
+fn many_copies_form_one_cluster_quickly() {
     let folder = folder();
     let copies = (0..60_000).map(|id| document(id, 0xabc ^ (id % 2)));
     let (database, _) = stored(&folder, copies.collect());
     let snapshot = database.snapshot().unwrap();
     for shape in [Shape::Star, CONNECTED] {
-        let (found, _) = told(&snapshot, &clustering(6, shape));
+        let (found, _) = collect_clusters(&snapshot, &clustering(6, shape));
         assert_eq!(found.len(), 1, "{shape:?}");
         assert_eq!(found[0].members.len(), 60_000);
     }
 }
 
 #[test]
-fn crowded_prefixes_change_nothing() {
+fn clusters_in_crowded_prefixes_equal_plain_rules() {
     let folder = folder();
     let mut sequence = SplitMix(3);
     let all = (0..1500).map(|id| {
@@ -274,7 +278,7 @@ fn crowded_prefixes_change_nothing() {
 }
 
 #[test]
-fn what_is_not_merged_yet_counts_and_what_is_removed_does_not() {
+fn unflushed_documents_are_clustered_and_removed_ones_are_not() {
     let folder = folder();
     let (database, mut model) = stored(&folder, near_each_other(7, 0, 700));
     let changes = later_changes(&model, 700, 1000..1300, 200);
@@ -284,12 +288,12 @@ fn what_is_not_merged_yet_counts_and_what_is_removed_does_not() {
     let before = database.snapshot().unwrap();
     database.merge().unwrap();
     assert_clusters(&database, &model, [0, 1, 3, 4, 8]);
-    let (found, _) = told(&before, &clustering(3, Shape::Star));
+    let (found, _) = collect_clusters(&before, &clustering(3, Shape::Star));
     assert_eq!(found, expected(&model, 3, Shape::Star));
 }
 
 #[test]
-fn documents_whose_fingerprints_say_nothing_are_in_no_cluster() {
+fn unreliable_documents_are_in_no_cluster() {
     let folder = folder();
     let unreliable = |id: u64| Document {
         reliable: !id.is_multiple_of(3),
@@ -302,7 +306,7 @@ fn documents_whose_fingerprints_say_nothing_are_in_no_cluster() {
     model.apply_all(changes.clone());
     database.apply(changes).unwrap();
     assert_clusters(&database, &model, [0, 3, 4, 8]);
-    let (found, _) = told(&database.snapshot().unwrap(), &clustering(0, Shape::Star));
+    let (found, _) = collect_clusters(&database.snapshot().unwrap(), &clustering(0, Shape::Star));
     assert_eq!(found.len(), 7);
     for cluster in found {
         assert!(cluster.members.iter().all(|member| member.id.0 % 3 != 0));
@@ -310,14 +314,14 @@ fn documents_whose_fingerprints_say_nothing_are_in_no_cluster() {
 }
 
 #[test]
-fn what_is_expired_is_in_no_cluster_and_the_oldest_of_the_others_may_be_kept() {
+fn expired_documents_are_in_no_cluster_and_oldest_of_rest_is_kept() {
     let folder = folder();
     let retention = window(Duration::from_secs(1));
     let database = builder()
         .retention(retention)
         .create(folder.path().join("docs.simdb"))
         .unwrap();
-    // Later ids arrived earlier, two at a time.
+    // Later ids arrive earlier, two at a time.
     let arrived = |(number, document): (u64, Document)| Document {
         arrival: Some(Timestamp(12_000 - number / 2)),
         ..document
@@ -334,7 +338,7 @@ fn what_is_expired_is_in_no_cluster_and_the_oldest_of_the_others_may_be_kept() {
         }
     }
     let stays = |document: &&Document| document.arrival >= Some(Timestamp(12_000 - 1000));
-    let model = Model::of(all.iter().filter(stays).cloned(), false);
+    let model = Model::new(all.iter().filter(stays).cloned(), false);
     assert_eq!(model.documents.len(), 2002);
     let mut oldest: Vec<&Document> = all.iter().filter(stays).collect();
     oldest.sort_by_key(|document| (document.arrival, document.id));
@@ -345,14 +349,14 @@ fn what_is_expired_is_in_no_cluster_and_the_oldest_of_the_others_may_be_kept() {
             keep: Keep::Oldest,
             ..Clustering::default()
         };
-        let (found, _) = told(&database.snapshot().unwrap(), &clustering);
-        assert_eq!(found, plain(&oldest, Shape::Star, &are_near));
+        let (found, _) = collect_clusters(&database.snapshot().unwrap(), &clustering);
+        assert_eq!(found, plain_clusters(&oldest, Shape::Star, &are_near));
         database.merge().unwrap();
     }
 }
 
 #[test]
-fn the_highest_score_is_kept_and_the_smallest_id_of_equals() {
+fn highest_score_is_kept_and_ties_go_to_smallest_id() {
     let folder = folder();
     let (database, model) = stored(&folder, near_each_other(13, 0, 900));
     let score = |id: DocId| match id.0 % 5 {
@@ -384,12 +388,12 @@ fn the_highest_score_is_kept_and_the_smallest_id_of_equals() {
             })
             .unwrap();
         assert!(asked.is_sorted_by(|a, b| a < b) && asked.len() < 900);
-        assert_eq!(found, plain(&in_order, shape, &are_near));
+        assert_eq!(found, plain_clusters(&in_order, shape, &are_near));
         assert!(found.iter().any(|cluster| cluster.id != cluster.keeper));
     }
 }
 
-/// Documents with texts; some with fingerprints that lie near though the texts are others.
+/// Documents with texts, some of them unrelated texts with near fingerprints.
 fn with_texts() -> Vec<Document> {
     let words = ["river", "stone", "lantern", "harvest", "winter", "copper"];
     let mut sequence = SplitMix(21);
@@ -399,7 +403,7 @@ fn with_texts() -> Vec<Document> {
         let mut text: Vec<&str> = (0..24)
             .map(|place| words[SplitMix(topic * 100 + place).below(6) as usize])
             .collect();
-        // From light edits to another text.
+        // Texts range from light edits to an unrelated text.
         for _ in 0..sequence.below(14) {
             text[sequence.below(24) as usize] = words[sequence.below(6) as usize];
         }
@@ -414,7 +418,7 @@ fn with_texts() -> Vec<Document> {
 }
 
 #[test]
-fn with_texts_only_what_is_alike_belongs_together() {
+fn text_verification_splits_unlike_texts() {
     let folder = folder();
     let all = with_texts();
     let database = builder()
@@ -429,7 +433,7 @@ fn with_texts_only_what_is_alike_belongs_together() {
     database
         .apply(others.iter().cloned().map(Change::Insert))
         .unwrap();
-    let model = Model::of(all, true);
+    let model = Model::new(all, true);
     let normaliser = simdb::Normaliser::new();
     let likeness = Likeness {
         edit_similarity: 0.8,
@@ -452,6 +456,8 @@ fn with_texts_only_what_is_alike_belongs_together() {
             .map_or(0, |text| text.chars().count());
         (Reverse(characters), document.id)
     });
+    // The number of clusters must depend on the settings, and the texts must matter, or the
+    // comparison below would prove nothing.
     let mut counts = BTreeSet::new();
     for (keep, in_order) in [(Keep::First, &first), (Keep::Longest, &longest)] {
         for shape in [Shape::Star, CONNECTED] {
@@ -460,10 +466,10 @@ fn with_texts_only_what_is_alike_belongs_together() {
                 likeness: Some(likeness),
                 ..clustering(3, shape)
             };
-            let (found, _) = told(&snapshot, &clustering);
+            let (found, _) = collect_clusters(&snapshot, &clustering);
             assert_eq!(
                 found,
-                plain(in_order, shape, &are_alike),
+                plain_clusters(in_order, shape, &are_alike),
                 "{keep:?} {shape:?}"
             );
             counts.insert(found.len());
@@ -471,7 +477,7 @@ fn with_texts_only_what_is_alike_belongs_together() {
                 likeness: None,
                 ..clustering
             };
-            assert_ne!(told(&snapshot, &without).0, found);
+            assert_ne!(collect_clusters(&snapshot, &without).0, found);
         }
     }
     assert!(
@@ -481,7 +487,7 @@ fn with_texts_only_what_is_alike_belongs_together() {
 }
 
 #[test]
-fn what_a_database_does_not_keep_cannot_decide() {
+fn clustering_by_data_not_stored_is_refused() {
     let folder = folder();
     let (database, _) = stored(&folder, chain(0, 3));
     let snapshot = database.snapshot().unwrap();
@@ -510,7 +516,7 @@ fn what_a_database_does_not_keep_cannot_decide() {
 }
 
 #[test]
-fn a_visitor_may_stop_at_any_event_and_use_the_database_meanwhile() {
+fn visitor_can_stop_at_any_event_and_query_meanwhile() {
     let folder = folder();
     let mut all = near_each_other(12, 0, 900);
     all.extend(chain(2000, 20));
@@ -559,7 +565,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn whatever_was_done_the_clusters_are_those_of_the_plain_rules(
+    fn clusters_after_any_history_equal_plain_rules(
         steps in steps(),
         radius in 0..9_u32,
         is_star in any::<bool>(),
@@ -567,7 +573,7 @@ proptest! {
         let (database, model, _folder) = database_of(steps);
         let shape = if is_star { Shape::Star } else { CONNECTED };
         let snapshot = database.snapshot().unwrap();
-        let (found, split) = told(&snapshot, &clustering(radius, shape));
+        let (found, split) = collect_clusters(&snapshot, &clustering(radius, shape));
         prop_assert!(split.is_empty());
         for cluster in &found {
             prop_assert!(cluster.members.len() > 1);

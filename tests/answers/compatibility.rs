@@ -1,8 +1,9 @@
-//! Files of this format that were written long ago are read for ever: what is in `tests/data` was
-//! written once, by the version that introduced the format, and is never written again.
+//! Databases of format 4 that an earlier version wrote open and answer. The fixtures in
+//! `tests/data` were written once, by the version that introduced the format, and are never
+//! rewritten.
 //!
-//! Each is a database as it lies on the disk, compressed, with a listing of what it holds:
-//! `closed` was closed, `crashed` has some of it in its journal.
+//! Each fixture is a compressed database with a listing of its documents: `closed` was closed,
+//! `crashed` has some documents in its journal only.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use test_support::{
     Model, assert_holds, assert_sound, builder, copy_open, documents, folder, journal,
 };
 
-/// Where the files of the current format are.
+/// Folder of the fixtures of the current format.
 const FIXTURES: &str = "tests/data/format-4";
 
 fn fixture(name: &str) -> PathBuf {
@@ -20,7 +21,7 @@ fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A line for each document: id, fingerprint, whether it is reliable, arrival, text.
+/// One line per document: id, fingerprint, reliability, arrival, text.
 fn listing(documents: impl Iterator<Item = Document>) -> String {
     documents
         .map(|document| {
@@ -65,7 +66,7 @@ fn unpack(name: &str, path: &Path) {
     std::fs::write(path, zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
 }
 
-fn assert_is_as_ever(path: &Path, model: &Model) {
+fn assert_matches_listing(path: &Path, model: &Model) {
     let reading = builder().open_read_only(path).unwrap();
     assert_holds(&reading.snapshot().unwrap(), model);
     drop(reading);
@@ -89,7 +90,7 @@ fn assert_is_as_ever(path: &Path, model: &Model) {
     }
     drop(snapshot);
     assert_sound(&mut database);
-    // It is not only read.
+    // The file also accepts writes.
     let more = documents(77, 1 << 50, 20);
     let inserts = more.iter().cloned().map(|document| Document {
         arrival: Some(Timestamp(1_800_000_000_000)),
@@ -104,15 +105,15 @@ fn assert_is_as_ever(path: &Path, model: &Model) {
 }
 
 #[test]
-fn a_closed_file_is_read_as_it_was_written() {
+fn closed_fixture_has_its_listed_documents() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     unpack("closed.simdb.zst", &path);
-    assert_is_as_ever(&path, &listed("closed.tsv"));
+    assert_matches_listing(&path, &listed("closed.tsv"));
 }
 
 #[test]
-fn a_file_that_a_crash_left_is_read_with_its_journal() {
+fn crashed_fixture_is_recovered_from_its_journal() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     unpack("crashed.simdb.zst", &path);
@@ -120,7 +121,7 @@ fn a_file_that_a_crash_left_is_read_with_its_journal() {
         let packed = format!("crashed.journal-{number}.zst");
         unpack(&packed, &journal(&path, number));
     }
-    assert_is_as_ever(&path, &listed("crashed.tsv"));
+    assert_matches_listing(&path, &listed("crashed.tsv"));
 }
 
 fn written_by() -> Builder {
@@ -129,7 +130,7 @@ fn written_by() -> Builder {
 
 #[test]
 #[ignore = "writes the files anew: only when the format changes, into another folder"]
-fn write_the_files() {
+fn write_fixtures() {
     let target = fixture("");
     std::fs::create_dir_all(&target).unwrap();
     assert!(
@@ -180,6 +181,7 @@ fn write_the_files() {
         let documents = snapshot.documents().map(Result::unwrap);
         std::fs::write(target.join(name), listing(documents)).unwrap();
     };
+    // `closed`: a backup, so nothing is left in a journal.
     let backup = folder.path().join("closed.simdb");
     database.backup(&backup).unwrap();
     write("closed.simdb.zst", std::fs::read(&backup).unwrap());
@@ -188,6 +190,7 @@ fn write_the_files() {
     database
         .apply((0..100).step_by(7).map(|id| Change::Remove(DocId(id))))
         .unwrap();
+    // `crashed`: the later changes are in the journal only.
     copy_open(&path, &copy);
     write("crashed.simdb.zst", std::fs::read(&copy).unwrap());
     for number in [1, 2] {

@@ -1,4 +1,4 @@
-//! What is old is not there for what arrives.
+//! Expired documents neither match nor cause refusals.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use simdb::{Builder, Change, Database, DocId, Document, Outcome, Retention, Timestamp};
 use test_support::{SplitMix, assert_sound, builder, document, folder};
 
-/// Documents stay for so long.
+/// The retention window, in milliseconds.
 const WINDOW_MS: u64 = 1000;
 
-fn keeping(sliding: bool) -> Builder {
+fn with_window(sliding: bool) -> Builder {
     builder().retention(Retention {
         window: Some(Duration::from_millis(WINDOW_MS)),
         sliding,
@@ -37,17 +37,17 @@ fn ids(database: &Database) -> Vec<u64> {
 }
 
 #[test]
-fn a_document_that_arrives_is_no_duplicate_of_one_that_is_expired_by_then() {
+fn arrival_is_no_duplicate_of_document_expired_by_then() {
     let folder = folder();
     for together in [false, true] {
-        let database = keeping(false)
+        let database = with_window(false)
             .create(folder.path().join(format!("{together}.simdb")))
             .unwrap();
         let changes = [
             unique(5000, 1, 7),
             unique(6000, 2, 7),
             unique(6001, 3, 7),
-            // Its id was that of one that is expired.
+            // Its id belonged to an expired document.
             unique(9000, 1, 7),
         ];
         let outcomes = if together {
@@ -65,7 +65,7 @@ fn a_document_that_arrives_is_no_duplicate_of_one_that_is_expired_by_then() {
     }
 }
 
-/// Loads documents, each with its id, time and fingerprint; how many were new and how many there.
+/// Loads documents of id, time and fingerprint; returns the numbers of new and known ones.
 fn load(database: &Database, documents: &[(u64, u64, u64)]) -> (u64, u64) {
     let mut load = database.bulk_load(16 << 20).unwrap();
     for &(id, time, fingerprint) in documents {
@@ -82,19 +82,19 @@ fn load(database: &Database, documents: &[(u64, u64, u64)]) -> (u64, u64) {
 }
 
 #[test]
-fn a_bulk_load_finds_the_ids_of_what_is_expired_free() {
+fn bulk_load_reuses_ids_of_expired_documents() {
     let folder = folder();
-    let mut database = keeping(false)
+    let mut database = with_window(false)
         .create(folder.path().join("docs.simdb"))
         .unwrap();
     assert_eq!(
         load(&database, &[(1, 5000, 7), (2, 5500, 8), (3, 5900, 9)]),
         (3, 0)
     );
-    // Nothing but time goes on: a bulk load removes nothing that expires by itself.
+    // Only time passes: a bulk load removes no expired document.
     assert_eq!(load(&database, &[(4, 6800, 10)]), (1, 0));
     assert_eq!(ids(&database), [3, 4]);
-    // The same again, and another under the id of one that is gone.
+    // The same documents again, and another one under the id of an expired document.
     let again = [(1, 6800, 7), (2, 6800, 80), (3, 5900, 9)];
     assert_eq!(load(&database, &again), (2, 1));
     assert_eq!(ids(&database), [1, 2, 3, 4]);
@@ -102,9 +102,9 @@ fn a_bulk_load_finds_the_ids_of_what_is_expired_free() {
 }
 
 #[test]
-fn a_bulk_load_finds_free_what_expired_before_it_was_merged() {
+fn bulk_load_reuses_ids_expired_in_memtable() {
     let folder = folder();
-    let mut database = keeping(false)
+    let mut database = with_window(false)
         .create(folder.path().join("docs.simdb"))
         .unwrap();
     for change in [
@@ -121,13 +121,13 @@ fn a_bulk_load_finds_free_what_expired_before_it_was_merged() {
 }
 
 #[test]
-fn what_becomes_of_a_document_does_not_depend_on_what_it_is_handed_over_with() {
+fn outcome_does_not_depend_on_grouping_of_changes() {
     let folder = folder();
     for (seed, sliding) in [(1, false), (2, true), (3, false), (4, true)] {
         let mut sequence = SplitMix(seed);
         let changes: Vec<Change> = (0..600)
             .map(|number| {
-                // Some come late, a few have an id that was there, and many a fingerprint.
+                // Some documents arrive late, a few reuse an id, many reuse a fingerprint.
                 let time = 10_000 + 10 * number - sequence.below(400);
                 let id = number - sequence.below(2) * sequence.below(200).min(number);
                 unique(
@@ -140,7 +140,7 @@ fn what_becomes_of_a_document_does_not_depend_on_what_it_is_handed_over_with() {
         let mut answers = Vec::new();
         for together in [1, 7, 600] {
             let path = folder.path().join(format!("{seed}-{together}.simdb"));
-            let mut database = keeping(sliding).create(path).unwrap();
+            let mut database = with_window(sliding).create(path).unwrap();
             let mut outcomes = Vec::new();
             for (place, group) in changes.chunks(together).enumerate() {
                 outcomes.extend(database.apply(group.iter().cloned()).unwrap());
@@ -164,9 +164,9 @@ fn what_becomes_of_a_document_does_not_depend_on_what_it_is_handed_over_with() {
 }
 
 #[test]
-fn what_is_expired_is_not_counted_as_older_and_goes_when_pruned() {
+fn prune_removes_expired_documents_without_counting_them() {
     let folder = folder();
-    let database = keeping(false)
+    let database = with_window(false)
         .create(folder.path().join("a.simdb"))
         .unwrap();
     let changes = (0..3000).map(|id| unique(5000, id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)));

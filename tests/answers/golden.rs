@@ -1,10 +1,10 @@
-//! Known texts give known fingerprints, for ever: a failure here means that databases made by an
-//! earlier version would silently stop matching. The answer is a new version of the recipe.
+//! Known texts have known fingerprints. A failure means that stored fingerprints would silently
+//! stop matching: make a new version of the recipe instead.
 
 use proptest::prelude::*;
 use simdb::{Fingerprinter, Recipe};
 
-/// A text, and its fingerprints by `ngram` and `jieba`. `!` marks the unreliable ones.
+/// A text and its fingerprints by `ngram` and `jieba`. `!` marks unreliable fingerprints.
 const GOLDEN: &[(&str, &str, &str)] = &[
     ("", "0000000000000000!", "0000000000000000!"),
     (
@@ -118,7 +118,7 @@ const GOLDEN: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Fingerprints of texts too long to print, made by [`long_text`].
+/// Fingerprints of texts too long to list, made by [`long_text`].
 const GOLDEN_LONG: &[(usize, &str, &str)] = &[
     (100, "415113728361ea21", "af02433edccb8aa9"),
     (10_000, "2f2b7c0fe9bc980b", "af12532edccb8aa9"),
@@ -189,7 +189,7 @@ fn known_texts_give_known_fingerprints_of_128_bits() {
 }
 
 #[test]
-fn cosmetic_edits_are_at_distance_zero_from_the_original() {
+fn cosmetic_edits_have_distance_zero() {
     let ngram = Fingerprinter::new(Recipe::ngram());
     for (original, edited) in [
         (
@@ -222,7 +222,7 @@ fn cosmetic_edits_are_at_distance_zero_from_the_original() {
 }
 
 #[test]
-fn an_edited_sentence_is_nearer_than_any_unrelated_one() {
+fn edited_sentence_is_nearer_than_unrelated_one() {
     for recipe in [Recipe::ngram(), Recipe::jieba()] {
         let fingerprinter = Fingerprinter::new(recipe.clone());
         let fingerprint = |text| fingerprinter.fingerprint(text).unwrap().fingerprint;
@@ -241,7 +241,7 @@ fn an_edited_sentence_is_nearer_than_any_unrelated_one() {
 }
 
 #[test]
-fn huge_and_hostile_texts_are_fingerprinted_too() {
+fn huge_and_hostile_texts_are_fingerprinted() {
     let texts = [
         "x".repeat(3_000_000),
         "相".repeat(1_000_000),
@@ -263,7 +263,7 @@ fn huge_and_hostile_texts_are_fingerprinted_too() {
 }
 
 #[test]
-fn any_text_has_one_fingerprint_and_normalises_to_a_fixed_point() {
+fn fingerprint_is_deterministic_and_normalisation_idempotent() {
     let fingerprinters = Recipe::all()
         .into_iter()
         .filter(Recipe::takes_texts)

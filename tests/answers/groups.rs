@@ -1,4 +1,4 @@
-//! Changes handed over together are decided as the same changes one after the other.
+//! A group of changes is decided like the same changes one by one.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use simdb::{
 };
 use test_support::{assert_sound, builder, folder};
 
-/// Few ids and few centres of fingerprints, so that most changes meet earlier ones.
+/// Few ids and few centres, so that most changes meet earlier ones.
 const IDS: u64 = 24;
 const CENTRES: [u64; 3] = [0, u64::MAX, 0x0123_4567_89ab_cdef];
 const WINDOW_MS: u64 = 1_000;
 
-/// The first three texts are alike; so are the next two, and so are the last two.
+/// Texts 0 to 2 are similar to each other, so are 3 and 4, and the last two.
 const TEXTS: [&str; 8] = [
     "The ferry to the islands was cancelled this morning due to heavy fog.",
     "The ferries to the islands were cancelled this morning because of fog.",
@@ -64,7 +64,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Moves the times of a change on, so that documents expire as the changes go on.
+/// Adds `time` to the times of a change, so that documents expire during the sequence.
 fn at(change: Change, time: u64) -> Change {
     let moved = |document: Document| Document {
         arrival: document.arrival.map(|delay| Timestamp(time + delay.0)),
@@ -89,7 +89,7 @@ fn at(change: Change, time: u64) -> Change {
     }
 }
 
-/// A way to make the changes of one group.
+/// A way to apply the changes of one group.
 type Apply = fn(&Database, Vec<Change>) -> Vec<Outcome>;
 
 const WAYS: [(&str, Apply); 4] = [
@@ -107,7 +107,7 @@ const WAYS: [(&str, Apply); 4] = [
     }),
     ("large transaction", |database, group| {
         let mut transaction = database.begin().unwrap();
-        // Beyond the number set by `merge_after_changes` a transaction goes on in the tables.
+        // Beyond `merge_after_changes` changes a transaction continues in the tables.
         let missing = (0..200).map(|id| Change::Remove(DocId(1 << 40 | id)));
         transaction.apply(missing).unwrap();
         let mut apply = |part: &[Change]| transaction.apply(part.to_vec()).unwrap();
@@ -121,7 +121,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn changes_of_a_group_are_decided_as_one_by_one(
+    fn group_of_changes_equals_single_changes(
         similar in any::<bool>(),
         window in any::<bool>(),
         sliding in any::<bool>(),

@@ -1,4 +1,4 @@
-//! Any history of a small database: changes, and merges in between.
+//! Random histories of a small database: changes, with flushes in between.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 use test_support::{Model, SplitMix, builder, document, folder, planted};
 
-/// What is done to a database, and to the model of it.
+/// One operation on a database and its model.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A fingerprint is one of a few with some bits flipped.
+    /// Stores a document: id, centre of the fingerprint, bits to flip, reliability.
     Put(u64, u8, Vec<u8>, bool),
     Remove(u64),
     Merge,
@@ -31,8 +31,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What happens to a database of the documents below `stored`: new ones near them, and so many
-/// changes of any.
+/// Changes to a database of the documents below `stored`: inserts near stored documents, then
+/// `others` random changes.
 pub fn later_changes(model: &Model, stored: u64, new: Range<u64>, others: u64) -> Vec<Change> {
     let mut sequence = SplitMix(8);
     let mut changes = Vec::new();
@@ -53,7 +53,7 @@ pub fn later_changes(model: &Model, stored: u64, new: Range<u64>, others: u64) -
     changes
 }
 
-/// A database with this history, its model, and the folder that both need.
+/// A database with this history, its model, and the folder that holds the file.
 pub fn database_of(steps: Vec<Step>) -> (Database, Model, TempDir) {
     let folder = folder();
     let database = builder().create(folder.path().join("docs.simdb")).unwrap();

@@ -1,9 +1,9 @@
-//! The edges: nothing stored, the smallest and largest of everything, what is refused and how,
-//! copies, a full disk.
+//! Limits: empty databases, smallest and largest values, refused input, copies, a full disk.
 //!
-//! Where `SIMDB_TEST_MUST_MOUNT` is set, no test may be skipped because nothing can be mounted.
+//! If `SIMDB_TEST_MUST_MOUNT` is set, a test that cannot mount its small disk fails instead of
+//! being skipped.
 
-// A test that had to be skipped says so.
+// A skipped test reports that it was skipped.
 #![allow(clippy::print_stderr)]
 
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ fn empty_database_answers_everything() {
 }
 
 #[test]
-fn smallest_and_largest_ids_and_fingerprints_are_like_any_others() {
+fn extreme_ids_and_fingerprints_are_stored_and_found() {
     let (_folder, path) = in_folder("docs.simdb");
     let mut database = builder().create(&path).unwrap();
     let mut model = Model::default();
@@ -121,7 +121,7 @@ fn smallest_and_largest_ids_and_fingerprints_are_like_any_others() {
 }
 
 #[test]
-fn radius_limit_and_count_go_to_their_ends() {
+fn extreme_radius_limit_and_count_are_accepted() {
     let (_folder, path) = in_folder("docs.simdb");
     let database = builder().create(path).unwrap();
     // One document at each distance from 0 to 64, the farthest first.
@@ -147,7 +147,7 @@ fn radius_limit_and_count_go_to_their_ends() {
 }
 
 #[test]
-fn two_copies_and_nothing_else_are_found() {
+fn two_copies_find_each_other() {
     let (_folder, path) = in_folder("docs.simdb");
     let database = builder().create(path).unwrap();
     for bits in [0, 0x00ff_00ff_00ff_00ff, u64::MAX] {
@@ -166,9 +166,9 @@ fn two_copies_and_nothing_else_are_found() {
     }
 }
 
-/// What is not merged yet is looked at as sparingly as what is, also where it may have expired.
+/// The memtable is read no further than the limit, also if its documents may be expired.
 #[test]
-fn copies_that_wait_to_be_merged_are_read_up_to_the_limit() {
+fn limit_bounds_reads_of_copies_in_memtable() {
     let retention = window(Duration::from_secs(1000));
     let (_folder, path) = in_folder("docs.simdb");
     let database = builder().retention(retention).create(path).unwrap();
@@ -210,7 +210,7 @@ fn copies_that_wait_to_be_merged_are_read_up_to_the_limit() {
 }
 
 #[test]
-fn thousands_of_equal_fingerprints_are_all_found_and_a_limit_stops_early() {
+fn equal_fingerprints_are_all_found_and_limit_stops_early() {
     const COPIES: u64 = 10_000;
     let (_folder, path) = in_folder("docs.simdb");
     let mut database = builder().create(path).unwrap();
@@ -225,7 +225,7 @@ fn thousands_of_equal_fingerprints_are_all_found_and_a_limit_stops_early() {
     assert_eq!(snapshot.stats().unwrap().distinct_fingerprints, 2);
     for query in [shared, near] {
         let found = snapshot.within(query, 3).unwrap();
-        let expected = Model::of(
+        let expected = Model::new(
             copies
                 .iter()
                 .cloned()
@@ -239,8 +239,8 @@ fn thousands_of_equal_fingerprints_are_all_found_and_a_limit_stops_early() {
         [0, 3, 6, 9, 12]
     );
     assert_eq!(ids(&snapshot.nearest(near, 2).unwrap()), [1, 0]);
-    // A limit stops before all copies are read: many such queries take less time than one of
-    // them without a limit, times their number.
+    // A limit ends the search before all copies are read: a query for one match takes less than
+    // half the time of a query for all.
     let search = |limit| {
         timed(|| {
             for _ in 0..20 {
@@ -277,11 +277,11 @@ fn thousands_of_equal_fingerprints_are_all_found_and_a_limit_stops_early() {
 }
 
 #[test]
-fn one_hot_prefix_in_every_block_still_answers_like_the_scan() {
+fn hot_key_in_every_block_equals_plain_scan() {
     let (_folder, path) = in_folder("docs.simdb");
     let mut database = builder().create(path).unwrap();
     let mut sequence = SplitMix(3);
-    // Each fingerprint is ordinary in one block and shares the others with thousands.
+    // Each fingerprint is unusual in one block and shares the other keys with thousands.
     let stored: Vec<Document> = (0..4_000)
         .map(|id| {
             let ordinary = 0xffff << (16 * (id % 4));
@@ -292,7 +292,7 @@ fn one_hot_prefix_in_every_block_still_answers_like_the_scan() {
         })
         .collect();
     insert_all(&database, &stored);
-    let model = Model::of(stored, false);
+    let model = Model::new(stored, false);
     let snapshot = database.snapshot().unwrap();
     for document in model.documents.values().step_by(80) {
         let query = planted(&mut sequence, document.fingerprint, 2);
@@ -303,7 +303,7 @@ fn one_hot_prefix_in_every_block_still_answers_like_the_scan() {
             );
         }
     }
-    // These are counted in the tables.
+    // The tables count these.
     drop(snapshot);
     database.merge().unwrap();
     let snapshot = database.snapshot().unwrap();
@@ -319,7 +319,7 @@ fn one_hot_prefix_in_every_block_still_answers_like_the_scan() {
 }
 
 #[test]
-fn id_used_twice_is_refused_with_the_fingerprint_it_has() {
+fn id_used_twice_is_refused_with_stored_fingerprint() {
     let (_folder, path) = in_folder("docs.simdb");
     let database = builder().create(path).unwrap();
     let (id, first, second) = (
@@ -406,7 +406,7 @@ fn upsert_replaces_fingerprint_reliability_and_text() {
 }
 
 #[test]
-fn removing_what_is_not_there_changes_nothing() {
+fn removing_absent_document_changes_nothing() {
     let (_folder, path) = in_folder("docs.simdb");
     let mut database = builder().create(path).unwrap();
     database.insert(DocId(5), ONES).unwrap();
@@ -432,7 +432,7 @@ fn removing_what_is_not_there_changes_nothing() {
 }
 
 #[test]
-fn unreliable_document_is_kept_and_never_matches() {
+fn unreliable_document_is_stored_and_never_matches() {
     let (_folder, path) = in_folder("docs.simdb");
     let mut database = builder().create(path).unwrap();
     let unreliable = |id| Document {
@@ -448,7 +448,7 @@ fn unreliable_document_is_kept_and_never_matches() {
     }
     assert_eq!(snapshot.nearest(ZERO, 5).unwrap(), []);
     drop(snapshot);
-    // It forbids no other document, and none forbids it.
+    // An unreliable document neither causes nor gets a refusal.
     assert_eq!(
         database.insert_unique(DocId(3), ZERO, 3).unwrap(),
         Insertion::Inserted
@@ -467,7 +467,7 @@ fn unreliable_document_is_kept_and_never_matches() {
 }
 
 #[test]
-fn text_too_long_is_refused_with_its_length_and_the_limit() {
+fn oversized_text_is_refused_with_length_and_limit() {
     let (_folder, path) = in_folder("docs.simdb");
     let database = builder().keep_texts(true).create(path).unwrap();
     let limit = 256 << 20;
@@ -477,7 +477,7 @@ fn text_too_long_is_refused_with_its_length_and_the_limit() {
     };
     let mut load = database.bulk_load(16 << 20).unwrap();
     let at_push = load.push(too_long.clone()).unwrap_err();
-    // A load may go on without the document.
+    // The load continues without the document.
     load.push(document(2, 2)).unwrap();
     assert_eq!(
         load.finish(|_| ControlFlow::Continue(())).unwrap().inserted,
@@ -500,12 +500,12 @@ fn text_too_long_is_refused_with_its_length_and_the_limit() {
     }
     assert_holds(
         &database.snapshot().unwrap(),
-        &Model::of([document(2, 2)], true),
+        &Model::new([document(2, 2)], true),
     );
 }
 
 #[test]
-fn long_texts_come_back_whole() {
+fn long_texts_are_returned_whole() {
     let (_folder, path) = in_folder("docs.simdb");
     let mut database = builder().keep_texts(true).create(&path).unwrap();
     let mut sequence = SplitMix(4);
@@ -529,7 +529,7 @@ fn long_texts_come_back_whole() {
     assert_sound(&mut database);
     drop(database);
     let database = builder().open_read_only(&path).unwrap();
-    assert_holds(&database.snapshot().unwrap(), &Model::of(stored, true));
+    assert_holds(&database.snapshot().unwrap(), &Model::new(stored, true));
 }
 
 #[test]
@@ -551,7 +551,7 @@ fn database_that_keeps_no_texts_ignores_them() {
 }
 
 #[test]
-fn what_a_database_was_not_created_with_is_no_way_to_open_it() {
+fn open_with_options_other_than_at_creation_is_refused() {
     let (folder, path) = in_folder("plain.simdb");
     builder().create(&path).unwrap().close().unwrap();
     let full = folder.path().join("full.simdb");
@@ -562,7 +562,7 @@ fn what_a_database_was_not_created_with_is_no_way_to_open_it() {
         sliding: true,
         ..day
     };
-    for (asked, path, missing) in [
+    for (options, path, missing) in [
         (builder().keep_texts(true), &path, "keep_texts"),
         (builder().similar(true), &path, "similar"),
         (builder().retention(day), &path, "retention"),
@@ -571,9 +571,9 @@ fn what_a_database_was_not_created_with_is_no_way_to_open_it() {
         (has_all().frozen(true), &full, "frozen"),
     ] {
         for refused in [
-            asked.clone().open(path),
-            asked.clone().open_read_only(path),
-            asked.clone().open_or_create(path),
+            options.clone().open(path),
+            options.clone().open_read_only(path),
+            options.clone().open_or_create(path),
         ] {
             let refused = refused.unwrap_err();
             assert!(
@@ -583,15 +583,15 @@ fn what_a_database_was_not_created_with_is_no_way_to_open_it() {
             );
         }
     }
-    // A window is kept in whole milliseconds.
+    // A window is stored in whole milliseconds.
     let odd = builder().retention(test_support::window(Duration::from_micros(1_999)));
     let kept_odd = folder.path().join("odd.simdb");
     for _ in 0..2 {
         odd.clone().open_or_create(&kept_odd).unwrap();
     }
-    // What is not asked for may be there.
-    for asked in [builder(), builder().keep_texts(true), has_all()] {
-        let database = asked.open(&full).unwrap();
+    // A file may have more than the requested options.
+    for options in [builder(), builder().keep_texts(true), has_all()] {
+        let database = options.open(&full).unwrap();
         let like_it = folder.path().join("like it.simdb");
         let made = builder().settings(database.settings()).create(&like_it);
         assert_eq!(made.unwrap().settings(), database.settings());
@@ -625,12 +625,12 @@ fn frozen_database_refuses_every_change() {
             "{refused:?}"
         );
     }
-    assert_holds(&database.snapshot().unwrap(), &Model::of(stored, false));
+    assert_holds(&database.snapshot().unwrap(), &Model::new(stored, false));
     assert_sound(&mut database);
 }
 
 #[test]
-fn handle_for_reading_refuses_every_change() {
+fn read_only_handle_refuses_every_change() {
     let (_folder, path) = in_folder("docs.simdb");
     builder()
         .create(&path)
@@ -661,7 +661,7 @@ fn handle_for_reading_refuses_every_change() {
 }
 
 #[test]
-fn create_refuses_what_exists_and_folders_that_do_not() {
+fn create_refuses_existing_file_and_missing_folder() {
     let (folder, path) = in_folder("docs.simdb");
     std::fs::write(&path, "something else").unwrap();
     for refused in [
@@ -695,7 +695,7 @@ fn create_refuses_what_exists_and_folders_that_do_not() {
 }
 
 #[test]
-fn create_refuses_a_name_taken_by_a_link_to_nothing() {
+fn create_refuses_dangling_symbolic_link() {
     let (folder, path) = in_folder("docs.simdb");
     std::os::unix::fs::symlink(folder.path().join("nothing"), &path).unwrap();
     let refused = builder().create(&path).unwrap_err();
@@ -707,8 +707,8 @@ fn create_refuses_a_name_taken_by_a_link_to_nothing() {
 
 // ---- bulk loads ----
 
-/// Loads five documents, of which the third and the fifth have the id of an earlier one but
-/// another fingerprint, and the fourth is a repetition: the first two are kept as they are.
+/// Loads five documents. The third and the fifth have an earlier id and another fingerprint, the
+/// fourth is a repetition: the first two are stored unchanged.
 fn load_with_conflicts(path: &Path, pushed: &[Document]) {
     let mut load = builder()
         .keep_texts(true)
@@ -739,7 +739,7 @@ fn load_with_conflicts(path: &Path, pushed: &[Document]) {
     let mut database = builder().open(path).unwrap();
     assert_holds(
         &database.snapshot().unwrap(),
-        &Model::of(pushed[..2].to_vec(), true),
+        &Model::new(pushed[..2].to_vec(), true),
     );
     assert_sound(&mut database);
 }
@@ -752,7 +752,7 @@ fn with_text(text: &str, document: Document) -> Document {
 }
 
 #[test]
-fn bulk_load_keeps_the_first_of_documents_with_one_id_and_reports_the_others() {
+fn bulk_load_keeps_first_of_duplicate_ids_and_reports_rest() {
     let (_folder, path) = in_folder("docs.simdb");
     let pushed = [
         with_text("first", document(5, 50)),
@@ -765,7 +765,7 @@ fn bulk_load_keeps_the_first_of_documents_with_one_id_and_reports_the_others() {
 }
 
 #[test]
-fn bulk_load_keeps_no_text_of_a_document_it_leaves_out() {
+fn bulk_load_stores_no_text_of_skipped_document() {
     let (_folder, path) = in_folder("docs.simdb");
     let pushed = [
         document(5, 50),
@@ -778,7 +778,7 @@ fn bulk_load_keeps_no_text_of_a_document_it_leaves_out() {
 }
 
 #[test]
-fn bulk_load_repeated_changes_nothing() {
+fn repeated_bulk_load_changes_nothing() {
     let (_folder, path) = in_folder("docs.simdb");
     let mut stored = documents(1, 0, 3_000);
     for document in stored.iter_mut().step_by(4) {
@@ -800,19 +800,19 @@ fn bulk_load_repeated_changes_nothing() {
         );
         assert_holds(
             &database.snapshot().unwrap(),
-            &Model::of(stored.clone(), true),
+            &Model::new(stored.clone(), true),
         );
         assert_sound(&mut database);
     }
 }
 
-/// In any order of ids, and where sorts go through files: what is stored equals a plain model, the
-/// first of those with one id counts, and the file is as short as one that grew in order.
+/// In any order of ids, and with sorts that spill to files: the database equals a plain model, the
+/// first document of an id counts, and the file is as short as after a load in order.
 #[test]
 fn bulk_load_in_any_order_equals_a_plain_model() {
     const COUNT: u64 = 420_000;
     let repeated = |number: u64| {
-        // From half way on ids come back: some with their fingerprint, some with another.
+        // From half way on ids repeat: some with their fingerprint, some with another.
         let id = if number < COUNT / 2 {
             number
         } else {
@@ -843,6 +843,8 @@ fn bulk_load_in_any_order_equals_a_plain_model() {
             let (id, seed) = order(number);
             let mut pushed = document(id, SplitMix(seed).next());
             pushed.reliable = number % 1_000 != 0;
+            // The first document of an id counts; a later one with another fingerprint is a
+            // conflict.
             let first = stored.entry(id).or_insert_with(|| pushed.clone()).clone();
             if first.fingerprint != pushed.fingerprint {
                 expected.push((id, number, first.fingerprint));
@@ -872,6 +874,7 @@ fn bulk_load_in_any_order_equals_a_plain_model() {
             (inserted, present, expected.len() as u64),
             "{name}"
         );
+        // A load in order takes 75 bytes a document; redb doubling the file would take far more.
         let bytes = std::fs::metadata(&path).unwrap().len();
         assert!(bytes < inserted * 80, "{name}: {bytes} bytes");
         let mut database = builder().open(&path).unwrap();
@@ -888,9 +891,9 @@ fn bulk_load_in_any_order_equals_a_plain_model() {
     }
 }
 
-/// redb lets a file grow by doubling it: what is placed has none of that.
+/// redb doubles a growing file; a published bulk load has no such slack.
 #[test]
-fn bulk_loaded_file_is_as_long_as_what_is_in_it() {
+fn bulk_loaded_file_has_no_slack() {
     for count in [20_000, 100_000, 300_000, 700_000] {
         let (_folder, path) = in_folder("docs.simdb");
         let mut load = builder().bulk_create(&path, 64 << 20).unwrap();
@@ -900,19 +903,19 @@ fn bulk_loaded_file_is_as_long_as_what_is_in_it() {
         }
         load.finish(|_| ControlFlow::Continue(())).unwrap();
         let bytes = std::fs::metadata(&path).unwrap().len();
-        // What is not a document: a table of tables, and the room of the pages above the chunks.
+        // Allowance for table roots and branch pages above the chunks.
         let allowed = count * 75 + (200 << 10);
         assert!(bytes <= allowed, "{bytes} bytes for {count} documents");
     }
 }
 
-/// Also where there is no room to sort in: then there are the runs besides, each written once.
+/// Each page is written once. Without memory to sort in, each sort run is also written once.
 #[cfg(target_os = "linux")]
 #[test]
 fn bulk_load_writes_each_page_once() {
     const NAME: &str = "bulk_load_writes_each_page_once";
     if std::env::var_os(NAME).is_none() {
-        // What a process writes is counted in all: it must do nothing else.
+        // The written bytes are counted per process, so the load runs in a process of its own.
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", &format!("limits::{NAME}")])
             .env(NAME, "1")
@@ -928,7 +931,7 @@ fn bulk_load_writes_each_page_once() {
         let line = io.lines().find_map(|line| line.strip_prefix("wchar: "));
         line.unwrap().parse::<u64>().unwrap()
     };
-    // Of the second load, 16 bytes a document go through runs once, and 8 three times.
+    // In the second load 16 bytes a document go through runs once, and 8 bytes three times.
     const COUNT: u64 = 1_000_000;
     for (memory_bytes, run_bytes) in [(64 << 20, 0), (16 << 20, COUNT * (16 + 3 * 8))] {
         let (_folder, path) = in_folder("docs.simdb");
@@ -951,10 +954,10 @@ fn bulk_load_writes_each_page_once() {
     }
 }
 
-/// redb closes no file while a panic unwinds. Whoever finishes a load then, or copies a database,
-/// gets a whole file or an error, and loses nothing.
+/// redb closes no file while a panic unwinds. Finishing a load or copying a database during a panic
+/// gives a complete file or an error.
 #[test]
-fn new_files_are_whole_or_refused_while_a_panic_is_on_its_way() {
+fn new_file_during_panic_is_whole_or_refused() {
     struct Finish<F: FnMut()>(F);
     impl<F: FnMut()> Drop for Finish<F> {
         fn drop(&mut self) {
@@ -994,7 +997,7 @@ fn new_files_are_whole_or_refused_while_a_panic_is_on_its_way() {
 }
 
 #[test]
-fn bulk_load_that_is_dropped_or_interrupted_leaves_nothing() {
+fn dropped_or_interrupted_bulk_load_leaves_no_file() {
     for interrupted in [false, true] {
         let (folder, path) = in_folder("docs.simdb");
         let mut load = builder().bulk_create(&path, 16 << 20).unwrap();
@@ -1022,7 +1025,7 @@ fn with_everything(path: &Path) -> (Database, Model) {
     }
     let database = builder().keep_texts(true).create(path).unwrap();
     insert_all(&database, &stored);
-    (database, Model::of(stored, true))
+    (database, Model::new(stored, true))
 }
 
 #[test]
@@ -1030,7 +1033,7 @@ fn backup_equals_the_database_and_overwrites_nothing() {
     let (folder, path) = in_folder("docs.simdb");
     let copy = folder.path().join("copy.simdb");
     let (database, model) = with_everything(&path);
-    // Once of what is in the journal, once of what is in the tables.
+    // The first copy reads the journal's changes, the second one the tables.
     database.backup(&copy).unwrap();
     let mut early = builder().open(&copy).unwrap();
     assert_holds(&early.snapshot().unwrap(), &model);
@@ -1057,7 +1060,7 @@ fn backup_equals_the_database_and_overwrites_nothing() {
 }
 
 #[test]
-fn backup_taken_while_a_writer_goes_on_is_one_commit_whole() {
+fn backup_during_writes_is_one_whole_commit() {
     const SIZE: u64 = 40;
     let (folder, path) = in_folder("docs.simdb");
     let database = builder().create(&path).unwrap();
@@ -1083,7 +1086,7 @@ fn backup_taken_while_a_writer_goes_on_is_one_commit_whole() {
             let batches = copy.len().unwrap() / SIZE;
             assert!(copy.len().unwrap() >= at_least);
             let expected = (0..batches).flat_map(|batch| documents(batch, batch * SIZE, SIZE));
-            assert_holds(&copy.snapshot().unwrap(), &Model::of(expected, false));
+            assert_holds(&copy.snapshot().unwrap(), &Model::new(expected, false));
             assert_sound(&mut copy);
         }
         drop(ended);
@@ -1093,13 +1096,13 @@ fn backup_taken_while_a_writer_goes_on_is_one_commit_whole() {
 }
 
 #[test]
-fn vacuum_keeps_every_answer_and_gives_room_back() {
+fn vacuum_keeps_answers_and_shrinks_file() {
     let (folder, path) = in_folder("docs.simdb");
     let (database, mut model) = with_everything(&path);
     for batch in documents(2, 100_000, 60_000).chunks(20_000) {
         insert_all(&database, batch);
     }
-    // Otherwise what is removed again would never come into the tables.
+    // Without this flush the removed documents would never be in the tables.
     database.merge().unwrap();
     let removals = (100_000..160_000).map(|id| Change::Remove(DocId(id)));
     database.apply(removals).unwrap();
@@ -1136,12 +1139,12 @@ fn vacuum_keeps_every_answer_and_gives_room_back() {
     assert!(matches!(refused, Error::NotFound { .. }), "{refused:?}");
 }
 
-// ---- a full disk ----
+// ---- full disk ----
 
 #[test]
-fn full_disk_is_an_error_and_what_was_acknowledged_stays() {
-    // The first becomes full when the journal grows, the second when it is merged. What was
-    // acknowledged is merged when there is room again.
+fn full_disk_is_an_error_and_acknowledged_changes_survive() {
+    // The first disk becomes full while the journal grows, the second during the flush.
+    // Acknowledged changes are flushed once there is room again.
     for (size, ballast_bytes) in [("8m", 6 << 20), ("16m", 10 << 20)] {
         let Some(disk) = SmallDisk::new(size) else {
             return;
@@ -1172,35 +1175,35 @@ fn fill(disk: &SmallDisk, ballast_bytes: usize) {
         "only {} documents",
         acknowledged.len()
     );
-    let is_told = matches!(
+    let reports_full_disk = matches!(
         error,
         Error::Storage { .. } | Error::CommitUnknown { .. } | Error::Io { .. }
     );
-    assert!(is_told, "{error:?}");
+    assert!(reports_full_disk, "{error:?}");
     assert!(error.to_string().contains("docs.simdb"), "{error}");
     drop(database);
 
     std::fs::remove_file(&ballast).unwrap();
     let mut database = builder().open(&path).unwrap();
     let stored = database.snapshot().unwrap();
-    // The batch whose outcome is unknown is there whole, or not at all.
+    // The batch with unknown outcome is stored whole, or not at all.
     if stored.len().unwrap() > acknowledged.len() as u64 {
         assert!(matches!(error, Error::CommitUnknown { .. }), "{error:?}");
         acknowledged.extend(documents(7, acknowledged.len() as u64, 500));
     }
-    assert_holds(&stored, &Model::of(acknowledged, false));
+    assert_holds(&stored, &Model::new(acknowledged, false));
     drop(stored);
     assert_sound(&mut database);
     database.insert(DocId(u64::MAX), ONES).unwrap();
 }
 
 #[test]
-fn new_files_that_do_not_fit_the_disk_leave_nothing_behind() {
+fn new_file_beyond_disk_size_leaves_no_file() {
     let Some(disk) = SmallDisk::new("4m") else {
         return;
     };
     let path = disk.path().join("docs.simdb");
-    // Too large for the disk as records to sort, and as a database.
+    // The first load does not fit as sort runs, the second not as a database.
     for count in [400_000, 80_000] {
         let mut load = builder().bulk_create(&path, 16 << 20).unwrap();
         let pushed = documents(1, 0, count)
@@ -1208,14 +1211,14 @@ fn new_files_that_do_not_fit_the_disk_leave_nothing_behind() {
             .try_for_each(|document| load.push(document));
         let failed = pushed.and_then(|()| load.finish(|_| ControlFlow::Continue(())));
         let error = failed.unwrap_err();
-        let is_told = matches!(
+        let reports_full_disk = matches!(
             error,
             Error::Storage { .. } | Error::CommitUnknown { .. } | Error::Io { .. }
         );
-        assert!(is_told, "{error:?}");
+        assert!(reports_full_disk, "{error:?}");
         assert_eq!(names_in(disk.path()), Vec::<String>::new());
     }
-    // A copy that does not fit leaves the database as it is.
+    // A copy that does not fit leaves the database unchanged.
     let database = builder().create(&path).unwrap();
     insert_all(&database, &documents(1, 0, 10_000));
     let ballast = disk.path().join("ballast");
@@ -1223,7 +1226,7 @@ fn new_files_that_do_not_fit_the_disk_leave_nothing_behind() {
     database.backup(disk.path().join("copy.simdb")).unwrap_err();
     let names = ["ballast", "docs.simdb", "docs.simdb.journal-1"];
     assert_eq!(names_in(disk.path()), names);
-    // There is no room to merge in either.
+    // There is no room for the flush either.
     database.close().unwrap_err();
     Database::vacuum(&path).unwrap_err();
     assert_eq!(names_in(disk.path()), names);
@@ -1231,7 +1234,7 @@ fn new_files_that_do_not_fit_the_disk_leave_nothing_behind() {
     let mut database = builder().open(&path).unwrap();
     assert_holds(
         &database.snapshot().unwrap(),
-        &Model::of(documents(1, 0, 10_000), false),
+        &Model::new(documents(1, 0, 10_000), false),
     );
     assert_sound(&mut database);
 }

@@ -1,6 +1,6 @@
-//! Every answer equals that of a plain model that compares each document with all others; fingerprints
-//! never change; limits and refusals are exact. One program, because each test program links the
-//! whole library.
+//! Every answer equals that of a plain model that compares each document with all others;
+//! fingerprints never change; limits and refusals are exact. The tests are one program, because
+//! each test program links the whole library.
 
 mod history;
 

@@ -1,13 +1,13 @@
-//! Any sequence of batches, with reopening in between, equals a plain map.
+//! A database equals a plain map after any sequence of batches and reopens.
 
 use proptest::prelude::*;
 use simdb::{Change, DocId, Document, Fingerprint, Retention, Snapshot, Timestamp};
 use test_support::{Model, assert_holds, assert_sound, builder, folder};
 
-/// Ids are drawn from these many, so that most changes meet what earlier ones left; the last
-/// stands for the largest id there is.
+/// Number of ids: few, so that most changes meet an earlier document. The last one stands for the
+/// largest possible id.
 const IDS: u64 = 40;
-/// Fingerprints lie within 6 bits of one of these, so that most lie near some other.
+/// Centres of fingerprints, each within 6 bits of one, so that most have near neighbours.
 const CENTRES: [u64; 4] = [0, u64::MAX, 0x0123_4567_89ab_cdef, 0x0123_4567_89ab_0000];
 const RADII: [u32; 6] = [0, 1, 3, 4, 7, 64];
 
@@ -16,7 +16,7 @@ fn id() -> impl Strategy<Value = DocId> {
 }
 
 fn fingerprint() -> impl Strategy<Value = Fingerprint> {
-    // Few positions, in every block, so that flips meet again.
+    // Few bit positions, in every block, so that flips coincide.
     let flip = prop::sample::select(vec![0_u32, 1, 15, 16, 31, 33, 47, 48, 62, 63]);
     (
         prop::sample::select(&CENTRES[..]),
@@ -29,7 +29,7 @@ fn fingerprint() -> impl Strategy<Value = Fingerprint> {
 
 fn document() -> impl Strategy<Value = Document> {
     let text = prop::option::of("[a-z]{0,12}|短文{1,40}");
-    // Few moments, so that documents share them.
+    // Few times, so that documents share them.
     let arrival = (0..9_u64).prop_map(Timestamp);
     let reliable = prop::bool::weighted(0.85);
     (id(), fingerprint(), reliable, arrival, text).prop_map(
@@ -53,12 +53,12 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// One step: a batch, and how it is applied.
+/// One step: a batch and the way to apply it.
 #[derive(Clone, Debug)]
 enum Step {
     /// One call of `apply`.
     Batch(Vec<Change>),
-    /// One transaction of several batches, committed or dropped.
+    /// One transaction of several batches, committed if `true`, else dropped.
     Transaction(Vec<Vec<Change>>, bool),
     Reopen,
     Vacuum,
@@ -111,7 +111,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_sequence_of_batches_equals_a_plain_map(
+    fn any_sequence_of_batches_equals_plain_map(
         keeps_texts in any::<bool>(),
         similar in any::<bool>(),
         keeps_arrivals in any::<bool>(),

@@ -1,5 +1,5 @@
-//! All pairs are what comparing each document with all others gives: whatever the radius, wherever
-//! the documents are, however they crowd.
+//! All pairs equal those of a plain comparison of each document with all others, at any radius, in
+//! tables and memtable, and for skewed fingerprints.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -12,10 +12,10 @@ use simdb::{
 };
 use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 
-/// Two documents and their distance.
+/// Two ids and their distance.
 type Found = (u64, u64, u32);
 
-/// What comparing each reliable document with all others gives.
+/// The pairs of a plain comparison of each reliable document with all others.
 fn expected(model: &Model, radius: u32) -> Vec<Found> {
     let reliable: Vec<&Document> = model
         .documents
@@ -47,8 +47,8 @@ fn document_pairs(snapshot: &Snapshot, radius: u32) -> Vec<Found> {
     pairs
 }
 
-/// All groups and all pairs, in the order in which they are told of.
-fn told(snapshot: &Snapshot, radius: u32) -> (Vec<(Fingerprint, Vec<DocId>)>, Vec<Pair>) {
+/// All groups and all pairs, in the order of the events.
+fn collect_pairs(snapshot: &Snapshot, radius: u32) -> (Vec<(Fingerprint, Vec<DocId>)>, Vec<Pair>) {
     let (mut groups, mut pairs) = (Vec::new(), Vec::new());
     snapshot
         .pairs(radius, |event| {
@@ -77,7 +77,7 @@ fn assert_pairs(database: &Database, model: &Model, radii: impl IntoIterator<Ite
     }
 }
 
-/// A database and what it should hold, in the tables.
+/// A flushed database and its model.
 fn stored(folder: &tempfile::TempDir, documents: Vec<Document>) -> (Database, Model) {
     let path = folder.path().join("pairs.simdb");
     let mut load = builder().bulk_create(&path, 16 << 20).unwrap();
@@ -85,10 +85,10 @@ fn stored(folder: &tempfile::TempDir, documents: Vec<Document>) -> (Database, Mo
         load.push(document).unwrap();
     }
     load.finish(|_| ControlFlow::Continue(())).unwrap();
-    (builder().open(&path).unwrap(), Model::of(documents, false))
+    (builder().open(&path).unwrap(), Model::new(documents, false))
 }
 
-/// Documents of which every other one is near an earlier one, at each distance up to 10.
+/// Documents half of which are near an earlier one, at each distance up to 10.
 fn near_each_other(seed: u64, first_id: u64, count: u64) -> Vec<Document> {
     let mut sequence = SplitMix(seed);
     let mut made: Vec<Document> = Vec::new();
@@ -107,7 +107,7 @@ fn near_each_other(seed: u64, first_id: u64, count: u64) -> Vec<Document> {
 }
 
 #[test]
-fn tiny_databases_have_the_pairs_they_have() {
+fn tiny_databases_have_expected_pairs() {
     for count in 0..5 {
         let folder = folder();
         let of_one = (0..count)
@@ -119,7 +119,7 @@ fn tiny_databases_have_the_pairs_they_have() {
 }
 
 #[test]
-fn random_and_planted_documents_have_the_pairs_of_the_plain_scan() {
+fn pairs_of_random_and_planted_documents_equal_plain_scan() {
     let folder = folder();
     let mut all = near_each_other(1, 0, 3000);
     all.extend(documents(2, 3000, 500));
@@ -128,10 +128,10 @@ fn random_and_planted_documents_have_the_pairs_of_the_plain_scan() {
 }
 
 #[test]
-fn crowded_prefixes_hide_no_pair() {
+fn pairs_in_crowded_prefixes_equal_plain_scan() {
     let folder = folder();
     let mut sequence = SplitMix(3);
-    // In each block, and in two neighbouring ones, very many have the same bits.
+    // Thousands of fingerprints share the bits of one block, or of two neighbouring ones.
     let all = (0..4000).map(|id| {
         let kept = match id % 5 {
             0 => u64::MAX >> 16,
@@ -147,7 +147,7 @@ fn crowded_prefixes_hide_no_pair() {
 }
 
 #[test]
-fn copies_are_one_group_and_the_smallest_id_stands_for_them() {
+fn copies_form_one_group_represented_by_smallest_id() {
     let folder = folder();
     let hot: Vec<u64> = documents(5, 0, 10)
         .iter()
@@ -160,7 +160,7 @@ fn copies_are_one_group_and_the_smallest_id_stands_for_them() {
     });
     let (database, model) = stored(&folder, all.collect());
     let snapshot = database.snapshot().unwrap();
-    let (groups, pairs) = told(&snapshot, 3);
+    let (groups, pairs) = collect_pairs(&snapshot, 3);
     let documents_with = |fingerprint: Fingerprint| {
         let found = model.within(fingerprint, 0);
         found.into_iter().map(|found| found.id).collect::<Vec<_>>()
@@ -186,7 +186,7 @@ fn copies_are_one_group_and_the_smallest_id_stands_for_them() {
 }
 
 #[test]
-fn what_is_not_merged_yet_is_paired_with_what_is() {
+fn memtable_documents_pair_with_flushed_documents() {
     let folder = folder();
     let (database, mut model) = stored(&folder, near_each_other(7, 0, 1500));
     let changes = later_changes(&model, 1500, 2000..2600, 300);
@@ -200,17 +200,17 @@ fn what_is_not_merged_yet_is_paired_with_what_is() {
 }
 
 #[test]
-fn a_database_that_is_all_tail_has_its_pairs() {
+fn unflushed_database_has_expected_pairs() {
     let folder = folder();
     let database = builder().create(folder.path().join("docs.simdb")).unwrap();
     let all = near_each_other(9, 0, 1200);
-    let model = Model::of(all.clone(), false);
+    let model = Model::new(all.clone(), false);
     database.apply(all.into_iter().map(Change::Insert)).unwrap();
     assert_pairs(&database, &model, [0, 3, 8]);
 }
 
 #[test]
-fn documents_whose_fingerprints_say_nothing_are_in_no_pair() {
+fn unreliable_documents_are_in_no_pair() {
     let folder = folder();
     let unreliable = |id: u64| Document {
         reliable: !id.is_multiple_of(3),
@@ -227,7 +227,7 @@ fn documents_whose_fingerprints_say_nothing_are_in_no_pair() {
 }
 
 #[test]
-fn what_is_expired_is_in_no_pair() {
+fn expired_documents_are_in_no_pair() {
     let folder = folder();
     let retention = window(Duration::from_secs(1));
     let database = builder()
@@ -250,7 +250,7 @@ fn what_is_expired_is_in_no_pair() {
             database.merge().unwrap();
         }
     }
-    let model = Model::of(all.iter().filter(stays).cloned(), false);
+    let model = Model::new(all.iter().filter(stays).cloned(), false);
     assert_eq!(model.documents.len(), 1001);
     assert_pairs(&database, &model, [0, 3, 6]);
     database.merge().unwrap();
@@ -258,7 +258,7 @@ fn what_is_expired_is_in_no_pair() {
 }
 
 #[test]
-fn a_visitor_may_stop_at_any_event_and_use_the_database_meanwhile() {
+fn visitor_can_stop_at_any_event_and_query_meanwhile() {
     let folder = folder();
     let (database, _) = stored(&folder, near_each_other(12, 0, 2000));
     let snapshot = database.snapshot().unwrap();
@@ -307,7 +307,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn whatever_was_done_the_pairs_are_those_of_the_plain_scan(
+    fn pairs_after_any_history_equal_plain_scan(
         steps in steps(),
         radius in 0..9_u32,
     ) {

@@ -81,7 +81,7 @@ const OPERATIONS: [(&str, Operation<'static>, &[Stage]); 8] = [
     ),
 ];
 
-/// Creates a database of documents of which some are near-duplicates.
+/// Creates a database with some near-duplicates.
 fn create(path: &Path) {
     let database = builder().create(path).unwrap();
     let mut stored = documents(1, 0, 10_000);
@@ -142,7 +142,7 @@ fn progress_never_falls_comes_ten_times_a_second_and_reaches_the_end() {
 }
 
 #[test]
-fn every_operation_that_is_ended_at_a_report_fails_and_changes_nothing() {
+fn long_operation_interrupted_at_any_report_changes_nothing() {
     for (name, operation, _) in OPERATIONS {
         let folder = folder();
         let path = folder.path().join("docs.simdb");
@@ -171,7 +171,7 @@ fn every_operation_that_is_ended_at_a_report_fails_and_changes_nothing() {
 }
 
 #[test]
-fn handler_is_inherited_and_can_be_replaced_by_that_of_a_snapshot_or_a_load() {
+fn handler_is_inherited_and_overridden_by_snapshot_or_load() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     create(&path);

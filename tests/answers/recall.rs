@@ -1,5 +1,5 @@
-//! Every answer equals the plain scan: a million fingerprints with planted neighbours, before and
-//! after reopening and after ten thousand changes, and skewed data.
+//! Every answer equals the plain scan: of a million fingerprints with planted neighbours, before
+//! and after a reopen and ten thousand changes, and of skewed fingerprints.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use test_support::SplitMix;
 const DOCUMENTS: u64 = 1_000_000;
 const CENTRES: usize = 12;
 
-/// Every way to spread `flips` over the four blocks of a fingerprint.
+/// Every distribution of `flips` over the four blocks of a fingerprint.
 fn spreads(flips: u32) -> Vec<[u32; 4]> {
     let mut spreads = Vec::new();
     for a in 0..=flips {
@@ -23,7 +23,7 @@ fn spreads(flips: u32) -> Vec<[u32; 4]> {
     spreads
 }
 
-/// `centre` with that many bits flipped in each block, at positions drawn from `random`.
+/// `centre` with the given number of flipped bits in each block, at random positions.
 fn flipped(centre: u64, spread: [u32; 4], random: &mut SplitMix) -> u64 {
     let mut flips = 0_u64;
     for (block, count) in spread.into_iter().enumerate() {
@@ -36,7 +36,7 @@ fn flipped(centre: u64, spread: [u32; 4], random: &mut SplitMix) -> u64 {
     centre ^ flips
 }
 
-/// What comparing with every document gives, in the order of matches.
+/// Matches by comparison with every document, in the order of answers.
 fn plain_scan(documents: &BTreeMap<u64, u64>, query: u64, radius: u32) -> Vec<(u32, u64)> {
     let distances = documents
         .iter()
@@ -64,7 +64,7 @@ fn within(snapshot: &Snapshot, query: u64, radius: u32) -> Vec<(u32, u64)> {
         .collect()
 }
 
-/// Compares every query, and says how many matches there were.
+/// Compares every query with the plain scan; returns the number of matches.
 fn compare(db: &Database, documents: &BTreeMap<u64, u64>, queries: &[u64]) -> usize {
     let snapshot = db.snapshot().unwrap();
     assert_eq!(snapshot.len().unwrap(), documents.len() as u64);
@@ -78,16 +78,16 @@ fn compare(db: &Database, documents: &BTreeMap<u64, u64>, queries: &[u64]) -> us
 }
 
 #[test]
-fn a_million_documents_answer_as_the_plain_scan_does() {
+fn million_documents_equal_plain_scan() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("recall.simdb");
     let mut random = SplitMix(42);
     let mut documents: BTreeMap<u64, u64> = (0..DOCUMENTS).map(|id| (id, random.next())).collect();
-    // Around each centre, neighbours at distance 0 to 4, spread over the blocks in every way.
+    // Neighbours of each centre at distance 0 to 4, in every distribution over the blocks.
     let centres: Vec<u64> = (0..CENTRES).map(|_| random.next()).collect();
     for centre in &centres {
         for spread in (0..=4).flat_map(spreads) {
-            // Anywhere in the order of the ids.
+            // Neighbours lie anywhere in the order of ids.
             let id = DOCUMENTS + (random.next() >> 20);
             documents.insert(id, flipped(*centre, spread, &mut random));
         }
@@ -104,7 +104,7 @@ fn a_million_documents_answer_as_the_plain_scan_does() {
     queries.extend(documents.values().step_by(90_001));
     queries.extend((0..10).map(|_| random.next()));
     let db = Database::open(&path).unwrap();
-    // Of the neighbours, 1 + 4 + 10 + 20 lie within radius 3, and 35 do not.
+    // 1 + 4 + 10 + 20 neighbours lie within radius 3, the other 35 do not.
     assert!(compare(&db, &documents, &queries) >= CENTRES * 35);
     drop(db);
     let db = Database::open(&path).unwrap();
@@ -157,7 +157,7 @@ fn a_million_documents_answer_as_the_plain_scan_does() {
 }
 
 #[test]
-fn every_radius_answers_as_the_plain_scan_does() {
+fn every_radius_equals_plain_scan() {
     let folder = tempfile::tempdir().unwrap();
     let db = Database::create(folder.path().join("radius.simdb")).unwrap();
     let mut random = SplitMix(7);
@@ -208,7 +208,7 @@ fn every_radius_answers_as_the_plain_scan_does() {
 }
 
 #[test]
-fn skewed_fingerprints_answer_as_the_plain_scan_does() {
+fn skewed_fingerprints_equal_plain_scan() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("skew.simdb");
     let mut random = SplitMix(3);
@@ -252,7 +252,7 @@ fn skewed_fingerprints_answer_as_the_plain_scan_does() {
     compare(&grown, &documents, &queries);
     assert!(grown.check().unwrap().is_empty());
 
-    // With the last document of a fingerprint the fingerprint goes, and not before.
+    // A fingerprint leaves the index with its last document, not before.
     let holders: Vec<u64> = documents
         .iter()
         .filter(|(_, bits)| **bits == hot[0])
@@ -269,9 +269,9 @@ fn skewed_fingerprints_answer_as_the_plain_scan_does() {
     assert!(grown.within(query, 0).unwrap().is_empty());
 }
 
-/// A key of 60,000 fingerprints is not read whole; its neighbours are all found nevertheless.
+/// A bucket of 60,000 fingerprints is not read whole; all matches are found.
 #[test]
-fn a_key_that_very_many_fingerprints_have_answers_as_the_plain_scan_does() {
+fn huge_bucket_equals_plain_scan() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hot_keys.simdb");
     let mut random = SplitMix(5);
@@ -282,7 +282,7 @@ fn a_key_that_very_many_fingerprints_have_answers_as_the_plain_scan_does() {
             fingerprints.push(flipped(*centre, spread, &mut random));
         }
     }
-    // Three blocks have a hot key, the same one and 0 in two of them.
+    // Three blocks have a hot key: 0 in two of them, 0x1234 in the third.
     fingerprints.extend((0..60_000).map(|_| random.next() >> 16));
     fingerprints.extend((0..40_000).map(|_| random.next() & !0xffff));
     fingerprints.extend((0..20_000).map(|_| random.next() & !0xffff_0000 | 0x1234_0000));

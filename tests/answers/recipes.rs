@@ -1,5 +1,5 @@
-//! Recipes that equal other software do so bit for bit; a database keeps to its recipe, and to the
-//! files that were given to it.
+//! Recipes that imitate other software equal it bit for bit. A database keeps its recipe and the
+//! files given to it.
 
 use std::collections::BTreeSet;
 
@@ -51,10 +51,11 @@ fn texts_have_the_fingerprints_of_the_python_package() {
     assert_eq!(modes.len(), 3, "{modes:?}");
 }
 
-/// Made with the package itself (simhash 2.1.2, numpy 2.4.6, Python 3.11): sums of doubles in its
-/// order, in which ties are not ties and whole numbers are added up by themselves.
+/// Expected values from the package (simhash 2.1.2, numpy 2.4.6, Python 3.11). Sums of doubles
+/// depend on its order of addition: ties differ in the last bit, and integers are summed
+/// separately.
 #[test]
-fn sums_of_fractions_are_those_of_numpy() {
+fn sums_of_fractions_equal_numpy() {
     let python = Fingerprinter::new(Recipe::python_simhash());
     for case in cases("python_simhash_more.jsonl") {
         let (narrow, wide) = match case["mode"].as_str().unwrap() {
@@ -117,8 +118,8 @@ fn keywords_have_the_hashes_and_fingerprints_of_cppjieba() {
     assert!(compared > 50);
 }
 
-/// The words are the one part in which the recipe may differ from the original: in these texts it
-/// does not.
+/// Segmentation is the one part in which the recipe may differ from the original. In these texts
+/// the words are equal.
 #[test]
 fn texts_have_the_keywords_and_fingerprints_of_cppjieba() {
     for (top, recipe) in [
@@ -145,7 +146,7 @@ fn texts_have_the_keywords_and_fingerprints_of_cppjieba() {
 }
 
 #[test]
-fn texts_that_say_nothing_are_unreliable_by_every_recipe() {
+fn uninformative_texts_are_unreliable_by_every_recipe() {
     for recipe in Recipe::all().into_iter().filter(Recipe::takes_texts) {
         let fingerprinter = Fingerprinter::new(recipe);
         for text in [
@@ -165,7 +166,7 @@ fn texts_that_say_nothing_are_unreliable_by_every_recipe() {
 }
 
 #[test]
-fn traditional_characters_are_kept_apart_where_that_is_asked_for() {
+fn traditional_characters_stay_distinct_if_requested() {
     let (traditional, simplified) = ("漢語與臺灣的圖書館開門時間", "汉语与台湾的图书馆开门时间");
     for (folding, keeping) in [
         (Recipe::ngram(), Recipe::ngram_traditional()),
@@ -184,7 +185,7 @@ fn traditional_characters_are_kept_apart_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_database_keeps_to_its_recipe_whatever_is_chosen_of_it() {
+fn database_keeps_its_recipe_and_options() {
     let folder = tempfile::tempdir().unwrap();
     let mut recipes = Recipe::all();
     recipes.push(Recipe::cppjieba().with_top(7).unwrap());
@@ -218,7 +219,7 @@ fn a_database_keeps_to_its_recipe_whatever_is_chosen_of_it() {
 }
 
 #[test]
-fn a_database_of_weighted_features_refuses_texts_and_takes_fingerprints() {
+fn weighted_database_refuses_texts_and_accepts_fingerprints() {
     let folder = tempfile::tempdir().unwrap();
     let builder = Database::builder()
         .recipe(Recipe::weighted())
@@ -252,7 +253,7 @@ fn a_database_of_weighted_features_refuses_texts_and_takes_fingerprints() {
 }
 
 #[test]
-fn lists_of_few_features_are_unreliable() {
+fn short_feature_lists_are_unreliable() {
     for recipe in Recipe::all() {
         let fingerprinter = Fingerprinter::new(recipe);
         let reliable =
@@ -289,7 +290,7 @@ fn lists_of_few_features_are_unreliable() {
 }
 
 #[test]
-fn words_that_are_given_are_found_however_they_are_written() {
+fn dictionary_words_match_in_any_spelling() {
     let text = "他们说海康雲視界iFoo-Bar不错，不错的海康云视界";
     let recipe = Recipe::jieba().with_dictionary("d", "海康雲視界 500\niFoo-Bar".as_bytes());
     let recipe = recipe
@@ -309,7 +310,7 @@ fn words_that_are_given_are_found_however_they_are_written() {
 }
 
 #[test]
-fn a_database_made_with_files_opens_only_with_the_same_files() {
+fn database_with_recipe_files_opens_only_with_equal_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("docs.simdb");
     for base in [Recipe::jieba(), Recipe::cppjieba().with_top(9).unwrap()] {
@@ -347,7 +348,7 @@ fn a_database_made_with_files_opens_only_with_the_same_files() {
             assert!(matches!(refused, Error::RecipeMismatch { .. }), "{refused}");
         }
 
-        // What the file is called makes no difference.
+        // The name of the file does not matter.
         let same = base.with_dictionary("elsewhere", words).unwrap();
         let same = same.with_stop_words("stop", b"the\n").unwrap();
         assert_eq!(same, recipe);
@@ -360,7 +361,7 @@ fn a_database_made_with_files_opens_only_with_the_same_files() {
 }
 
 #[test]
-fn options_are_refused_by_recipes_that_have_no_use_for_them() {
+fn recipe_refuses_options_it_does_not_use() {
     for recipe in Recipe::all() {
         let takes_files = recipe.name().contains("jieba");
         let with = |result: Result<Recipe, Error>| match result {
@@ -390,7 +391,7 @@ fn options_are_refused_by_recipes_that_have_no_use_for_them() {
     }
 }
 
-/// Texts of what the recipes treat each in its own way.
+/// Random texts of the character classes that recipes treat differently.
 fn mixed_text() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         any::<String>(),
@@ -402,7 +403,7 @@ fn mixed_text() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn the_fingerprint_of_any_text_is_that_of_its_features_merged_one_by_one() {
+fn text_fingerprint_equals_that_of_its_merged_features() {
     let recipes = Recipe::all().into_iter().filter(Recipe::takes_texts);
     let fingerprinters: Vec<_> = recipes.map(Fingerprinter::new).collect();
     proptest!(|(text in mixed_text())| {

@@ -1,5 +1,5 @@
-//! Changes that are refused, alone or with all others: who hears of it, what becomes of the others,
-//! and what it costs.
+//! Refused changes, alone or in a group: the caller that gets the error, the fate of the other
+//! changes, and the cost.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,17 +10,17 @@ use test_support::disk::{Fault, Plan, SimDisk};
 use test_support::engine::with_engine;
 use test_support::{SplitMix, builder, document, documents, folder, names_in, window};
 
-/// The documents that are stored have even ids below twice this.
+/// Stored documents have the even ids below twice this number.
 const STORED: u64 = 5_000;
-/// Ids from here on cannot be looked up: see [`damaged`].
+/// Lookups of ids from here on fail: see [`damaged`].
 const DAMAGED_FROM: u64 = 2 * STORED;
-/// Ids below this can.
+/// Lookups of ids below this succeed.
 const SOUND_BELOW: u64 = STORED;
 
-/// Longer than any group takes in which each change is decided once or twice.
+/// Upper bound for a group in which each change is decided once or twice.
 const QUICK: Duration = Duration::from_secs(10);
 
-/// A database of which the last chunk of documents is damaged.
+/// A database whose last chunk of documents is damaged.
 fn damaged(folder: &Path) -> Database {
     let path = folder.join("docs.simdb");
     let database = builder().create(&path).unwrap();
@@ -41,7 +41,7 @@ enum Chunk {
     Last,
 }
 
-/// Damages a chunk of documents, and nothing that the engine looks at.
+/// Damages a chunk of documents, but no redb page.
 fn damage_documents(path: &Path, chunk: Chunk) {
     with_engine(path, |engine| {
         let transaction = engine.begin_write().unwrap();
@@ -87,10 +87,10 @@ fn assert_corrupt(ticket: Ticket) {
     assert!(matches!(answer, Err(Error::Corrupt { .. })), "{answer:?}");
 }
 
-// ---- who hears of it ----
+// ---- reporting ----
 
 #[test]
-fn flush_and_close_tell_of_a_change_that_was_refused_alone() {
+fn change_refused_alone_is_reported_by_flush_and_close() {
     let folder = folder();
     let database = damaged(folder.path());
     drop(database.submit([insert(DAMAGED_FROM)]).unwrap());
@@ -99,7 +99,7 @@ fn flush_and_close_tell_of_a_change_that_was_refused_alone() {
     database.flush().unwrap();
     assert!(database.get(DocId(1)).unwrap().is_some());
 
-    // What stops the writer keeps what it would have told.
+    // Stopping the writer keeps its unreported error.
     drop(database.submit([insert(DAMAGED_FROM)]).unwrap());
     assert_ne!(database.check().unwrap(), [""; 0]);
     assert_not_all_written(database.flush());
@@ -109,14 +109,14 @@ fn flush_and_close_tell_of_a_change_that_was_refused_alone() {
     drop(database.submit([insert(3)]).unwrap());
     let path = database.path().to_path_buf();
     assert_not_all_written(database.close());
-    // Nothing waits in a journal.
+    // No journal is left.
     assert_eq!(names_in(folder.path()), ["docs.simdb"]);
     let database = builder().open(&path).unwrap();
     assert!(database.get(DocId(3)).unwrap().is_some());
     database.close().unwrap();
 }
 
-/// A database on a disk that had no room when a change came, and has some now.
+/// A database on a disk that was full during a change and now has room.
 fn with_room_again(disk: &SimDisk) -> Database {
     let database = builder()
         .disk(disk.for_database())
@@ -139,7 +139,7 @@ fn with_room_again(disk: &SimDisk) -> Database {
 }
 
 #[test]
-fn close_tells_of_changes_for_which_there_was_no_room() {
+fn changes_lost_to_full_disk_are_reported_by_close() {
     let disk = SimDisk::default();
     let database = with_room_again(&disk);
     drop(database.submit([insert(2)]).unwrap());
@@ -153,7 +153,7 @@ fn close_tells_of_changes_for_which_there_was_no_room() {
 }
 
 #[test]
-fn merge_merges_whatever_was_refused_before_and_leaves_it_to_flush_to_tell() {
+fn merge_succeeds_after_refusal_and_flush_reports_it() {
     let disk = SimDisk::default();
     let database = with_room_again(&disk);
     database.apply([insert(2)]).unwrap();
@@ -168,14 +168,14 @@ fn merge_merges_whatever_was_refused_before_and_leaves_it_to_flush_to_tell() {
     database.flush().unwrap();
 }
 
-// ---- what it costs ----
+// ---- cost ----
 
 #[test]
-fn a_group_of_which_thousands_are_refused_is_decided_quickly() {
+fn group_with_thousands_of_refusals_is_decided_quickly() {
     const EACH: u64 = 2_000;
     let folder = folder();
     let database = damaged(folder.path());
-    // While somebody else writes, they come together.
+    // The open transaction makes the submitted changes queue up as one group.
     let transaction = database.begin().unwrap();
     let submit = |changes: Vec<Change>| database.submit(changes).unwrap();
     let ids = DAMAGED_FROM..DAMAGED_FROM + EACH;
@@ -184,7 +184,7 @@ fn a_group_of_which_thousands_are_refused_is_decided_quickly() {
         .map(|id| submit(vec![insert_unique(id)]))
         .collect();
     let taken = submit(vec![insert_unique(1)]);
-    // These begin with a change that could be made.
+    // These begin with a change that would succeed.
     let halves: Vec<Ticket> = ids
         .map(|id| {
             let sound = 3 + 2 * (id - DAMAGED_FROM);
@@ -203,7 +203,7 @@ fn a_group_of_which_thousands_are_refused_is_decided_quickly() {
 }
 
 #[test]
-fn damage_to_what_is_expired_refuses_nobody() {
+fn damage_to_expired_documents_causes_no_refusal() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let retention = window(Duration::from_secs(1));

@@ -1,5 +1,5 @@
-//! Texts that are like each other find each other, however they came and wherever they are kept,
-//! and no others do.
+//! Similar texts find each other, however they were inserted and wherever they are stored;
+//! unrelated texts do not.
 
 use std::sync::Barrier;
 use std::time::{Duration, UNIX_EPOCH};
@@ -23,7 +23,7 @@ const WORDS: [&str; 64] = [
 ];
 const HAN: &str = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结为霜金生丽水玉出昆冈剑号巨阙珠称夜光果珍李柰菜重芥姜海咸河淡鳞潜羽翔龙师火帝鸟官人皇";
 
-/// A text of so many words, or twice as many Han characters.
+/// A text of `words` words, or of twice as many Han characters.
 fn text(sequence: &mut SplitMix, words: u64) -> String {
     if sequence.below(3) == 0 {
         let han: Vec<char> = HAN.chars().collect();
@@ -37,7 +37,7 @@ fn text(sequence: &mut SplitMix, words: u64) -> String {
     (0..words).map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// The text with a share of its characters replaced, at seeded places.
+/// The text with a share of its characters replaced, at seeded positions.
 fn edited(sequence: &mut SplitMix, text: &str, per_mille: u64) -> String {
     let others: Vec<char> = "xyzqkw天海玉金龙鸟".chars().collect();
     let edit = |c| match sequence.below(1000) < per_mille {
@@ -47,8 +47,8 @@ fn edited(sequence: &mut SplitMix, text: &str, per_mille: u64) -> String {
     text.chars().map(edit).collect()
 }
 
-/// The shingles of characters that bands are made of, for texts of this test: threes of letters
-/// and pairs of Han.
+/// Jaccard similarity of the character shingles that bands are made of: 3 letters, or 2 Han
+/// characters.
 fn characters_in_common(normaliser: &Normaliser, a: &str, b: &str) -> f64 {
     let shingles = |text: &str| {
         let letters: Vec<char> = normaliser.letters(text).chars().collect();
@@ -74,7 +74,7 @@ fn ids(found: &[Similar]) -> Vec<u64> {
     found.iter().map(|found| found.id.0).collect()
 }
 
-/// A change that stores a text unless one is there that is like it.
+/// A change that stores a text unless a similar text is stored.
 fn unless_similar(database: &Database, id: u64, text: &str) -> Change {
     Change::InsertUnlessSimilar {
         document: database.document(DocId(id), text).unwrap(),
@@ -96,10 +96,10 @@ fn new_database(folder: &tempfile::TempDir) -> Database {
     builder().similar(true).create(path).unwrap()
 }
 
-// ---- what is found ----
+// ---- search ----
 
 #[test]
-fn what_shares_half_is_found_and_all_that_is_found_is_like_the_query() {
+fn texts_that_share_half_are_found_and_matches_are_similar() {
     let folder = folder();
     let database = new_database(&folder);
     let mut sequence = SplitMix(1);
@@ -151,12 +151,12 @@ fn what_shares_half_is_found_and_all_that_is_found_is_like_the_query() {
         found_again * 100 >= planted * 98,
         "{found_again} of {planted}"
     );
-    // Texts of seeded words are not like each other.
+    // Texts of random words are not similar.
     assert!(others < 30, "{others}");
 }
 
 #[test]
-fn the_same_wording_is_always_found_and_first() {
+fn equal_wording_is_always_found_first() {
     let folder = folder();
     let database = new_database(&folder);
     let mut sequence = SplitMix(2);
@@ -170,7 +170,7 @@ fn the_same_wording_is_always_found_and_first() {
         .iter()
         .map(|text| edited(&mut sequence, text, 60))
         .collect();
-    // The edited ones have the smaller ids.
+    // The edited texts have the smaller ids.
     texts.extend(["好", "13800138000", "👍", "。", ""].map(str::to_owned));
     let numbered = (0..).zip(&near).chain((1_000..).zip(&texts));
     database.apply(inserts(&database, numbered)).unwrap();
@@ -194,7 +194,7 @@ fn the_same_wording_is_always_found_and_first() {
 }
 
 #[test]
-fn long_texts_without_spaces_are_like_what_little_was_edited_of_them() {
+fn lightly_edited_long_text_without_spaces_is_found() {
     const LETTERS: u64 = 10_000;
     let folder = folder();
     let database = new_database(&folder);
@@ -206,7 +206,7 @@ fn long_texts_without_spaces_are_like_what_little_was_edited_of_them() {
         };
         let (text, other) = (letters(), letters());
         database.insert_text(DocId(id), &text).unwrap();
-        // Every hundredth letter is gone.
+        // Every hundredth letter is removed.
         let edited: String = (1..)
             .zip(text.chars())
             .filter_map(|(n, c)| (n % 100 > 0).then_some(c))
@@ -220,10 +220,10 @@ fn long_texts_without_spaces_are_like_what_little_was_edited_of_them() {
     }
 }
 
-// ---- texts that say too little ----
+// ---- uninformative texts ----
 
-/// Texts that say too little, no two alike even without their case and punctuation.
-fn saying_too_little() -> Vec<(&'static str, Vec<String>)> {
+/// Uninformative texts, no two equal after normalisation.
+fn uninformative_texts() -> Vec<(&'static str, Vec<String>)> {
     let many = |one: &dyn Fn(u64) -> String| (0..500).map(one).collect();
     let mut sequence = SplitMix(28);
     let mut rows = |words: &[&str], length: usize, between: &str| {
@@ -237,7 +237,7 @@ fn saying_too_little() -> Vec<(&'static str, Vec<String>)> {
         (0..60).map(|_| row()).collect()
     };
     vec![
-        // By chance two of them have an edit similarity of 0.71, or all of their phrases in common.
+        // By chance two of them have edit similarity 0.71, or all phrases in common.
         ("rows of two words", rows(&["yes", "no"], 120, " ")),
         ("rows of two letters", rows(&["x", "o"], 600, "")),
         ("tables", rows(&["0", "1", "2", "na"], 1500, " ")),
@@ -281,8 +281,8 @@ fn to_letters(number: u64) -> String {
 }
 
 #[test]
-fn texts_that_say_too_little_are_like_their_equals_only() {
-    for (kind, texts) in saying_too_little() {
+fn uninformative_text_is_similar_to_equal_texts_only() {
+    for (kind, texts) in uninformative_texts() {
         let folder = folder();
         let database = new_database(&folder);
         let numbered = (0..).zip(&texts);
@@ -296,7 +296,7 @@ fn texts_that_say_too_little_are_like_their_equals_only() {
             }
         }
         assert_eq!(database.len().unwrap(), texts.len() as u64, "{kind}");
-        // Their equals are found, in the tail and in the tables.
+        // Equal texts are found both in the memtable and in the tables.
         for place in 0..2 {
             for (id, text) in (0..).zip(&texts).step_by(7) {
                 let again = database
@@ -315,7 +315,7 @@ fn texts_that_say_too_little_are_like_their_equals_only() {
 }
 
 #[test]
-fn prose_of_few_syllables_is_alike_though_no_radius_reaches_it() {
+fn prose_of_few_syllables_is_similar_beyond_any_radius() {
     let folder = folder();
     let database = new_database(&folder);
     let mut sequence = SplitMix(29);
@@ -336,7 +336,7 @@ fn prose_of_few_syllables_is_alike_though_no_radius_reaches_it() {
     }
 }
 
-/// Some 6,000 letters of words as Hawaiian has them, of which the common ones are short.
+/// Some 6,000 letters of words with few syllables, as in Hawaiian; the common words are short.
 fn few_syllables(sequence: &mut SplitMix) -> String {
     let (consonants, vowels) = (b"hklmnpw", b"aeiou");
     let word = |number: u64| {
@@ -357,14 +357,14 @@ fn few_syllables(sequence: &mut SplitMix) -> String {
 }
 
 #[test]
-fn texts_that_say_too_little_are_no_duplicates_at_radius_3_either() {
-    for (kind, texts) in saying_too_little() {
+fn uninformative_texts_are_no_duplicates_at_radius_3() {
+    for (kind, texts) in uninformative_texts() {
         let folder = folder();
         let database = new_database(&folder);
         let mut kept = 0;
         for (id, text) in (0..).zip(texts.iter().step_by(5)) {
             let inserted = database.insert_unique_text(DocId(id), text, 3).unwrap();
-            // A number or a word may say enough for a fingerprint, and then its equals alone are near.
+            // A number or a word may be enough for a fingerprint; then only equal texts are near.
             if let Insertion::Duplicate(of) = inserted {
                 panic!("{kind}: {text:?} is called a duplicate of {of:?}");
             }
@@ -374,16 +374,16 @@ fn texts_that_say_too_little_are_no_duplicates_at_radius_3_either() {
     }
 }
 
-// ---- many at the same moment ----
+// ---- concurrent inserts ----
 
 #[test]
-fn of_texts_that_are_alike_one_is_kept_however_many_threads_bring_them_at_once() {
+fn concurrent_inserts_of_similar_texts_store_one() {
     const THREADS: u64 = 16;
     const ROUNDS: u64 = 1_000;
     let folder = folder();
     let database = new_database(&folder);
     let mut sequence = SplitMix(4);
-    // The texts of a round are alike, each with each: every one is the first with one word more.
+    // All texts of a round are similar: each is the first text with one word more.
     let rounds: Vec<Vec<String>> = (0..ROUNDS)
         .map(|_| {
             let first = text(&mut sequence, 14);
@@ -392,7 +392,8 @@ fn of_texts_that_are_alike_one_is_kept_however_many_threads_bring_them_at_once()
         })
         .collect();
     let barrier = Barrier::new(THREADS as usize);
-    // The others wait for a thread that panics, so it goes on, and is told of in the end.
+    // A panicking thread would block the others at the barrier: catch the panic and report it
+    // later.
     let kept: Vec<Vec<Result<bool, String>>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
@@ -445,8 +446,8 @@ const FERRY: &str = "The ferry to the islands was cancelled this morning due to 
 const FERRIES: &str = "The ferries to the islands were cancelled this morning because of fog.";
 const CAT: &str = "Three grey cats sat on the warm stove and would not be moved by anyone.";
 
-/// The id of the document that a change was refused for.
-fn of(outcome: &Outcome) -> Option<u64> {
+/// The id of the document that caused a change to be refused.
+fn refused_by(outcome: &Outcome) -> Option<u64> {
     match outcome {
         Outcome::Similar(like) => Some(like.id.0),
         _ => None,
@@ -454,7 +455,7 @@ fn of(outcome: &Outcome) -> Option<u64> {
 }
 
 #[test]
-fn changes_of_one_batch_see_those_before_them() {
+fn change_in_batch_sees_earlier_changes() {
     for bands in [true, false] {
         let folder = folder();
         let path = folder.path().join("docs.simdb");
@@ -475,10 +476,10 @@ fn changes_of_one_batch_see_those_before_them() {
             .apply([change(1, FERRY), change(2, &ferries), change(3, CAT)])
             .unwrap();
         assert_eq!(outcomes[0], Outcome::Inserted, "{bands}");
-        assert_eq!(of(&outcomes[1]), Some(1));
+        assert_eq!(refused_by(&outcomes[1]), Some(1));
         assert_eq!(outcomes[2], Outcome::Inserted);
 
-        // What was removed, and what has another text by now, forbids nothing.
+        // A removed document, or one whose text was replaced, causes no refusal.
         let outcomes = database
             .apply([
                 Change::Remove(DocId(1)),
@@ -492,9 +493,9 @@ fn changes_of_one_batch_see_those_before_them() {
         assert_eq!(outcomes[1], Outcome::Inserted);
         assert!(matches!(outcomes[2], Outcome::Replaced { .. }));
         assert_eq!(outcomes[3], Outcome::Inserted);
-        assert_eq!(of(&outcomes[4]), Some(2));
+        assert_eq!(refused_by(&outcomes[4]), Some(2));
 
-        // Removed and put back in the same batch.
+        // Removed and inserted again in one batch.
         let outcomes = database
             .apply([
                 Change::Remove(DocId(2)),
@@ -507,12 +508,12 @@ fn changes_of_one_batch_see_those_before_them() {
             ])
             .unwrap();
         assert_eq!(outcomes[3], Outcome::Inserted);
-        assert_eq!(of(&outcomes[6]), Some(4));
+        assert_eq!(refused_by(&outcomes[6]), Some(4));
     }
 }
 
 #[test]
-fn two_texts_under_one_id_are_each_decided_by_its_own() {
+fn two_texts_with_one_id_are_decided_separately() {
     let folder = folder();
     let database = new_database(&folder);
     database.insert_text(DocId(1), FERRY).unwrap();
@@ -522,9 +523,9 @@ fn two_texts_under_one_id_are_each_decided_by_its_own() {
         .unwrap();
     assert_eq!(outcomes[0], Outcome::Inserted);
     assert!(matches!(outcomes[1], Outcome::Exists { .. }));
-    assert_eq!(of(&outcomes[2]), Some(1));
+    assert_eq!(refused_by(&outcomes[2]), Some(1));
 
-    // The first is refused because of its id, and the second is looked for all the same.
+    // The first change is refused because of its id; the second still searches for similar texts.
     let other = "A quiet train crossed the long bridge while nobody in town looked up.";
     let outcomes = database
         .apply([
@@ -535,12 +536,12 @@ fn two_texts_under_one_id_are_each_decided_by_its_own() {
         ])
         .unwrap();
     assert!(matches!(outcomes[0], Outcome::Exists { .. }));
-    assert_eq!(of(&outcomes[2]), Some(2));
+    assert_eq!(refused_by(&outcomes[2]), Some(2));
     assert_eq!(outcomes[3], Outcome::Inserted);
 }
 
 #[test]
-fn of_many_that_are_like_a_text_all_must_go_before_it_is_stored() {
+fn text_is_refused_until_all_similar_texts_are_removed() {
     let folder = folder();
     let database = new_database(&folder);
     let texts: Vec<String> = (0..40).map(|i| format!("{FERRY} {}", WORDS[i])).collect();
@@ -557,12 +558,12 @@ fn of_many_that_are_like_a_text_all_must_go_before_it_is_stored() {
     changes.push(Change::Remove(DocId(40)));
     changes.push(unless_similar(&database, 101, FERRY));
     let outcomes = database.apply(changes).unwrap();
-    assert_eq!(of(&outcomes[39]), Some(40));
+    assert_eq!(refused_by(&outcomes[39]), Some(40));
     assert_eq!(outcomes[41], Outcome::Inserted);
 }
 
 #[test]
-fn documents_with_one_fingerprint_and_other_texts_do_not_hide_each_other() {
+fn equal_fingerprint_with_unlike_text_hides_no_match() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let database = builder().keep_texts(true).create(path).unwrap();
@@ -576,11 +577,11 @@ fn documents_with_one_fingerprint_and_other_texts_do_not_hide_each_other() {
     let changes = [change(1, CAT), change(2, FERRY), change(3, FERRIES)];
     let outcomes = database.apply(changes).unwrap();
     assert_eq!(outcomes[1], Outcome::Inserted);
-    assert_eq!(of(&outcomes[2]), Some(2));
+    assert_eq!(refused_by(&outcomes[2]), Some(2));
 }
 
 #[test]
-fn an_expired_document_forbids_nothing_and_a_living_one_does() {
+fn expired_document_causes_no_refusal_and_a_live_one_does() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let database = builder()
@@ -605,17 +606,17 @@ fn an_expired_document_forbids_nothing_and_a_living_one_does() {
         let outcomes = database
             .apply([
                 arriving(id + 2, FERRIES, from + 50),
-                // From here on the first is expired.
+                // From here on the first document is expired.
                 arriving(id + 3, CAT, from + 150),
                 arriving(id + 4, FERRIES, from + 150),
                 arriving(id + 5, FERRY, from + 160),
             ])
             .unwrap();
-        assert_eq!(of(&outcomes[0]), Some(id + 1));
+        assert_eq!(refused_by(&outcomes[0]), Some(id + 1));
         assert_eq!(outcomes[1], Outcome::Inserted);
         assert_eq!(outcomes[2], Outcome::Inserted);
-        assert_eq!(of(&outcomes[3]), Some(id + 4));
-        // A document of the same batch expires as well.
+        assert_eq!(refused_by(&outcomes[3]), Some(id + 4));
+        // A document of the same batch expires too.
         let outcomes = database
             .apply([
                 arriving(id + 6, FERRIES, from + 400),
@@ -628,7 +629,7 @@ fn an_expired_document_forbids_nothing_and_a_living_one_does() {
 }
 
 #[test]
-fn transactions_of_any_size_decide_as_batches_do() {
+fn transaction_of_any_size_decides_like_batches() {
     let folder = folder();
     let mut sequence = SplitMix(5);
     let mut texts: Vec<String> = Vec::new();
@@ -666,7 +667,7 @@ fn transactions_of_any_size_decide_as_batches_do() {
         transaction.commit().unwrap();
         outcomes
     });
-    // Beyond 65,536 documents a transaction goes on in the tables.
+    // Beyond 65,536 documents a transaction continues in the tables.
     let large = decided("large.simdb", &|database, changes| {
         let mut transaction = database.begin().unwrap();
         for from in [0_u64, 40_000] {
@@ -678,7 +679,10 @@ fn transactions_of_any_size_decide_as_batches_do() {
         transaction.commit().unwrap();
         outcomes
     });
-    let refused = at_once.0.iter().filter(|outcome| of(outcome).is_some());
+    let refused = at_once
+        .0
+        .iter()
+        .filter(|outcome| refused_by(outcome).is_some());
     assert!(refused.count() > 500);
     for other in [&parts, &small, &large] {
         assert_eq!(other.1, at_once.1);
@@ -688,10 +692,10 @@ fn transactions_of_any_size_decide_as_batches_do() {
     }
 }
 
-// ---- texts that the caller keeps, and errors ----
+// ---- texts stored by the caller, errors ----
 
 #[test]
-fn texts_that_the_caller_keeps_are_compared() {
+fn texts_stored_by_the_caller_are_compared() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let database = builder().create(path).unwrap();
@@ -725,7 +729,7 @@ fn texts_that_the_caller_keeps_are_compared() {
 }
 
 #[test]
-fn a_document_without_a_text_cannot_be_compared() {
+fn comparison_without_text_is_an_error() {
     let folder = folder();
     let database = new_database(&folder);
     let change = Change::InsertUnlessSimilar {
@@ -746,7 +750,7 @@ fn a_document_without_a_text_cannot_be_compared() {
 }
 
 #[test]
-fn a_query_is_limited_by_likeness_and_radius_and_takes_a_fingerprint_made_elsewhere() {
+fn query_obeys_likeness_radius_and_given_fingerprint() {
     let folder = folder();
     let database = new_database(&folder);
     database.insert_text(DocId(1), FERRY).unwrap();
@@ -779,10 +783,10 @@ fn a_query_is_limited_by_likeness_and_radius_and_takes_a_fingerprint_made_elsewh
     assert_eq!(found[0].distance, Some(0));
 }
 
-// ---- boilerplate, tail and tables, crashes ----
+// ---- boilerplate, memtable and tables, crashes ----
 
 #[test]
-fn boilerplate_that_thousands_share_does_not_hide_the_near_duplicate() {
+fn shared_boilerplate_does_not_hide_near_duplicate() {
     let folder = folder();
     let database = new_database(&folder);
     let mut sequence = SplitMix(6);
@@ -795,7 +799,7 @@ fn boilerplate_that_thousands_share_does_not_hide_the_near_duplicate() {
     }
     database.merge().unwrap();
     let (mut asked, mut found_again) = (0, 0);
-    // Those with large ids are beyond what is looked at in a band that all share.
+    // Documents with large ids lie beyond the candidate limit of a band that all share.
     for (id, text) in (0..).zip(&texts).skip(4_000).step_by(25) {
         let query = edited(&mut sequence, text, 40);
         asked += 1;
@@ -804,9 +808,9 @@ fn boilerplate_that_thousands_share_does_not_hide_the_near_duplicate() {
     assert_eq!(found_again, asked);
 }
 
-/// More than are ever wanted of a band are gone, and the tables hold them still.
+/// Removed documents fill a band beyond the candidate limit; the tables still list them.
 #[test]
-fn what_is_removed_hides_nothing_that_shares_a_band_with_it() {
+fn removed_documents_hide_no_match_in_their_band() {
     const GONE: u64 = 20_000;
     let folder = folder();
     let database = new_database(&folder);
@@ -829,13 +833,16 @@ fn what_is_removed_hides_nothing_that_shares_a_band_with_it() {
         assert_eq!(unmerged() == 0, is_merged);
         assert_eq!(ids(&similar(&database, &text)), [30_000]);
         let change = unless_similar(&database, 40_000, &text);
-        assert_eq!(of(&database.apply([change]).unwrap()[0]), Some(30_000));
+        assert_eq!(
+            refused_by(&database.apply([change]).unwrap()[0]),
+            Some(30_000)
+        );
         database.merge().unwrap();
     }
 }
 
 #[test]
-fn what_is_expired_hides_nothing_that_shares_a_band_with_it() {
+fn expired_documents_hide_no_match_in_their_band() {
     const GONE: u64 = 20_000;
     let folder = folder();
     let database = builder()
@@ -851,7 +858,7 @@ fn what_is_expired_hides_nothing_that_shares_a_band_with_it() {
     database.apply(old).unwrap();
     let changes = [
         arriving(30_000, "ok", 10_090),
-        // With this the old ones expire, and few of them are removed.
+        // With this arrival the old documents expire; few of them are removed.
         arriving(30_001, CAT, 10_150),
     ];
     database.merge().unwrap();
@@ -865,14 +872,17 @@ fn what_is_expired_hides_nothing_that_shares_a_band_with_it() {
             document: arriving(40_000, "ok", 10_150),
             likeness: Likeness::default(),
         };
-        assert_eq!(of(&database.apply([change]).unwrap()[0]), Some(30_000));
+        assert_eq!(
+            refused_by(&database.apply([change]).unwrap()[0]),
+            Some(30_000)
+        );
         let cutoff = UNIX_EPOCH + Duration::from_secs(10_050);
         database.prune(cutoff.into()).unwrap();
     }
 }
 
 #[test]
-fn answers_depend_on_nothing_but_the_documents() {
+fn answers_do_not_depend_on_storage_state() {
     let folder = folder();
     let mut sequence = SplitMix(7);
     let texts: Vec<String> = (0..400).map(|_| text(&mut sequence, 10)).collect();
@@ -899,7 +909,7 @@ fn answers_depend_on_nothing_but_the_documents() {
     database
         .apply(inserts(&database, (1_000..).zip(&near)))
         .unwrap();
-    // Some of the tables are removed or replaced in the tail.
+    // Some table rows are hidden by removals and replacements in the memtable.
     let mut changes: Vec<Change> = (0..40).map(|i| Change::Remove(DocId(i * 10))).collect();
     for id in (5..400).step_by(10) {
         let document = database.document(DocId(id), &near[id as usize]).unwrap();

@@ -1,5 +1,5 @@
-//! A reader sees one commit, whole, while a writer works; of near-duplicates that arrive at the
-//! same moment one is stored; one process writes.
+//! A reader sees one commit as a whole while a writer works. Of concurrent near-duplicates one is
+//! stored. One process writes at a time.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -17,16 +17,16 @@ use test_support::{
 };
 
 #[test]
-fn handles_and_snapshots_go_from_thread_to_thread() {
+fn handles_and_snapshots_are_send_and_sync() {
     fn is_send_and_sync<T: Send + Sync>() {}
     is_send_and_sync::<Database>();
     is_send_and_sync::<Snapshot>();
     is_send_and_sync::<Error>();
 }
 
-/// Documents of one batch: ids `batch * SIZE ..`, in one cluster of fingerprints of their own.
+/// Documents of one batch: ids from `batch * SIZE`, in a cluster of fingerprints of their own.
 const SIZE: u64 = 50;
-/// How many batches are stored at a time: with each new one the oldest is removed.
+/// Batches stored at a time: each new batch removes the oldest one.
 const KEPT: u64 = 4;
 
 fn cluster(batch: u64) -> Fingerprint {
@@ -34,7 +34,7 @@ fn cluster(batch: u64) -> Fingerprint {
 }
 
 #[test]
-fn reader_sees_every_batch_whole_while_a_writer_works() {
+fn reader_sees_each_batch_whole_during_writes() {
     const BATCHES: u64 = 120;
     let folder = folder();
     let mut database = builder().create(folder.path().join("docs.simdb")).unwrap();
@@ -56,13 +56,14 @@ fn reader_sees_every_batch_whole_while_a_writer_works() {
                         assert_eq!(snapshot.len().unwrap(), ids.len() as u64);
                         let Some(last) = ids.last() else { continue };
                         let newest = last / SIZE;
-                        // What a writer was told is durable is seen, and time runs forwards.
+                        // Every acknowledged batch is visible, and no snapshot is older than the
+                        // previous one.
                         assert!(newest >= before && newest >= last_newest);
                         last_newest = newest;
                         let oldest = newest.saturating_sub(KEPT - 1).max(1);
                         let expected: Vec<u64> = (oldest * SIZE..(newest + 1) * SIZE).collect();
                         assert_eq!(ids, expected);
-                        // The block tables are of the same commit.
+                        // The block tables belong to the same commit.
                         for batch in oldest.saturating_sub(1).max(1)..=newest + 1 {
                             let found = snapshot.within(cluster(batch), 3).unwrap();
                             let stored = (oldest..=newest).contains(&batch);
@@ -91,7 +92,7 @@ fn reader_sees_every_batch_whole_while_a_writer_works() {
     assert_sound(&mut database);
 }
 
-/// The writer waits, so that the readers look all the while.
+/// Lets the writer wait, so that readers query between its commits.
 fn wait_for_looks(looks: &AtomicU64, wanted: u64, readers: &[ScopedJoinHandle<'_, ()>]) {
     wait_until(|| {
         let has_failed = readers.iter().any(ScopedJoinHandle::is_finished);
@@ -99,10 +100,10 @@ fn wait_for_looks(looks: &AtomicU64, wanted: u64, readers: &[ScopedJoinHandle<'_
     });
 }
 
-/// Old snapshots and new ones ask for the same few keys while every commit changes some of them:
-/// what one has read must not turn up in the answer of another.
+/// Old and new snapshots query the same few keys while every commit changes some of them: a bucket
+/// cached for one snapshot must not appear in the answer of another.
 #[test]
-fn every_snapshot_answers_as_of_its_own_commit() {
+fn snapshot_answers_as_of_its_commit() {
     const BATCHES: u64 = 300;
     let folder = folder();
     let database = builder().create(folder.path().join("docs.simdb")).unwrap();
@@ -110,14 +111,14 @@ fn every_snapshot_answers_as_of_its_own_commit() {
     let centres: Vec<Fingerprint> = (0..4)
         .map(|_| Fingerprint::from_bits(sequence.next()))
         .collect();
-    // Many others, far away, so that it pays to look keys up; the models leave them out.
+    // Many documents far away make key lookups cheaper than a scan. The models leave them out.
     let others = documents(22, 1_000, 10_000);
     let is_far = |other: &Fingerprint| centres.iter().all(|near| near.distance(*other) > 9);
     assert!(others.iter().all(|other| is_far(&other.fingerprint)));
     database
         .apply(others.into_iter().map(Change::Insert))
         .unwrap();
-    // Document 0 says which commit it is, by its fingerprint.
+    // The fingerprint of document 0 identifies the commit.
     let models = Mutex::new(Vec::new());
     let (looks, done) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -174,7 +175,7 @@ fn every_snapshot_answers_as_of_its_own_commit() {
 }
 
 #[test]
-fn of_near_duplicates_from_many_threads_one_is_stored_and_every_answer_names_it() {
+fn concurrent_near_duplicates_store_one_and_report_its_id() {
     const THREADS: u64 = 8;
     const GROUPS: u64 = 25;
     let folder = folder();
@@ -189,7 +190,7 @@ fn of_near_duplicates_from_many_threads_one_is_stored_and_every_answer_names_it(
                 start.wait();
                 for group in 0..GROUPS {
                     let id = DocId(group << 32 | thread);
-                    // Any two of a group differ in at most two bits.
+                    // Any two documents of a group differ in at most two bits.
                     let fingerprint = planted(&mut sequence, cluster(group), 1);
                     let answer = database.insert_unique(id, fingerprint, 3).unwrap();
                     answers.lock().unwrap().push((group, id, answer));
@@ -211,7 +212,7 @@ fn of_near_duplicates_from_many_threads_one_is_stored_and_every_answer_names_it(
                 Insertion::Duplicate(of) => {
                     assert_eq!((of.id, of.fingerprint), (winner.id, winner.fingerprint))
                 }
-                Insertion::Similar(_) => unreachable!("nobody asked for that"),
+                Insertion::Similar(_) => unreachable!("no comparison of texts was requested"),
             }
         }
     }
@@ -219,7 +220,7 @@ fn of_near_duplicates_from_many_threads_one_is_stored_and_every_answer_names_it(
 }
 
 #[test]
-fn writers_wait_for_each_other_and_lose_nothing() {
+fn concurrent_writers_lose_no_change() {
     let folder = folder();
     let mut database = builder().create(folder.path().join("docs.simdb")).unwrap();
     let all = documents(1, 0, 2_000);
@@ -236,12 +237,12 @@ fn writers_wait_for_each_other_and_lose_nothing() {
             });
         }
     });
-    assert_holds(&database.snapshot().unwrap(), &Model::of(all, false));
+    assert_holds(&database.snapshot().unwrap(), &Model::new(all, false));
     assert_sound(&mut database);
 }
 
 #[test]
-fn snapshot_does_not_change() {
+fn snapshot_is_immutable() {
     let folder = folder();
     let mut database = builder().create(folder.path().join("docs.simdb")).unwrap();
     let first = documents(1, 0, 2_000);
@@ -249,7 +250,7 @@ fn snapshot_does_not_change() {
         .apply(first.iter().cloned().map(Change::Insert))
         .unwrap();
     let snapshot = database.snapshot().unwrap();
-    let model = Model::of(first, false);
+    let model = Model::new(first, false);
     for round in 0..20 {
         let removals = (round * 100..(round + 1) * 100).map(|id| Change::Remove(DocId(id)));
         let inserts = documents(round + 2, 10_000 + round * 100, 100)
@@ -273,7 +274,7 @@ fn snapshot_does_not_change() {
 }
 
 #[test]
-fn check_beside_a_snapshot_is_refused_and_possible_after() {
+fn check_is_refused_while_a_snapshot_exists() {
     let folder = folder();
     let mut database = builder().create(folder.path().join("docs.simdb")).unwrap();
     database
@@ -291,7 +292,7 @@ fn check_beside_a_snapshot_is_refused_and_possible_after() {
 }
 
 #[test]
-fn snapshot_outlives_the_handle_it_was_taken_from() {
+fn snapshot_outlives_its_handle() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let database = builder().create(&path).unwrap();
@@ -301,12 +302,12 @@ fn snapshot_outlives_the_handle_it_was_taken_from() {
         .unwrap();
     let snapshot = database.snapshot().unwrap();
     drop(database);
-    assert_holds(&snapshot, &Model::of(stored, false));
+    assert_holds(&snapshot, &Model::new(stored, false));
     drop(snapshot);
     assert_eq!(builder().open(&path).unwrap().len().unwrap(), 500);
 }
 
-// ---- who may open ----
+// ---- locks ----
 
 fn assert_locked(opened: Result<Database, Error>, expected: &PathBuf, by: LockHolder) {
     let refused = opened.unwrap_err();
@@ -318,7 +319,7 @@ fn assert_locked(opened: Result<Database, Error>, expected: &PathBuf, by: LockHo
 }
 
 #[test]
-fn second_handle_for_writing_is_locked_out_until_the_first_is_gone() {
+fn second_writing_handle_is_refused_until_first_is_dropped() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let database = builder().create(&path).unwrap();
@@ -338,7 +339,7 @@ fn second_handle_for_writing_is_locked_out_until_the_first_is_gone() {
 }
 
 #[test]
-fn handles_for_reading_share_the_file_and_keep_writers_out() {
+fn read_only_handles_share_file_and_exclude_writers() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     builder()
@@ -379,7 +380,7 @@ fn child_holds_the_database_until_its_input_ends() {
 }
 
 #[test]
-fn another_process_locks_the_database_until_it_ends() {
+fn other_process_holds_lock_until_it_ends() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     drop(builder().create(&path).unwrap());

@@ -1,7 +1,7 @@
-//! Many who write at the same time, and what waits in the journal to be merged: answers are those
-//! of one order of all changes, nobody's failure is another's, and a merge is never seen.
+//! Concurrent writers, and changes in the journal that await a flush: answers equal those of one
+//! order of all changes, an error concerns its own change only, and a flush never shows.
 //!
-//! `SIMDB_TEST_PAIRS` sets how many pairs of near-duplicates many threads insert.
+//! `SIMDB_TEST_PAIRS` sets the number of pairs of near-duplicates that threads insert.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ use test_support::{
     names_in, planted,
 };
 
-/// Changes that the queue of a database holds.
+/// Changes that fit the submission queue of a database.
 const QUEUE: u64 = 64 << 10;
 
 fn inserts(documents: &[Document]) -> Vec<Change> {
@@ -27,7 +27,7 @@ fn inserts(documents: &[Document]) -> Vec<Change> {
 // ---- many writers ----
 
 #[test]
-fn of_each_pair_of_near_duplicates_from_many_threads_one_is_stored() {
+fn concurrent_near_duplicates_store_one_of_each_pair() {
     const THREADS: usize = 64;
     let pairs = std::env::var("SIMDB_TEST_PAIRS").map_or(3_000, |pairs| pairs.parse().unwrap());
     let folder = folder();
@@ -43,6 +43,7 @@ fn of_each_pair_of_near_duplicates_from_many_threads_one_is_stored() {
             ]
         })
         .collect();
+    // Shuffled, so that the two documents of a pair mostly come from different threads.
     for place in (1..all.len()).rev() {
         all.swap(place, sequence.below(place as u64 + 1) as usize);
     }
@@ -76,6 +77,7 @@ fn of_each_pair_of_near_duplicates_from_many_threads_one_is_stored() {
     let mut model = Model::default();
     for pair in 0..pairs {
         let (one, other) = (2 * pair, 2 * pair + 1);
+        // Exactly one is stored, and the refusal of the other names the stored one.
         let (winner, of) = match (answers[&one], answers[&other]) {
             (Insertion::Inserted, Insertion::Duplicate(of)) => (one, of),
             (Insertion::Duplicate(of), Insertion::Inserted) => (other, of),
@@ -94,7 +96,7 @@ fn of_each_pair_of_near_duplicates_from_many_threads_one_is_stored() {
 }
 
 #[test]
-fn changes_handed_over_without_waiting_are_made_in_order_whoever_waits_for_them() {
+fn submitted_changes_are_applied_in_order_of_submission() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let database = builder().create(&path).unwrap();
@@ -121,7 +123,7 @@ fn changes_handed_over_without_waiting_are_made_in_order_whoever_waits_for_them(
         assert!(ticket.is_done());
         assert_eq!(ticket.wait().unwrap(), [expected]);
     }
-    // Also without a flush: closing makes what was handed over.
+    // Closing applies submitted changes, also without a flush.
     drop(database.submit(inserts(&documents(4, 1_000, 100))).unwrap());
     database.close().unwrap();
     let model = model.with(documents(4, 1_000, 100));
@@ -130,7 +132,7 @@ fn changes_handed_over_without_waiting_are_made_in_order_whoever_waits_for_them(
 }
 
 #[test]
-fn changes_not_taken_up_in_time_are_taken_back_whole() {
+fn queued_changes_are_withdrawn_whole_on_timeout() {
     let folder = folder();
     let database = builder().create(folder.path().join("docs.simdb")).unwrap();
     let transaction = database.begin().unwrap();
@@ -154,18 +156,18 @@ fn changes_not_taken_up_in_time_are_taken_back_whole() {
     assert_eq!(first.wait_timeout(PATIENCE).unwrap().len(), 10);
     assert_eq!(third.wait_timeout(PATIENCE).unwrap().len(), 10);
     let expected = [documents(1, 0, 10), documents(3, 20, 10)].concat();
-    assert_holds(&database.snapshot().unwrap(), &Model::of(expected, false));
+    assert_holds(&database.snapshot().unwrap(), &Model::new(expected, false));
 }
 
 #[test]
-fn changes_that_are_being_made_are_waited_for_and_not_taken_back() {
+fn changes_being_written_are_awaited_on_timeout() {
     let folder = folder();
     let gate = Gate::default();
     let database = builder()
         .disk(Arc::new(gate.clone()))
         .create(folder.path().join("docs.simdb"))
         .unwrap();
-    // The journal is there then.
+    // Creates the journal.
     database.apply(inserts(&documents(1, 0, 10))).unwrap();
     std::thread::scope(|scope| {
         let held = gate.hold();
@@ -173,7 +175,7 @@ fn changes_that_are_being_made_are_waited_for_and_not_taken_back() {
         held.wait_for_sync();
         let (send, receive) = mpsc::channel();
         scope.spawn(move || send.send(first.wait_timeout(Duration::ZERO)).unwrap());
-        // What came later can still be taken back.
+        // The later change is still queued, so it can be withdrawn.
         let second = database.submit(inserts(&documents(3, 20, 10))).unwrap();
         let refused = second.wait_timeout(Duration::from_millis(20)).unwrap_err();
         assert!(matches!(refused, Error::TimedOut { .. }), "{refused:?}");
@@ -184,11 +186,11 @@ fn changes_that_are_being_made_are_waited_for_and_not_taken_back() {
         assert_eq!(outcomes, [Outcome::Inserted; 10]);
     });
     let expected = [documents(1, 0, 10), documents(2, 10, 10)].concat();
-    assert_holds(&database.snapshot().unwrap(), &Model::of(expected, false));
+    assert_holds(&database.snapshot().unwrap(), &Model::new(expected, false));
 }
 
 #[test]
-fn of_many_impatient_writers_each_knows_whether_its_change_was_made() {
+fn timeout_reports_exactly_the_changes_not_made() {
     const THREADS: u64 = 16;
     let folder = folder();
     let database = builder().create(folder.path().join("docs.simdb")).unwrap();
@@ -225,7 +227,7 @@ fn of_many_impatient_writers_each_knows_whether_its_change_was_made() {
                 })
             })
             .collect();
-        // Nothing is made while another has the pen, and then something is again.
+        // No change is applied while another thread holds the write lock; then some are.
         for _ in 0..10 {
             let transaction = database.begin().unwrap();
             wait_for_more(&taken_back, 2 * THREADS);
@@ -244,14 +246,14 @@ fn of_many_impatient_writers_each_knows_whether_its_change_was_made() {
     assert!(stored.eq(inserted));
 }
 
-/// Waits until a number has grown by so much.
+/// Waits until a number has grown by `more`.
 fn wait_for_more(number: &AtomicU64, more: u64) {
     let wanted = number.load(Ordering::Relaxed) + more;
     wait_until(|| number.load(Ordering::Relaxed) >= wanted);
 }
 
 #[test]
-fn full_queue_refuses_or_waits_and_loses_nothing() {
+fn full_queue_refuses_or_blocks_and_loses_nothing() {
     const SIZE: u64 = 8 << 10;
     let folder = folder();
     let database = builder().create(folder.path().join("docs.simdb")).unwrap();
@@ -263,7 +265,7 @@ fn full_queue_refuses_or_waits_and_loses_nothing() {
             Err(error) => break error,
         }
         accepted += 1;
-        // What was taken up before the writer had to wait, and then the queue.
+        // The group taken before the writer had to wait, plus the full queue.
         assert!(
             accepted * SIZE <= 2 * QUEUE,
             "the queue does not become full"
@@ -290,14 +292,14 @@ fn full_queue_refuses_or_waits_and_loses_nothing() {
 }
 
 #[test]
-fn closing_makes_what_was_handed_over_however_much_it_is() {
+fn close_applies_all_submitted_changes() {
     const SIZE: u64 = 30_000;
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     drop(builder().create(&path).unwrap());
     for round in 0..3 {
         let database = builder().open(&path).unwrap();
-        // So many that some are merged in the background while others wait for that.
+        // Enough changes to make writers wait for the background flush.
         for number in round * 8..(round + 1) * 8 {
             let changes = inserts(&documents(number, number << 20, SIZE));
             drop(database.submit(changes).unwrap());
@@ -306,13 +308,13 @@ fn closing_makes_what_was_handed_over_however_much_it_is() {
     }
     let mut database = builder().open(&path).unwrap();
     let expected = (0..24).flat_map(|number| documents(number, number << 20, SIZE));
-    assert_holds(&database.snapshot().unwrap(), &Model::of(expected, false));
+    assert_holds(&database.snapshot().unwrap(), &Model::new(expected, false));
     assert_sound(&mut database);
 }
 
-/// Others wait while a batch is decided.
+/// Other writers wait while a batch is decided.
 #[test]
-fn copies_that_a_batch_removes_are_passed_over_once() {
+fn copies_removed_by_batch_are_skipped_once() {
     const COPIES: u64 = 30_000;
     const UNIQUE: u64 = 2_000;
     let folder = folder();
@@ -347,22 +349,22 @@ fn copies_that_a_batch_removes_are_passed_over_once() {
     };
     let (one, many) = shortest(3, || decide(1), || decide(UNIQUE));
     assert!(many < 4 * one, "{one:?} for one, {many:?} for {UNIQUE}");
-    // How long that takes says little: it waits for the disk.
+    // The time to commit depends on the disk, so only the decision is timed.
     assert_decided(&database.apply(changes(UNIQUE)).unwrap());
     assert_eq!(database.len().unwrap(), 1);
 }
 
-// ---- one's failure is not another's ----
+// ---- errors of one writer ----
 
 #[test]
-fn refused_and_panicking_callers_harm_nobody_else() {
+fn refused_or_panicking_caller_does_not_affect_others() {
     let folder = folder();
     let mut database = builder()
         .keep_texts(true)
         .create(folder.path().join("docs.simdb"))
         .unwrap();
     let too_long = Document {
-        // One byte more than a stored text may have.
+        // One byte longer than the longest text.
         text: Some("a".repeat((256 << 20) + 1)),
         ..document(1 << 50, 5)
     };
@@ -403,7 +405,7 @@ fn refused_and_panicking_callers_harm_nobody_else() {
         });
     });
     let expected = (0..4).flat_map(|thread| documents(thread, thread << 32, 100));
-    assert_holds(&database.snapshot().unwrap(), &Model::of(expected, true));
+    assert_holds(&database.snapshot().unwrap(), &Model::new(expected, true));
     assert_sound(&mut database);
 }
 
@@ -415,12 +417,12 @@ fn readers_do_not_wait_for_a_transaction() {
     database.apply(inserts(&stored[..1_000])).unwrap();
     database.merge().unwrap();
     database.apply(inserts(&stored[1_000..])).unwrap();
-    let model = Model::of(stored, false);
+    let model = Model::new(stored, false);
     let mut transaction = database.begin().unwrap();
     transaction
         .apply((0..500).map(|id| Change::Remove(DocId(id))))
         .unwrap();
-    // Another writer waits as well.
+    // Another writer is waiting as well.
     drop(database.submit(inserts(&documents(2, 5_000, 10))).unwrap());
     std::thread::scope(|scope| {
         let (send, receive) = mpsc::channel();
@@ -441,9 +443,9 @@ fn readers_do_not_wait_for_a_transaction() {
     });
 }
 
-// ---- what is not merged yet ----
+// ---- changes that are not flushed ----
 
-/// The first half merged, the second in the journal, and some of each removed again.
+/// The first half is flushed, the second is in the journal; some of each are removed again.
 fn half_merged(database: &Database) -> Model {
     let stored = documents(11, 0, 4_000);
     let mut model = Model::default();
@@ -464,13 +466,13 @@ fn half_merged(database: &Database) -> Model {
 }
 
 #[test]
-fn check_finds_nothing_where_changes_are_not_merged() {
+fn check_of_unflushed_changes_finds_nothing() {
     let folder = folder();
     let mut database = builder().create(folder.path().join("docs.simdb")).unwrap();
     let model = half_merged(&database);
     assert_sound(&mut database);
     assert_holds(&database.snapshot().unwrap(), &model);
-    // And it can be written to as before.
+    // The database still accepts changes.
     let more = documents(12, 10_000, 100);
     database.apply(inserts(&more)).unwrap();
     assert_holds(&database.snapshot().unwrap(), &model.with(more));
@@ -478,12 +480,12 @@ fn check_finds_nothing_where_changes_are_not_merged() {
 }
 
 #[test]
-fn bulk_load_sees_what_is_not_merged() {
+fn bulk_load_sees_unflushed_changes() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let mut database = builder().create(&path).unwrap();
     let mut model = half_merged(&database);
-    // Some ids are taken, some were.
+    // Some ids are stored, some were removed.
     let loaded = documents(13, 3_000, 3_000);
     let mut load = database.bulk_load(16 << 20).unwrap();
     for document in &loaded {
@@ -507,7 +509,7 @@ fn bulk_load_sees_what_is_not_merged() {
 }
 
 #[test]
-fn snapshot_stays_as_it_was_while_large_tails_come_and_are_merged() {
+fn snapshot_is_stable_while_memtables_are_filled_and_flushed() {
     const ROUNDS: u64 = 20;
     const SIZE: u64 = 8_000;
     let folder = folder();
@@ -541,6 +543,7 @@ fn snapshot_stays_as_it_was_while_large_tails_come_and_are_merged() {
         for round in 0..ROUNDS {
             let mut changes = inserts(&documents(100 + round, (1 + round) << 20, SIZE));
             changes.extend((round * 200..(round + 1) * 200).map(|id| Change::Remove(DocId(id))));
+            // Removals of flushed documents: the tables change under the old snapshot.
             if let Some(before) = round.checked_sub(5) {
                 let gone = (1 + before) << 20;
                 changes.extend((gone..gone + SIZE / 2).map(|id| Change::Remove(DocId(id))));
@@ -548,7 +551,7 @@ fn snapshot_stays_as_it_was_while_large_tails_come_and_are_merged() {
             let expected = model.apply_all(changes.clone());
             assert_eq!(database.apply(changes).unwrap(), expected);
             assert_eq!(database.len().unwrap(), model.documents.len() as u64);
-            // The reader looks all the while; a look may take longer than a round.
+            // Readers query all the time; one pass may take longer than a round.
             wait_until(|| looks.load(Ordering::Acquire) >= (round + 1) / 5 || reader.is_finished());
         }
     });
@@ -566,7 +569,7 @@ fn snapshot_stays_as_it_was_while_large_tails_come_and_are_merged() {
 }
 
 #[test]
-fn backup_taken_while_many_write_holds_what_each_had_written_first() {
+fn backup_during_writes_holds_a_prefix_of_each_writer() {
     const THREADS: u64 = 8;
     let folder = folder();
     let database = builder().create(folder.path().join("docs.simdb")).unwrap();
@@ -619,9 +622,9 @@ fn backup_taken_while_many_write_holds_what_each_had_written_first() {
     });
 }
 
-/// Others wait while a batch is decided.
+/// Other writers wait while a batch is decided.
 #[test]
-fn copies_that_a_batch_finds_expired_are_passed_over_once() {
+fn copies_expired_by_batch_are_skipped_once() {
     const COPIES: u64 = 20_000;
     const UNIQUE: u64 = 1_000;
     const WINDOW_MS: u64 = 1_000;
@@ -636,7 +639,7 @@ fn copies_that_a_batch_finds_expired_are_passed_over_once() {
     let old = (0..COPIES).map(|id| Change::Insert(copy(id, 10_000)));
     database.apply(old).unwrap();
     database.merge().unwrap();
-    // Each arrives later than the one before it, and is near the first of them only.
+    // Each document arrives later than the previous one, and is near the first only.
     let unique = |count| {
         let late = |id| copy(COPIES + id, 10_001 + WINDOW_MS + id % (WINDOW_MS / 2));
         (0..count).map(move |id| Change::InsertUnique {
@@ -659,7 +662,7 @@ fn copies_that_a_batch_finds_expired_are_passed_over_once() {
 }
 
 #[test]
-fn who_waits_to_write_comes_in_turn_however_many_changes_come_meanwhile() {
+fn waiting_writer_is_not_starved_by_group_commits() {
     const WRITERS: u64 = 6;
     const MOST: u64 = 3_000;
     let folder = folder();
@@ -689,14 +692,14 @@ fn who_waits_to_write_comes_in_turn_however_many_changes_come_meanwhile() {
             meanwhile.push(made.load(Ordering::Relaxed) - before);
             drop(transaction);
         }
-        // The group that is being written, and the one that was answered last.
+        // At most the group being written and the one answered last.
         meanwhile.sort_unstable();
         assert!(meanwhile[5] <= 4 * WRITERS, "{meanwhile:?}");
     });
 }
 
 #[test]
-fn a_transaction_of_many_changes_goes_into_the_tables_however_few_documents_they_are_about() {
+fn large_transaction_of_few_documents_continues_in_tables() {
     let folder = folder();
     let database = builder().merge_after_changes(1_000);
     let database = database.create(folder.path().join("docs.simdb")).unwrap();
@@ -715,7 +718,7 @@ fn a_transaction_of_many_changes_goes_into_the_tables_however_few_documents_they
 }
 
 #[test]
-fn what_is_stored_again_as_it_is_is_not_written() {
+fn unchanged_insert_writes_nothing() {
     let folder = folder();
     let database = builder().create(folder.path().join("docs.simdb")).unwrap();
     for _ in 0..3 {
@@ -728,7 +731,7 @@ fn what_is_stored_again_as_it_is_is_not_written() {
 }
 
 #[test]
-fn a_check_that_is_refused_or_ended_leaves_closing_to_the_end() {
+fn refused_or_interrupted_check_leaves_flush_to_close() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     for is_ended in [false, true] {
@@ -754,7 +757,7 @@ fn a_check_that_is_refused_or_ended_leaves_closing_to_the_end() {
 }
 
 #[test]
-fn an_arrival_counts_though_nothing_else_comes_of_its_batch() {
+fn overwritten_arrival_still_advances_the_clock() {
     let folder = folder();
     let retention = test_support::window(Duration::from_millis(10));
     let database = builder().retention(retention);

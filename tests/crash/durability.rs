@@ -1,6 +1,7 @@
-//! Committed survives, uncommitted does not: reopen, drop, interrupt, kill, cut the file.
+//! Committed changes survive and uncommitted ones do not: reopen, drop, interrupt, kill, cut the
+//! file.
 //!
-//! `SIMDB_TEST_KILLS` sets how many processes each killing test kills.
+//! `SIMDB_TEST_KILLS` sets the number of processes that each kill test kills.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use simdb::{BulkLoad, Change, Database, DocId, Document, Error, Fingerprint, Outcome, Progress};
-use test_support::children::{child_task, kills, lives, report, reports, spawn};
+use test_support::children::{child_task, kill_rounds, kills, report, reports, spawn};
 use test_support::engine::pages_of;
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, copy_open, document, documents,
@@ -17,9 +18,9 @@ use test_support::{
 
 const MEMORY_BYTES: u64 = 16 << 20;
 const REOPEN_LIMIT: Duration = Duration::from_millis(500);
-/// Processes that are killed while they apply batches, and while they load in bulk. Of fewer it
-/// may be that none was in the middle of it.
-const USUAL_KILLS: u64 = 24;
+/// Processes killed while they apply batches, or load in bulk, by default. With fewer, perhaps none
+/// is killed in the middle of its work.
+const DEFAULT_KILLS: u64 = 24;
 const USUAL_LOADS: u64 = 12;
 
 fn inserts(documents: &[Document]) -> Vec<Change> {
@@ -27,7 +28,7 @@ fn inserts(documents: &[Document]) -> Vec<Change> {
 }
 
 #[test]
-fn committed_documents_survive_a_reopen() {
+fn committed_documents_survive_reopen() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let documents = documents(1, 0, 2_000);
@@ -44,16 +45,19 @@ fn committed_documents_survive_a_reopen() {
     let mut database = builder().open(&path).unwrap();
     assert_holds(
         &database.snapshot().unwrap(),
-        &Model::of(documents.clone(), false),
+        &Model::new(documents.clone(), false),
     );
     assert_sound(&mut database);
     drop(database);
     let read_only = builder().open_read_only(&path).unwrap();
-    assert_holds(&read_only.snapshot().unwrap(), &Model::of(documents, false));
+    assert_holds(
+        &read_only.snapshot().unwrap(),
+        &Model::new(documents, false),
+    );
 }
 
 #[test]
-fn dropped_transaction_leaves_nothing() {
+fn dropped_transaction_leaves_no_change() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let mut database = builder().create(&path).unwrap();
@@ -64,7 +68,7 @@ fn dropped_transaction_leaves_nothing() {
     assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Inserted));
     transaction.apply([Change::Remove(DocId(3))]).unwrap();
     drop(transaction);
-    let model = Model::of(kept, false);
+    let model = Model::new(kept, false);
     assert_holds(&database.snapshot().unwrap(), &model);
     assert_sound(&mut database);
     drop(database);
@@ -72,7 +76,7 @@ fn dropped_transaction_leaves_nothing() {
 }
 
 #[test]
-fn batch_with_a_refused_change_is_gone_whole() {
+fn batch_with_refused_change_is_undone_whole() {
     let folder = folder();
     let mut database = builder()
         .keep_texts(true)
@@ -80,7 +84,7 @@ fn batch_with_a_refused_change_is_gone_whole() {
         .unwrap();
     let kept = documents(1, 0, 10);
     database.apply(inserts(&kept)).unwrap();
-    // One byte more than a stored text may have.
+    // One byte longer than the longest text.
     let too_long = Document {
         text: Some("a".repeat((256 << 20) + 1)),
         ..document(1_000, 5)
@@ -93,12 +97,12 @@ fn batch_with_a_refused_change_is_gone_whole() {
         matches!(refused, Error::TextTooLong { id: 1_000, .. }),
         "{refused:?}"
     );
-    assert_holds(&database.snapshot().unwrap(), &Model::of(kept, true));
+    assert_holds(&database.snapshot().unwrap(), &Model::new(kept, true));
     assert_sound(&mut database);
 }
 
 #[test]
-fn transaction_committed_after_a_failed_batch_holds_none_of_it() {
+fn transaction_after_failed_batch_commits_none_of_it() {
     let folder = folder();
     let mut database = builder()
         .keep_texts(true)
@@ -112,18 +116,18 @@ fn transaction_committed_after_a_failed_batch_holds_none_of_it() {
     let mut changes = inserts(&documents(2, 100, 300));
     changes.push(Change::Insert(too_long));
     transaction.apply(changes).unwrap_err();
-    // Whether this is refused or does nothing, the file must stay sound.
+    // This may be refused or do nothing; the file must stay sound.
     let _ = transaction.commit();
     assert_sound(&mut database);
     assert!(database.is_empty().unwrap());
 }
 
 #[test]
-fn bulk_load_into_a_new_file_leaves_nothing_when_dropped_or_interrupted() {
+fn dropped_or_interrupted_bulk_load_leaves_no_file() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let loaded = documents(1, 0, 200_000);
-    // Every report of progress is a moment to stop at; nothing must be left behind by any.
+    // Interrupt at every twentieth report of progress.
     for stop_at in (0..).step_by(20) {
         let mut load = builder().bulk_create(&path, MEMORY_BYTES).unwrap();
         loaded
@@ -160,14 +164,14 @@ fn bulk_load_into_a_new_file_leaves_nothing_when_dropped_or_interrupted() {
 }
 
 #[test]
-fn bulk_load_into_a_database_leaves_it_unchanged_when_dropped_or_interrupted() {
+fn dropped_or_interrupted_bulk_load_leaves_database_unchanged() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let mut database = builder().similar(true).create(&path).unwrap();
     let mut stored = documents(1, 0, 500);
     stored[7].text = Some("seven".to_owned());
     database.apply(inserts(&stored)).unwrap();
-    let model = Model::of(stored, true);
+    let model = Model::new(stored, true);
     let mut fresh = documents(2, 250, 5_000);
     fresh[300].text = Some("dropped".to_owned());
     let start = |database: &Database| {
@@ -201,18 +205,17 @@ fn bulk_load_into_a_database_leaves_it_unchanged_when_dropped_or_interrupted() {
     assert_holds(&builder().open(&path).unwrap().snapshot().unwrap(), &model);
 }
 
-/// Whether the storage engine has marked a file as one that must be mended, in full or not, when it
-/// is opened.
+/// Returns `true` if redb has marked the file as open, so that the next open repairs it.
 fn is_marked_open(path: &Path) -> bool {
     pages_of(&std::fs::read(path).unwrap())[9] & 2 != 0
 }
 
-/// Whether a report of progress is the last one of its stage.
+/// Returns `true` for the last progress report of a stage.
 fn is_last(progress: Progress) -> bool {
     Some(progress.done) == progress.total
 }
 
-fn begun_load<'d>(database: &'d Database, documents: &[Document]) -> BulkLoad<'d> {
+fn begin_load<'d>(database: &'d Database, documents: &[Document]) -> BulkLoad<'d> {
     let mut load = database.bulk_load(MEMORY_BYTES).unwrap();
     for document in documents {
         load.push(document.clone()).unwrap();
@@ -220,10 +223,10 @@ fn begun_load<'d>(database: &'d Database, documents: &[Document]) -> BulkLoad<'d
     load
 }
 
-/// What is being written is given up while the panic is on its way. The file must be one that the
-/// engine can close, and must not hold what was given up.
+/// The unfinished change is aborted while the caller's panic unwinds. Afterwards redb must close
+/// the file, and the file must hold none of the change.
 #[test]
-fn a_panic_of_the_caller_beside_a_large_change_leaves_a_file_that_is_closed_and_sound() {
+fn panic_of_caller_during_large_change_leaves_sound_file() {
     const LARGE: u64 = 70_000;
     type Named<'p> = (&'p str, &'p dyn Fn(&Database));
     let large = documents(2, 1_000, LARGE);
@@ -240,15 +243,15 @@ fn a_panic_of_the_caller_beside_a_large_change_leaves_a_file_that_is_closed_and_
             drop(transaction.apply(panicking));
         }),
         ("load", &|database| {
-            let _load = begun_load(database, &large);
+            let _load = begin_load(database, &large);
             panic!("the caller's own");
         }),
         ("first report", &|database| {
-            let load = begun_load(database, &large).on_progress(|_| panic!("the caller's own"));
+            let load = begin_load(database, &large).on_progress(|_| panic!("the caller's own"));
             drop(load.finish(|_| ControlFlow::Continue(())));
         }),
         ("last report", &|database| {
-            let load = begun_load(database, &large).on_progress(|progress| {
+            let load = begin_load(database, &large).on_progress(|progress| {
                 assert!(!is_last(progress), "the caller's own");
                 ControlFlow::Continue(())
             });
@@ -268,14 +271,14 @@ fn a_panic_of_the_caller_beside_a_large_change_leaves_a_file_that_is_closed_and_
         database.close().unwrap();
         assert!(!is_marked_open(&path), "{name}");
         let mut database = builder().open(&path).unwrap();
-        let model = Model::of(stored, false);
+        let model = Model::new(stored, false);
         assert_holds(&database.snapshot().unwrap(), &model);
         assert_sound(&mut database);
     }
 }
 
 #[test]
-fn create_leaves_the_database_and_no_other_name() {
+fn create_leaves_no_temporary_file() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let database = builder().create(&path).unwrap();
@@ -290,8 +293,8 @@ fn create_leaves_the_database_and_no_other_name() {
 }
 
 #[test]
-fn database_open_while_copied_opens_from_the_copy() {
-    // What a crash of the machine right after a commit leaves: a file that was never closed.
+fn copy_of_open_database_opens() {
+    // A crash right after a commit leaves a file that was never closed.
     let folder = folder();
     let (path, copy) = (
         folder.path().join("docs.simdb"),
@@ -301,8 +304,8 @@ fn database_open_while_copied_opens_from_the_copy() {
     let documents = documents(1, 0, 3_000);
     database.apply(inserts(&documents)).unwrap();
     copy_open(&path, &copy);
-    let model = Model::of(documents, false);
-    // Who only reads sees the same, and mends nothing.
+    let model = Model::new(documents, false);
+    // A read-only handle sees the same documents and repairs nothing.
     let left = std::fs::read(&copy).unwrap();
     for _ in 0..2 {
         let reading = builder().open_read_only(&copy).unwrap();
@@ -314,9 +317,9 @@ fn database_open_while_copied_opens_from_the_copy() {
     assert_sound(&mut copy);
 }
 
-// ---- processes that are killed ----
+// ---- killed processes ----
 
-/// The changes of one batch: mostly new documents, some removals and replacements of older ones.
+/// The changes of one batch: mostly inserts, some removals and replacements.
 fn batch(number: u64) -> Vec<Change> {
     let mut sequence = SplitMix(number);
     let size = 1 + sequence.below(300);
@@ -364,13 +367,13 @@ fn child_applies_batches_until_it_is_killed() {
 }
 
 #[test]
-fn every_acknowledged_batch_survives_a_kill_and_the_one_in_flight_is_whole_or_absent() {
-    for (seed, kills) in lives(USUAL_KILLS) {
-        kill_what_applies_batches(2024 + seed, kills);
+fn acknowledged_batches_survive_kill_and_batch_in_flight_is_atomic() {
+    for (seed, kills) in kill_rounds(DEFAULT_KILLS) {
+        kill_batch_writers(2024 + seed, kills);
     }
 }
 
-fn kill_what_applies_batches(seed: u64, kills: u64) {
+fn kill_batch_writers(seed: u64, kills: u64) {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let mut sequence = SplitMix(seed);
@@ -389,6 +392,7 @@ fn kill_what_applies_batches(seed: u64, kills: u64) {
         );
         let mut acknowledged = reports(&mut child);
         let mut last = None;
+        // Kill at a random moment: during startup and recovery, or within a later batch.
         for _ in 0..sequence.below(6) {
             last = acknowledged.next();
         }
@@ -397,6 +401,7 @@ fn kill_what_applies_batches(seed: u64, kills: u64) {
         child.wait().unwrap();
         last = acknowledged.last().or(last);
 
+        // A report is written after `apply` returns, so these batches must survive.
         while last.is_some_and(|last| next <= last) {
             model.apply_all(batch(next));
             next += 1;
@@ -410,7 +415,7 @@ fn kill_what_applies_batches(seed: u64, kills: u64) {
         reopened.push(started.elapsed());
         let mut with_next = model.clone();
         with_next.apply_all(batch(next));
-        // Batches differ in what they insert, so the first document tells which one was last.
+        // Each batch inserts other documents, so its first document identifies the last batch.
         let is_whole = stored
             .documents()
             .map(Result::unwrap)
@@ -431,14 +436,14 @@ fn kill_what_applies_batches(seed: u64, kills: u64) {
         "the processes were killed before they did anything"
     );
     assert!(
-        in_flight_absent > 0 || kills < USUAL_KILLS,
+        in_flight_absent > 0 || kills < DEFAULT_KILLS,
         "{in_flight_whole} whole"
     );
     assert_opened_soon(reopened);
 }
 
-/// Asserts that the median is short: of a busy machine it says more than the worst. Of many
-/// thousands of kills at a time it says nothing.
+/// Asserts a short median: on a busy machine the maximum is noise. Thousands of parallel kills say
+/// nothing about time.
 fn assert_opened_soon(mut reopened: Vec<Duration>) {
     reopened.sort_unstable();
     if std::env::var_os("SIMDB_TEST_KILLS").is_none() {
@@ -450,7 +455,7 @@ fn assert_opened_soon(mut reopened: Vec<Duration>) {
     }
 }
 
-/// Documents of the bulk loads that are killed.
+/// Documents of each killed bulk load.
 const LOADED: u64 = 100_000;
 
 #[test]
@@ -480,9 +485,9 @@ fn child_loads_in_bulk() {
     report(1);
 }
 
-/// Lets a bulk load run to its end once, then kills others at seeded moments of that time.
-/// `prepare` makes the folder what it is before each; `verify` is told whether the load is known
-/// to have been acknowledged, and looks at what there is.
+/// Runs a bulk load to its end once, then kills others at seeded moments within that time. Before
+/// each load `prepare` sets up the folder; afterwards `verify` inspects the folder, its argument
+/// is `true` if the load was acknowledged.
 fn kill_bulk_loads(prepare: impl Fn(&Path), mut verify: impl FnMut(&Path, bool)) {
     let mut sequence = SplitMix(7);
     let mut whole = Duration::ZERO;
@@ -509,10 +514,10 @@ fn kill_bulk_loads(prepare: impl Fn(&Path), mut verify: impl FnMut(&Path, bool))
 }
 
 #[test]
-fn killed_bulk_load_into_a_new_file_leaves_no_database_or_a_whole_one() {
-    let model = Model::of(documents(9, 1_000, LOADED), false);
+fn killed_bulk_load_leaves_no_database_or_a_whole_one() {
+    let model = Model::new(documents(9, 1_000, LOADED), false);
     let mut absent = 0;
-    // What may be left is a file under a temporary name: a killed process cannot remove it.
+    // A killed process may leave a file under a temporary name.
     kill_bulk_loads(
         |_| {},
         |path, acknowledged| {
@@ -530,10 +535,10 @@ fn killed_bulk_load_into_a_new_file_leaves_no_database_or_a_whole_one() {
 }
 
 #[test]
-fn killed_bulk_load_into_a_database_leaves_the_old_one_or_the_whole_new_one() {
+fn killed_bulk_load_leaves_old_or_new_database_whole() {
     let old = documents(1, 0, 1_000);
-    let old_model = Model::of(old.clone(), false);
-    let new_model = Model::of([old.clone(), documents(9, 1_000, LOADED)].concat(), false);
+    let old_model = Model::new(old.clone(), false);
+    let new_model = Model::new([old.clone(), documents(9, 1_000, LOADED)].concat(), false);
     let (mut unchanged, mut reopened) = (0, Vec::new());
     kill_bulk_loads(
         |path| {
@@ -563,14 +568,14 @@ fn killed_bulk_load_into_a_database_leaves_the_old_one_or_the_whole_new_one() {
     assert_opened_soon(reopened);
 }
 
-// ---- files that are cut ----
+// ---- cut files ----
 
-/// Whether an error says that the file is not whole.
-fn is_told(error: &Error) -> bool {
+/// Returns `true` if the error reports damage or an incomplete file.
+fn reports_damage(error: &Error) -> bool {
     matches!(error, Error::Corrupt { .. } | Error::NotADatabase { .. })
 }
 
-/// Everything the file says, if it says anything; panics are told apart from errors.
+/// Reads the whole database and compares it with the model. Panics are not errors.
 fn read_all(path: &Path, model: &Model) -> Result<(), Error> {
     for read_only in [true, false] {
         let opened = if read_only {
@@ -580,9 +585,9 @@ fn read_all(path: &Path, model: &Model) -> Result<(), Error> {
         };
         let database = match (opened, read_only) {
             (Ok(database), _) => database,
-            // A reader may not mend the file; a writer may.
+            // A read-only handle may not repair the file; a writer may.
             (Err(error), true) => {
-                assert!(is_told(&error), "{error:?}");
+                assert!(reports_damage(&error), "{error:?}");
                 continue;
             }
             (Err(error), false) => return Err(error),
@@ -602,7 +607,7 @@ fn read_all(path: &Path, model: &Model) -> Result<(), Error> {
 }
 
 #[test]
-fn file_cut_anywhere_gives_an_error_or_the_right_answer() {
+fn cut_file_gives_error_or_right_answer() {
     let folder = folder();
     let (path, cut) = (
         folder.path().join("docs.simdb"),
@@ -617,15 +622,15 @@ fn file_cut_anywhere_gives_an_error_or_the_right_answer() {
     for batch in documents.chunks(500) {
         database.apply(inserts(batch)).unwrap();
     }
-    // One file as a clean close leaves it, two as a crash does, with and without changes in the
-    // journal. The journal beside the cut file is whole.
+    // One file after a clean close, and two after a crash, with and without changes in the journal.
+    // The journal beside the cut file is intact.
     let unmerged = std::fs::read(&path).unwrap();
     std::fs::copy(journal(&path, 1), journal(&cut, 1)).unwrap();
     database.merge().unwrap();
     let unclosed = std::fs::read(&path).unwrap();
     drop(database);
     let closed = std::fs::read(&path).unwrap();
-    let model = Model::of(documents, true);
+    let model = Model::new(documents, true);
     let mut sequence = SplitMix(5);
     let mut total_refused = 0;
     let files = [(unmerged, false), (closed, true), (unclosed, false)];
@@ -642,14 +647,14 @@ fn file_cut_anywhere_gives_an_error_or_the_right_answer() {
                 Ok(Ok(())) => answered += 1,
                 Ok(Err(error)) => {
                     refused += 1;
-                    assert!(is_told(&error), "{length} bytes: {error:?}");
+                    assert!(reports_damage(&error), "{length} bytes: {error:?}");
                 }
                 Err(place) => panic!("{length} bytes: panic at {place}"),
             }
         }
         assert!(refused > 0, "{refused} refused");
         total_refused += refused;
-        // A file that was never closed may end in room that nothing is stored in yet.
+        // A file that was never closed may end in free pages.
         assert!(answered == 0 || !was_closed, "{answered} answered");
     }
     assert!(total_refused > 300, "{total_refused} refused");

@@ -1,12 +1,12 @@
-//! Any operation of the disk fails, once or from then on, in any of the ways disks fail. What was
-//! acknowledged is there when the database is opened again, an error says whether what was asked for
-//! was done, and what is read meanwhile is right or an error.
+//! Disk operations fail, once or from then on, in each way disks fail. Acknowledged changes are
+//! there after a reopen, an error says whether the change was made, and reads in between are right
+//! or fail.
 //!
-//! `SIMDB_TEST_FAULTS=all` has every operation of the whole workload fail in turn, a number one of
-//! so many in each part; otherwise it is some of them. `SIMDB_TEST_FAULT` repeats one: what is printed
-//! when it fails. (Where tails are merged in the background, which operation that is may differ.)
+//! By default a sample of the operations fails. `SIMDB_TEST_FAULTS=all` makes every operation of
+//! the workload fail in turn, `SIMDB_TEST_FAULTS=n` one in n. `SIMDB_TEST_FAULT` repeats one case,
+//! as printed by its failure. (With a background flush, the number may mean another operation.)
 
-// What was covered is told, and what repeats a failure.
+// Prints the coverage, and the case of a failure.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,20 +17,20 @@ use test_support::disk::{Chance, Fault, Plan};
 use test_support::trial::{Known, Settings, Step, World};
 use test_support::{SplitMix, caught};
 
-/// Faults that are tried of each kind in each part of a workload, evenly, unless all are asked for.
-/// Each step is hit by the device's own in its midst besides, and by another kind in turn.
-const TRIED: u64 = 3;
-/// Steps that are taken in the same process after one has failed.
+/// Operations tried per kind of fault and part of a workload, evenly spaced. Besides, each step
+/// gets a device fault in its middle, and a fault of another kind in turn.
+const TRIES_PER_PART: u64 = 3;
+/// Steps taken in the same process after a fault.
 const STEPS_AFTER: usize = 4;
 
-/// What is done, in parts, after each of which the database is closed. The first begins with an
-/// empty disk.
+/// The steps of the workload, in parts. The database is closed after each part; the first part
+/// begins with an empty disk.
 const PARTS: [&[Step]; 5] = [
     &[Step::Batch, Step::Close],
     &[
         Step::Insert,
         Step::Snapshot,
-        Step::Submits,
+        Step::Submit,
         Step::Remove,
         Step::Transaction,
         Step::Merge,
@@ -51,7 +51,7 @@ const PARTS: [&[Step]; 5] = [
         Step::Upsert,
         Step::Snapshot,
         Step::BulkLoad,
-        Step::Submits,
+        Step::Submit,
         Step::Prune,
         Step::DroppedTransaction,
         Step::Transaction,
@@ -71,8 +71,8 @@ const PARTS: [&[Step]; 5] = [
     ],
 ];
 
-/// The databases that the workload is done to. In the last two, tails are set aside and merged in the
-/// background, and transactions go on in the tables.
+/// Settings of the databases of the workload. The last two seal and flush memtables in the
+/// background, and their transactions continue in the tables.
 fn workloads() -> [Settings; 6] {
     let plain = Settings {
         cache_bytes: 1 << 20,
@@ -99,20 +99,20 @@ fn workloads() -> [Settings; 6] {
         },
         passing,
         Settings {
-            merge_from: Some(8),
+            seal_after_changes: Some(8),
             ..plain
         },
         Settings {
-            merge_from: Some(8),
+            seal_after_changes: Some(8),
             ..passing
         },
     ]
 }
 
-/// What becomes of the machine after a fault.
+/// The event after a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
-    /// The process ends, and another one begins.
+    /// The process ends, and a new process opens the database.
     NewProcess,
     /// Power fails.
     Cut,
@@ -130,7 +130,7 @@ struct Case {
 }
 
 impl Case {
-    /// Of what may become of it, one of four.
+    /// Chooses one of four events after the fault.
     fn new(workload: usize, part: usize, at: u64, fault: Fault) -> Self {
         let place = (workload << 8 | part) as u64;
         let drawn = SplitMix(SplitMix(place).next() ^ at).next();
@@ -152,15 +152,15 @@ impl Case {
 struct Tally {
     cases: u64,
     failures: u64,
-    /// What was being done when the fault came.
+    /// Steps during which the fault occurred.
     in_step: BTreeMap<Step, u64>,
-    /// The kinds of errors there were.
+    /// Errors by kind.
     errors: BTreeMap<String, u64>,
-    /// Faults that came when a tail had been set aside, to be merged in the background.
-    set_aside: u64,
-    /// Faults in transactions that went on in the tables.
+    /// Faults while a sealed memtable was waiting for its flush.
+    sealed: u64,
+    /// Faults in transactions that continued in the tables.
     in_tables: u64,
-    /// Reads in the same process after a fault, right and refused.
+    /// Right reads in the same process after a fault.
     read: u64,
     refused: u64,
 }
@@ -190,10 +190,10 @@ fn creation(workload: usize) -> Step {
     }
 }
 
-/// How many operations of a part a fault can concern, up to the end of each step.
+/// Counts the operations that a fault can concern, up to the end of each step.
 fn concerned(beginning: &World, steps: impl Iterator<Item = Step>, fault: Fault) -> Vec<u64> {
     let mut world = beginning.copy();
-    // It never comes.
+    // A plan whose fault never occurs: it only counts.
     world.disk.plan(Plan::Fault {
         at: u64::MAX - 1,
         fault,
@@ -206,11 +206,16 @@ fn concerned(beginning: &World, steps: impl Iterator<Item = Step>, fault: Fault)
     steps.map(up_to).collect()
 }
 
-/// The operations of a part that fail in turn, given how many of them a fault can concern up to the
-/// end of each step: every so many, and one in the midst of each step that is hit by this fault.
-fn places(ends: &[u64], fault: Fault, stride: Option<u64>, turn: usize) -> BTreeSet<u64> {
+/// The operations of a part that fail in turn, from the counts at the end of each step: one in
+/// `stride`, and one in the middle of each step that gets this fault.
+fn operations_to_fail(
+    ends: &[u64],
+    fault: Fault,
+    stride: Option<u64>,
+    turn: usize,
+) -> BTreeSet<u64> {
     let operations = ends.last().copied().unwrap_or(0);
-    let stride = stride.unwrap_or(operations / TRIED).max(1);
+    let stride = stride.unwrap_or(operations / TRIES_PER_PART).max(1);
     let evenly = (turn as u64 % stride..operations).step_by(stride as usize);
     let is_hit =
         |step: usize| fault == Fault::Device || (step + turn).is_multiple_of(Fault::ALL.len());
@@ -238,28 +243,31 @@ fn try_case(case: Case, beginning: &World, tally: &mut Tally) {
     for step in steps_of(workload, part) {
         let failures = world.disk.failures();
         let in_tables = world.large_transactions;
-        let done = match world.is_there {
-            Known::Perhaps => world.look(),
+        // Resolve a commit or file of unknown outcome first: a step needs known contents.
+        let done = match world.exists {
+            Known::Perhaps => world.verify(),
             _ => Ok(()),
         };
-        let done = done.and_then(|()| match world.is_there {
+        let done = done.and_then(|()| match world.exists {
             Known::No => world.take(creation(workload)),
             _ => world.take(step),
         });
         if failures == 0 && world.disk.failures() > 0 {
             *tally.in_step.entry(step).or_default() += 1;
-            tally.set_aside += u64::from(world.has_two_journals());
+            tally.sealed += u64::from(world.has_two_journals());
             tally.in_tables += world.large_transactions - in_tables;
         }
+        // Only the planned fault may cause an error.
         if let Err(error) = &done {
             assert!(world.disk.failures() > 0, "{step:?}: {error:?}");
             assert!(is_known(error, fault), "{step:?}: {error:?}");
             *tally.errors.entry(kind_of(error)).or_default() += 1;
         }
         if world.disk.failures() > 0 {
+            // The process goes on after the fault: reads are right or fail, old snapshots too.
             if world.is_open() {
-                let read = world.look_in_process();
-                let read = read.and_then(|()| world.look_at_held());
+                let read = world.verify_during_unknown_commit();
+                let read = read.and_then(|()| world.verify_snapshots());
                 match read {
                     Ok(()) => tally.read += 1,
                     Err(error) => {
@@ -277,21 +285,22 @@ fn try_case(case: Case, beginning: &World, tally: &mut Tally) {
     tally.failures += world.disk.failures();
     tally.cases += 1;
     world.disk.plan(Plan::Nothing);
+    // The disk works again. All acknowledged changes must be there, and the database usable.
     match then {
         Then::NewProcess => world.restart_process(),
         Then::Cut => world.restart(&mut Chance::new(at)),
     }
-    world.look().unwrap();
-    if world.is_there == Known::Yes {
+    world.verify().unwrap();
+    if world.exists == Known::Yes {
         world.take(Step::Batch).unwrap();
         world.take(Step::Check).unwrap();
-        world.look().unwrap();
+        world.verify().unwrap();
         world.take(Step::Vacuum).unwrap();
-        world.look().unwrap();
+        world.verify().unwrap();
     }
 }
 
-/// Whether an error is one that a fault can bring about.
+/// Returns `true` if the fault can cause the error.
 fn is_known(error: &Error, fault: Fault) -> bool {
     match error {
         Error::Io { .. }
@@ -299,7 +308,7 @@ fn is_known(error: &Error, fault: Fault) -> bool {
         | Error::CommitUnknown { .. }
         | Error::WritesFailed { .. }
         | Error::NotAllWritten { .. } => true,
-        // What is gone is missed.
+        // Lost data is reported as damage.
         Error::Corrupt { .. } => fault == Fault::Sync(test_support::disk::Unsynced::Goes),
         _ => false,
     }
@@ -315,7 +324,7 @@ fn kind_of(error: &Error) -> String {
 }
 
 #[test]
-fn whatever_fails_nothing_acknowledged_is_lost_and_nothing_refused_is_done() {
+fn failed_operation_loses_no_acknowledged_and_makes_no_refused_change() {
     let wanted = std::env::var("SIMDB_TEST_FAULTS").unwrap_or_default();
     let only = std::env::var("SIMDB_TEST_FAULT").ok();
     let mut tally = Tally::default();
@@ -330,7 +339,7 @@ fn whatever_fails_nothing_acknowledged_is_lost_and_nothing_refused_is_done() {
                     ("", _) => None,
                     (every, _) => Some(every.parse().unwrap()),
                 };
-                for at in places(&ends, fault, stride, workload + part + number) {
+                for at in operations_to_fail(&ends, fault, stride, workload + part + number) {
                     let case = Case::new(workload, part, at, fault);
                     let name = format!("{case:?}");
                     if only.as_ref().is_some_and(|only| *only != name) {
@@ -360,8 +369,8 @@ fn whatever_fails_nothing_acknowledged_is_lost_and_nothing_refused_is_done() {
         cases as f64 / begun.elapsed().as_secs_f64()
     );
     println!(
-        "{} with a tail set aside, {} in transactions on the tables",
-        tally.set_aside, tally.in_tables
+        "{} with a sealed memtable, {} in transactions on the tables",
+        tally.sealed, tally.in_tables
     );
     println!("came in {:?}", tally.in_step);
     println!("errors {:?}", tally.errors);
@@ -378,6 +387,6 @@ fn whatever_fails_nothing_acknowledged_is_lost_and_nothing_refused_is_done() {
         for error in ["Io", "Storage", "CommitUnknown", "WritesFailed"] {
             assert!(tally.errors.contains_key(error), "{error}");
         }
-        assert!(read > 0 && refused > 0 && tally.set_aside > 0 && tally.in_tables > 0);
+        assert!(read > 0 && refused > 0 && tally.sealed > 0 && tally.in_tables > 0);
     }
 }

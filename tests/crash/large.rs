@@ -1,13 +1,13 @@
-//! Power is cut while a file grows over 4 GiB, where the numbers of bytes no longer fit 32 bits and
-//! the storage engine begins a second region: at each operation of the batch that takes it over the
-//! boundary, and then at random while it grows on. On the simulated disk of `power`, which holds all
-//! of it in memory: some 6 GiB and half an hour, so it is run by hand:
+//! Power cuts while a file grows over 4 GiB, where byte counts exceed 32 bits and redb begins a
+//! second region: one cut at each operation of the batch that crosses the boundary, then random
+//! cuts while the file grows further. The simulated disk holds the file in memory (some 6 GiB) and
+//! the test takes half an hour, so it is ignored by default:
 //!
 //! ```sh
 //! cargo test --release --test crash large -- --ignored --nocapture
 //! ```
 //!
-//! `SIMDB_TEST_CUTS` sets how often power is cut beyond the boundary at least.
+//! `SIMDB_TEST_CUTS` sets the least number of cuts beyond the boundary.
 
 #![allow(clippy::print_stdout)]
 
@@ -22,20 +22,20 @@ use test_support::disk::{Chance, Plan, SimDisk};
 
 const PATH: &str = "/simulated/docs.simdb";
 const BOUNDARY: u64 = 4 << 30;
-/// What is loaded is this much shorter.
+/// The file is loaded up to this many bytes below the boundary.
 const BEFORE: u64 = 60 << 20;
-/// Of eight bits six say something, and the storage engine rounds up to a power of two.
+/// Bytes of a large text. A character carries six bits, and redb rounds up to a power of two.
 const LARGE_TEXT_BYTES: usize = 42 << 20;
 const LARGE_STORED_BYTES: u64 = 32 << 20;
 const TEXT_BYTES: usize = 3 << 20;
-/// Small documents that come with each text.
+/// Small documents inserted with each text.
 const BESIDE: u64 = 50;
-/// Cuts beyond the boundary.
+/// Cuts beyond the boundary, by default.
 const CUTS: u64 = 300;
-/// One of so many times, all of the file is proved.
+/// One cut in this many is followed by a `check` of the whole file.
 const CHECKED_ONE_IN: u64 = 40;
 
-/// A text that hardly packs: of 64 letters, at random.
+/// A text of 64 different letters at random, which hardly compresses.
 fn text(id: u64, len: usize) -> String {
     let mut sequence = SplitMix(id);
     let mut text = String::with_capacity(len + 10);
@@ -56,7 +56,7 @@ fn builder(disk: &SimDisk) -> Builder {
         .disk(disk.for_database())
 }
 
-/// How long the text of a document is, by its id; nothing if it has none.
+/// The length of each document's text in bytes, by id; `None` without a text.
 type Expected = BTreeMap<u64, Option<usize>>;
 
 fn document(id: u64, len: Option<usize>) -> Document {
@@ -66,8 +66,8 @@ fn document(id: u64, len: Option<usize>) -> Document {
     }
 }
 
-/// Whether the database holds all of these documents, those with texts among some looked at closely.
-fn holds(database: &Database, expected: &Expected, chance: &mut Chance) -> bool {
+/// Returns `true` if the database holds all of these documents. Compares some of the texts.
+fn has_documents(database: &Database, expected: &Expected, chance: &mut Chance) -> bool {
     let snapshot = database.snapshot().unwrap();
     if snapshot.len().unwrap() != expected.len() as u64 {
         return false;
@@ -93,21 +93,21 @@ fn holds(database: &Database, expected: &Expected, chance: &mut Chance) -> bool 
     true
 }
 
-/// What happened so far.
+/// Counts of cuts and their circumstances.
 #[derive(Debug, Default)]
 struct Counts {
     cuts: u64,
-    /// Again while an earlier cut was being mended.
+    /// Cuts during recovery from an earlier cut.
     twice: u64,
-    /// After the batch was acknowledged.
-    behind: u64,
-    /// Where the file was above the boundary when power was back.
+    /// Cuts after the batch was acknowledged.
+    after_acknowledgement: u64,
+    /// Cuts after which the file was longer than 4 GiB.
     above: u64,
-    /// Proofs of all of the file.
+    /// Checks of the whole file.
     proofs: u64,
 }
 
-/// A database on a disk, and what must be found in it.
+/// A database on a disk, and the documents that must be found.
 #[derive(Clone)]
 struct Trial {
     disk: SimDisk,
@@ -132,10 +132,10 @@ impl Trial {
         }
     }
 
-    /// The same on a disk of its own.
+    /// A copy of the database on a disk of its own.
     fn copy(&self) -> Self {
         Self {
-            disk: self.disk.after_a_kill(),
+            disk: self.disk.after_kill(),
             ..self.clone()
         }
     }
@@ -146,8 +146,8 @@ impl Trial {
         file.unwrap().1
     }
 
-    /// Opens the database, applies a batch, brings it into the file and closes, as far as that goes.
-    /// What then is expected if the batch is there, and whether it was acknowledged.
+    /// Opens the database, applies a batch, flushes it and closes, until a step fails. Returns the
+    /// documents with the batch, and `true` if the batch was acknowledged.
     fn write(&mut self) -> (Expected, bool) {
         let batch: Vec<(u64, Option<usize>)> = (0..=BESIDE)
             .map(|place| (self.next_id + place, (place == 0).then_some(TEXT_BYTES)))
@@ -160,14 +160,14 @@ impl Trial {
             let database = builder(&self.disk).open(PATH)?;
             let documents = batch.iter().map(|(id, len)| document(*id, *len));
             database.apply(documents.map(Change::Insert))?;
-            // What comes behind a batch that is acknowledged may fail.
+            // The batch is acknowledged already, so the flush and the close may fail.
             let _ = database.merge().and_then(|()| database.close());
             Ok::<_, simdb::Error>(())
         })();
         (with_batch, acknowledged.is_ok())
     }
 
-    /// The same with nothing going wrong. How many operations change something.
+    /// Writes without a fault. Returns the number of operations that change the disk.
     fn grow(&mut self) -> u64 {
         self.disk.plan(Plan::Nothing);
         let (with_batch, is_acknowledged) = self.write();
@@ -176,32 +176,32 @@ impl Trial {
         self.disk.changes()
     }
 
-    /// The same with power cut at an operation, half of the times again while that is mended. Then
-    /// all that was acknowledged must be there.
+    /// Writes with a power cut at an operation, half of the time followed by a cut during recovery.
+    /// Asserts that all acknowledged documents are found.
     fn survive(&mut self, at: u64, is_done: bool, chance: &mut Chance, counts: &mut Counts) {
         self.disk.plan(Plan::Cut { at, is_done });
         let (with_batch, is_acknowledged) = self.write();
         if is_acknowledged {
             self.expected.clone_from(&with_batch);
         }
-        let was_cut = self.disk.is_dead();
-        self.disk = self.disk.after_a_cut(chance);
+        let was_cut = self.disk.is_cut();
+        self.disk = self.disk.after_cut(chance);
         counts.cuts += u64::from(was_cut);
-        counts.behind += u64::from(was_cut && is_acknowledged);
+        counts.after_acknowledgement += u64::from(was_cut && is_acknowledged);
         counts.above += u64::from(was_cut && self.file_bytes() > BOUNDARY);
         if was_cut && chance.below(2) == 0 {
             let (at, is_done) = (chance.below(12), chance.below(2) == 0);
             self.disk.plan(Plan::Cut { at, is_done });
             drop(builder(&self.disk).open(PATH));
-            counts.twice += u64::from(self.disk.is_dead());
-            self.disk = self.disk.after_a_cut(chance);
+            counts.twice += u64::from(self.disk.is_cut());
+            self.disk = self.disk.after_cut(chance);
         }
 
         let database = builder(&self.disk).open(PATH).unwrap();
-        if !holds(&database, &self.expected, chance) {
+        if !has_documents(&database, &self.expected, chance) {
             assert!(!is_acknowledged, "an acknowledged batch is lost");
             assert!(
-                holds(&database, &with_batch, chance),
+                has_documents(&database, &with_batch, chance),
                 "neither with the batch nor without"
             );
             self.expected = with_batch;
@@ -217,15 +217,15 @@ impl Trial {
 
 #[test]
 #[ignore = "takes 6 GiB of memory and half an hour"]
-fn a_file_that_grows_over_4_gib_survives_cuts_of_power() {
-    let asked = std::env::var("SIMDB_TEST_CUTS").ok();
-    let cuts = asked.map_or(CUTS, |cuts| cuts.parse().unwrap());
+fn file_growing_over_4_gib_survives_power_cuts() {
+    let setting = std::env::var("SIMDB_TEST_CUTS").ok();
+    let cuts = setting.map_or(CUTS, |cuts| cuts.parse().unwrap());
     let mut chance = Chance::new(4);
     let mut before = Trial::load();
     let begun = before.file_bytes();
     assert!(begun < BOUNDARY, "{begun} bytes");
 
-    // Up to the batch that takes the file over the boundary.
+    // Write until a batch takes the file over the boundary.
     let (changes, mut trial) = loop {
         let mut after = before.copy();
         let changes = after.grow();
@@ -243,7 +243,7 @@ fn a_file_that_grows_over_4_gib_survives_cuts_of_power() {
         }
     }
     println!("at the boundary: {crossing:?}");
-    assert!(crossing.cuts >= changes && crossing.behind > 0 && crossing.above > 0);
+    assert!(crossing.cuts >= changes && crossing.after_acknowledgement > 0 && crossing.above > 0);
 
     let mut beyond = Counts::default();
     while beyond.cuts < cuts {
@@ -256,5 +256,5 @@ fn a_file_that_grows_over_4_gib_survives_cuts_of_power() {
         "beyond it: {beyond:?}; {begun} to {} bytes",
         trial.file_bytes()
     );
-    assert!(beyond.above >= cuts && beyond.behind > 0);
+    assert!(beyond.above >= cuts && beyond.after_acknowledgement > 0);
 }

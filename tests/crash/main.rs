@@ -1,8 +1,9 @@
-//! Committed changes survive kills, power cuts, disk errors and reopening; uncommitted changes leave
-//! no trace.
+//! Committed changes survive kills, power cuts, disk errors and reopening; uncommitted changes
+//! leave no trace.
 
 mod crashes;
 mod durability;
 mod faults;
 mod large;
+mod logs;
 mod power;

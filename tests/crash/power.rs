@@ -1,52 +1,52 @@
-//! Power is cut at any operation of the disk, again and again, also while what the last cut left is
-//! mended. What was acknowledged is there, of what was not a commit is there wholly or not at all,
-//! and all answers are those of a plain map. In half of the databases tails are set aside early: what
-//! is merged in the background goes its own way, so that of these a seed repeats what was done, and
-//! not to the operation where power was cut.
+//! Power is cut at random operations of the disk, also during recovery from the previous cut.
+//! Acknowledged changes survive, an unacknowledged commit is there wholly or not at all, and all
+//! answers equal those of a plain map. Half of the databases seal memtables early; their background
+//! flush runs in its own thread, so a seed repeats their steps, but not the operation at which
+//! power was cut.
 //!
-//! `SIMDB_TEST_CUTS` sets how often power is cut, `SIMDB_TEST_FIRST_SEED` from which database on.
-//! `SIMDB_TEST_SEED` repeats what one of them went through.
+//! `SIMDB_TEST_CUTS` sets the number of cuts, `SIMDB_TEST_FIRST_SEED` the seed of the first
+//! database. `SIMDB_TEST_SEED` repeats one database.
 
-// What was covered is told, and what repeats a failure.
+// Prints the coverage, and the seed of a failure.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use test_support::disk::{Asked, Chance, Plan};
+use test_support::disk::{Chance, Operation, Plan};
 use test_support::trial::{Known, Settings, Step, World};
 use test_support::{SplitMix, caught};
 
-/// Cuts unless another number is asked for.
+/// Cuts by default.
 const CUTS: u64 = 2_000;
-/// Cuts in the life of one database.
+/// Cuts per database.
 const CUTS_A_RUN: u64 = 10;
-/// Attempts at a cut in one run.
+/// Attempted cuts per database: an attempt fails if the steps end before the chosen operation.
 const ATTEMPTS: u64 = 16;
 
-/// What was cut, and what was done.
+/// Counts of cuts and of steps.
 #[derive(Default)]
 struct Tally {
     runs: u64,
     cuts: u64,
-    /// Those while the disk was mended that another had left.
+    /// Cuts during recovery from the previous cut.
     doubles: u64,
-    /// Those of these that came third or later.
+    /// Cuts that were at least the third in a row during recovery.
     triples: u64,
-    /// Those where a tail had been set aside, to be merged in the background.
-    set_aside: u64,
-    /// Those in transactions that went on in the tables.
+    /// Cuts while a sealed memtable was waiting for its flush.
+    sealed: u64,
+    /// Cuts in transactions that continued in the tables.
     in_tables: u64,
     operations: u64,
     changes: u64,
     in_step: BTreeMap<Step, u64>,
-    at: BTreeMap<Asked, u64>,
-    /// How often each step was taken to its end, and the operations that changed something then.
+    at: BTreeMap<Operation, u64>,
+    /// For each step: how often it completed, and the operations that changed the disk meanwhile.
     whole: BTreeMap<Step, (u64, u64)>,
 }
 
-/// About how many operations of the disk a step takes, from which the one is drawn at which power
-/// fails. Where it takes fewer, power fails later.
+/// Estimated disk operations of a step. The operation of the cut is drawn below this number; if the
+/// step takes fewer, power fails in a later step.
 fn operations_of(step: Step) -> u64 {
     match step {
         Step::Vacuum => 160,
@@ -62,10 +62,10 @@ impl Tally {
         self.cuts += 1;
         self.doubles += u64::from(in_a_row > 0);
         self.triples += u64::from(in_a_row > 1);
-        self.set_aside += u64::from(world.has_two_journals());
+        self.sealed += u64::from(world.has_two_journals());
         *self.in_step.entry(step).or_default() += 1;
-        let asked = world.disk.died_at().expect("power was cut");
-        *self.at.entry(asked).or_default() += 1;
+        let operation = world.disk.cut_operation().expect("power was cut");
+        *self.at.entry(operation).or_default() += 1;
     }
 
     fn whole(&mut self, step: Step, operations: u64) {
@@ -75,7 +75,7 @@ impl Tally {
     }
 }
 
-/// One database, from its creation on, through some cuts.
+/// One database, from its creation through several cuts.
 fn run(seed: u64, tally: &mut Tally) {
     let mut sequence = SplitMix(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
     let settings = Settings::drawn(&mut sequence);
@@ -102,25 +102,25 @@ fn run(seed: u64, tally: &mut Tally) {
             in_a_row = 0;
         }
     }
-    // At the end all is as it should be, whatever happened before.
+    // Without further faults the database must be sound, whatever happened before.
     world.disk.plan(Plan::Nothing);
-    world.look().unwrap();
-    if world.is_there == Known::Yes {
+    world.verify().unwrap();
+    if world.exists == Known::Yes {
         world.take(Step::Check).unwrap();
-        world.look().unwrap();
+        world.verify().unwrap();
         world.take(Step::Close).unwrap();
     }
-    world.assert_no_strange_files();
+    world.assert_no_stray_files();
     tally.changes += world.changed;
     tally.runs += 1;
 }
 
-/// One life of a process; whether power was cut.
+/// One life of a process. Returns `true` if power was cut.
 fn live(world: &mut World, sequence: &mut SplitMix, in_a_row: u64, tally: &mut Tally) -> bool {
     let is_done = sequence.below(2) == 0;
-    // Half of all cuts come while is mended what the one before has left.
-    let while_mending = in_a_row > 0 && sequence.below(8) > 0;
-    let plan = match while_mending {
+    // Mostly cut again during recovery, the state least covered by other tests.
+    let during_recovery = in_a_row > 0 && sequence.below(8) > 0;
+    let plan = match during_recovery {
         true => Plan::Cut {
             at: sequence.below(16),
             is_done,
@@ -128,22 +128,21 @@ fn live(world: &mut World, sequence: &mut SplitMix, in_a_row: u64, tally: &mut T
         false => Plan::Nothing,
     };
     world.disk.plan(plan);
-    let again = if while_mending { in_a_row } else { 0 };
-    if step(world, Step::Open, again, tally, World::look) {
+    let again = if during_recovery { in_a_row } else { 0 };
+    if step(world, Step::Open, again, tally, World::verify) {
         return true;
     }
-    if while_mending {
+    if during_recovery {
         let next = [Step::Check, Step::Close, Step::Insert, Step::Merge];
         let next = next[sequence.below(4) as usize];
-        if world.is_there == Known::Yes && step(world, next, again, tally, |world| world.take(next))
-        {
+        if world.exists == Known::Yes && step(world, next, again, tally, |world| world.take(next)) {
             return true;
         }
     }
-    if world.is_there == Known::Yes && sequence.below(2) == 0 {
-        world.check_beside();
+    if world.exists == Known::Yes && sequence.below(2) == 0 {
+        world.check_copy();
     }
-    if world.is_there == Known::No {
+    if world.exists == Known::No {
         world.disk.plan(Plan::Nothing);
         let next = match sequence.below(2) {
             0 => Step::Create,
@@ -157,13 +156,14 @@ fn live(world: &mut World, sequence: &mut SplitMix, in_a_row: u64, tally: &mut T
             return true;
         }
     }
-    if !while_mending {
+    if !during_recovery {
         world.disk.plan(Plan::Nothing);
         for _ in 0..sequence.below(4) {
             let next = Step::LIGHT[sequence.below(Step::LIGHT.len() as u64) as usize];
             assert!(!step(world, next, 0, tally, |world| world.take(next)));
         }
     }
+    // A step may take fewer operations than `at`: continue until the cut comes.
     let steps = &Step::ON_A_DATABASE;
     let mut next = steps[sequence.below(steps.len() as u64) as usize];
     let at = sequence.below(operations_of(next));
@@ -177,7 +177,7 @@ fn live(world: &mut World, sequence: &mut SplitMix, in_a_row: u64, tally: &mut T
     false
 }
 
-/// Does something; whether power was cut meanwhile. Nothing else may go wrong.
+/// Takes one step. Returns `true` if power was cut meanwhile. Panics on any other error.
 fn step(
     world: &mut World,
     step: Step,
@@ -188,14 +188,14 @@ fn step(
     let before = world.disk.changes();
     let in_tables = world.large_transactions;
     let done = run(world);
-    if world.disk.is_dead() {
+    if world.disk.is_cut() {
         tally.cut(world, step, in_a_row);
         tally.in_tables += world.large_transactions - in_tables;
         if world.is_open() {
-            // Who reads on gets what is so, or an error.
-            let _ = world.look_in_process();
+            // After the cut the process is still running: its reads are right or fail.
+            let _ = world.verify_during_unknown_commit();
         }
-        let _ = world.look_at_held();
+        let _ = world.verify_snapshots();
         return true;
     }
     if let Err(error) = done {
@@ -206,7 +206,7 @@ fn step(
 }
 
 #[test]
-fn whenever_power_is_cut_what_was_acknowledged_is_there_and_no_answer_is_wrong() {
+fn power_cut_anywhere_keeps_acknowledged_changes_and_right_answers() {
     let number = |name| std::env::var(name).ok().map(|value| value.parse().unwrap());
     let cuts: u64 = number("SIMDB_TEST_CUTS").unwrap_or(CUTS);
     let only: Option<u64> = number("SIMDB_TEST_SEED");
@@ -229,26 +229,27 @@ fn whenever_power_is_cut_what_was_acknowledged_is_there_and_no_answer_is_wrong()
         cuts,
         doubles,
         triples,
-        set_aside,
+        sealed,
         in_tables,
         operations,
         changes,
         ..
     } = tally;
     println!(
-        "{cuts} cuts, of which {doubles} while another was mended ({triples} for the third time), \
-         {set_aside} with a tail set aside, {in_tables} in transactions on the tables; in {runs} databases, {operations} operations, {changes} changes, {:.0} cuts/s",
+        "{cuts} cuts, {doubles} of them during recovery ({triples} three or more in a row), \
+         {sealed} with a sealed memtable, {in_tables} in transactions on the tables; in {runs} databases, {operations} operations, {changes} changes, {:.0} cuts/s",
         cuts as f64 / seconds
     );
+    // The counts show that cuts met every step and kind of operation.
     println!("cut in {:?}", tally.in_step);
     println!("cut at {:?}", tally.at);
     let each = tally.whole.iter();
     let each: Vec<_> = each
         .map(|(step, (count, sum))| (step, count, sum / count))
         .collect();
-    println!("whole, and operations of each that change something {each:?}");
+    println!("completed steps, each with its mean number of changing operations: {each:?}");
     assert_eq!(failed, [0; 0], "repeat one of these with SIMDB_TEST_SEED");
-    // Of fewer cuts it may be that none was in this or that.
+    // With fewer cuts a kind may be missing by chance.
     if only.is_none() && cuts >= CUTS {
         for step in Step::ON_A_DATABASE {
             let silent = [Step::Snapshot, Step::DroppedTransaction];
@@ -260,24 +261,24 @@ fn whenever_power_is_cut_what_was_acknowledged_is_there_and_no_answer_is_wrong()
         for step in [Step::Create, Step::BulkCreate, Step::Open] {
             assert!(tally.in_step.contains_key(&step), "{step:?}");
         }
-        for asked in [
-            Asked::Create,
-            Asked::Write,
-            Asked::SetLen,
-            Asked::Sync,
-            Asked::Remove,
-            Asked::SyncFolder,
+        for operation in [
+            Operation::Create,
+            Operation::Write,
+            Operation::SetLen,
+            Operation::Sync,
+            Operation::Remove,
+            Operation::SyncFolder,
         ] {
-            assert!(tally.at.contains_key(&asked), "{asked:?}");
+            assert!(tally.at.contains_key(&operation), "{operation:?}");
         }
         assert!(doubles * 20 >= cuts * 9, "{doubles} of {cuts}");
-        assert!(triples > 0 && set_aside * 20 > cuts && in_tables > 0);
+        assert!(triples > 0 && sealed * 20 > cuts && in_tables > 0);
     }
 }
 
-/// Cuts power at every operation of a step, leaves what is found alone once, and looks again. How
-/// often it was cut in what.
-fn cut_everywhere_in(step: Step) -> BTreeMap<Asked, u64> {
+/// Cuts power at every operation of a step, opens and closes the result, and compares it. Returns
+/// the number of cuts by kind of operation.
+fn cut_everywhere_in(step: Step) -> BTreeMap<Operation, u64> {
     let mut cut_at = BTreeMap::new();
     for at in 0.. {
         for chances in 0..3 {
@@ -288,63 +289,64 @@ fn cut_everywhere_in(step: Step) -> BTreeMap<Asked, u64> {
             let is_done = chances == 1;
             world.disk.plan(Plan::Cut { at, is_done });
             let _ = world.take(step);
-            let Some(asked) = world.disk.died_at() else {
+            let Some(operation) = world.disk.cut_operation() else {
                 return cut_at;
             };
-            *cut_at.entry(asked).or_default() += 1;
+            *cut_at.entry(operation).or_default() += 1;
             world.restart(&mut Chance::new(at * 3 + chances));
-            world.look().unwrap();
-            if world.is_there == Known::Yes {
+            world.verify().unwrap();
+            if world.exists == Known::Yes {
                 world.take(Step::Close).unwrap();
-                world.look().unwrap();
+                world.verify().unwrap();
                 world.take(Step::Check).unwrap();
-                world.look().unwrap();
+                world.verify().unwrap();
             }
         }
     }
     unreachable!("every step has an end")
 }
 
-/// A database with something in its tables and something in its journal.
+/// Makes a database with documents in its tables and in its journal.
 fn make_for(step: Step, world: &mut World) {
     world.take(Step::Create).unwrap();
     for step in [Step::Batch, Step::Merge, Step::Batch, Step::Merge] {
         world.take(step).unwrap();
     }
-    // The first change after it was opened notes in the file that there is a journal.
+    // The first change after an open records in the file that there is a journal: start with a
+    // closed one.
     world.take(Step::Close).unwrap();
     if step != Step::Upsert {
         world.take(Step::Batch).unwrap();
     }
 }
 
-fn count(cut_at: &BTreeMap<Asked, u64>) -> u64 {
+fn count(cut_at: &BTreeMap<Operation, u64>) -> u64 {
     cut_at.values().sum()
 }
 
 #[test]
-fn a_file_that_a_cut_left_opens_also_after_it_was_opened_and_closed() {
+fn file_left_by_cut_reopens_after_recovery_and_close() {
     assert!(count(&cut_everywhere_in(Step::Upsert)) > 60);
 }
 
 #[test]
-fn a_check_can_be_cut_anywhere() {
+fn check_survives_cut_at_any_operation() {
     assert!(count(&cut_everywhere_in(Step::Check)) > 90);
 }
 
 #[test]
-fn closing_can_be_cut_anywhere() {
+fn close_survives_cut_at_any_operation() {
     assert!(count(&cut_everywhere_in(Step::Close)) > 60);
 }
 
-/// A file that is whole before it gets its name.
+/// Vacuum and backup complete a file before they publish it under its name.
 #[test]
-fn what_gives_a_file_its_name_can_be_cut_anywhere() {
+fn vacuum_and_backup_survive_cut_at_any_operation() {
     for step in [Step::Create, Step::BulkCreate, Step::Vacuum, Step::Backup] {
         let cut_at = cut_everywhere_in(step);
         assert!(count(&cut_at) > 120, "{step:?}");
-        for asked in [Asked::Rename, Asked::SyncFolder] {
-            assert!(cut_at.contains_key(&asked), "{step:?} {asked:?}");
+        for operation in [Operation::Rename, Operation::SyncFolder] {
+            assert!(cut_at.contains_key(&operation), "{step:?} {operation:?}");
         }
     }
 }

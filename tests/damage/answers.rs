@@ -1,4 +1,4 @@
-//! Every kind of answer, asked of a sound database once, and of damaged ones again.
+//! Every kind of query, answered by a sound database and again by damaged ones.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use simdb::{
 use crate::corpus::{FIRST_ARRIVAL, words};
 use test_support::{Model, SplitMix, planted};
 
-/// Something that a snapshot is asked.
+/// A query to a snapshot.
 enum Question {
     Documents,
     Get(DocId),
@@ -32,7 +32,7 @@ enum Question {
     Diagnosis,
 }
 
-/// The kinds of answers of every database. What is said of the tables alone is two more.
+/// The kinds of queries to every database. A flushed database gets two more, about its tables.
 pub const KINDS: [&str; 13] = [
     "documents",
     "get",
@@ -49,7 +49,7 @@ pub const KINDS: [&str; 13] = [
     "stats",
 ];
 
-/// What it says.
+/// The answer to a question.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Documents(Vec<Document>),
@@ -57,7 +57,7 @@ enum Answer {
     Matches(Vec<Match>),
     Batch(Vec<Vec<Match>>),
     Similar(Vec<Similar>),
-    /// In order.
+    /// Pairs in order.
     Pairs {
         copies: Vec<(Fingerprint, Vec<DocId>)>,
         pairs: Vec<Pair>,
@@ -65,7 +65,7 @@ enum Answer {
     Clusters(Vec<Cluster>),
     Count(u64),
     LastId(Option<DocId>),
-    /// Documents, distinct fingerprints, unreliable ones, texts; the first arrival and the last.
+    /// Documents, distinct fingerprints, unreliable ones, texts; first and last arrival.
     Counts([u64; 4], [Option<Timestamp>; 2]),
     Tables(Vec<TableStats>),
     Diagnosis {
@@ -74,12 +74,12 @@ enum Answer {
         hottest: Vec<Vec<HotKey>>,
         groups: Vec<DuplicateGroup>,
     },
-    /// Nothing was told before the error.
+    /// The error came before any part of the answer.
     Nothing,
 }
 
-/// What was told, and why that is not all.
-type Told = (Answer, Option<Error>);
+/// The answer, and the error that cut it short.
+type PartialAnswer = (Answer, Option<Error>);
 
 impl Question {
     fn kind(&self) -> &'static str {
@@ -102,8 +102,8 @@ impl Question {
         }
     }
 
-    /// Whether it reads whole tables.
-    fn is_dear(&self) -> bool {
+    /// Returns `true` if the query reads whole tables.
+    fn is_expensive(&self) -> bool {
         !matches!(
             self,
             Self::Get(_)
@@ -114,18 +114,18 @@ impl Question {
         )
     }
 
-    fn ask(&self, snapshot: &Snapshot) -> Told {
+    fn ask(&self, snapshot: &Snapshot) -> PartialAnswer {
         match self {
             Self::Documents => {
-                let mut told = Vec::new();
+                let mut visited = Vec::new();
                 let mut failed = None;
                 for document in snapshot.documents() {
                     match document {
-                        Ok(document) => told.push(document),
+                        Ok(document) => visited.push(document),
                         Err(error) => failed = Some(error),
                     }
                 }
-                (Answer::Documents(told), failed)
+                (Answer::Documents(visited), failed)
             }
             Self::Get(id) => whole(snapshot.get(*id).map(Answer::Document)),
             Self::Within(query, radius) => {
@@ -137,14 +137,14 @@ impl Question {
                     .map(Answer::Matches),
             ),
             Self::WithinBatch(queries, radius) => {
-                let mut told = Vec::new();
-                let asked =
+                let mut visited = Vec::new();
+                let result =
                     snapshot.within_batch_with(queries, *radius, usize::MAX, |place, found| {
-                        assert_eq!(place, told.len(), "within_batch");
-                        told.push(found);
+                        assert_eq!(place, visited.len(), "within_batch");
+                        visited.push(found);
                         ControlFlow::Continue(())
                     });
-                (Answer::Batch(told), asked.err())
+                (Answer::Batch(visited), result.err())
             }
             Self::Nearest(query, count) => {
                 whole(snapshot.nearest(*query, *count).map(Answer::Matches))
@@ -152,7 +152,7 @@ impl Question {
             Self::Similar(query) => whole(snapshot.similar(query).map(Answer::Similar)),
             Self::Pairs(radius) => {
                 let (mut copies, mut pairs) = (Vec::new(), Vec::new());
-                let asked = snapshot.pairs(*radius, |event| {
+                let result = snapshot.pairs(*radius, |event| {
                     match event {
                         PairsEvent::Copies {
                             fingerprint,
@@ -165,27 +165,27 @@ impl Question {
                 });
                 copies.sort();
                 pairs.sort();
-                (Answer::Pairs { copies, pairs }, asked.err())
+                (Answer::Pairs { copies, pairs }, result.err())
             }
             Self::DocumentPairs(radius) => {
                 let mut pairs = Vec::new();
-                let asked = snapshot.document_pairs(*radius, |pair| {
+                let result = snapshot.document_pairs(*radius, |pair| {
                     pairs.push(pair);
                     ControlFlow::Continue(())
                 });
                 pairs.sort();
                 let copies = Vec::new();
-                (Answer::Pairs { copies, pairs }, asked.err())
+                (Answer::Pairs { copies, pairs }, result.err())
             }
             Self::Clusters(clustering) => {
-                let mut told = Vec::new();
-                let asked = snapshot.clusters(clustering, |event| {
+                let mut visited = Vec::new();
+                let result = snapshot.clusters(clustering, |event| {
                     if let ClustersEvent::Cluster(cluster) = event {
-                        told.push(cluster.clone());
+                        visited.push(cluster.clone());
                     }
                     ControlFlow::Continue(())
                 });
-                (Answer::Clusters(told), asked.err())
+                (Answer::Clusters(visited), result.err())
             }
             Self::CountOlder(moment) => whole(snapshot.count_older(*moment).map(Answer::Count)),
             Self::LastId => whole(snapshot.last_id().map(Answer::LastId)),
@@ -218,7 +218,7 @@ impl Question {
         }
     }
 
-    /// The plain way to the answer, where there is one.
+    /// The answer of the model; `None` if the model has none.
     fn answer_of(&self, model: &Model) -> Option<Answer> {
         let documents = || model.documents.values();
         Some(match self {
@@ -257,7 +257,7 @@ impl Question {
 }
 
 /// An answer that is given whole or not at all.
-fn whole(answer: Result<Answer, Error>) -> Told {
+fn whole(answer: Result<Answer, Error>) -> PartialAnswer {
     match answer {
         Ok(answer) => (answer, None),
         Err(error) => (Answer::Nothing, Some(error)),
@@ -265,13 +265,13 @@ fn whole(answer: Result<Answer, Error>) -> Told {
 }
 
 impl Answer {
-    /// Whether it is what may be told of the right answer before an error.
-    fn begins(&self, right: &Self) -> bool {
+    /// Returns `true` if this is a prefix of the right answer, as visited before an error.
+    fn is_prefix_of(&self, right: &Self) -> bool {
         match (self, right) {
             (Self::Nothing, _) => true,
-            (Self::Documents(told), Self::Documents(right)) => right.starts_with(told),
-            (Self::Batch(told), Self::Batch(right)) => right.starts_with(told),
-            (Self::Clusters(told), Self::Clusters(right)) => right.starts_with(told),
+            (Self::Documents(visited), Self::Documents(right)) => right.starts_with(visited),
+            (Self::Batch(visited), Self::Batch(right)) => right.starts_with(visited),
+            (Self::Clusters(visited), Self::Clusters(right)) => right.starts_with(visited),
             (
                 Self::Pairs { copies, pairs },
                 Self::Pairs {
@@ -287,8 +287,8 @@ impl Answer {
         }
     }
 
-    /// Whether much of the database is in it.
-    fn says_something(&self) -> bool {
+    /// Returns `true` if the answer contains much of the database.
+    fn is_substantial(&self) -> bool {
         match self {
             Self::Similar(found) => found.len() > 1,
             Self::Pairs { pairs, .. } => pairs.len() > 100,
@@ -299,8 +299,7 @@ impl Answer {
     }
 }
 
-/// What was answered, by stage of what is done to a database and by kind: how many were right, and
-/// how many refused.
+/// Right and refused answers, by stage of the test and kind of query.
 #[derive(Debug, Default)]
 pub struct Tally(BTreeMap<(&'static str, &'static str), [u64; 2]>);
 
@@ -310,19 +309,19 @@ impl Tally {
         counts[usize::from(!is_right)] += 1;
     }
 
-    /// How many were right, and how many refused.
-    pub fn of(&self, stage: &'static str, kind: &'static str) -> [u64; 2] {
+    /// Counts of right and refused answers.
+    pub fn counts(&self, stage: &'static str, kind: &'static str) -> [u64; 2] {
         self.0.get(&(stage, kind)).copied().unwrap_or_default()
     }
 }
 
-/// Questions to a database, and the right answers.
+/// Questions with the right answers.
 pub struct Exam(Vec<(Question, Answer)>);
 
 impl Exam {
-    /// Of a sound database, which holds what the model says. Where everything is merged, the tables
-    /// are asked about as well.
-    pub fn of(database: &Database, model: &Model, is_merged: bool) -> Self {
+    /// The answers of a sound database, checked against the model. A flushed database is also asked
+    /// about its tables.
+    pub fn new(database: &Database, model: &Model, is_merged: bool) -> Self {
         let snapshot = database.snapshot().unwrap();
         let answered = questions(database, model, is_merged)
             .into_iter()
@@ -332,20 +331,20 @@ impl Exam {
                 if let Some(right) = question.answer_of(model) {
                     assert_eq!(answer, right, "{}", question.kind());
                 }
-                assert!(answer.says_something(), "{}: {answer:?}", question.kind());
+                assert!(answer.is_substantial(), "{}: {answer:?}", question.kind());
                 (question, answer)
             });
         Self(answered.collect())
     }
 
-    /// Asks some of the questions again: a fifth of those that read little, and one in so many of
-    /// the others. Whether all answers were right; those that are not are refusals of which `refuses`
-    /// takes the error.
+    /// Asks a fifth of the cheap questions and one in `expensive_one_in` of the expensive ones.
+    /// Returns `true` if all answers are right. Any other answer must be an error that `refuses`
+    /// accepts.
     pub fn ask(
         &self,
         database: &Database,
         sequence: &mut SplitMix,
-        dear_one_in: u64,
+        expensive_one_in: u64,
         refuses: &dyn Fn(&Error) -> bool,
         (tally, stage): (&RefCell<Tally>, &'static str),
     ) -> bool {
@@ -358,7 +357,11 @@ impl Exam {
         };
         let mut all_right = true;
         for (question, right) in &self.0 {
-            let one_in = if question.is_dear() { dear_one_in } else { 5 };
+            let one_in = if question.is_expensive() {
+                expensive_one_in
+            } else {
+                5
+            };
             if sequence.below(one_in) != 0 {
                 continue;
             }
@@ -366,7 +369,7 @@ impl Exam {
             let (answer, error) = question.ask(&snapshot);
             if let Some(error) = &error {
                 assert!(refuses(error), "{stage}, {kind}: {error:?}");
-                assert!(answer.begins(right), "{stage}, {kind}: told a wrong thing");
+                assert!(answer.is_prefix_of(right), "{stage}, {kind}: wrong answer");
             } else {
                 assert!(answer == *right, "{stage}, {kind}: a wrong answer");
             }

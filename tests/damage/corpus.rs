@@ -1,4 +1,4 @@
-//! Databases to be damaged.
+//! Databases for the damage tests.
 
 use std::path::Path;
 
@@ -8,18 +8,18 @@ use simdb::{Change, Fingerprint, Retention, Timestamp};
 use test_support::engine::with_engine;
 use test_support::{Model, SplitMix, builder, documents, planted};
 
-/// When the first document arrived.
+/// The arrival of the first document, in milliseconds since 1970.
 pub const FIRST_ARRIVAL: u64 = 1_700_000_000_000;
 
-/// A database in which every table has several chunks, closed, and what it holds: one fingerprint
-/// that many documents share, others that are near each other, texts that are alike.
+/// Creates and closes a database in which every table has several chunks: one fingerprint shared by
+/// many documents, near fingerprints, similar texts. Returns its model.
 pub fn damageable(path: &Path) -> Model {
     let mut documents = documents(1, 0, 3_000);
     let mut sequence = SplitMix(2);
     for place in 0..documents.len() {
         let (before, rest) = documents.split_at_mut(place);
         let (before, document) = (before.last(), &mut rest[0]);
-        // More unreliable documents than one chunk holds, and more copies.
+        // Unreliable documents, and copies, fill more than one chunk.
         document.reliable = place % 5 != 0;
         document.arrival = Some(Timestamp(FIRST_ARRIVAL + place as u64 / 7));
         if place % 3 == 0 && place < 1_050 {
@@ -63,17 +63,17 @@ pub fn damageable(path: &Path) -> Model {
     .with(documents)
 }
 
-/// A text of so many seeded words.
+/// A text of `count` seeded words.
 pub fn words(seed: u64, count: usize) -> String {
     let mut sequence = SplitMix(seed);
     let words = (0..count).map(|_| format!("{:04x}", sequence.below(1 << 16)));
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Table `meta`, in which settings are stored.
+/// Table `meta`, which holds the settings.
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 
-/// Puts a value in the place of one of table `meta`, with its checksum in front.
+/// Replaces a value of table `meta`, with its checksum in front.
 pub fn replace_setting(path: &Path, key: &str, payload: Option<&[u8]>) {
     with_engine(path, |database| {
         let transaction = database.begin_write().unwrap();

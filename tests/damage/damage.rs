@@ -1,4 +1,4 @@
-//! Damage to the bytes of a file: bits that flip, sectors that are lost or come to lie elsewhere, cuts.
+//! Damage to the bytes of a file: flipped bits, lost or misplaced sectors, cuts.
 
 use test_support::SplitMix;
 
@@ -15,7 +15,7 @@ pub enum Damage {
     Zeros {
         sector: usize,
     },
-    /// What another sector holds.
+    /// A sector overwritten with the content of another one.
     Misplaced {
         sector: usize,
         from: usize,
@@ -26,7 +26,7 @@ pub enum Damage {
 }
 
 impl Damage {
-    /// Some damage: mostly a flipped bit, and more often than elsewhere in the first pages.
+    /// Random damage: mostly a flipped bit, and the first pages more often than others.
     pub fn random(sequence: &mut SplitMix, length: usize) -> Self {
         let sectors = (length / SECTOR_BYTES) as u64;
         let mut sector = || sequence.below(sectors) as usize;
@@ -40,7 +40,7 @@ impl Damage {
             2 => Self::Cut {
                 length: sequence.below(length as u64) as usize,
             },
-            // The headers are small, and everything hangs on them.
+            // The headers are small, and everything depends on them.
             3..=5 => Self::Flip {
                 byte: sequence.below(3 * PAGE_BYTES as u64).min(length as u64 - 1) as usize,
                 bit: sequence.below(8),

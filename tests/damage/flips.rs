@@ -1,5 +1,5 @@
-//! Files and journals that are damaged anywhere: whoever reads them, changes them and merges them
-//! gets right answers or errors, and `check` finds what these errors tell of.
+//! Files and journals damaged anywhere: reads, changes and flushes give right answers or errors,
+//! and `check` finds the damage behind these errors.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ const CHANGED: &str = "changed";
 const MERGED: &str = "merged";
 const AGAIN: &str = "opened again";
 
-/// How many times a file is damaged by each test of it: `SIMDB_TEST_FLIPS`, or so many.
-fn damages(usual: u64) -> u64 {
-    let asked = std::env::var("SIMDB_TEST_FLIPS").ok();
-    asked.map_or(usual, |count| count.parse().unwrap())
+/// Number of times that each test damages a file: `SIMDB_TEST_FLIPS`, or `usual`.
+fn damage_count(usual: u64) -> u64 {
+    let setting = std::env::var("SIMDB_TEST_FLIPS").ok();
+    setting.map_or(usual, |count| count.parse().unwrap())
 }
 
-fn tells_of_damage(error: &Error) -> bool {
+fn reports_damage(error: &Error) -> bool {
     matches!(
         error,
         Error::Corrupt { .. }
@@ -33,34 +33,35 @@ fn tells_of_damage(error: &Error) -> bool {
     )
 }
 
-/// The same, or that a write met damage before: everything is refused from then on.
-fn tells_of_damage_or_failed_write(error: &Error) -> bool {
-    tells_of_damage(error) || matches!(error, Error::Storage { .. } | Error::WritesFailed { .. })
+/// Also accepts the error of a poisoned database, after a write met damage.
+fn reports_damage_or_failed_write(error: &Error) -> bool {
+    reports_damage(error) || matches!(error, Error::Storage { .. } | Error::WritesFailed { .. })
 }
 
-/// A sound file, and what it answers: as it is, and with some changes.
+/// A sound file with its right answers, before and after some changes.
 struct Trial {
     path: PathBuf,
-    /// The file and its journals, sound.
+    /// The sound bytes of the file and its journals.
     files: Vec<(PathBuf, Vec<u8>)>,
     before: Exam,
     changes: Vec<Change>,
     outcomes: Vec<Outcome>,
     after: Exam,
-    /// One of so many dear questions is asked at each stage; of who only reads, one of three.
-    dear_one_in: u64,
+    /// At each stage one in this many expensive questions is asked; one in three of a read-only
+    /// handle.
+    expensive_one_in: u64,
     tally: RefCell<Tally>,
 }
 
 impl Trial {
-    fn of(path: &Path, model: &Model, is_merged: bool) -> Self {
+    fn new(path: &Path, model: &Model, is_merged: bool) -> Self {
         let files = [path.to_path_buf(), journal(path, 1), journal(path, 2)].into_iter();
         let files = files.filter(|file| file.exists());
         let files: Vec<_> = files
             .map(|file| (file.clone(), std::fs::read(file).unwrap()))
             .collect();
         let database = builder().open_read_only(path).unwrap();
-        let before = Exam::of(&database, model, is_merged);
+        let before = Exam::new(&database, model, is_merged);
         drop(database);
         let database = builder().open(path).unwrap();
         let changes = changes(model);
@@ -68,7 +69,7 @@ impl Trial {
         let outcomes = model.apply_all(changes.clone());
         assert_eq!(database.apply(changes.clone()).unwrap(), outcomes);
         database.merge().unwrap();
-        let after = Exam::of(&database, &model, false);
+        let after = Exam::new(&database, &model, false);
         drop(database);
         let trial = Self {
             path: path.to_path_buf(),
@@ -77,7 +78,7 @@ impl Trial {
             changes,
             outcomes,
             after,
-            dear_one_in: 8,
+            expensive_one_in: 8,
             tally: RefCell::default(),
         };
         trial.restore();
@@ -93,7 +94,7 @@ impl Trial {
         }
     }
 
-    /// Whether all answers are right for who only reads.
+    /// Returns `true` if all answers of a read-only handle are right.
     fn read(&self, sequence: &mut SplitMix) -> bool {
         match builder().open_read_only(&self.path) {
             Ok(database) => self.ask(
@@ -101,15 +102,15 @@ impl Trial {
                 &self.before,
                 &database,
                 sequence,
-                self.dear_one_in.min(3),
+                self.expensive_one_in.min(3),
                 false,
             ),
             Err(error) => self.refused(READ_ONLY, &error, false),
         }
     }
 
-    /// Opens the file for writing, asks, checks and changes it; whether opening or `check` tells of
-    /// damage.
+    /// Opens the file for writing, queries, checks and changes it. Returns `true` if opening or
+    /// `check` reports damage.
     fn write(&self, sequence: &mut SplitMix) -> bool {
         let database = match builder().open(&self.path) {
             Ok(database) => database,
@@ -120,7 +121,7 @@ impl Trial {
             &self.before,
             &database,
             sequence,
-            self.dear_one_in,
+            self.expensive_one_in,
             false,
         );
         let is_found = !database.check().unwrap().is_empty();
@@ -130,10 +131,10 @@ impl Trial {
                 assert_eq!(outcomes, self.outcomes);
                 true
             }
-            // A check that cannot merge has written, too.
+            // A check that fails to flush has poisoned the database.
             Err(error) => self.refused("apply", &error, is_found),
         };
-        // That changes were refused is told once more, and no more.
+        // The refused changes are reported by the next flush, once.
         match database.flush() {
             Ok(()) => assert!(is_changed),
             Err(Error::NotAllWritten { .. }) => assert!(!is_changed),
@@ -151,7 +152,7 @@ impl Trial {
             exam,
             &database,
             sequence,
-            self.dear_one_in,
+            self.expensive_one_in,
             is_found,
         );
         let mut is_sound = is_changed;
@@ -163,14 +164,21 @@ impl Trial {
             exam,
             &database,
             sequence,
-            self.dear_one_in,
+            self.expensive_one_in,
             !is_sound,
         );
         if let Err(error) = database.close() {
             self.refused("close", &error, !is_sound);
         }
         match builder().open_read_only(&self.path) {
-            Ok(database) => self.ask(AGAIN, exam, &database, sequence, self.dear_one_in, false),
+            Ok(database) => self.ask(
+                AGAIN,
+                exam,
+                &database,
+                sequence,
+                self.expensive_one_in,
+                false,
+            ),
             Err(error) => self.refused(AGAIN, &error, false),
         };
         is_found
@@ -182,35 +190,35 @@ impl Trial {
         exam: &Exam,
         database: &Database,
         sequence: &mut SplitMix,
-        dear_one_in: u64,
+        expensive_one_in: u64,
         may_have_failed: bool,
     ) -> bool {
         let refuses: fn(&Error) -> bool = match may_have_failed {
-            true => tells_of_damage_or_failed_write,
-            false => tells_of_damage,
+            true => reports_damage_or_failed_write,
+            false => reports_damage,
         };
         let tally = (&self.tally, stage);
-        let all_right = exam.ask(database, sequence, dear_one_in, &refuses, tally);
+        let all_right = exam.ask(database, sequence, expensive_one_in, &refuses, tally);
         self.tally.borrow_mut().count(stage, "", all_right);
         all_right
     }
 
-    /// Counts what was refused, and asserts that the error tells of damage. (It is never right.)
+    /// Counts a refusal, and asserts that its error reports damage. Returns `false`.
     fn refused(&self, stage: &'static str, error: &Error, may_have_failed: bool) -> bool {
         let tells = match may_have_failed {
-            true => tells_of_damage_or_failed_write(error),
-            false => tells_of_damage(error),
+            true => reports_damage_or_failed_write(error),
+            false => reports_damage(error),
         };
         assert!(tells, "{stage}: {error:?}");
         self.tally.borrow_mut().count(stage, "", false);
         false
     }
 
-    /// Damages one of the files in many ways, one after the other, and asserts that each gives right
-    /// answers or an error, and that what gives errors to those who read is found by `check`.
+    /// Damages one file in many ways, one at a time. Asserts that each read gives right answers or
+    /// an error, and that `check` finds the damage behind each error.
     fn damage(&self, damaged: &Path, seed: u64, count: u64) {
         let (_, sound) = self.files.iter().find(|(file, _)| file == damaged).unwrap();
-        // A journal is zeros behind what is in use, and what is cut off there is not missed.
+        // Beyond the used part a journal is zeros; a cut there goes unnoticed.
         let used = sound.iter().rposition(|byte| *byte != 0).unwrap();
         let used = (used + 1).next_multiple_of(SECTOR_BYTES);
         let mut sequence = SplitMix(seed);
@@ -220,36 +228,39 @@ impl Trial {
             damage.apply(&mut bytes);
             self.restore();
             std::fs::write(damaged, &bytes).unwrap();
-            let told = || format!("{} {damage:?} (seed {seed})", damaged.display());
-            let mut asked = SplitMix(number);
-            let is_right = caught(|| self.read(&mut asked));
-            let is_right = is_right.unwrap_or_else(|what| panic!("{}: {what}", told()));
-            // Reading has changed nothing.
-            assert!(std::fs::read(damaged).unwrap() == bytes, "{}", told());
-            let is_found = caught(|| self.write(&mut asked));
-            let is_found = is_found.unwrap_or_else(|what| panic!("{}: {what}", told()));
-            assert!(is_found || is_right, "{}: not found by check", told());
+            let context = || format!("{} {damage:?} (seed {seed})", damaged.display());
+            let mut choices = SplitMix(number);
+            let is_right = caught(|| self.read(&mut choices));
+            let is_right = is_right.unwrap_or_else(|panic| panic!("{}: {panic}", context()));
+            // Reads have not changed the file.
+            assert!(std::fs::read(damaged).unwrap() == bytes, "{}", context());
+            let is_found = caught(|| self.write(&mut choices));
+            let is_found = is_found.unwrap_or_else(|panic| panic!("{}: {panic}", context()));
+            assert!(is_found || is_right, "{}: not found by check", context());
         }
         self.restore();
     }
 
-    /// How often all answers of a stage were right, and how often not.
-    fn times(&self, stage: &'static str) -> [u64; 2] {
-        self.tally.borrow().of(stage, "")
+    /// Counts of stages with right answers only, and of other stages.
+    fn stage_counts(&self, stage: &'static str) -> [u64; 2] {
+        self.tally.borrow().counts(stage, "")
     }
 
-    /// Asserts that every kind of answer was right at every stage at some time.
-    fn assert_all_were_right(&self) {
+    /// Asserts that every kind of query was answered at every stage.
+    fn assert_every_kind_was_answered(&self) {
         let tally = self.tally.borrow();
         for stage in [READ_ONLY, WRITABLE, CHANGED, MERGED, AGAIN] {
             for kind in KINDS {
-                assert!(tally.of(stage, kind)[0] > 0, "{stage}, {kind}: {tally:?}");
+                assert!(
+                    tally.counts(stage, kind)[0] > 0,
+                    "{stage}, {kind}: {tally:?}"
+                );
             }
         }
     }
 }
 
-/// Changes of every kind, in which it is decided what is near what is stored.
+/// Changes of every kind, including those that compare with stored documents.
 fn changes(model: &Model) -> Vec<Change> {
     let mut sequence = SplitMix(5);
     let arrival = Some(Timestamp(FIRST_ARRIVAL + 400));
@@ -283,31 +294,30 @@ fn changes(model: &Model) -> Vec<Change> {
 }
 
 #[test]
-fn damage_to_a_closed_file_gives_an_error_or_the_right_answer() {
+fn damaged_closed_file_gives_error_or_right_answer() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let model = damageable(&path);
-    // Without pages that are not in use.
+    // Vacuum: damage to a free page would have no effect.
     Database::vacuum(&path).unwrap();
-    let trial = Trial::of(&path, &model, true);
-    let count = damages(300);
+    let trial = Trial::new(&path, &model, true);
+    let count = damage_count(300);
     trial.damage(&path, 11, count);
-    trial.assert_all_were_right();
+    trial.assert_every_kind_was_answered();
     let tally = trial.tally.borrow();
-    // Each of them reads some page that is damaged at some time.
+    // Each kind of query reads a damaged page at some time.
     for kind in KINDS.into_iter().chain(["stats of the tables", "diagnose"]) {
-        let [right, refused] = tally.of(READ_ONLY, kind);
+        let [right, refused] = tally.counts(READ_ONLY, kind);
         assert!(right > 0 && refused > 0, "{kind}: {tally:?}");
     }
     for stage in [WRITABLE, CHANGED, MERGED, AGAIN, "apply", "merge"] {
-        assert!(trial.times(stage)[1] > 0, "{stage}: {tally:?}");
+        assert!(trial.stage_counts(stage)[1] > 0, "{stage}: {tally:?}");
     }
-    assert!(trial.times(READ_ONLY)[1] > count / 3, "{tally:?}");
+    assert!(trial.stage_counts(READ_ONLY)[1] > count / 3, "{tally:?}");
 }
 
-/// A file and its journal as a crash leaves them, and what they hold: something in the tables, and
-/// more in the journal.
-fn left_by_a_crash(folder: &Path) -> (PathBuf, Model) {
+/// A file and its journal as a crash leaves them, with documents in the tables and in the journal.
+fn crashed_database(folder: &Path) -> (PathBuf, Model) {
     let path = folder.join("docs.simdb");
     let mut model = damageable(&path);
     let database = builder().open(&path).unwrap();
@@ -329,39 +339,47 @@ fn left_by_a_crash(folder: &Path) -> (PathBuf, Model) {
 }
 
 #[test]
-fn damage_to_a_file_that_a_crash_left_gives_an_error_or_the_right_answer() {
+fn damaged_crashed_file_gives_error_or_right_answer() {
     let folder = folder();
-    let (path, model) = left_by_a_crash(folder.path());
-    let trial = Trial::of(&path, &model, false);
-    let count = damages(150);
+    let (path, model) = crashed_database(folder.path());
+    let trial = Trial::new(&path, &model, false);
+    let count = damage_count(150);
     trial.damage(&path, 12, count);
-    trial.assert_all_were_right();
-    // Many pages of a file hold what is no longer in use.
+    trial.assert_every_kind_was_answered();
+    // Many pages of a file are free.
     for stage in [READ_ONLY, WRITABLE] {
-        assert!(trial.times(stage)[1] > count / 40, "{:?}", trial.tally);
+        assert!(
+            trial.stage_counts(stage)[1] > count / 40,
+            "{:?}",
+            trial.tally
+        );
     }
-    assert!(trial.times("merge")[1] > 0, "{:?}", trial.tally);
+    assert!(trial.stage_counts("merge")[1] > 0, "{:?}", trial.tally);
 }
 
 #[test]
-fn damage_to_a_journal_that_a_crash_left_gives_an_error_or_the_right_answer() {
+fn damaged_crashed_journal_gives_error_or_right_answer() {
     let folder = folder();
-    let (path, model) = left_by_a_crash(folder.path());
+    let (path, model) = crashed_database(folder.path());
     let journals = [journal(&path, 1), journal(&path, 2)];
     let journal = journals.iter().find(|file| file.exists()).unwrap();
-    // A damaged journal mostly is refused when the file is opened.
+    // Most damaged journals are refused at open.
     let trial = Trial {
-        dear_one_in: 1,
-        ..Trial::of(&path, &model, false)
+        expensive_one_in: 1,
+        ..Trial::new(&path, &model, false)
     };
-    let count = damages(150);
+    let count = damage_count(150);
     trial.damage(journal, 13, count);
-    trial.assert_all_were_right();
-    // A journal is read when the file is opened, and not again.
+    trial.assert_every_kind_was_answered();
+    // A journal is read at open only.
     for stage in [READ_ONLY, WRITABLE] {
-        assert!(trial.times(stage)[1] > count / 3, "{:?}", trial.tally);
+        assert!(
+            trial.stage_counts(stage)[1] > count / 3,
+            "{:?}",
+            trial.tally
+        );
     }
     for stage in [CHANGED, MERGED, AGAIN] {
-        assert_eq!(trial.times(stage)[1], 0, "{:?}", trial.tally);
+        assert_eq!(trial.stage_counts(stage)[1], 0, "{:?}", trial.tally);
     }
 }

@@ -1,6 +1,6 @@
-//! What the fuzzer found, and some seconds of looking further: the entry points of `entries` on
-//! every input that is kept in `tests/data/fuzz`, and on inputs that proptest makes. More of these
-//! with `SIMDB_TEST_FUZZ_CASES`, cases for each entry point. How to fuzz: `tests/fuzz/lib.rs`.
+//! Replays the fuzzer inputs in `tests/data/fuzz` on the entry points of `entries`, then tries
+//! random inputs from proptest. `SIMDB_TEST_FUZZ_CASES` sets the random cases per entry point.
+//! `tests/fuzz/lib.rs` says how to fuzz.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fuzz")
 }
 
-/// Runs an entry point on the inputs that are kept for it.
+/// Runs an entry point on its stored inputs.
 fn replay(name: &str) {
     let mut inputs: Vec<PathBuf> = std::fs::read_dir(data().join(name))
         .unwrap()
@@ -22,16 +22,16 @@ fn replay(name: &str) {
     assert!(!inputs.is_empty());
     for input in inputs {
         let bytes = std::fs::read(&input).unwrap();
-        let told = input.file_name().unwrap().to_str().unwrap();
+        let input_name = input.file_name().unwrap().to_str().unwrap();
         let ended = std::panic::catch_unwind(|| test_support::entries::run(name, &bytes));
-        assert!(ended.is_ok(), "{name}: {told}");
+        assert!(ended.is_ok(), "{name}: {input_name}");
     }
 }
 
-/// Runs an entry point on inputs of a kind: `SIMDB_TEST_FUZZ_CASES`, or so many.
+/// Runs an entry point on random inputs: `SIMDB_TEST_FUZZ_CASES` times, or `usual` times.
 fn search(name: &str, usual: u32, inputs: impl Strategy<Value = Vec<u8>>) {
-    let asked = std::env::var("SIMDB_TEST_FUZZ_CASES").ok();
-    let cases = asked.map_or(usual, |count| count.parse().unwrap());
+    let setting = std::env::var("SIMDB_TEST_FUZZ_CASES").ok();
+    let cases = setting.map_or(usual, |count| count.parse().unwrap());
     let config = Config {
         cases,
         failure_persistence: None,
@@ -46,7 +46,7 @@ fn search(name: &str, usual: u32, inputs: impl Strategy<Value = Vec<u8>>) {
     }
 }
 
-/// A first byte, and edits of eight bytes each, of few kinds.
+/// A first byte, and edits of eight bytes each, from a few kinds.
 fn edits(first: impl Strategy<Value = u8>, most: usize) -> impl Strategy<Value = Vec<u8>> {
     let value = prop_oneof![
         any::<[u8; 4]>(),
@@ -62,31 +62,31 @@ fn edits(first: impl Strategy<Value = u8>, most: usize) -> impl Strategy<Value =
 }
 
 #[test]
-fn no_bytes_as_a_database_do_more_than_be_refused() {
+fn any_bytes_as_database_are_refused_or_answered() {
     replay("open");
     search("open", 40, vec(any::<u8>(), 3..300));
 }
 
 #[test]
-fn no_page_with_a_right_checksum_does_more_than_be_refused() {
+fn any_page_with_right_checksum_is_refused_or_answered() {
     replay("pages");
     search("pages", 20, edits(0..4_u8, 4));
 }
 
 #[test]
-fn no_journal_with_right_checksums_does_more_than_be_refused() {
+fn any_journal_with_right_checksums_is_refused_or_answered() {
     replay("journal");
     search("journal", 20, edits(any::<u8>(), 4));
 }
 
 #[test]
-fn any_operations_equal_a_plain_map() {
+fn any_operations_equal_plain_map() {
     replay("operations");
     search("operations", 40, edits(any::<u8>(), 64));
 }
 
 #[test]
-fn any_text_has_one_fingerprint_and_is_found_again() {
+fn any_text_is_found_by_its_fingerprint() {
     replay("text");
     let texts = prop_oneof![
         "\\PC{0,60}",
@@ -99,9 +99,9 @@ fn any_text_has_one_fingerprint_and_is_found_again() {
     search("text", 100, inputs);
 }
 
-/// Makes the databases anew that inputs of `pages`, `journal` and `open` edit.
+/// Rewrites the databases that the inputs of `pages`, `journal` and `open` edit.
 #[test]
-#[ignore = "changes what the inputs that are kept mean"]
+#[ignore = "changes the meaning of the stored fuzz inputs"]
 fn write_bases() {
     test_support::entries::bases::write(&data());
 }

@@ -1,8 +1,8 @@
-//! What is done to a text takes time in proportion to its length, whatever it is made of.
+//! The time to process a text is proportional to its length, whatever the text consists of.
 //!
-//! How much longer a hostile text takes than an ordinary one is what the bench `hostile` measures.
-//! Here a text is compared with many short ones of its own kind that have as many bytes together: a
-//! busy machine slows both alike, and quadratic time shows whatever a byte costs.
+//! The bench `hostile` measures the slowdown of hostile texts. These tests compare one long text
+//! with short texts of the same kind and the same total length: a busy machine slows both alike,
+//! and quadratic time shows whatever the cost of a byte.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,17 +11,17 @@ use simdb::similarity::tokens;
 use simdb::{Fingerprinter, Normaliser, Recipe, Resemblance};
 use test_support::hostile::{HOSTILE, ORDINARY};
 
-/// A short text, and how many times as long the other one is.
+/// Length of a short text, and the ratio of the long one to it.
 const SHORT_BYTES: usize = 1 << 11;
 const TIMES: usize = 64;
 
-/// So many times as long as the short ones may the long text take, for all that does not fit the
-/// caches any more. Quadratic time is 64 times as long.
-const MOST_TIMES: u32 = 30;
+/// The long text may take this many times as long as the short ones, because it no longer fits the
+/// caches. Quadratic time would be 64 times as long.
+const MAX_RATIO: u32 = 30;
 
-/// Asserts that no text, hostile or ordinary, takes more than its length explains.
+/// Asserts that no text, hostile or ordinary, takes more than linear time.
 #[track_caller]
-fn assert_in_proportion(what: &str, work: impl Fn(&str)) {
+fn assert_linear_time(operation: &str, work: impl Fn(&str)) {
     let time = |text: &str, times: usize| {
         let started = Instant::now();
         (0..times).for_each(|_| work(text));
@@ -31,36 +31,36 @@ fn assert_in_proportion(what: &str, work: impl Fn(&str)) {
         let short_text = kind.text(SHORT_BYTES);
         let long_text = kind.text(SHORT_BYTES * TIMES);
         let (mut short, mut long) = (Duration::MAX, Duration::MAX);
-        // In turns, so that what the machine does besides meets both.
+        // Alternate, so that other load on the machine affects both.
         for _ in 0..3 {
             short = short.min(time(&short_text, TIMES));
             long = long.min(time(&long_text, 1));
         }
-        let most = short * MOST_TIMES;
+        let most = short * MAX_RATIO;
         assert!(
             long <= most,
-            "{what} takes {long:?} for {}, and {short:?} for as much in {TIMES} texts",
+            "{operation} takes {long:?} for {}, and {short:?} for as much in {TIMES} texts",
             kind.name
         );
     }
 }
 
 #[test]
-fn fingerprints_take_time_in_proportion_to_any_text() {
+fn fingerprint_time_is_linear_for_hostile_texts() {
     for recipe in Recipe::all().into_iter().filter(Recipe::takes_texts) {
         let fingerprinter = Fingerprinter::new(recipe);
-        assert_in_proportion(fingerprinter.recipe().name(), |text| {
+        assert_linear_time(fingerprinter.recipe().name(), |text| {
             black_box(fingerprinter.fingerprint(text).unwrap());
         });
     }
 }
 
 #[test]
-fn texts_are_compared_and_cut_in_proportion_to_their_length() {
+fn normalise_and_compare_times_are_linear_for_hostile_texts() {
     let normaliser = Normaliser::new();
-    assert_in_proportion("to compare wordings", |text| {
+    assert_linear_time("to compare wordings", |text| {
         let other = format!("{text} and");
         black_box(Resemblance::new(&normaliser, text, &other));
     });
-    assert_in_proportion("tokens", |text| drop(black_box(tokens(text))));
+    assert_linear_time("tokens", |text| drop(black_box(tokens(text))));
 }

@@ -1,5 +1,5 @@
-//! Damaged and hostile input: a flipped bit gives an error, never a wrong answer or a panic; `check`
-//! finds the damage and `salvage` saves the rest; no text takes more than linear time.
+//! Damaged and hostile input: a flipped bit gives an error, never a wrong answer or a panic;
+//! `check` finds the damage and `salvage` saves the rest; no text takes more than linear time.
 
 mod answers;
 mod corpus;

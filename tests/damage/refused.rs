@@ -1,4 +1,4 @@
-//! Files that are no database, or none that can be opened: each is refused with a sentence.
+//! Files that are no database, or an unsupported one, are refused with a clear error.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use simdb::{Database, Error};
 use crate::corpus::{damageable, replace_setting};
 use test_support::{SplitMix, builder, folder};
 
-/// Asserts that every way to open refuses the file, and returns the error of one.
+/// Asserts that every way to open the file fails, and returns one of the errors.
 fn refused(path: &Path) -> Error {
     let writing = builder().open(path).unwrap_err();
     let reading = builder().open_read_only(path).unwrap_err();
@@ -26,7 +26,7 @@ fn refused(path: &Path) -> Error {
 }
 
 #[test]
-fn what_is_no_database_is_refused_by_name_and_left_as_it_is() {
+fn non_database_is_refused_by_name_and_left_unchanged() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     damageable(&path);
@@ -75,7 +75,7 @@ fn what_is_no_database_is_refused_by_name_and_left_as_it_is() {
 }
 
 #[test]
-fn redb_file_of_another_program_is_refused() {
+fn foreign_redb_file_is_refused() {
     let folder = folder();
     let tables: [fn(&redb::WriteTransaction); 3] = [
         |_| {},
@@ -105,7 +105,7 @@ fn redb_file_of_another_program_is_refused() {
 }
 
 #[test]
-fn database_of_another_format_is_refused_with_both_versions() {
+fn other_format_version_is_refused_with_both_versions() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     damageable(&path);
@@ -126,15 +126,15 @@ fn database_of_another_format_is_refused_with_both_versions() {
             panic!("{refused:?}")
         };
         assert_eq!(found, version);
-        let told = format!("its format is version {version}, this simdb reads version 4");
-        assert!(refused.to_string().contains(&told), "{refused}");
+        let message = format!("its format is version {version}, this simdb reads version 4");
+        assert!(refused.to_string().contains(&message), "{refused}");
     }
     std::fs::write(&path, &sound).unwrap();
     assert_eq!(builder().open(&path).unwrap().len().unwrap(), 3_000);
 }
 
 #[test]
-fn settings_that_are_missing_or_make_no_sense_are_damage() {
+fn missing_or_invalid_settings_are_reported_as_damage() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let wrong: [(&str, Option<&[u8]>); 16] = [
@@ -144,10 +144,10 @@ fn settings_that_are_missing_or_make_no_sense_are_damage() {
         ("settings", Some(&[0x80])),
         ("settings", Some(&[0, 0])),
         ("settings", Some(&[0x80, 0, 0, 0, 0, 0, 0, 0, 0])),
-        // A window and sliding times where none are kept.
+        // A window and sliding times without a retention.
         ("settings", Some(&[0, 1, 0, 0, 0, 0, 0, 0, 0])),
         ("settings", Some(&[8, 0, 0, 0, 0, 0, 0, 0, 0])),
-        // Bands of texts that are not kept, and bands that nothing is said of.
+        // Bands without texts, and bands without parameters.
         ("settings", Some(&[32, 0, 0, 0, 0, 0, 0, 0, 0])),
         ("settings", Some(&[33, 0, 0, 0, 0, 0, 0, 0, 0])),
         ("identity", None),
@@ -172,7 +172,7 @@ fn settings_that_are_missing_or_make_no_sense_are_damage() {
 }
 
 #[test]
-fn database_whose_bands_were_made_otherwise_is_refused_with_both_ways() {
+fn other_band_parameters_are_refused_with_both_values() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     drop(builder().similar(true).create(&path).unwrap());
@@ -182,6 +182,6 @@ fn database_whose_bands_were_made_otherwise_is_refused_with_both_ways() {
         panic!("{refused:?}")
     };
     assert_eq!(stored, "some other way");
-    let told = format!("made by some other way, this simdb makes them by {known}");
-    assert!(refused.to_string().contains(&told), "{refused}");
+    let message = format!("made by some other way, this simdb makes them by {known}");
+    assert!(refused.to_string().contains(&message), "{refused}");
 }

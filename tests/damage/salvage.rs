@@ -1,4 +1,4 @@
-//! What is saved of a damaged file: everything that is in it twice, nothing that was never there.
+//! Salvage of damaged files: everything that is stored twice is saved, and nothing is invented.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -34,13 +34,13 @@ fn corpus(seed: u64, first: u64, count: u64) -> Vec<Document> {
     corpus
 }
 
-/// Of what the corpus has nothing is expired, and all of it would be beside what arrives now.
-fn keeping_all() -> simdb::Builder {
+/// A window longer than any age: no document of the corpus expires, though it is old by the clock.
+fn without_expiry() -> simdb::Builder {
     let two_days = window(Duration::from_secs(2 * 24 * 60 * 60));
     builder().similar(true).retention(two_days)
 }
 
-/// When what the corpus has arrived last did.
+/// The latest arrival in the corpus.
 fn latest_of(model: &Model) -> Option<Timestamp> {
     model
         .documents
@@ -58,10 +58,10 @@ fn model_of(documents: Vec<Document>) -> Model {
     .with(documents)
 }
 
-/// A closed database, and what it holds.
+/// Creates and closes a database; returns its model.
 fn database(path: &Path) -> Model {
     let corpus = corpus(1, 0, 4_000);
-    let database = keeping_all().create(path).unwrap();
+    let database = without_expiry().create(path).unwrap();
     for batch in corpus.chunks(1_000) {
         database
             .apply(batch.iter().cloned().map(Change::Insert))
@@ -71,8 +71,8 @@ fn database(path: &Path) -> Model {
     model_of(corpus)
 }
 
-/// A folder, where a database in it is, and where what can be read of it goes.
-fn places() -> (TempDir, PathBuf, PathBuf) {
+/// A folder, the path of a database in it, and the path for salvaged documents.
+fn database_and_target() -> (TempDir, PathBuf, PathBuf) {
     let folder = folder();
     let place = |name| folder.path().join(name);
     let (path, saved) = (place("docs.simdb"), place("saved"));
@@ -87,8 +87,8 @@ fn saved_documents(saved: &Path) -> Vec<Document> {
 }
 
 #[test]
-fn all_of_a_sound_file_is_saved() {
-    let (folder, path, saved) = places();
+fn sound_file_is_saved_whole() {
+    let (folder, path, saved) = database_and_target();
     let model = database(&path);
     let before = std::fs::read(&path).unwrap();
     let found = salvage(&path, &saved).unwrap();
@@ -100,7 +100,7 @@ fn all_of_a_sound_file_is_saved() {
     assert_holds(&copy.snapshot().unwrap(), &model);
     assert_sound(&mut copy);
     assert!(std::fs::read(&path).unwrap() == before);
-    // Nothing is overwritten.
+    // Salvage overwrites no file.
     let refused = builder().salvage(&path, &saved, 16 << 20).unwrap_err();
     assert!(
         matches!(refused, Error::AlreadyExists { .. }),
@@ -115,17 +115,17 @@ fn all_of_a_sound_file_is_saved() {
     assert!(!folder.path().join("none").exists());
 }
 
-/// Which ways salvage went, over many damaged files.
+/// Counts of the ways that salvage took, over many damaged files.
 #[derive(Debug, Default)]
-struct Ways {
+struct SalvageCounts {
     tried: u64,
-    /// Nothing was lost but texts.
+    /// Only texts were lost.
     whole: u64,
-    /// No page says which recipe it was.
+    /// The recipe was lost.
     recipe_lost: u64,
-    /// The storage engine cannot open the file: its pages are looked at.
+    /// redb cannot open the file, so salvage scanned its pages.
     by_pages: u64,
-    /// A table, or what leads to all of it, is lost.
+    /// A table, or the root page of one, was lost.
     tables_lost: u64,
     from_one_table: u64,
     made_again: u64,
@@ -134,13 +134,13 @@ struct Ways {
 }
 
 #[test]
-fn one_lost_page_loses_nothing_that_is_in_another_and_invents_nothing() {
-    let (_folder, path, saved) = places();
+fn lost_page_loses_only_data_stored_once() {
+    let (_folder, path, saved) = database_and_target();
     let model = database(&path);
     let sound = std::fs::read(&path).unwrap();
     let pages = sound.len() / PAGE_BYTES;
-    let mut ways = Ways::default();
-    // What leads to all else is at both ends.
+    let mut ways = SalvageCounts::default();
+    // Damage the pages at both ends more often: the roots are there.
     let is_near_an_end = |page: usize| page < 24 || page + 24 >= pages;
     for page in (0..pages).filter(|page| is_near_an_end(*page) || page % 6 == 0) {
         let mut damaged = sound.clone();
@@ -150,22 +150,22 @@ fn one_lost_page_loses_nothing_that_is_in_another_and_invents_nothing() {
             Ok(found) => found,
             Err(Error::Corrupt { what, .. }) if what.contains("recipe") => {
                 ways.recipe_lost += 1;
-                let named = keeping_all().recipe(simdb::Recipe::ngram());
+                let named = without_expiry().recipe(simdb::Recipe::ngram());
                 named.salvage(&path, &saved, 16 << 20).unwrap()
             }
             Err(error) => panic!("page {page}: {error:?}"),
         };
-        let told = |begin: &str| found.damage.iter().any(|what| what.starts_with(begin));
-        let is_by_pages = told("the file cannot be opened");
+        let reports = |begin: &str| found.damage.iter().any(|what| what.starts_with(begin));
+        let is_by_pages = reports("the file cannot be opened");
         ways.by_pages += u64::from(is_by_pages);
-        ways.tables_lost += u64::from(told("table "));
+        ways.tables_lost += u64::from(reports("table "));
         let stored = saved_documents(&saved);
         assert_eq!(stored.len() as u64, found.documents, "page {page}");
         let (mut unreliable_lost, mut made_again, mut texts_lost) = (0, 0, 0);
         let mut stored = stored.iter().peekable();
         for expected in model.documents.values() {
             let Some(stored) = stored.next_if(|stored| stored.id == expected.id) else {
-                // Its fingerprint is in one table only.
+                // The fingerprint of an unreliable document is in one table only.
                 assert!(
                     !expected.reliable && expected.text.is_none(),
                     "page {page}: {expected:?}"
@@ -175,7 +175,7 @@ fn one_lost_page_loses_nothing_that_is_in_another_and_invents_nothing() {
             };
             assert_eq!(stored.arrival, expected.arrival, "page {page}");
             if stored.fingerprint != expected.fingerprint {
-                // In one table only, and not made of the text as it could be.
+                // The fingerprint is in one table only, and does not follow from the text.
                 assert!(
                     !expected.reliable && !stored.reliable,
                     "page {page}: {stored:?}"
@@ -202,7 +202,7 @@ fn one_lost_page_loses_nothing_that_is_in_another_and_invents_nothing() {
         ways.whole += u64::from(unreliable_lost == 0);
         ways.tried += 1;
     }
-    let Ways { tried, whole, .. } = ways;
+    let SalvageCounts { tried, whole, .. } = ways;
     assert!(tried > 100 && whole * 10 > tried * 8, "{ways:?}");
     for count in [
         ways.recipe_lost,
@@ -217,7 +217,7 @@ fn one_lost_page_loses_nothing_that_is_in_another_and_invents_nothing() {
     }
 }
 
-/// Takes tables out of a file, whose checksums are right afterwards.
+/// Deletes tables of a file, which gets right checksums.
 fn lose_tables(path: &Path, names: &[&str]) {
     with_engine(path, |engine| {
         let transaction = engine.begin_write().unwrap();
@@ -232,8 +232,8 @@ fn lose_tables(path: &Path, names: &[&str]) {
 }
 
 #[test]
-fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
-    let (folder, path, saved) = places();
+fn lost_table_is_rebuilt_from_its_twin_or_reported() {
+    let (folder, path, saved) = database_and_target();
     let model = database(&path);
     let sound = std::fs::read(&path).unwrap();
     let made_of = {
@@ -252,7 +252,7 @@ fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
         &["times", "arrivals"],
         &["texts"],
         &["fingerprints", "texts"],
-        &MADE_ANEW,
+        &DERIVED_TABLES,
     ] {
         let is_lost = |table: &str| lost.contains(&table);
         std::fs::write(&path, &sound).unwrap();
@@ -266,7 +266,7 @@ fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
             if is_lost("texts") {
                 expected.text = None;
             }
-            // Of a reliable document both tables have the fingerprint.
+            // Both tables have the fingerprint of a reliable document.
             let is_in_block0 = document.reliable && !is_lost("block0");
             if is_lost("fingerprints") && is_in_block0 {
                 from_one_table += 1;
@@ -281,7 +281,7 @@ fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
                 from_text += 1;
             }
             if is_lost("unreliable") && is_lost("block0") {
-                // Most are reliable.
+                // Most fingerprints are reliable.
                 let text = expected.text.as_deref();
                 expected.reliable = text.is_none_or(|text| made_of(text).reliable);
             }
@@ -304,22 +304,22 @@ fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
             of_all(is_lost("times") && is_lost("arrivals")),
             "{lost:?}"
         );
-        // The first of those that are lost are named.
+        // The report names the first lost ids only.
         lost_ids.truncate(100);
         assert_eq!(found.lost_ids, lost_ids, "{lost:?}");
-        // What is made anew is not missed.
-        let mut named = lost.iter().filter(|table| !MADE_ANEW.contains(table));
-        let told = |begin: &str| found.damage.iter().any(|what| what.starts_with(begin));
+        // Derived tables are rebuilt, so they do not count as lost.
+        let mut named = lost.iter().filter(|table| !DERIVED_TABLES.contains(table));
+        let reports = |begin: &str| found.damage.iter().any(|what| what.starts_with(begin));
         assert!(
             named
                 .clone()
-                .all(|table| told(&format!("table {table} cannot be opened"))),
+                .all(|table| reports(&format!("table {table} cannot be opened"))),
             "{found:?}"
         );
         let is_of_one = |what: &String| named.clone().any(|table| what.contains(table));
         assert!(found.damage.iter().all(is_of_one), "{found:?}");
         assert_eq!(named.next().is_none(), found.damage.is_empty(), "{found:?}");
-        // The table that says most: each count is more than nothing.
+        // The loss of the largest table shows in each count.
         if is_lost("fingerprints") {
             let counts = [found.without_fingerprint, found.lost_ids.len() as u64];
             assert!(counts.iter().all(|count| *count > 0), "{found:?}");
@@ -329,14 +329,14 @@ fn what_a_lost_table_said_is_taken_from_its_twin_or_told_to_be_lost() {
     }
 }
 
-/// The tables that say nothing but what others say.
-const MADE_ANEW: [&str; 4] = ["block1", "block2", "block3", "bands"];
+/// Tables that are derived from other tables.
+const DERIVED_TABLES: [&str; 4] = ["block1", "block2", "block3", "bands"];
 
 #[test]
-fn what_lost_its_arrival_arrives_with_the_last_that_can_be_read() {
-    let (_folder, path, saved) = places();
+fn lost_arrival_becomes_latest_readable_arrival() {
+    let (_folder, path, saved) = database_and_target();
     let model = database(&path);
-    // Nothing says when the last arrived, nor what is in the last chunk of times.
+    // The last arrival and the last chunk of arrivals are lost.
     lose_tables(&path, &["meta", "arrivals"]);
     with_engine(&path, |engine| {
         let transaction = engine.begin_write().unwrap();
@@ -347,7 +347,7 @@ fn what_lost_its_arrival_arrives_with_the_last_that_can_be_read() {
         }
         transaction.commit().unwrap();
     });
-    let like_it = keeping_all().recipe(simdb::Recipe::ngram());
+    let like_it = without_expiry().recipe(simdb::Recipe::ngram());
     let found = like_it.salvage(&path, &saved, 16 << 20).unwrap();
     let stored = saved_documents(&saved);
     assert_eq!(stored.len(), model.documents.len());
@@ -361,8 +361,8 @@ fn what_lost_its_arrival_arrives_with_the_last_that_can_be_read() {
 }
 
 #[test]
-fn what_lost_its_arrival_arrives_now_where_the_clock_counts() {
-    let (_folder, path, saved) = places();
+fn lost_arrival_becomes_now_with_clock_retention() {
+    let (_folder, path, saved) = database_and_target();
     let day = Duration::from_secs(24 * 60 * 60);
     let by_clock = Retention {
         by_clock: true,
@@ -385,9 +385,9 @@ fn what_lost_its_arrival_arrives_now_where_the_clock_counts() {
 }
 
 #[test]
-fn what_cannot_be_saved_is_refused_before_anything_is_read() {
-    let (folder, path, saved) = places();
-    // Not even a database.
+fn impossible_salvage_is_refused_before_reading() {
+    let (folder, path, saved) = database_and_target();
+    // Not a database.
     std::fs::write(&path, vec![7; 100_000]).unwrap();
     std::fs::write(&saved, "another's").unwrap();
     let refused = builder().salvage(&path, &saved, 16 << 20);
@@ -395,7 +395,7 @@ fn what_cannot_be_saved_is_refused_before_anything_is_read() {
         matches!(refused, Err(Error::AlreadyExists { .. })),
         "{refused:?}"
     );
-    // Where pages are looked at one by one, that can be ended too.
+    // A scan of single pages can be interrupted, too.
     let path = folder.path().join("large.simdb");
     insert_all(&path, 200_000);
     let mut bytes = std::fs::read(&path).unwrap();
@@ -420,7 +420,7 @@ fn what_cannot_be_saved_is_refused_before_anything_is_read() {
     assert!(!target.exists());
 }
 
-/// A database of so many fingerprints, loaded at once.
+/// Creates a database of `count` fingerprints by a bulk load.
 fn insert_all(path: &Path, count: u64) {
     let mut load = builder().bulk_create(path, 16 << 20).unwrap();
     for document in documents(1, 0, count) {
@@ -429,17 +429,17 @@ fn insert_all(path: &Path, count: u64) {
     load.finish(|_| ControlFlow::Continue(())).unwrap();
 }
 
-/// The page in which the storage engine says where everything is: behind ours, and one of checksums.
+/// The page with the header of redb: behind the superblock and a page of checksums.
 const ENGINE_HEADER: usize = 2;
 
 #[test]
-fn of_several_fingerprints_that_pages_say_one_is_taken_and_told_of() {
-    let (_folder, path, saved) = places();
+fn conflicting_fingerprints_in_pages_are_resolved_and_reported() {
+    let (_folder, path, saved) = database_and_target();
     let before = database(&path);
     let mut after = before.clone();
     let open = builder().open(&path).unwrap();
     let mut sequence = SplitMix(8);
-    // The pages that held what they were before stay where they are, and are not in use any more.
+    // Pages with the previous versions stay in the file, unused.
     let changed: Vec<Change> = (0..60)
         .map(|_| {
             let old = &before.documents[&DocId(sequence.below(4_000))];
@@ -470,7 +470,7 @@ fn of_several_fingerprints_that_pages_say_one_is_taken_and_told_of() {
     let (mut changed, mut old_taken) = (0, 0);
     for stored in &stored {
         let (old, new) = (&before.documents[&stored.id], &after.documents[&stored.id]);
-        // What was never otherwise is what it was.
+        // A document that never changed keeps its fingerprint.
         assert!(
             stored.fingerprint == old.fingerprint || stored.fingerprint == new.fingerprint,
             "{stored:?}"
@@ -492,10 +492,10 @@ fn of_several_fingerprints_that_pages_say_one_is_taken_and_told_of() {
 }
 
 #[test]
-fn of_many_lost_pages_the_report_says_how_many_documents_each_cost() {
-    let (_folder, path, saved) = places();
+fn report_counts_documents_lost_with_each_page() {
+    let (_folder, path, saved) = database_and_target();
     let model = database(&path);
-    // Without pages that are not in use.
+    // Vacuum: the file has no free pages.
     simdb::Database::vacuum(&path).unwrap();
     let sound = std::fs::read(&path).unwrap();
     let pages = (sound.len() / PAGE_BYTES) as u64;
@@ -505,7 +505,7 @@ fn of_many_lost_pages_the_report_says_how_many_documents_each_cost() {
         let mut sequence = SplitMix(seed);
         let mut damaged = sound.clone();
         for _ in 0..8 {
-            // What says where all else is stays.
+            // The first pages, which locate all others, stay.
             let page = 3 + sequence.below(pages - 3) as usize;
             damaged[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0xff);
         }
@@ -540,10 +540,17 @@ fn of_many_lost_pages_the_report_says_how_many_documents_each_cost() {
         assert_eq!(found.without_arrival, arrived_last, "seed {seed}");
         assert_eq!(found.from_text, made_again, "seed {seed}");
         assert!(found.without_text >= texts_lost, "seed {seed}");
-        // Of some not even the id is anywhere.
-        let told = found.without_fingerprint as usize;
-        assert!(told <= missing.len(), "seed {seed}: {found:?}");
-        assert_eq!(found.lost_ids.len(), told.min(100), "seed {seed}");
+        // Some documents have lost even their id.
+        let without_fingerprint = found.without_fingerprint as usize;
+        assert!(
+            without_fingerprint <= missing.len(),
+            "seed {seed}: {found:?}"
+        );
+        assert_eq!(
+            found.lost_ids.len(),
+            without_fingerprint.min(100),
+            "seed {seed}"
+        );
         assert!(
             found.lost_ids.iter().all(|id| missing.contains(id)),
             "seed {seed}"
@@ -568,7 +575,7 @@ fn of_many_lost_pages_the_report_says_how_many_documents_each_cost() {
 }
 
 #[test]
-fn what_a_journal_holds_is_saved_up_to_where_it_is_damaged() {
+fn damaged_journal_is_saved_up_to_the_damage() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let mut model = database(&path);
@@ -579,7 +586,7 @@ fn what_a_journal_holds_is_saved_up_to_where_it_is_damaged() {
         let mut changes: Vec<Change> = batch.iter().cloned().map(Change::Insert).collect();
         let id = batch[0].id.0 % 1_000;
         changes.push(Change::Remove(DocId(id)));
-        // The text stays, where the change does not say otherwise.
+        // A change without a text keeps the stored text.
         let outcomes = model.apply_all(changes.clone());
         assert_eq!(open.apply(changes).unwrap(), outcomes);
         models.push(model.clone());
@@ -620,8 +627,8 @@ fn what_a_journal_holds_is_saved_up_to_where_it_is_damaged() {
 }
 
 #[test]
-fn a_journal_is_saved_where_nothing_is_left_of_its_file() {
-    let (folder, path, saved) = places();
+fn journal_is_saved_without_its_file() {
+    let (folder, path, saved) = database_and_target();
     let open = builder().create(&path).unwrap();
     let stored = documents(4, 0, 50);
     let changes = stored.iter().cloned().map(Change::Insert);
@@ -631,7 +638,7 @@ fn a_journal_is_saved_where_nothing_is_left_of_its_file() {
     std::fs::write(&copy, vec![0; 100_000]).unwrap();
     let refused = salvage(&copy, &saved).unwrap_err().to_string();
     assert!(refused.contains("name the recipe"), "{refused}");
-    // The advice takes the place of what is to be done as a rule.
+    // The specific advice replaces the general one.
     assert!(!refused.contains("backup"), "{refused}");
     let named = builder().recipe(simdb::Recipe::ngram());
     let found = named.salvage(&copy, &saved, 16 << 20).unwrap();
@@ -641,7 +648,7 @@ fn a_journal_is_saved_where_nothing_is_left_of_its_file() {
 }
 
 #[test]
-fn what_is_no_database_is_refused() {
+fn non_database_is_refused() {
     let folder = folder();
     let saved = folder.path().join("saved");
     let refused = salvage(&folder.path().join("missing"), &saved).unwrap_err();

@@ -1,4 +1,4 @@
-//! Tables whose checksums are right and that do not say the same: `check` tells of each.
+//! Tables with right checksums and inconsistent contents: `check` reports each inconsistency.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use simdb::{Change, DocId, Document, Error, Fingerprint};
 use crate::corpus::replace_setting;
 use test_support::{builder, documents, engine::with_engine, folder};
 
-/// What tables have as keys.
+/// Key type of a table.
 trait TableKey: redb::Key + for<'k> redb::Value<SelfType<'k> = Self> + 'static {}
 
 impl TableKey for u64 {}
@@ -28,7 +28,7 @@ fn rows_of<K: TableKey>(path: &Path, table: &str) -> Vec<(K, Vec<u8>)> {
     })
 }
 
-/// Puts these rows in the place of all that a table has.
+/// Replaces all rows of a table.
 fn replace_rows<K: TableKey>(path: &Path, table: &str, rows: &[(K, Vec<u8>)]) {
     with_engine(path, |database| {
         let transaction = database.begin_write().unwrap();
@@ -44,13 +44,13 @@ fn replace_rows<K: TableKey>(path: &Path, table: &str, rows: &[(K, Vec<u8>)]) {
     });
 }
 
-/// Gives one file the table of another.
+/// Copies a table of one file over that of another.
 fn exchange<K: TableKey>(from: &Path, to: &Path, table: &str) {
     replace_rows::<K>(to, table, &rows_of(from, table));
 }
 
 #[test]
-fn tables_that_do_not_hold_the_same_are_found_by_check() {
+fn inconsistent_tables_are_found_by_check() {
     let folder = folder();
     let database_of = |name: &str, change: &dyn Fn(&mut Vec<Document>)| {
         let path = folder.path().join(name);
@@ -66,6 +66,8 @@ fn tables_that_do_not_hold_the_same_are_found_by_check() {
         path
     };
     let sound = database_of("sound", &|_| {});
+    // Each database differs from `sound` in one respect. Its tables have right checksums, so an
+    // exchanged table is found only by comparison with the others.
     let another = database_of("another", &|documents| {
         documents[7].fingerprint = Fingerprint::from_bits(0x1234_5678_9abc_def0);
     });
@@ -141,7 +143,7 @@ fn tables_that_do_not_hold_the_same_are_found_by_check() {
         let database = builder().open(&path).unwrap();
         let damage = database.check().unwrap();
         assert_eq!(damage.is_empty(), said.is_empty(), "{table}: {damage:?}");
-        // However much is wrong, it is told in some sentences.
+        // The report is bounded, however much is wrong.
         assert!(damage.len() < 100, "{}", damage.len());
         for said in said {
             assert!(damage.concat().contains(said), "{said}: {damage:?}");
@@ -150,7 +152,7 @@ fn tables_that_do_not_hold_the_same_are_found_by_check() {
 }
 
 #[test]
-fn bands_that_are_not_those_of_the_stored_texts_are_found_by_check() {
+fn bands_that_contradict_texts_are_found_by_check() {
     let folder = folder();
     let rows_with = |name: &str, texts: &dyn Fn(u64) -> Option<String>| {
         let path = folder.path().join(name);
@@ -191,7 +193,7 @@ fn bands_that_are_not_those_of_the_stored_texts_are_found_by_check() {
         assert!(damage.iter().all(|what| what.contains("table bands")));
         assert!(damage.concat().contains(said), "{damage:?}");
     }
-    // More than the texts make: of a document that has none.
+    // One row too many: bands of a document without a text.
     let rows = rows_with("more", &|id| text(id).filter(|_| id != 11));
     assert_ne!(rows, sound);
     let path = folder.path().join("more");
@@ -204,7 +206,7 @@ fn bands_that_are_not_those_of_the_stored_texts_are_found_by_check() {
 }
 
 #[test]
-fn counters_that_do_not_fit_the_tables_are_found_by_check() {
+fn wrong_counters_are_found_by_check() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     builder()
@@ -215,15 +217,15 @@ fn counters_that_do_not_fit_the_tables_are_found_by_check() {
     for counter in 0..6 {
         let mut counters = [1_u64, 1, 0, 0, 1, 0];
         counters[counter] += 1;
-        // A database that keeps neither texts nor arrival times counts none, and commits leave
-        // no other trace: these three are not compared.
+        // A database without texts and arrivals counts none, and commits leave no other trace: skip
+        // these three counters.
         let is_compared = counter < 3;
         let bytes: Vec<u8> = counters.into_iter().flat_map(u64::to_le_bytes).collect();
         replace_setting(&path, "counters", Some(&bytes));
         let damage = builder().open(&path).unwrap().check().unwrap();
         assert_eq!(damage.len(), usize::from(is_compared), "{damage:?}");
     }
-    // One less than none, with a change that is not in the tables yet.
+    // An underflowing counter, with a change that is not flushed yet.
     let none: Vec<u8> = [0_u64; 6].into_iter().flat_map(u64::to_le_bytes).collect();
     replace_setting(&path, "counters", Some(&none));
     let database = builder().open(&path).unwrap();

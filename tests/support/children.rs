@@ -1,4 +1,4 @@
-//! Processes that tests start and kill: this program again, to run one of its ignored tests.
+//! Processes that tests start and kill: the same test program, running one of its ignored tests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 
 const CHILD_PATH: &str = "SIMDB_TEST_CHILD_PATH";
 const CHILD_TASK: &str = "SIMDB_TEST_CHILD_TASK";
-/// In front of what a child reports, since the test harness writes to the same pipe.
+/// Prefix of a child's reports; the test harness writes to the same pipe.
 const REPORT: &str = "report ";
 
-/// Starts this program again to run a test that is marked as ignored.
+/// Starts this program again to run an ignored test.
 pub fn spawn(function: &str, path: &Path, task: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args([
@@ -27,7 +27,7 @@ pub fn spawn(function: &str, path: &Path, task: u64) -> Child {
         .unwrap()
 }
 
-/// Where the child works and what it is to do; nothing if it was not started by [`spawn`].
+/// The folder and the task of a child; `None` if this process was not started by [`spawn`].
 pub fn child_task() -> Option<(PathBuf, u64)> {
     let path = std::env::var_os(CHILD_PATH)?;
     Some((
@@ -42,7 +42,7 @@ pub fn report(number: u64) {
     out.flush().unwrap();
 }
 
-/// The numbers a child reports, to the end of its pipe.
+/// The numbers that a child reports, until its pipe closes.
 pub fn reports(child: &mut Child) -> impl Iterator<Item = u64> + use<> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     lines.map_while(Result::ok).filter_map(|line| {
@@ -51,13 +51,13 @@ pub fn reports(child: &mut Child) -> impl Iterator<Item = u64> + use<> {
     })
 }
 
-/// How many processes a killing test kills: `default`, or what `SIMDB_TEST_KILLS` says.
+/// Number of processes that a kill test kills: `SIMDB_TEST_KILLS`, or `default`.
 pub fn kills(default: u64) -> u64 {
     std::env::var("SIMDB_TEST_KILLS").map_or(default, |kills| kills.parse().unwrap())
 }
 
-/// The same, in parts of `usual` kills, each for a database of its own, with a seed for each part.
-pub fn lives(usual: u64) -> impl Iterator<Item = (u64, u64)> {
+/// The kills in parts of at most `usual`, each part with a seed and a database of its own.
+pub fn kill_rounds(usual: u64) -> impl Iterator<Item = (u64, u64)> {
     let all = kills(usual);
     (0..all.div_ceil(usual)).map(move |life| (life, usual.min(all - life * usual)))
 }

@@ -1,5 +1,5 @@
-//! The storage engine's own file within a file of simdb, for tests that look into it or tamper
-//! with it: what DESIGN of the format says, written a second time.
+//! The redb file inside a simdb file, for tests that inspect or modify it. This is a second
+//! implementation of the page format in `src/guide/file_format.md`.
 
 use std::io;
 use std::path::Path;
@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 use redb::{Database, StorageBackend};
 
 const PAGE: usize = 4096;
-/// Pages behind each page of checksums.
+/// Pages per page of checksums.
 const GROUP: usize = 1024;
 
-/// The pages of the engine in a file, whatever their checksums are.
+/// The redb pages of a file, without verification of their checksums.
 pub fn pages_of(file: &[u8]) -> Vec<u8> {
     file[PAGE..]
         .chunks((GROUP + 1) * PAGE)
@@ -19,7 +19,7 @@ pub fn pages_of(file: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// A file with these pages of the engine, with the right checksums.
+/// A file with these redb pages and their right checksums.
 pub fn file_of(front: &[u8], pages: &[u8]) -> Vec<u8> {
     let mut file = front[..PAGE].to_vec();
     for (number, group) in pages.chunks(GROUP * PAGE).enumerate() {
@@ -40,7 +40,7 @@ pub fn file_of(front: &[u8], pages: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Opens the engine's database in a file of simdb, and writes back what is done with it.
+/// Opens the redb database in a simdb file, and writes back its changes.
 pub fn with_engine<T>(path: &Path, work: impl FnOnce(&Database) -> T) -> T {
     let file = std::fs::read(path).unwrap();
     let memory = Memory(Arc::new(Mutex::new(pages_of(&file))));
@@ -54,7 +54,7 @@ pub fn with_engine<T>(path: &Path, work: impl FnOnce(&Database) -> T) -> T {
     done
 }
 
-/// A file in memory.
+/// A redb backend in memory.
 #[derive(Clone, Debug)]
 struct Memory(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! The disk of this system, on which a sync can be made to wait.
+//! The system's disk with syncs that a test can block.
 
 use std::fs::Permissions;
 use std::io;
@@ -9,18 +9,18 @@ use simdb::{Disk, DiskFile, FileInfo, SystemDisk};
 
 use crate::timing::PATIENCE;
 
-/// Syncs of files wait while somebody holds it.
+/// A disk on which syncs of files wait while the gate is held.
 #[derive(Clone, Debug, Default)]
 pub struct Gate(Arc<(Mutex<State>, Condvar)>);
 
 #[derive(Debug, Default)]
 struct State {
     is_held: bool,
-    /// Syncs that wait.
+    /// Blocked syncs.
     waiting: usize,
 }
 
-/// Until this is dropped no sync ends.
+/// Blocks all syncs until dropped.
 pub struct Held<'g>(&'g Gate);
 
 impl Gate {
@@ -40,7 +40,7 @@ impl Gate {
 }
 
 impl Held<'_> {
-    /// Waits until a sync waits; not for ever.
+    /// Waits until a sync is blocked. Panics after [`PATIENCE`].
     pub fn wait_for_sync(&self) {
         let (state, changed) = &*self.0.0;
         let state = state.lock().unwrap();

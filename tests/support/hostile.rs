@@ -1,15 +1,15 @@
-//! Texts made to take long, and ordinary ones to compare them with.
+//! Hostile texts, made to be slow to process, and ordinary texts for comparison.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A kind of text, and how to make so many bytes of it, or a little more.
+/// A kind of text, with a function that makes at least the given number of bytes.
 pub struct Kind {
     pub name: &'static str,
     make: fn(usize) -> String,
 }
 
 impl Kind {
-    /// A text of this kind of so many bytes, or a little more.
+    /// A text of this kind of at least `bytes` bytes.
     pub fn text(&self, bytes: usize) -> String {
         (self.make)(bytes)
     }
@@ -42,7 +42,7 @@ pub const ORDINARY: [Kind; 2] = [
     },
 ];
 
-/// Texts that somebody made to be slow, or that are as far from ordinary ones as can be.
+/// Texts made to be slow, or as far from ordinary texts as possible.
 pub const HOSTILE: [Kind; 30] = [
     Kind {
         name: "one letter",
@@ -86,7 +86,7 @@ pub const HOSTILE: [Kind; 30] = [
     },
     Kind {
         name: "one base letter and marks of all kinds",
-        make: |n| format!("a{}", chosen(n, marks())),
+        make: |n| format!("a{}", random_of(n, marks())),
     },
     Kind {
         name: "letters with an accent apart",
@@ -138,15 +138,15 @@ pub const HOSTILE: [Kind; 30] = [
     },
     Kind {
         name: "one word of random letters",
-        make: |n| chosen(n, ('a'..='z').collect()),
+        make: |n| random_of(n, ('a'..='z').collect()),
     },
     Kind {
         name: "one run of random Han",
-        make: |n| chosen(n, ('\u{4e00}'..='\u{6fff}').collect()),
+        make: |n| random_of(n, ('\u{4e00}'..='\u{6fff}').collect()),
     },
     Kind {
         name: "digits",
-        make: |n| chosen(n, ('0'..='9').collect()),
+        make: |n| random_of(n, ('0'..='9').collect()),
     },
     Kind {
         name: "digits and points",
@@ -170,7 +170,7 @@ fn repeated(part: &str, bytes: usize) -> String {
     part.repeat(bytes.div_ceil(part.len()))
 }
 
-/// So many characters from the first on, over and over.
+/// `count` characters from `first` on, repeated.
 fn cycled(bytes: usize, first: char, count: u32) -> String {
     let characters = (0..count).filter_map(|at| char::from_u32(first as u32 + at));
     let mut text = String::new();
@@ -194,8 +194,8 @@ fn draws() -> impl FnMut(usize) -> usize {
     }
 }
 
-/// Characters of these, at random.
-fn chosen(bytes: usize, characters: Vec<char>) -> String {
+/// Random characters of a set.
+fn random_of(bytes: usize, characters: Vec<char>) -> String {
     let mut draw = draws();
     let mut text = String::new();
     while text.len() < bytes {
@@ -226,14 +226,14 @@ fn marks() -> Vec<char> {
     blocks.into_iter().flatten().collect()
 }
 
-/// Different words whose hashes have the same sixteen bits at the end but for a few: in a table that
-/// a hash leads into by its last bits, all of them want a few neighbouring places.
+/// Distinct words whose hashes agree in nearly all of the last sixteen bits. In a hash table
+/// indexed by the last bits they collide.
 fn clashing(bytes: usize) -> String {
     const SAME_BITS: u64 = 0xfff0;
     let mut text = String::new();
     let mut word = *b"aaaaaaaa";
     while text.len() < bytes {
-        // The next word in the order of a dictionary, the first letter as the last place.
+        // The next word in dictionary order, the first letter being the lowest digit.
         for letter in &mut word {
             *letter = if *letter == b'z' { b'a' } else { *letter + 1 };
             if *letter != b'a' {

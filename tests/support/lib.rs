@@ -1,5 +1,5 @@
-//! What the tests by behaviour share: a seeded sequence, small corpora, and a plain model of a
-//! database that answers by comparing with every document.
+//! Shared parts of the tests: a seeded sequence, small corpora, and a plain model of a database
+//! that answers by comparison with every document.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,10 +23,14 @@ pub mod timing;
 pub mod trial;
 pub mod vectors;
 
-/// The sequence of splitmix64 from a seed.
+/// The splitmix64 sequence of a seed.
 pub struct SplitMix(pub u64);
 
 impl SplitMix {
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a sequence without end needs no Option"
+    )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -41,7 +45,7 @@ impl SplitMix {
     }
 }
 
-/// A builder with a cache that suits a small database.
+/// A builder with a small cache.
 pub fn builder() -> Builder {
     Database::builder().cache_bytes(16 << 20)
 }
@@ -51,7 +55,7 @@ pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// Documents stay for so long after they arrived, whatever arrives besides.
+/// A retention of this length, by the latest arrival.
 pub const fn window(length: Duration) -> Retention {
     Retention {
         window: Some(length),
@@ -60,7 +64,7 @@ pub const fn window(length: Duration) -> Retention {
     }
 }
 
-/// The names of everything in a folder, in order.
+/// The names in a folder, sorted.
 pub fn names_in(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
@@ -70,15 +74,15 @@ pub fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// One of the two journals of a database, 1 or 2.
+/// The path of journal 1 or 2 of a database.
 pub fn journal(database: &Path, number: u32) -> PathBuf {
     let mut path = database.as_os_str().to_owned();
     path.push(format!(".journal-{number}"));
     path.into()
 }
 
-/// Copies a database that is open, and its journals: what a crash at this moment would leave,
-/// provided that nobody writes and nothing is merged meanwhile.
+/// Copies an open database and its journals, as a crash would leave them. No thread may write or
+/// flush meanwhile.
 pub fn copy_open(database: &Path, copy: &Path) {
     std::fs::copy(database, copy).unwrap();
     for number in [1, 2] {
@@ -111,7 +115,7 @@ pub fn planted(sequence: &mut SplitMix, fingerprint: Fingerprint, distance: u32)
     Fingerprint::from_bits(fingerprint.bits() ^ flips)
 }
 
-/// What a database should hold, and the plain way to every answer.
+/// The expected documents of a database, with a plain implementation of every query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     pub documents: BTreeMap<DocId, Document>,
@@ -120,7 +124,7 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn of(documents: impl IntoIterator<Item = Document>, keeps_texts: bool) -> Self {
+    pub fn new(documents: impl IntoIterator<Item = Document>, keeps_texts: bool) -> Self {
         let model = Self {
             keeps_texts,
             ..Self::default()
@@ -128,7 +132,7 @@ impl Model {
         model.with(documents)
     }
 
-    /// The same with more documents.
+    /// The model with more documents.
     pub fn with(mut self, documents: impl IntoIterator<Item = Document>) -> Self {
         documents
             .into_iter()
@@ -146,7 +150,7 @@ impl Model {
         self.documents.insert(document.id, document);
     }
 
-    /// What a change does, and what becomes of it.
+    /// Applies a change, and returns its outcome.
     pub fn apply(&mut self, change: Change) -> Outcome {
         let stored = |id: DocId| self.documents.get(&id).map(|document| document.fingerprint);
         match change {
@@ -183,7 +187,7 @@ impl Model {
         }
     }
 
-    /// What changes do, one after the other, and what becomes of each.
+    /// Applies changes in order, and returns their outcomes.
     pub fn apply_all(&mut self, changes: impl IntoIterator<Item = Change>) -> Vec<Outcome> {
         changes
             .into_iter()
@@ -233,18 +237,17 @@ pub fn assert_holds(snapshot: &Snapshot, model: &Model) {
     }
 }
 
-/// Asserts that `check` finds nothing.
+/// Asserts that `check` finds no damage.
 pub fn assert_sound(database: &mut Database) {
     assert_eq!(database.check().unwrap(), Vec::<String>::new());
 }
 
 thread_local! {
-    /// Where the code run by [`caught`] panicked; nothing while nothing is run by it.
+    /// The place and message of a panic in [`caught`]; `None` outside of it.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs something that should not panic, and returns where it did if it does: package, file,
-/// line, and the message.
+/// Runs a closure. If it panics, returns the place (package, file, line) and the message.
 pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -252,7 +255,7 @@ pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
         std::panic::set_hook(Box::new(move |panic| {
             let noted = PANIC.with_borrow_mut(|noted| {
                 if let (Some(noted), Some(location)) = (noted, panic.location()) {
-                    // A file of another package is named from the folder of that package on.
+                    // Paths of other packages are shortened to the package folder.
                     let file = location.file();
                     let file = file.find("/redb-").map_or(file, |place| &file[place + 1..]);
                     let message = match panic.payload().downcast_ref::<String>() {

@@ -1,12 +1,12 @@
-//! Waiting for what must happen, and how long things take on a machine that is busy.
+//! Waiting for events, and measuring time on a busy machine.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longer than anything that is waited for takes, unless it never comes.
+/// Upper bound for any wait; an event that takes longer never comes.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until something is so; not for ever.
+/// Waits until a condition holds. Panics after [`PATIENCE`].
 #[track_caller]
 pub fn wait_until(is_so: impl Fn() -> bool) {
     let started = Instant::now();
@@ -16,8 +16,7 @@ pub fn wait_until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// Sets a flag when it is dropped, so that threads that go on until then end also where the test
-/// fails.
+/// Sets a flag on drop, so that threads waiting for the flag end also if the test panics.
 pub struct SetWhenDropped<'f>(pub &'f AtomicBool);
 
 impl Drop for SetWhenDropped<'_> {
@@ -26,14 +25,14 @@ impl Drop for SetWhenDropped<'_> {
     }
 }
 
-/// How long something takes.
+/// The run time of a closure.
 pub fn timed<T>(run: impl FnOnce() -> T) -> Duration {
     let started = Instant::now();
     run();
     started.elapsed()
 }
 
-/// The shortest times of two that take turns: what else the machine does makes few of them longer.
+/// The shortest run times of two closures that alternate. The minimum filters out other load.
 pub fn shortest(
     turns: usize,
     mut one: impl FnMut() -> Duration,

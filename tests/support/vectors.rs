@@ -1,4 +1,4 @@
-//! Cases that other software made, as `tests/data/vectors` has them.
+//! Test vectors from other software, in `tests/data/vectors`.
 
 use std::path::Path;
 
@@ -14,12 +14,12 @@ pub fn cases(name: &str) -> Vec<Value> {
     cases.collect()
 }
 
-/// A number of up to 128 bits, which is written as a string.
+/// A number of up to 128 bits, stored as a string.
 pub fn bits(value: &Value) -> u128 {
     value.as_str().expect("digits").parse().expect("a number")
 }
 
-/// Tokens and weights; one that stands alone has the weight 1.
+/// Tokens with weights. A token without a weight has weight 1.
 pub fn weights(list: &Value) -> Vec<(String, f64)> {
     let weight = |item: &Value| match item.as_str() {
         Some(token) => (token.to_owned(), 1.0),
@@ -35,7 +35,7 @@ pub fn weights(list: &Value) -> Vec<(String, f64)> {
         .collect()
 }
 
-/// Tokens and hashes, in a list or an object.
+/// Tokens with hashes, from a list or an object.
 pub fn pairs(value: &Value) -> Vec<(String, u128)> {
     match value {
         Value::Object(object) => object

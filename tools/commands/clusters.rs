@@ -1,47 +1,47 @@
-//! `simdb-cli clusters`: all groups of near-duplicates in a database.
+//! `simdb-cli clusters`: all clusters of near-duplicates in a database.
 
 pub mod options;
-mod writer;
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use simdb::{ClustersEvent, Snapshot};
+use serde_json::{Value, json};
+use simdb::{Cluster, ClustersEvent, Snapshot};
 
 use self::options::{ClusterOptions, KeepRule};
-use self::writer::ClusterWriter;
-use super::open_to_read;
-use super::results::{ResultOptions, ResultSink, SearchSettings};
-use crate::console::{Answer, Output, counted, grouped, note};
-use crate::options::RecipeOptions;
+use super::DatabaseOptions;
+use super::results::{ResultOptions, ResultSink, ResultTable};
+use crate::console::{Output, counted, grouped, note};
 
-/// Finds all groups of near-duplicates, and in each the document to keep
+/// Finds all clusters of near-duplicates, and the document of each cluster to keep
 ///
-/// By default a cluster is a star: documents in order of --keep; the first that is in no cluster yet
-/// is the keeper of the next one, and every document within the radius of it that is in none yet
-/// joins it. So no member is farther than the radius from its keeper. With --shape connected,
-/// whatever is connected by a chain of near-duplicates is one cluster, however far its ends are from
-/// each other; where that is more than --cap documents, it is split into stars, with a warning.
-/// Documents without a near-duplicate are in no cluster.
+/// By default a cluster is a star. Documents are visited in the order of --keep: the first document
+/// that is in no cluster becomes the keeper of a new cluster, and every document within its radius
+/// that is in no cluster joins. So no member is farther than the radius from its keeper. With
+/// --shape connected, documents that are linked by a chain of near-duplicates form one cluster, at
+/// any distance; a chain of more than --cap documents is split into stars, with a warning.
+/// Documents without near-duplicates are in no cluster.
 ///
-/// Clusters come in order of their ids. The id of a cluster is the smallest id of its members, which
-/// is the keeper's by default.
+/// Clusters are written in order of their ids. The id of a cluster is the smallest id of its
+/// members, by default the id of the keeper.
 ///
 /// jsonl: {"cluster":1,"keeper":1,"size":2,"diameter":2,"most_diameter":2,"members":[{"id":1,
-/// "distance":0},{"id":7,"distance":2}]} for each cluster, members in order of their ids, each with its
-/// distance from the keeper. The diameter is the largest distance of two members; of a cluster with
-/// more than 2,048 different fingerprints it is the largest that was found, and most_diameter, which is
-/// the same otherwise, is a bound.
-/// csv: the columns cluster, id, keeper and distance, a line for each member.
-/// parquet: the same columns, ids INT64 with their bits, distance INT32.
+/// "distance":0},{"id":7,"distance":2}]} for each cluster. Members are in order of their ids;
+/// distance is the distance from the keeper. The diameter is the largest distance between two
+/// members. For a cluster with more than 2,048 different fingerprints, diameter is a lower and
+/// most_diameter an upper bound; otherwise both are equal.
 ///
-/// The counts are printed on standard error, or, with -o, on standard output; --json makes that a
-/// line {"documents":...,"radius":3,"clusters":...,"members":...,"largest":...,"split":...,
-/// "seconds":...}, where "members" are the documents in clusters, "largest" has the most of them, and
-/// "split" counts components above --cap. The exit code is 1 if there is no cluster.
+/// csv: the columns cluster, id, keeper and distance, a line for each member.
+///
+/// parquet: the columns of csv, ids as INT64 with their bits, distance as INT32.
+///
+/// The counts are printed on standard error, or with -o on standard output; --json prints them as
+/// {"documents":...,"radius":3,"clusters":...,"members":...,"largest":...,"split":...,
+/// "seconds":...}, where members are the documents in clusters, largest is the size of the largest
+/// cluster, and split counts the chains that exceed --cap. The exit code is 1 if there is no
+/// cluster.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -50,18 +50,16 @@ Examples:
   simdb-cli clusters news.simdb --radius 8 --verify --keep longest
   simdb-cli clusters news.simdb --shape connected --cap 0 | jq 'select(.diameter > 6)'")]
 pub struct Clusters {
-    /// The database
-    database: PathBuf,
-
     #[command(flatten)]
-    recipe: RecipeOptions,
+    database: DatabaseOptions,
 
     #[command(flatten)]
     clustering: ClusterOptions,
 
-    /// The document of a cluster that is its keeper; of several equals the one with the smallest id
+    /// The document of a cluster to keep; of equal documents the document with the smallest id
     ///
-    /// `oldest` needs a database that keeps times of arrival, `longest` one that keeps texts.
+    /// `oldest` needs a database that keeps times of arrival, `longest` a database that keeps
+    /// texts.
     #[arg(long, value_enum, default_value_t)]
     keep: KeepRule,
 
@@ -69,7 +67,7 @@ pub struct Clusters {
     results: ResultOptions,
 }
 
-/// The counts, as the line of JSON has them.
+/// The counts, with the field names of JSON.
 #[derive(Default, Serialize)]
 struct ClusterCounts {
     documents: u64,
@@ -82,68 +80,74 @@ struct ClusterCounts {
 }
 
 impl Clusters {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+    pub fn run(&self, output: &mut Output) -> Result<()> {
         let started = Instant::now();
         self.clustering.check()?;
-        let database = open_to_read(&self.database, &self.recipe)?;
+        let database = self.database.open_to_read()?;
         self.clustering.refuse_unkept(self.keep, &database)?;
         let snapshot = database.snapshot()?;
-        let settings = SearchSettings {
-            recipe: &database.settings().recipe,
-            radius: self.clustering.radius(),
+        let table = ResultTable {
+            database: &database,
+            key: "simdb.clusters",
+            columns: &["cluster", "id", "keeper", "distance"],
+            radius: self.clustering.radius,
         };
-        let mut counts = self.results.write(&self.database, output, |sink| {
-            self.find(snapshot, settings, sink)
-        })?;
+        let mut counts = self
+            .results
+            .write(&table, output, |sink| self.find(snapshot, sink))?;
+        counts.seconds = started.elapsed().as_secs_f64();
+        output.decide(counts.clusters > 0);
         let text = format!(
             "{} of {}, the largest of {}",
             counted(counts.clusters, "cluster"),
             counted(counts.members, "document"),
             grouped(counts.largest)
         );
-        counts.seconds = started.elapsed().as_secs_f64();
-        self.results.print_counts(output, text, &counts)?;
-        Ok(match counts.clusters {
-            0 => Answer::No,
-            _ => Answer::Yes,
-        })
+        self.results.print_counts(output, &counts, text)
     }
 
-    /// Writes all clusters, and counts them.
-    fn find(
-        &self,
-        snapshot: Snapshot,
-        settings: SearchSettings<'_>,
-        sink: &mut ResultSink<'_>,
-    ) -> Result<ClusterCounts> {
-        let mut search = self.results.search(sink);
-        let snapshot = snapshot.on_progress(search.handler());
-        let mut writer = ClusterWriter::new(self.results.format, settings, sink)?;
+    fn find(&self, snapshot: Snapshot, sink: &mut ResultSink<'_>) -> Result<ClusterCounts> {
+        let snapshot = snapshot.on_progress(sink.handler());
         let mut counts = ClusterCounts {
             documents: snapshot.len()?,
-            radius: settings.radius,
+            radius: self.clustering.radius,
             ..ClusterCounts::default()
         };
         let outcome = snapshot.clusters(&self.clustering.clustering(self.keep), |event| {
-            let outcome = match event {
-                ClustersEvent::Split { id, documents } => {
-                    counts.split += 1;
-                    note(self.clustering.split_warning(id, documents));
-                    Ok(())
-                }
-                ClustersEvent::Cluster(cluster) => {
-                    let members = cluster.members.len() as u64;
-                    counts.clusters += 1;
-                    counts.members += members;
-                    counts.largest = counts.largest.max(members);
-                    writer.push(cluster)
-                }
-                _ => Ok(()),
-            };
-            search.go_on_after(outcome, writer.sink())
+            let mut outcome = Ok(());
+            if let ClustersEvent::Split { id, documents } = event {
+                counts.split += 1;
+                note(self.clustering.split_warning(id, documents));
+            } else if let ClustersEvent::Cluster(cluster) = event {
+                let members = cluster.members.len() as u64;
+                counts.clusters += 1;
+                counts.members += members;
+                counts.largest = counts.largest.max(members);
+                outcome = write(cluster, sink);
+            }
+            sink.go_on_after(outcome)
         });
-        search.finish(outcome)?;
-        writer.finish()?;
+        sink.finish_search(outcome)?;
         Ok(counts)
     }
+}
+
+/// Writes a cluster: a line of JSON, or a row of a table for each member.
+fn write(cluster: &Cluster, sink: &mut ResultSink<'_>) -> Result<()> {
+    let (id, keeper, members) = (cluster.id.0, cluster.keeper.0, cluster.members.iter());
+    if sink.is_table {
+        for member in members {
+            sink.row(&[id, member.id.0, keeper, member.distance.into()])?;
+        }
+        return Ok(());
+    }
+    let members = members.map(|member| json!({"id": member.id.0, "distance": member.distance}));
+    sink.json(&json!({
+        "cluster": id,
+        "keeper": keeper,
+        "size": cluster.members.len(),
+        "diameter": cluster.diameter,
+        "most_diameter": cluster.most_diameter,
+        "members": members.collect::<Value>(),
+    }))
 }

@@ -1,13 +1,13 @@
-//! `simdb-cli completions`: what a shell needs to complete our command lines.
+//! `simdb-cli completions`: scripts with which shells complete command lines.
 
 use anyhow::Result;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use super::Cli;
-use crate::console::{Answer, Output};
+use crate::console::Output;
 
-/// Prints a script that completes the command lines of simdb-cli
+/// Prints a shell script that completes the command lines of simdb-cli
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -19,10 +19,9 @@ pub struct Completions {
 }
 
 impl Completions {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+    pub fn run(&self, output: &mut Output) -> Result<()> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "simdb-cli", &mut script);
-        output.bytes(&script)?;
-        Ok(Answer::Yes)
+        output.bytes(&script)
     }
 }

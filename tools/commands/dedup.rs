@@ -1,11 +1,11 @@
-//! `simdb-cli dedup`: a corpus without its near-duplicates.
+//! `simdb-cli dedup`: a copy of a corpus without its near-duplicates.
 //!
-//! - [`options`], [`check`]: the command line, and the checks before anything is read
-//! - [`load`]: the first reading, into a database of its own
-//! - [`decisions`], [`scores`]: the documents that are removed, and the numbers that may decide it
-//! - [`mod@copy`]: the second reading, in which records that are kept are copied
+//! - [`options`], [`check`]: the command line, and the checks before inputs are read
+//! - [`load`]: the first pass, which loads the corpus into a temporary database
+//! - [`decisions`], [`scores`]: the documents to remove, and the scores of `--score`
+//! - [`mod@copy`]: the second pass, which copies the records to keep
 //! - [`output`], [`text_copy`], [`mark`]: the new corpus
-//! - [`summary`]: the counts and the report
+//! - [`summary`]: the counts
 
 mod check;
 mod copy;
@@ -31,23 +31,22 @@ use self::output::CorpusOutput;
 use self::scores::score_ranks;
 use super::clusters::options::KeepRule;
 use super::external_clusters::ExternalClusters;
+use crate::console::Output;
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::{folder_of, refuse_special};
-use crate::console::{Answer, Output};
 use crate::corpus::input_fingerprint::InputFingerprints;
-use crate::corpus::inputs;
-use crate::corpus::inputs::Input;
+use crate::corpus::inputs::{Input, inputs};
 use crate::corpus::memory::MemoryBudget;
 use crate::corpus::report::RecordReport;
 use crate::corpus::statistics::Statistics;
 
-/// The prefix of temporary folders, by which they are known after a power cut.
+/// The prefix of temporary folders, which a killed process leaves behind.
 const TEMPORARY_PREFIX: &str = ".simdb-dedup-";
 
 impl Dedup {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+    pub fn run(&self, output: &mut Output) -> Result<()> {
         let started = Instant::now();
-        // Everything that can be refused is refused before the inputs are read.
+        // All checks come before the first pass, which may take hours.
         self.check()?;
         let inputs = inputs(&self.inputs, self.format, &self.fields)?;
         let format = self.check_inputs(&inputs)?;
@@ -89,7 +88,7 @@ impl Dedup {
         };
         let mut summary = copier.copy_all(&mut corpus, &interrupt)?;
         fingerprints.check(&statistics.inputs)?;
-        // Some file systems do not show at once that a file was written to.
+        // Some file systems update the time of modification late, so records are counted too.
         if statistics.counts.read != loaded.records {
             bail!(
                 "the inputs have changed while they were read: {} records at first, {} then; \
@@ -100,25 +99,22 @@ impl Dedup {
         }
         drop(against_snapshot);
         interrupt.check()?;
-        // The output comes before the database: documents that are in the database and in no output
-        // would be duplicates in every later run.
+        // The corpus is published before documents are added to the database. After a crash in
+        // between, the other order would leave documents in the database that no output has and
+        // that every later run removes as duplicates.
         corpus.publish()?;
         if let (true, Some(database)) = (self.add, &against) {
-            summary.added = copy::add(self, &loaded.database, &decisions, database, &interrupt)
-                .with_context(|| {
-                    format!(
-                        "nothing was added to {}; remove {} and repeat the command",
-                        database.path().display(),
-                        self.output.display()
-                    )
-                })?;
+            let added = copy::add(self, &loaded.database, &decisions, database, &interrupt);
+            summary.added = added.with_context(|| {
+                let (to, output) = (database.path().display(), self.output.display());
+                format!("nothing was added to {to}; remove {output} and repeat the command")
+            })?;
         }
-        // One report is published even if the other cannot be.
+        // Each report is published even if the other fails.
         let reported = report.map_or(Ok(()), RecordReport::publish);
         statistics.finish().and(reported)?;
         summary.finish(&decisions, &statistics.counts, started.elapsed());
-        summary.print(self.json, output)?;
-        Ok(Answer::Yes)
+        output.print(self.json, || &summary, || summary.table())
     }
 
     fn open_against(&self) -> Result<Option<Database>> {
@@ -143,10 +139,13 @@ impl Dedup {
         if self.add {
             self.fields.refuse_unkept(settings)?;
             if settings.frozen {
-                bail!("{} is frozen, nothing can be added to it", path.display());
+                bail!(
+                    "{} is frozen: no document can be added to it",
+                    path.display()
+                );
             }
         }
-        if self.clustering.verifies() && !settings.keep_texts {
+        if self.clustering.verify && !settings.keep_texts {
             bail!(
                 "--verify compares texts, and {} keeps none, which cannot be changed",
                 path.display()
@@ -155,23 +154,23 @@ impl Dedup {
         Ok(Some(database))
     }
 
-    /// The settings of the database of the corpus.
+    /// The settings of the temporary database.
     fn settings(&self, against: Option<&Database>) -> Result<Settings> {
         let recipe = match against {
             Some(database) => database.settings().recipe.clone(),
             None => self.recipe.recipe()?.unwrap_or_else(Recipe::ngram),
         };
         let is_kept = against.is_some_and(|database| self.add && database.settings().keep_texts);
-        let keeps_times = self.fields.time.is_some();
+        let arrivals = Retention {
+            window: None,
+            sliding: false,
+            by_clock: false,
+        };
         Ok(Settings {
             recipe,
-            keep_texts: self.clustering.verifies() || self.keep == KeepRule::Longest || is_kept,
+            keep_texts: self.clustering.verify || self.keep == KeepRule::Longest || is_kept,
             similar: false,
-            retention: keeps_times.then_some(Retention {
-                window: None,
-                sliding: false,
-                by_clock: false,
-            }),
+            retention: self.fields.time.is_some().then_some(arrivals),
             frozen: false,
         })
     }
@@ -181,11 +180,12 @@ impl Dedup {
     }
 
     fn cached(&self, builder: Builder) -> Builder {
-        // Two databases may be open beside the documents that are being loaded.
+        // During the load two databases may be open, which share the memory.
         builder.cache_bytes(MemoryBudget::new(self.memory).shared_cache_bytes())
     }
 
-    /// Decides by the distances of documents from those of another database and from one another.
+    /// Finds the documents to remove: near-duplicates of the database of `--against`, then
+    /// near-duplicates within the corpus.
     fn decide(
         &self,
         loaded: &LoadedCorpus,
@@ -197,10 +197,8 @@ impl Dedup {
         if let Some(against) = against {
             decisions.remove_near(against, &loaded.database, self, interrupt)?;
         }
-        let scores = match &self.score {
-            Some(_) => Some(score_ranks(&loaded.database, self, inputs, interrupt)?),
-            None => None,
-        };
+        let ranks = || score_ranks(&loaded.database, self, inputs, interrupt);
+        let scores = self.score.is_some().then(ranks).transpose()?;
         decisions.remove_clustered(&loaded.database, self, scores, interrupt)?;
         Ok(decisions)
     }

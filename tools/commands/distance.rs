@@ -1,13 +1,13 @@
-//! `simdb-cli distance`: in how many bits two fingerprints differ.
+//! `simdb-cli distance`: the Hamming distance of two fingerprints.
 
 use anyhow::{Result, bail};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 use simdb::{Fingerprint, Fingerprint128};
 
-use crate::console::{Answer, Output};
+use crate::console::Output;
 
-/// Shows in how many bits two fingerprints differ
+/// Prints the Hamming distance of two fingerprints
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -18,7 +18,7 @@ pub struct Distance {
     #[arg(value_name = "HEX")]
     one: String,
 
-    /// Another of the same width
+    /// A second fingerprint with as many digits
     #[arg(value_name = "HEX")]
     other: String,
 
@@ -27,34 +27,21 @@ pub struct Distance {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct DistanceLine {
-    distance: u32,
-    bits: u32,
-}
-
-/// How many digits a wide fingerprint has.
+/// Digits of a fingerprint of 128 bits.
 const WIDE_DIGITS: usize = 32;
 
 impl Distance {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+    pub fn run(&self, output: &mut Output) -> Result<()> {
         let Self { one, other, json } = self;
-        let line = match [one, other].map(|digits| digits.len() == WIDE_DIGITS) {
-            [true, true] => DistanceLine {
-                distance: one.parse::<Fingerprint128>()?.distance(other.parse()?),
-                bits: 128,
-            },
-            [false, false] => DistanceLine {
-                distance: one.parse::<Fingerprint>()?.distance(other.parse()?),
-                bits: 64,
-            },
+        let (distance, bits) = match [one, other].map(|digits| digits.len() == WIDE_DIGITS) {
+            [true, true] => (one.parse::<Fingerprint128>()?.distance(other.parse()?), 128),
+            [false, false] => (one.parse::<Fingerprint>()?.distance(other.parse()?), 64),
             _ => bail!("{one} and {other} are not of the same width, so they have no distance"),
         };
-        if *json {
-            output.json(&line)?
-        } else {
-            output.line(line.distance)?
-        }
-        Ok(Answer::Yes)
+        output.print(
+            *json,
+            || json!({"distance": distance, "bits": bits}),
+            || distance,
+        )
     }
 }

@@ -1,57 +1,58 @@
-//! `simdb-cli doctor`: whether the fingerprints lie so that queries are quick, and if not, why.
+//! `simdb-cli doctor`: findings about slow queries and their causes.
 
 mod findings;
 mod report;
-
-use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 
 use self::report::Examination;
-use super::open_to_read_by;
-use crate::console::{Answer, Output, counted, note};
-use crate::options::RecipeOptions;
+use super::{DatabaseOptions, open_to_read};
+use crate::console::{Output, counted, note};
 
-/// Says whether the fingerprints lie so that queries are quick, and if not, why and what to do
+/// Reports whether the distribution of fingerprints makes queries slow, why, and how to fix it
 ///
-/// For each block: how many of its 65,536 keys so many distinct fingerprints have, beside what is
-/// to be expected if fingerprints were random (Poisson); the hottest keys, with samples. The share
-/// of ones in each bit; documents that share a fingerprint; what a query at radius 3 meets, now,
-/// and with 2 and 10 times as many documents like these. In the end what needs attention:
+/// For each block: a histogram of the distinct fingerprints of its 65,536 keys, beside the
+/// histogram of random fingerprints (Poisson); and the hottest keys, with samples. The share of
+/// ones in each bit; documents that share a fingerprint; the candidates of a query at radius 3, now
+/// and with 2 and 10 times as many documents. At the end the findings:
 ///
-/// dead-bits, the same in all fingerprints; biased-bits, with a share of ones farther than 0.3 and
-/// six standard deviations from one half; slow-queries, 20,000 candidates and 8 times what is to
-/// be expected; hot-keys, 4,096 fingerprints and 16 times the average; copies, 1,000 documents and
-/// 1% of all with one fingerprint; unreliable, 100 documents and 10% of all without one that means
-/// anything.
+/// dead-bits: bits with the same value in all fingerprints.
 ///
-/// The exit code is 1 if there is any of these, 0 if there is none. Whether the file is damaged,
-/// check says. --json prints one object, with `ok` and `findings`.
+/// biased-bits: bits with a share of ones farther than 0.3 and six standard deviations from one
+/// half.
+///
+/// slow-queries: at least 20,000 candidates, and 8 times the expected number.
+///
+/// hot-keys: keys with at least 4,096 fingerprints, and 16 times the average.
+///
+/// copies: at least 1,000 documents, and 1% of all, with one fingerprint.
+///
+/// unreliable: at least 100 documents, and 10% of all, without a meaningful fingerprint.
+///
+/// The exit code is 1 if there is a finding, 0 otherwise. --json prints one object, with `ok` and
+/// `findings`. `simdb-cli check` finds damage.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli doctor news.simdb
   simdb-cli doctor news.simdb --json")]
 pub struct Doctor {
-    /// The database
-    database: PathBuf,
+    #[command(flatten)]
+    database: DatabaseOptions,
 
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
-
-    #[command(flatten)]
-    recipe: RecipeOptions,
 }
 
-/// 32 MiB for the page cache: each page is read once.
+/// 32 MiB of page cache: the diagnosis reads each page once, so more would be of no use.
 const CACHE_BYTES: usize = 32 << 20;
 
 impl Doctor {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let builder = self.recipe.builder()?.cache_bytes(CACHE_BYTES);
-        let database = open_to_read_by(&self.database, &builder)?;
+    pub fn run(&self, output: &mut Output) -> Result<()> {
+        let builder = self.database.recipe.builder()?.cache_bytes(CACHE_BYTES);
+        let database = open_to_read(&self.database.path, builder)?;
         let examination = Examination::new(&database.snapshot()?)?;
         let changes = examination.diagnosis.unmerged_changes;
         if changes > 0 {
@@ -61,9 +62,7 @@ impl Doctor {
                 counted(changes, "change")
             ));
         }
-        let answer = Answer::from(examination.findings.is_empty());
-        output.decided(answer);
-        output.row(&examination, self.json)?;
-        Ok(answer)
+        output.decide(examination.findings.is_empty());
+        output.print(self.json, || examination.json(), || examination.text())
     }
 }

@@ -1,7 +1,7 @@
-//! [`ExternalClusters`]: clusters that were found elsewhere, and say which documents to remove here.
+//! [`ExternalClusters`]: clusters from a file of `simdb-cli clusters` or of Spark.
 //!
-//! - [`reader`]: the files of `simdb-cli clusters` and of Spark
-//! - [`distance_check`]: whether the clusters are those of the documents here
+//! - [`reader`]: reads the files
+//! - [`distance_check`]: checks that the clusters belong to the stored documents
 
 mod distance_check;
 mod reader;
@@ -14,32 +14,32 @@ use simdb::{DocId, Snapshot};
 use self::distance_check::DistanceCheck;
 use self::reader::{ClusterReader, ClusterRow};
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
+use crate::console::progress::ProgressMode;
 
-/// Clusters that were found elsewhere. 32 bytes for each document in them.
+/// Clusters from a file, with 32 bytes of memory for each member.
 pub struct ExternalClusters {
     path: PathBuf,
-    /// In order of the ids of documents.
+    /// Sorted by document id.
     rows: Vec<ClusterRow>,
 }
 
-/// A document that is stored, and is not the keeper of its cluster.
+/// A stored document that is not the keeper of its cluster.
 pub struct RemovedMember {
     pub id: u64,
     pub keeper: u64,
     pub cluster: u64,
-    /// The distance from the keeper: measured, or else as the clusters say; `None` if neither is known.
+    /// The distance from the keeper: measured, otherwise from the file; `None` if neither is known.
     pub distance: Option<u32>,
     /// `true` if the keeper is stored.
     pub has_keeper: bool,
-    /// `true` if the clusters say the distance.
+    /// `true` if the file has the distance.
     pub has_distance: bool,
 }
 
 impl ExternalClusters {
-    /// Reads a file or folder that `simdb-cli clusters` or Spark has written. An error if the clusters
-    /// contradict themselves.
-    pub fn read(path: &Path, progress: Progress, interrupt: &Interrupt) -> Result<Self> {
+    /// Reads a file or folder of `simdb-cli clusters` or Spark. Clusters that contradict themselves
+    /// are an error.
+    pub fn read(path: &Path, progress: ProgressMode, interrupt: &Interrupt) -> Result<Self> {
         let mut rows = ClusterReader::read(path, progress, interrupt)?;
         rows.sort_unstable_by_key(|row| (row.id, row.cluster));
         let clusters = Self {
@@ -50,18 +50,16 @@ impl ExternalClusters {
         Ok(clusters)
     }
 
-    /// Refuses a document in two clusters, and a keeper that is to be removed.
+    /// Refuses a document in two clusters, and a keeper that is a member of another cluster.
     fn check(&self) -> Result<()> {
         let path = self.path.display();
         for pair in self.rows.windows(2) {
-            let [a, b] = [pair[0], pair[1]];
+            let (a, b) = (pair[0].cluster, pair[1].cluster);
             ensure!(
-                a.id != b.id,
-                "{path}: document {} is there twice, in cluster {} and in cluster {}; a document is \
+                pair[0].id != pair[1].id,
+                "{path}: document {} is there twice, in cluster {a} and in cluster {b}; a document is \
                  in one cluster",
-                a.id,
-                a.cluster,
-                b.cluster
+                pair[0].id
             );
         }
         for row in self.rows.iter().filter(|row| !row.is_keeper()) {
@@ -89,27 +87,23 @@ impl ExternalClusters {
         Ok(())
     }
 
-    /// The number of documents in clusters.
     pub fn len(&self) -> u64 {
         self.rows.len() as u64
     }
 
-    /// Hands over the documents of a snapshot that are to be removed, in order of their ids. Returns
-    /// the number of documents in clusters that are not in the snapshot. An error if the clusters are
-    /// of other documents.
+    /// Calls `take` with each stored member, in order of their ids. Returns the number of documents
+    /// in clusters that are not stored. Clusters of other documents are an error.
     pub fn for_each_removed(
         &self,
         snapshot: &Snapshot,
-        progress: Progress,
+        progress: ProgressMode,
         interrupt: &Interrupt,
         take: &mut dyn FnMut(RemovedMember),
     ) -> Result<u64> {
-        let bar = progress.work();
-        bar.set_prefix("checking");
-        bar.set_length(self.len());
+        let bar = progress.steps("checking", self.len());
         let mut absent = 0;
         let mut check = DistanceCheck::new(&self.path);
-        // Members of a cluster often follow one another, so the last keeper is not read again.
+        // Members of a cluster often have consecutive ids, so the last keeper is cached.
         let mut last_keeper = None;
         for row in &self.rows {
             interrupt.check()?;

@@ -3,17 +3,19 @@
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use simdb::Document;
+use simdb::{Document, Fingerprint, Timestamp};
 
-use super::{DocumentIds, not_stored, open_to_read};
+use super::{DatabaseOptions, note_not_stored};
+use crate::console::Output;
+use crate::console::rows::{displayed, or_displayed};
 use crate::console::table::{columns, one_line};
-use crate::console::{Answer, Output};
+use crate::formats::parse_id;
 
-/// Shows documents by their ids
+/// Prints documents by their ids
 ///
-/// Columns: id, fingerprint, the time of arrival if the database keeps such times, and text; a
-/// text that is not kept is `-`. --json prints id, fingerprint, reliable, arrival and text, of
-/// which the last two are null if they are not kept. The exit code is 1 if an id is missing.
+/// Columns: id; fingerprint; the time of arrival, if the database keeps times of arrival; text, or
+/// `-` if the text is not kept. --json prints id, fingerprint, reliable, arrival and text; arrival
+/// and text are null if they are not kept. The exit code is 1 if an id is not stored.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +23,11 @@ Examples:
   simdb-cli get news.simdb 17 18 19 --json")]
 pub struct Get {
     #[command(flatten)]
-    documents: DocumentIds,
+    database: DatabaseOptions,
+
+    /// The ids of the documents
+    #[arg(required = true, value_name = "ID", value_parser = parse_id)]
+    ids: Vec<u64>,
 
     /// Print one line of JSON for each document
     #[arg(long)]
@@ -32,9 +38,11 @@ pub struct Get {
 #[derive(Serialize)]
 pub struct DocumentLine<'d> {
     id: u64,
-    fingerprint: String,
+    #[serde(serialize_with = "displayed")]
+    fingerprint: Fingerprint,
     reliable: bool,
-    arrival: Option<String>,
+    #[serde(serialize_with = "or_displayed")]
+    arrival: Option<Timestamp>,
     text: Option<&'d str>,
 }
 
@@ -42,31 +50,37 @@ impl<'d> From<&'d Document> for DocumentLine<'d> {
     fn from(document: &'d Document) -> Self {
         Self {
             id: document.id.0,
-            fingerprint: document.fingerprint.to_string(),
+            fingerprint: document.fingerprint,
             reliable: document.reliable,
-            arrival: document.arrival.map(|time| time.to_string()),
+            arrival: document.arrival,
             text: document.text.as_deref(),
         }
     }
 }
 
 impl Get {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let database = open_to_read(&self.documents.database, &self.documents.recipe)?;
+    pub fn run(&self, output: &mut Output) -> Result<()> {
+        let database = self.database.open_to_read()?;
         let snapshot = database.snapshot()?;
-        let mut answer = Answer::Yes;
-        for &id in &self.documents.ids {
-            match snapshot.get(id.into())? {
-                Some(document) if self.json => output.json(&DocumentLine::from(&document))?,
-                Some(document) => output.line(row(&document))?,
-                None => answer = not_stored(id),
-            }
+        let mut are_stored = true;
+        for &id in &self.ids {
+            let Some(document) = snapshot.get(id.into())? else {
+                note_not_stored(id);
+                are_stored = false;
+                continue;
+            };
+            output.print(
+                self.json,
+                || DocumentLine::from(&document),
+                || row(&document),
+            )?;
         }
-        Ok(answer)
+        output.decide(are_stored);
+        Ok(())
     }
 }
 
-/// A document as a line for people.
+/// A document as a line of text, cut to the width of the terminal.
 fn row(document: &Document) -> String {
     let mut head = format!("{}  {}  ", document.id, document.fingerprint);
     if let Some(arrival) = document.arrival {

@@ -1,28 +1,26 @@
 //! `simdb-cli hash`: the fingerprint of a text, and its features.
 
-use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::json;
-use simdb::{Feature, Fingerprinter, Recipe};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use simdb::{Feature, Fingerprinter, Recipe, TextFingerprint};
 
-use super::SAYS_TOO_LITTLE;
+use super::TOO_LITTLE_CONTENT;
 use super::text_input::{read_file, read_stdin};
-use crate::console::rows::cells;
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::Table;
-use crate::console::{Answer, Output, note};
+use crate::console::{Output, note};
 use crate::options::RecipeOptions;
 
-/// Shows the fingerprint of a text, and with --explain its features
+/// Prints the fingerprint of a text, and with --explain its features
 ///
-/// --explain prints the columns weight, hash and token, heaviest first, after the fingerprint.
-/// Weights are those of `explain`: by ngram 1 + ln tf or a share of it, by jieba and cppjieba
-/// tf x idf, by the others how often a token occurs.
-/// --json prints fingerprint, reliable and recipe, and with --explain the features.
+/// --explain prints the columns weight, hash and token after the fingerprint, the heaviest first. A
+/// weight is 1 + ln tf or a share of that for ngram, tf x idf for jieba and cppjieba, and the
+/// number of occurrences for the other recipes. --json prints fingerprint, reliable and recipe, and
+/// with --explain the features.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,25 +28,25 @@ Examples:
   simdb-cli hash --recipe jieba --explain < article.txt
   simdb-cli hash --recipe weighted --features song.jsonl")]
 pub struct Hash {
-    /// The text; put -- before one that begins with - [default: standard input, without the line
+    /// The text; put -- before a text that begins with - [default: standard input, without the line
     /// feed at its end]
     text: Option<String>,
 
     #[command(flatten)]
     recipe: RecipeOptions,
 
-    /// Instead of a text, read features: JSON Lines of [token, weight]; `-` is standard input
+    /// Read features instead of a text: JSON Lines of [token, weight]; `-` is standard input
     ///
-    /// Each token is hashed as the recipe does it, and its weight is taken as it is. Instead of a
-    /// token there may be its hash, an integer from 0 to 2^64 - 1.
+    /// The recipe hashes each token and does not change its weight. A hash, an integer from 0 to
+    /// 2^64 - 1, may replace the token.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "explain"])]
     features: Option<PathBuf>,
 
-    /// Show the features that make the fingerprint of 64 bits, with their weights
+    /// Print the features of the fingerprint of 64 bits, with their weights
     #[arg(long)]
     explain: bool,
 
-    /// The width of the fingerprint; a database stores 64 bits
+    /// The width of the fingerprint; databases store 64 bits
     #[arg(long, value_name = "BITS", value_parser = ["64", "128"], default_value = "64")]
     bits: String,
 
@@ -57,15 +55,6 @@ pub struct Hash {
     json: bool,
 }
 
-/// A fingerprint, and the features that make it.
-struct Hashed {
-    fingerprint: String,
-    reliable: bool,
-    recipe: &'static str,
-    features: Option<Vec<Feature>>,
-}
-
-/// A feature in a file.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum GivenFeature {
@@ -73,8 +62,11 @@ enum GivenFeature {
     Hash(u64, f64),
 }
 
+/// A fingerprint of 64 bits, and its text form: of 64 or 128 bits.
+type Hashed = (TextFingerprint, String);
+
 impl Hash {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+    pub fn run(&self, output: &mut Output) -> Result<()> {
         if self.explain && self.is_wide() {
             bail!("--explain shows the hashes of 64 bits; leave out --bits 128");
         }
@@ -83,37 +75,51 @@ impl Hash {
             bail!("the recipe {recipe} makes no fingerprints of texts; give --features FILE");
         }
         let fingerprinter = Fingerprinter::new(recipe);
-        let hashed = match &self.features {
+        let mut features = None;
+        let (made, digits) = match &self.features {
             Some(path) => self.hash_features(&fingerprinter, path)?,
-            None => self.hash_text(&fingerprinter)?,
+            None => {
+                let text = self.text.clone().map_or_else(read_stdin, Ok)?;
+                let hashed = self.hash_text(&fingerprinter, &text)?;
+                features = self
+                    .explain
+                    .then(|| fingerprinter.features(&text))
+                    .transpose()?;
+                hashed
+            }
         };
-        if !self.json && !hashed.reliable {
+        if !self.json && !made.reliable {
             note(format_args!(
-                "{SAYS_TOO_LITTLE}: its fingerprint means nothing"
+                "{TOO_LITTLE_CONTENT}: its fingerprint means nothing"
             ));
         }
-        output.row(&hashed, self.json)?;
-        Ok(Answer::Yes)
+        let json = || {
+            let recipe = fingerprinter.recipe().name();
+            let reliable = made.reliable;
+            let mut line = json!({"fingerprint": digits, "reliable": reliable, "recipe": recipe});
+            if let Some(features) = &features {
+                line["features"] = features.iter().map(feature_json).collect();
+            }
+            line
+        };
+        output.print(self.json, json, || match &features {
+            Some(features) if !features.is_empty() => format!("{digits}\n{}", table(features)),
+            _ => digits.clone(),
+        })
     }
 
     fn is_wide(&self) -> bool {
         self.bits == "128"
     }
 
-    fn hash_text(&self, fingerprinter: &Fingerprinter) -> Result<Hashed> {
-        let text = self.text.clone().map_or_else(read_stdin, Ok)?;
-        let made = fingerprinter.fingerprint(&text)?;
-        let features = self.explain.then(|| fingerprinter.features(&text));
-        Ok(Hashed {
-            fingerprint: if self.is_wide() {
-                fingerprinter.fingerprint128(&text)?.to_string()
-            } else {
-                made.fingerprint.to_string()
-            },
-            reliable: made.reliable,
-            recipe: fingerprinter.recipe().name(),
-            features: features.transpose()?,
-        })
+    fn hash_text(&self, fingerprinter: &Fingerprinter, text: &str) -> Result<Hashed> {
+        let made = fingerprinter.fingerprint(text)?;
+        let digits = if self.is_wide() {
+            fingerprinter.fingerprint128(text)?.to_string()
+        } else {
+            made.fingerprint.to_string()
+        };
+        Ok((made, digits))
     }
 
     fn hash_features(&self, fingerprinter: &Fingerprinter, path: &Path) -> Result<Hashed> {
@@ -136,61 +142,48 @@ impl Hash {
                 ),
             }
         }
-        if !hashes.is_empty() && self.is_wide() {
-            bail!("{name} gives hashes of 64 bits; leave out --bits 128");
-        }
-        if !hashes.is_empty() && !tokens.is_empty() {
-            bail!("{name} has tokens and hashes; give features of one kind");
-        }
-        let made = if hashes.is_empty() {
-            fingerprinter.fingerprint_tokens(&tokens)?
-        } else {
-            fingerprinter.fingerprint_hashes(&hashes)?
-        };
-        Ok(Hashed {
-            fingerprint: if self.is_wide() {
+        if hashes.is_empty() {
+            let made = fingerprinter.fingerprint_tokens(&tokens)?;
+            let digits = if self.is_wide() {
                 fingerprinter.fingerprint128_tokens(&tokens)?.to_string()
             } else {
                 made.fingerprint.to_string()
-            },
-            reliable: made.reliable,
-            recipe: fingerprinter.recipe().name(),
-            features: None,
-        })
+            };
+            return Ok((made, digits));
+        }
+        ensure!(
+            !self.is_wide(),
+            "{name} has hashes of 64 bits; leave out --bits 128"
+        );
+        ensure!(
+            tokens.is_empty(),
+            "{name} has tokens and hashes; give features of one kind"
+        );
+        let made = fingerprinter.fingerprint_hashes(&hashes)?;
+        Ok((made, made.fingerprint.to_string()))
     }
 }
 
-impl Serialize for Hashed {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = json!({
-            "fingerprint": self.fingerprint,
-            "reliable": self.reliable,
-            "recipe": self.recipe,
-        });
-        if let Some(features) = &self.features {
-            let features = features.iter().map(|feature| {
-                let hash = format!("{:016x}", feature.hash);
-                json!({ "token": feature.token, "weight": feature.weight, "hash": hash })
-            });
-            fields["features"] = features.collect();
-        }
-        fields.serialize(serializer)
-    }
+fn feature_json(feature: &Feature) -> Value {
+    let hash = format!("{:016x}", feature.hash);
+    json!({"token": feature.token, "weight": feature.weight, "hash": hash})
 }
 
-impl Display for Hashed {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut table = Table::new(&[Right, Left, Left]);
-        for feature in self.features.iter().flatten() {
-            // Three decimals tell multiples of 1/1024 apart.
-            let weight = format!("{:.3}", feature.weight);
-            table.row(cells![
-                weight,
-                format!("{:016x}", feature.hash),
-                feature.token
-            ]);
-        }
-        let lines = table.lines().map(|line| format!("\n{line}"));
-        write!(f, "{}{}", self.fingerprint, lines.collect::<String>())
+fn table(features: &[Feature]) -> Table {
+    let mut table = Table::new(&[Right, Left, Left]);
+    for Feature {
+        token,
+        weight,
+        hash,
+        ..
+    } in features
+    {
+        // Three decimals distinguish multiples of 1/1024.
+        table.row([
+            format!("{weight:.3}"),
+            format!("{hash:016x}"),
+            token.clone(),
+        ]);
     }
+    table
 }

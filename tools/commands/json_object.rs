@@ -1,4 +1,4 @@
-//! Whole JSON objects, for files whose fields are not known beforehand.
+//! Files of JSON objects whose fields depend on options.
 
 use std::fmt;
 use std::path::Path;
@@ -13,9 +13,9 @@ use crate::formats::jsonl::reason_of;
 use crate::formats::{MAX_LINE_BYTES, excerpt, utf8};
 use crate::options::OnError;
 
-/// Calls `take` with each object of a file of JSON Lines and the number of its line; `-` is standard
-/// input. A line that is no object, or that `take` refuses, is an error or is skipped; a file without
-/// any other line is an error.
+/// Calls `take` with the line number and the object of each line of JSON Lines; `-` is standard
+/// input. A line that is no object, or that `take` refuses, is an error or is skipped. A file
+/// without a good line is an error.
 pub(super) fn for_each_object(
     path: &Path,
     on_error: OnError,
@@ -45,26 +45,23 @@ pub(super) fn for_each_object(
     Ok(())
 }
 
-/// The object that a line holds, or the reason why it holds none. Readers of JSON disagree about
-/// which of two fields with one name counts, so two are refused.
+/// The object of a line, or the reason why the line has none.
 fn object(line: &str) -> Result<Map<String, Value>, String> {
-    let mut json = serde_json::Deserializer::from_str(line);
-    let fields = if line.trim_start().starts_with('{') {
-        json.deserialize_map(AnyObject).map(Some)
-    } else {
-        serde_json::from_str::<IgnoredAny>(line).map(|_| None)
-    };
-    let fields = fields.and_then(|fields| match fields {
-        None => Ok(None),
-        fields => json.end().map(|()| fields),
-    });
-    match fields {
-        Ok(Some(fields)) => Ok(fields),
-        Ok(None) => Err("it is not a JSON object".to_owned()),
-        Err(error) => Err(reason_of(&error)),
+    if !line.trim_start().starts_with('{') {
+        let other = serde_json::from_str::<IgnoredAny>(line);
+        return Err(match other {
+            Ok(_) => "it is not a JSON object".to_owned(),
+            Err(error) => reason_of(&error),
+        });
     }
+    let mut json = serde_json::Deserializer::from_str(line);
+    let fields = json.deserialize_map(AnyObject);
+    let fields = fields.and_then(|fields| json.end().map(|()| fields));
+    fields.map_err(|error| reason_of(&error))
 }
 
+/// Visits a JSON object. Two fields with one name are an error, because JSON parsers disagree which
+/// of them counts.
 struct AnyObject;
 
 impl<'de> Visitor<'de> for AnyObject {
@@ -92,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_is_read_whole_or_refused() {
+    fn malformed_or_repeated_field_is_refused() {
         let fields = object(r#" {"a":1,"b":[{"a":2}]} "#).unwrap();
         assert_eq!(fields["b"][0]["a"], 2);
         let nested = format!("{{\"a\":{}", "[".repeat(100_000));

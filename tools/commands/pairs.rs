@@ -2,7 +2,6 @@
 
 mod writer;
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -10,28 +9,29 @@ use clap::Args;
 use simdb::{PairsEvent, Snapshot};
 
 use self::writer::{PairCounts, PairWriter};
-use super::open_to_read;
-use super::results::{ResultOptions, ResultSink, SearchSettings};
-use crate::console::{Answer, Output, counted, grouped};
-use crate::options::RecipeOptions;
+use super::DatabaseOptions;
+use super::results::{ResultOptions, ResultSink, ResultTable};
+use crate::console::{Output, counted, grouped};
 
-/// Finds all pairs of documents whose fingerprints differ in at most so many bits
+/// Finds all pairs of documents within a radius
 ///
-/// Every pair is found, and each is written once. Documents that have the same fingerprint are
-/// copies of each other, and written as one group, since n copies are n² / 2 pairs. A pair has two
-/// different fingerprints, and names the document with the smallest id of each: where that one is
-/// the first of a group, the pair holds for every document of the group. --expand writes every pair
-/// of documents instead.
+/// Every pair is found and written once. Documents with equal fingerprints are copies, and are
+/// written as one group, because n copies are n² / 2 pairs. A pair has two different fingerprints
+/// and names, for each, the document with the smallest id: if that document is the first of a
+/// group, the pair holds for every document of the group. --expand writes every pair of documents
+/// instead.
 ///
-/// jsonl: {"fingerprint":"...","documents":[1,7,...]} for each group, its documents in order, then
-/// {"a":1,"b":2,"distance":3} for each pair, a being the smaller id.
-/// csv: the columns a, b and distance; a group is its first document with each of the others, at
-/// distance 0.
-/// parquet: the same as columns a and b, INT64 with the bits of the ids, and distance, INT32.
+/// jsonl: {"fingerprint":"...","documents":[1,7,...]} for each group, with its ids in order, then
+/// {"a":1,"b":2,"distance":3} for each pair, with a < b.
 ///
-/// The counts are printed on standard error, or, with -o, on standard output; --json makes
-/// that a line {"documents":...,"radius":3,"groups":...,"copies":...,"pairs":...,"seconds":...},
-/// copies being the documents in groups. The exit code is 1 if there is no pair and no group.
+/// csv: the columns a, b and distance; a group is its first document paired with each other
+/// document, at distance 0.
+///
+/// parquet: the columns of csv, a and b as INT64 with the bits of the ids, distance as INT32.
+///
+/// The counts are printed on standard error, or with -o on standard output; --json prints them as
+/// {"documents":...,"radius":3,"groups":...,"copies":...,"pairs":...,"seconds":...}, where copies
+/// are the documents in groups. The exit code is 1 if there is no pair and no group.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -39,26 +39,23 @@ Examples:
   simdb-cli pairs news.simdb --radius 6 --format csv -o pairs.csv
   simdb-cli pairs news.simdb --expand --sorted | head")]
 pub struct Pairs {
-    /// The database
-    database: PathBuf,
-
     #[command(flatten)]
-    recipe: RecipeOptions,
+    database: DatabaseOptions,
 
-    /// The most bits in which the fingerprints of a pair differ
+    /// The largest distance of a pair, in bits
     ///
-    /// The larger it is, the longer it takes: of five million documents at 4 twice as long as at 3, at
-    /// 7 seven times, at 8 fifteen times.
+    /// The time grows with the radius: for five million documents, radius 4 takes twice as long as
+    /// 3, radius 7 seven times, radius 8 fifteen times.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=64))]
     radius: u32,
 
-    /// Write every pair of documents, copies too, and no groups
+    /// Write every pair of documents, copies included, and no groups
     #[arg(long)]
     expand: bool,
 
-    /// Write them in order of a, then b, groups in order of their first documents
+    /// Write pairs in order of a, then b, and groups in order of their first documents
     ///
-    /// All of them are held in memory until the end: 24 bytes for a pair, 8 for a copy.
+    /// All results are in memory until the end: 24 bytes for a pair, 8 for a copy.
     #[arg(long)]
     sorted: bool,
 
@@ -67,44 +64,42 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+    pub fn run(&self, output: &mut Output) -> Result<()> {
         let started = Instant::now();
-        let database = open_to_read(&self.database, &self.recipe)?;
+        let database = self.database.open_to_read()?;
         let snapshot = database.snapshot()?;
-        let settings = SearchSettings {
-            recipe: &database.settings().recipe,
+        let documents = snapshot.len()?;
+        let table = ResultTable {
+            database: &database,
+            key: "simdb.pairs",
+            columns: &["a", "b", "distance"],
             radius: self.radius,
         };
-        let documents = snapshot.len()?;
-        let mut counts = self.results.write(&self.database, output, |sink| {
-            self.find(snapshot, settings, sink)
-        })?;
-        let text = format!(
-            "{}, {} of {} copies",
-            counted(counts.pairs, "pair"),
-            counted(counts.groups, "group"),
-            grouped(counts.copies)
-        );
+        let mut counts = self
+            .results
+            .write(&table, output, |sink| self.find(snapshot, sink))?;
         counts.documents = documents;
         counts.radius = self.radius;
         counts.seconds = started.elapsed().as_secs_f64();
-        self.results.print_counts(output, text, &counts)?;
-        Ok(match counts.pairs + counts.groups {
-            0 => Answer::No,
-            _ => Answer::Yes,
-        })
+        let PairCounts {
+            pairs,
+            groups,
+            copies,
+            ..
+        } = counts;
+        output.decide(pairs + groups > 0);
+        let groups = counted(groups, "group");
+        let text = format!(
+            "{}, {groups} of {} copies",
+            counted(pairs, "pair"),
+            grouped(copies)
+        );
+        self.results.print_counts(output, &counts, text)
     }
 
-    /// Writes all pairs, and counts them.
-    fn find(
-        &self,
-        snapshot: Snapshot,
-        settings: SearchSettings<'_>,
-        sink: &mut ResultSink<'_>,
-    ) -> Result<PairCounts> {
-        let mut search = self.results.search(sink);
-        let snapshot = snapshot.on_progress(search.handler());
-        let mut writer = PairWriter::new(self, settings, sink)?;
+    fn find(&self, snapshot: Snapshot, sink: &mut ResultSink<'_>) -> Result<PairCounts> {
+        let snapshot = snapshot.on_progress(sink.handler());
+        let mut writer = PairWriter::new(sink, self.expand, self.sorted);
         let outcome = snapshot.pairs(self.radius, |event| {
             let outcome = match event {
                 PairsEvent::Copies {
@@ -116,9 +111,9 @@ impl Pairs {
                 }
                 _ => Ok(()),
             };
-            search.go_on_after(outcome, writer.sink())
+            writer.sink.go_on_after(outcome)
         });
-        search.finish(outcome)?;
+        writer.sink.finish_search(outcome)?;
         writer.finish()
     }
 }

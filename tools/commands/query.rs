@@ -1,4 +1,5 @@
-//! `simdb-cli query`: the documents near a text, a fingerprint, a document, or each query of a file.
+//! `simdb-cli query`: the documents near a text, a fingerprint or a document, or near each query of
+//! a file.
 
 mod answer;
 mod batch;
@@ -11,41 +12,43 @@ use anyhow::{Result, bail};
 use clap::Args;
 use simdb::{Fingerprint, Settings};
 
-use self::answer::print;
-use self::batch::ask_all;
-use self::file::{Asked, QueryFile, QueryFormat};
+use self::answer::print_parts;
+use self::batch::answer_all;
+use self::file::{QueryContent, QueryFile, QueryFormat};
 use self::search::{Searcher, Way};
-use super::{SAYS_TOO_LITTLE, STRICT_RADIUS, not_stored, open_to_read};
-use crate::console::{Answer, Output, note};
+use super::{DatabaseOptions, STRICT_RADIUS, TOO_LITTLE_CONTENT, note_not_stored};
+use crate::console::{Output, note};
 use crate::formats::parse_id;
-use crate::options::{LikenessOptions, RecipeOptions, note_without_bands};
+use crate::options::{LikenessOptions, note_without_bands};
 
-/// Finds documents whose fingerprints lie near: all within a radius, or the nearest
+/// Finds the documents near a text, a fingerprint or a document: all within a radius, or the
+/// nearest
 ///
-/// Every match within the radius is found, nearest first, then by id. A document that is asked
-/// for by --id is not among its own matches. A text that says too little (too short, or one phrase
-/// over and over) has no matches. Without --limit all are printed, a part at a time; while they are
-/// looked for, each takes 24 bytes of memory. Columns then line up within a part. With --similar and
-/// --verify a match takes 64 bytes, a query has at most 8,192, and columns line up in all of them.
+/// Every match within the radius is found. Matches are sorted by distance, then by id. A document
+/// of --id is not among its own matches. A text with too little content (too short, or one phrase
+/// over and over) has no matches. Without --limit all matches are printed, in parts; a match takes
+/// 24 bytes of memory during the search, and columns are aligned within a part. With --similar and
+/// --verify a match takes 64 bytes, a query has at most 8,192 matches, and columns are aligned in
+/// all of them.
 ///
-/// With --similar, documents are found whose texts are like that of the query, however many bits
-/// their fingerprints differ in: those that share a part with it, or are near, are compared with it
-/// by --edit-similarity and --jaccard, either of which is enough. With --verify only documents
-/// within the radius are compared, of very many the nearest 1,024. Both need a database that keeps
-/// texts, and a query that is a text, a document with a text, or a file of lines with "text". The
-/// most alike come first, those with the same wording before all others.
+/// --similar finds documents whose texts are like the text of the query, at any distance of their
+/// fingerprints: documents that share a MinHash band with the query, or are near it, are compared
+/// by --edit-similarity and --jaccard, and one of the two is enough. --verify compares only the
+/// documents within the radius, at most the nearest 1,024. Both need a database that keeps texts,
+/// and a query that is a text, a document with a text, or a file of lines with "text". The most
+/// similar documents come first, and documents with the same wording before all others.
 ///
-/// Columns: distance in bits, id, fingerprint, and the text if the database keeps texts (`-` if
-/// this one has none); with --file, the number of the query comes first: queries count from 0, and
-/// blank lines, which are skipped, do not, so query n need not be line n + 1. --json prints
-/// one line for each query, in the order of the queries, even if nothing matches:
+/// Columns: distance in bits, id, fingerprint, and, if the database keeps texts, the text, or `-`
+/// for a document without a text. With --file, the number of the query is the first column. Queries
+/// are counted from 0 without the blank lines, so query n need not be line n + 1. --json prints one
+/// line for each query, in the order of the queries, also for queries without matches:
 /// {"query":0,"fingerprint":"...","reliable":true,"matches":[{"id":1,"fingerprint":"...",
 /// "distance":2,"text":null}]}. The exit code is 1 if no query has a match.
 ///
-/// With --similar and --verify the columns are distance, id, score (the larger of the two that
-/// follow), edit similarity (`-` for very long texts), Jaccard index, text; and each match of
-/// --json has "edit_similarity", "jaccard" and "same_wording" (the same but for case, width,
-/// punctuation and white space) too.
+/// With --similar and --verify the columns are distance, id, score (the larger of the next two),
+/// edit similarity (`-` for very long texts), Jaccard index and text. Each match of --json also has
+/// "edit_similarity", "jaccard" and "same_wording" (equal except for case, width, punctuation and
+/// white space).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -56,35 +59,32 @@ Examples:
   simdb-cli query news.simdb --id 17 --radius 12 --verify --jaccard 0.7
   simdb-cli query news.simdb --file articles.jsonl.gz --json > matches.jsonl")]
 pub struct Query {
-    /// The database
-    database: PathBuf,
+    #[command(flatten)]
+    database: DatabaseOptions,
 
     #[command(flatten)]
-    recipe: RecipeOptions,
+    query: QueryOptions,
 
-    #[command(flatten)]
-    asked: QueryOptions,
-
-    /// The most bits in which a match differs [default: 3, or 64 with --nearest]
+    /// The largest distance of a match, in bits [default: 3, or 64 with --nearest]
     ///
-    /// With --similar, how near fingerprints must be to be looked at, beside documents that share
-    /// a part; 12 by default in a database that was created without --similar.
+    /// With --similar, documents within this radius are compared, besides documents that share a
+    /// band; the default is 12 in a database that was created without --similar.
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=64))]
     radius: Option<u32>,
 
-    /// Show only this many matches of a query, the nearest
+    /// Print at most N matches of a query, the nearest
     #[arg(long, value_name = "N", conflicts_with = "nearest")]
     limit: Option<usize>,
 
-    /// The N nearest documents, however far; with --radius, no farther than that
+    /// Print the N nearest documents, at any distance, or within --radius
     #[arg(long, value_name = "N")]
     nearest: Option<usize>,
 
-    /// Find texts that are like the text of the query, edited ones and short ones too
+    /// Find texts that are like the text of the query, edited and short texts included
     #[arg(long, conflicts_with_all = ["nearest", "fingerprint"])]
     similar: bool,
 
-    /// Of the documents within the radius, show those whose texts are like that of the query
+    /// Print only documents within the radius whose texts are like the text of the query
     #[arg(long, conflicts_with_all = ["nearest", "fingerprint", "similar"])]
     verify: bool,
 
@@ -103,27 +103,27 @@ pub struct Query {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct QueryOptions {
-    /// Ask for a text
+    /// Query by a text
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     text: Option<String>,
 
-    /// Ask for a fingerprint of 16 hexadecimal digits
+    /// Query by a fingerprint of 16 hexadecimal digits
     #[arg(long, value_name = "HEX")]
     fingerprint: Option<Fingerprint>,
 
-    /// Ask for a document of the database
+    /// Query by a document of the database
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     id: Option<u64>,
 
-    /// Ask for each query of a file; `-` is standard input, .gz and .zst are read through
+    /// Query by each line of a file; `-` is standard input, .gz and .zst are decompressed
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 impl Query {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+    pub fn run(&self, output: &mut Output) -> Result<()> {
         let way = self.way()?;
-        let database = open_to_read(&self.database, &self.recipe)?;
+        let database = self.database.open_to_read()?;
         if way.compares_texts() {
             self.check_texts(database.settings())?;
         }
@@ -135,38 +135,32 @@ impl Query {
             likeness: self.likeness.likeness(),
             most: self.limit.or(self.nearest).unwrap_or(usize::MAX),
             json: self.json,
-            is_numbered: self.asked.file.is_some(),
+            is_numbered: self.query.file.is_some(),
         };
-        let QueryOptions {
-            text,
-            fingerprint,
-            id,
-            file,
-        } = &self.asked;
-        if let Some(path) = file {
+        if let Some(path) = &self.query.file {
             let queries = QueryFile::open(path, self.format, way.compares_texts())?;
-            return ask_all(&searcher, queries, output);
+            return answer_all(&searcher, queries, output);
         }
-        let asked = if let Some(text) = text {
-            Asked::Text(text.clone())
-        } else if let Some(id) = *id {
-            let Some(document) = snapshot.get(id.into())? else {
-                return Ok(not_stored(id));
-            };
-            Asked::Document(document)
-        } else if let Some(fingerprint) = *fingerprint {
-            Asked::fingerprint(fingerprint, true)
-        } else {
-            bail!("there is nothing to ask for");
+        let query = match (&self.query.text, self.query.id, self.query.fingerprint) {
+            (Some(text), ..) => QueryContent::Text(text.clone()),
+            (_, Some(id), _) => match snapshot.get(id.into())? {
+                Some(document) => QueryContent::Document(document),
+                None => {
+                    note_not_stored(id);
+                    output.decide(false);
+                    return Ok(());
+                }
+            },
+            (.., Some(fingerprint)) => QueryContent::fingerprint(fingerprint, true),
+            _ => bail!("the query is empty: give --text, --fingerprint, --id or --file"),
         };
-        let answered = searcher.search(&asked)?;
+        let answered = searcher.search(&query)?;
         if answered.says_too_little {
-            note(format_args!("{SAYS_TOO_LITTLE}; it has no matches"));
+            note(format_args!("{TOO_LITTLE_CONTENT}; it has no matches"));
         }
-        for part in searcher.parts(0, &answered) {
-            print(&part?, output)?;
-        }
-        Ok(answered.has_matches().into())
+        print_parts(&searcher, 0, &answered, output)?;
+        output.decide(answered.has_matches());
+        Ok(())
     }
 
     fn way(&self) -> Result<Way> {
@@ -189,7 +183,7 @@ impl Query {
         Ok(Way::Within(radius))
     }
 
-    /// Refuses a database without texts, and notes the matches that one without bands lacks.
+    /// Refuses a database without texts, and warns that a database without bands misses matches.
     fn check_texts(&self, settings: &Settings) -> Result<()> {
         if !settings.keep_texts {
             let (option, made_with) = if self.similar {
@@ -200,11 +194,11 @@ impl Query {
             bail!(
                 "{option} compares texts, and {} keeps none, which cannot be changed; load into a \
                  new database with {made_with}",
-                self.database.display()
+                self.database.path.display()
             );
         }
         if self.similar && !settings.similar {
-            note_without_bands(&self.database);
+            note_without_bands(&self.database.path);
         }
         Ok(())
     }

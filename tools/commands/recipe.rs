@@ -1,23 +1,21 @@
-//! `simdb-cli recipe`: the recipes, and the comparison of one with other software.
+//! `simdb-cli recipe`: the recipes, and their comparison with other software.
 
 mod cases;
 mod test;
 
-use std::fmt::{self, Display, Formatter};
-
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use serde::Serialize;
+use serde_json::{Value, json};
 use simdb::Recipe;
 
 use self::test::TestRecipe;
+use crate::console::Output;
 use crate::console::rows::cells;
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::Table;
-use crate::console::{Answer, Output};
 use crate::options::RecipeOptions;
 
-/// Shows the recipes, and compares one with fingerprints that other software made
+/// Prints the recipes, and compares a recipe with the fingerprints of other software
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -36,9 +34,9 @@ enum RecipeCommand {
     Test(TestRecipe),
 }
 
-/// Lists all recipes: name, version and what they are for
+/// Lists all recipes: name, version and purpose
 ///
-/// --json prints a line for each, with name, version, takes_texts, what and description.
+/// --json prints a line for each recipe, with name, version, takes_texts, what and description.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -50,7 +48,7 @@ struct ListRecipes {
     json: bool,
 }
 
-/// Prints all that decides a recipe's fingerprints, as a database stores it
+/// Prints the full description of a recipe, as a database stores it
 ///
 /// --json prints name, version, takes_texts, what and description.
 #[derive(Debug, Args)]
@@ -71,67 +69,42 @@ struct ShowRecipe {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct RecipeLine {
-    name: &'static str,
-    version: u32,
-    takes_texts: bool,
-    what: &'static str,
-    description: String,
-}
-
 impl RecipeVerb {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+    pub fn run(&self, output: &mut Output) -> Result<()> {
         match &self.command {
-            RecipeCommand::List(list) => list.run(output),
+            RecipeCommand::List(list) if list.json => Recipe::all()
+                .iter()
+                .try_for_each(|recipe| output.json(&json_of(recipe))),
+            RecipeCommand::List(_) => {
+                let mut table = Table::new(&[Left, Right, Left]);
+                for recipe in Recipe::all() {
+                    table.row(cells![recipe.name(), recipe.version(), purpose(&recipe)]);
+                }
+                output.line(table)
+            }
             RecipeCommand::Show(show) => show.run(output),
             RecipeCommand::Test(test) => test.run(output),
         }
     }
 }
 
-impl ListRecipes {
-    fn run(&self, output: &mut Output) -> Result<Answer> {
-        let mut table = Table::new(&[Left, Right, Left]);
-        for line in Recipe::all().iter().map(RecipeLine::new) {
-            if self.json {
-                output.json(&line)?;
-            }
-            table.row(cells![line.name, line.version, line.what]);
-        }
-        if !self.json {
-            output.line(table)?;
-        }
-        Ok(Answer::Yes)
-    }
-}
-
 impl ShowRecipe {
-    fn run(&self, output: &mut Output) -> Result<Answer> {
+    fn run(&self, output: &mut Output) -> Result<()> {
         let name = self.name.as_ref().or(self.recipe.recipe.as_ref());
         let recipe = Recipe::by_name(name.map_or("", String::as_str))?;
         let recipe = self.recipe.with_files(recipe)?;
-        output.row(&RecipeLine::new(&recipe), self.json)?;
-        Ok(Answer::Yes)
+        output.print(self.json, || json_of(&recipe), || recipe.description())
     }
 }
 
-impl RecipeLine {
-    fn new(recipe: &Recipe) -> Self {
-        Self {
-            name: recipe.name(),
-            version: recipe.version(),
-            takes_texts: recipe.takes_texts(),
-            what: purpose(recipe),
-            description: recipe.description(),
-        }
-    }
-}
-
-impl Display for RecipeLine {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.description)
-    }
+fn json_of(recipe: &Recipe) -> Value {
+    json!({
+        "name": recipe.name(),
+        "version": recipe.version(),
+        "takes_texts": recipe.takes_texts(),
+        "what": purpose(recipe),
+        "description": recipe.description(),
+    })
 }
 
 /// The purpose of a recipe, in a few words.

@@ -1,36 +1,36 @@
-//! `simdb-cli remove`: documents by their ids, or what clusters leave out.
+//! `simdb-cli remove`: removal of documents by their ids, or by clusters.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 use simdb::{Change, Database, DocId, Fingerprint, Outcome};
 
-use super::external_clusters::{ExternalClusters, RemovedMember};
-use super::not_stored;
+use super::external_clusters::ExternalClusters;
+use super::{DatabaseOptions, note_not_stored};
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
-use crate::console::progress::Progress;
-use crate::console::{Answer, Output, counted, grouped};
+use crate::console::progress::ProgressMode;
+use crate::console::{Output, counted, grouped};
 use crate::formats::parse_id;
-use crate::options::RecipeOptions;
 
 /// Removes documents by their ids, in one transaction, or near-duplicates by clusters
 ///
-/// The exit code is 1 if an id was missing; the others are removed all the same. --json prints
+/// The exit code is 1 if an id is not stored; the other ids are removed nevertheless. --json prints
 /// id, removed (true or false) and the fingerprint that the document had, or null.
 ///
-/// With --clusters, what clusters leave out is removed and their keepers stay, as `simdb-cli dedup
-/// --clusters` does with a corpus: so clusters that were found by Spark come back to a database. What
-/// is stored is compared with the clusters first: if the fingerprints of a document and its keeper
-/// have another distance than these say, they are of other documents, and nothing is removed. What has
-/// a keeper that is not stored is not removed. Documents are removed some thousands at a time, so it
-/// may be interrupted and repeated; the exit code is 0 though all are removed already. --json prints
-/// {"removed":7,"without_keeper":0,"not_stored":0,"documents":93,"seconds":0.1}: how many documents
-/// were removed, how many were not because their keeper is not stored, how many documents of the
-/// clusters are not stored, and how many documents are left.
+/// --clusters removes the members of clusters and keeps their keepers, as `simdb-cli dedup
+/// --clusters` does for a corpus. So a database can use clusters that Spark found. First all stored
+/// documents are compared with the clusters: if the distance of a document and its keeper is not
+/// the distance in the clusters, the clusters belong to other documents, and nothing is removed. A
+/// member whose keeper is not stored is not removed. Documents are removed some thousands per
+/// transaction, so the command can be interrupted and repeated; the exit code is 0 also if all
+/// documents are removed already. --json prints
+/// {"removed":7,"without_keeper":0,"not_stored":0,"documents":93,"seconds":0.1}: removed documents,
+/// members whose keeper is not stored, documents of the clusters that are not stored, and documents
+/// left in the database.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -38,10 +38,10 @@ Examples:
   simdb-cli remove news.simdb 17 18 19 --json
   simdb-cli remove news.simdb --clusters clusters/")]
 pub struct Remove {
-    /// The database
-    database: PathBuf,
+    #[command(flatten)]
+    database: DatabaseOptions,
 
-    /// The ids
+    /// The ids of the documents
     #[arg(
         value_name = "ID",
         value_parser = parse_id,
@@ -50,160 +50,132 @@ pub struct Remove {
     )]
     ids: Vec<u64>,
 
-    #[command(flatten)]
-    recipe: RecipeOptions,
-
-    /// Remove what these clusters leave out: what `simdb-cli clusters` has written (.jsonl, .csv,
-    /// .parquet), or a folder of Parquet files with the columns doc_id, keeper, cluster and distance
+    /// Remove the members of these clusters, and keep the keepers: an output of `simdb-cli
+    /// clusters` (.jsonl, .csv, .parquet), or a folder of Parquet files with the columns doc_id,
+    /// keeper, cluster and distance
     #[arg(long, value_name = "PATH")]
     clusters: Option<PathBuf>,
 
-    /// Print one line of JSON for each id; with --clusters one in all
+    /// Print one line of JSON for each id; with --clusters one line
     #[arg(long)]
     json: bool,
 
-    /// Whether to show progress on standard error, with --clusters
+    /// Show progress on standard error, with --clusters
     #[arg(long, value_enum, default_value_t)]
-    progress: Progress,
+    progress: ProgressMode,
 }
 
-#[derive(Serialize)]
-struct RemoveLine {
-    id: u64,
-    removed: bool,
-    fingerprint: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ClustersLine {
-    removed: u64,
-    without_keeper: u64,
-    not_stored: u64,
-    documents: u64,
-    seconds: f64,
-}
-
-/// How many documents are removed in one transaction.
-const AT_ONCE: usize = 1 << 14;
+/// At most 16,384 removals in a transaction, which bounds its memory.
+const MAX_PER_TRANSACTION: usize = 1 << 14;
 
 impl Remove {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        refuse_special(&self.database)?;
+    pub fn run(&self, output: &mut Output) -> Result<()> {
+        refuse_special(&self.database.path)?;
         match &self.clusters {
-            Some(clusters) => self.remove_by(clusters, output),
+            Some(clusters) => self.remove_members(clusters, output),
             None => self.remove_ids(output),
         }
     }
 
-    fn remove_ids(&self, output: &mut Output) -> Result<Answer> {
-        let database = self.recipe.builder()?.open(&self.database)?;
+    fn remove_ids(&self, output: &mut Output) -> Result<()> {
+        let database = self.database.open()?;
         let changes = self.ids.iter().map(|&id| Change::Remove(DocId(id)));
-        let outcomes = database.apply(changes)?;
-        let stored: Vec<Option<Fingerprint>> = outcomes
-            .into_iter()
-            .map(|outcome| match outcome {
-                Outcome::Removed { stored } => Some(stored),
-                _ => None,
-            })
-            .collect();
-        let answer = if stored.contains(&None) {
-            Answer::No
-        } else {
-            Answer::Yes
-        };
-        output.decided(answer);
-        for (&id, stored) in self.ids.iter().zip(stored) {
+        let outcomes = database.apply(changes)?.into_iter();
+        let removed = outcomes.map(|outcome| match outcome {
+            Outcome::Removed { stored } => Some(stored),
+            _ => None,
+        });
+        let removed: Vec<Option<Fingerprint>> = removed.collect();
+        output.decide(!removed.contains(&None));
+        for (&id, fingerprint) in self.ids.iter().zip(removed) {
+            let is_removed = fingerprint.is_some();
+            let digits = fingerprint.map(|fingerprint| fingerprint.to_string());
             if self.json {
-                output.json(&RemoveLine {
-                    id,
-                    removed: stored.is_some(),
-                    fingerprint: stored.map(|stored| stored.to_string()),
-                })?;
-            } else if let Some(stored) = stored {
-                output.line(format_args!("removed  {id}  {stored}"))?;
+                output.json(&json!({"id": id, "removed": is_removed, "fingerprint": digits}))?;
+            } else if let Some(digits) = digits {
+                output.line(format_args!("removed  {id}  {digits}"))?;
             }
-            if stored.is_none() {
-                not_stored(id);
+            if !is_removed {
+                note_not_stored(id);
             }
         }
-        Ok(answer)
+        Ok(())
     }
 
-    fn remove_by(&self, clusters: &Path, output: &mut Output) -> Result<Answer> {
+    fn remove_members(&self, clusters: &Path, output: &mut Output) -> Result<()> {
         let started = Instant::now();
         let interrupt = Interrupt::listen()?;
-        let given = ExternalClusters::read(clusters, self.progress, &interrupt)?;
-        let database = self.recipe.builder()?.open(&self.database)?;
+        let clusters = ExternalClusters::read(clusters, self.progress, &interrupt)?;
+        let database = self.database.open()?;
         if database.settings().frozen {
-            bail!(
-                "{} is frozen, nothing can be removed from it",
-                self.database.display()
-            );
+            let path = self.database.path.display();
+            bail!("{path} is frozen: no document can be removed from it");
         }
         let (mut ids, mut proving, mut without_keeper) = (Vec::new(), Vec::new(), 0);
-        let mut take = |member: RemovedMember| match (member.has_keeper, member.has_distance) {
-            (true, false) => ids.push(member.id),
-            (true, true) => proving.push(member.id),
-            (false, _) => without_keeper += 1,
-        };
         let snapshot = database.snapshot()?;
-        let not_stored = given.for_each_removed(&snapshot, self.progress, &interrupt, &mut take)?;
-        // An older state would be kept in the file as long as somebody reads it.
+        let not_stored = clusters.for_each_removed(
+            &snapshot,
+            self.progress,
+            &interrupt,
+            &mut |member| match (member.has_keeper, member.has_distance) {
+                (true, false) => ids.push(member.id),
+                (true, true) => proving.push(member.id),
+                (false, _) => without_keeper += 1,
+            },
+        )?;
+        // As long as the snapshot is open, the file keeps the pages of its state.
         drop(snapshot);
-        drop(given);
-        // Those last by which the clusters are proved, so that what is interrupted can be repeated.
+        drop(clusters);
+        // The distances prove that the clusters belong to these documents. Documents with a
+        // distance are removed last, so that a repeated command can still check the clusters.
         ids.append(&mut proving);
         let removed = self.remove_all(&database, &ids, &interrupt)?;
         let documents = database.len()?;
         database.close()?;
-        if self.json {
-            output.json(&ClustersLine {
-                removed,
-                without_keeper,
-                not_stored,
-                documents,
-                seconds: started.elapsed().as_secs_f64(),
-            })?;
-            return Ok(Answer::Yes);
-        }
-        output.line(format_args!("removed  {}", counted(removed, "document")))?;
-        for (count, what) in [
-            (without_keeper, "not removed: their keepers are not stored"),
-            (not_stored, "of the clusters are not stored"),
-        ] {
-            if count > 0 {
-                output.line(format_args!("         {}  {what}", grouped(count)))?;
+        let json = || {
+            json!({
+                "removed": removed,
+                "without_keeper": without_keeper,
+                "not_stored": not_stored,
+                "documents": documents,
+                "seconds": started.elapsed().as_secs_f64(),
+            })
+        };
+        let text = || {
+            let mut text = format!("removed  {}\n", counted(removed, "document"));
+            for (count, reason) in [
+                (without_keeper, "not removed: their keepers are not stored"),
+                (not_stored, "of the clusters are not stored"),
+            ] {
+                if count > 0 {
+                    text += &format!("         {}  {reason}\n", grouped(count));
+                }
             }
-        }
-        output.line(format_args!("left     {}", counted(documents, "document")))?;
-        Ok(Answer::Yes)
+            text + &format!("left     {}", counted(documents, "document"))
+        };
+        output.print(self.json, json, text)
     }
 
     fn remove_all(&self, database: &Database, ids: &[u64], interrupt: &Interrupt) -> Result<u64> {
-        let bar = self.progress.work();
-        bar.set_prefix("removing");
-        bar.set_length(ids.len() as u64);
+        let bar = self.progress.steps("removing", ids.len() as u64);
         let mut removed = 0;
-        for some in ids.chunks(AT_ONCE) {
+        let so_far = |removed| {
+            let all = counted(ids.len() as u64, "document");
+            format!(
+                "{} of {all} were removed; repeat the command for the others",
+                grouped(removed)
+            )
+        };
+        for ids in ids.chunks(MAX_PER_TRANSACTION) {
             if interrupt.is_set() && removed > 0 {
-                bail!(
-                    "interrupted; {} of {} were removed; repeat the command for the others",
-                    grouped(removed),
-                    counted(ids.len() as u64, "document")
-                );
+                bail!("interrupted; {}", so_far(removed));
             }
             interrupt.check()?;
-            let changes = some.iter().map(|&id| Change::Remove(DocId(id)));
-            let outcomes = database.apply(changes).with_context(|| {
-                format!(
-                    "{} of {} were removed; repeat the command for the others",
-                    grouped(removed),
-                    counted(ids.len() as u64, "document")
-                )
-            })?;
+            let changes = ids.iter().map(|&id| Change::Remove(DocId(id)));
+            let outcomes = database.apply(changes).with_context(|| so_far(removed))?;
             let is_removed = |outcome: &&Outcome| matches!(outcome, Outcome::Removed { .. });
             removed += outcomes.iter().filter(is_removed).count() as u64;
-            bar.inc(some.len() as u64);
+            bar.inc(ids.len() as u64);
         }
         bar.finish_and_clear();
         Ok(removed)

@@ -1,56 +1,54 @@
-//! Results of a whole database: the output, the progress and the interrupt of `pairs` and `clusters`.
-//! `export` writes by [`write_output`] too.
-
-mod table;
+//! The output of `pairs` and `clusters`: a file or standard output, with progress and an interrupt.
+//! `export` uses [`write_output`].
 
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use serde::Serialize;
+use simdb::Database;
 
-pub use self::table::{ResultTable, SearchSettings};
-use crate::console::file::NewFile;
+use crate::console::file::OutputFile;
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::{OutputPath, OutputPaths, Overwrite, is_stdout};
-use crate::console::progress::{Progress, handler};
+use crate::console::progress::{ProgressMode, handler};
 use crate::console::{Output, note};
-use crate::formats::parquet::write::ByteSink;
+use crate::formats::parquet::metadata::{pair, recipe_pairs};
+use crate::formats::parquet::write::{ByteSink, NewColumn, ParquetWriter};
 use crate::formats::{Format, refuse_other_name};
 
-/// The format of results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ResultFormat {
-    /// JSON Lines.
-    #[default]
-    Jsonl,
-    /// Comma-separated values.
-    Csv,
-    /// Columns of Parquet.
-    Parquet,
-}
+/// The version of the layout of Parquet files of results.
+const LAYOUT: &str = "1";
+/// The metadata key of the radius of the search.
+const RADIUS_KEY: &str = "simdb.radius";
 
-impl From<ResultFormat> for Format {
-    fn from(format: ResultFormat) -> Self {
-        match format {
-            ResultFormat::Jsonl => Self::Jsonl,
-            ResultFormat::Csv => Self::Csv,
-            ResultFormat::Parquet => Self::Parquet,
-        }
-    }
+/// The formats of results, and their help.
+const FORMATS: [(&str, &str); 3] = [
+    ("jsonl", "JSON Lines"),
+    ("csv", "Comma-separated values"),
+    ("parquet", "Columns of Parquet"),
+];
+
+/// Reads the name of one of these formats. For clap.
+pub fn parse_format(formats: &'static [(&str, &str)]) -> impl TypedValueParser<Value = Format> {
+    let values = formats
+        .iter()
+        .map(|(name, help)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(values).try_map(|name| Format::from_str(&name, false))
 }
 
 /// The options of results.
 #[derive(Debug, Args)]
 pub struct ResultOptions {
     /// The format of the results
-    #[arg(long, value_enum, default_value_t)]
-    pub format: ResultFormat,
+    #[arg(long, default_value = "jsonl", value_parser = parse_format(&FORMATS))]
+    format: Format,
 
-    /// Write to this new file, which appears when it is whole [default: standard output]
+    /// Write to this new file, which appears when it is complete [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -63,73 +61,74 @@ pub struct ResultOptions {
 
     /// Show progress on standard error
     #[arg(long, value_enum, default_value_t)]
-    progress: Progress,
+    progress: ProgressMode,
+}
+
+/// The results of one search.
+pub struct ResultTable<'d> {
+    /// The database that is searched.
+    pub database: &'d Database,
+    /// The metadata key that marks Parquet files of these results.
+    pub key: &'static str,
+    /// The names of the columns. The last column is a distance, the others are ids.
+    pub columns: &'static [&'static str],
+    /// The largest distance of near-duplicates.
+    pub radius: u32,
 }
 
 impl ResultOptions {
-    /// Calls `find` with a sink for the results that it finds in a database.
+    /// Calls `find` with a sink for its results.
     pub fn write<T>(
         &self,
-        database: &Path,
+        table: &ResultTable<'_>,
         output: &mut Output,
         find: impl FnOnce(&mut ResultSink<'_>) -> Result<T>,
     ) -> Result<T> {
-        if self.json && self.is_on_stdout() {
-            bail!("--json counts on standard output; name a file for the rest with -o");
+        let on_stdout = self.is_on_stdout();
+        if self.json && on_stdout {
+            bail!(
+                "--json prints the counts on standard output; name a file for the results with -o"
+            );
         }
-        let target = self.target(database)?;
-        write_output(target, self.format.into(), output, |write, interrupt| {
-            find(&mut ResultSink {
-                write,
-                interrupt: interrupt.clone(),
-                line: Vec::new(),
-            })
-        })
-    }
-
-    /// The output that is named, unless that is standard output.
-    fn target(&self, database: &Path) -> Result<Option<OutputPath>> {
-        let Some(path) = self.output.as_deref().filter(|path| !is_stdout(path)) else {
-            return Ok(None);
-        };
-        let mut paths = OutputPaths::new(self.overwrite);
-        paths.reserve(database, "the database");
-        let target = paths.file("--output", path)?;
-        if target.is_file() {
-            refuse_other_name(path, self.format.into())?;
-        }
-        Ok(Some(target))
-    }
-
-    /// A search that has not begun. Its bar is hidden if the results go to the same terminal.
-    pub fn search(&self, sink: &ResultSink<'_>) -> Search {
-        let is_mixed = self.is_on_stdout() && std::io::stdout().is_terminal();
+        // A bar on the terminal that gets the results would garble them.
+        let is_mixed = on_stdout && std::io::stdout().is_terminal();
         let progress = match self.progress {
-            Progress::Auto if is_mixed => Progress::Never,
+            ProgressMode::Auto if is_mixed => ProgressMode::Never,
             progress => progress,
         };
-        Search {
-            bar: progress.work(),
-            interrupt: sink.interrupt.clone(),
-            outcome: Ok(()),
-        }
+        let (path, database) = (self.output.as_deref(), table.database.path());
+        let target = output_path(path, self.overwrite, database, self.format, None)?;
+        write_output(target, self.format, output, |write, interrupt| {
+            let mut sink = ResultSink {
+                write,
+                is_table: self.format != Format::Jsonl,
+                parquet: None,
+                interrupt: interrupt.clone(),
+                bar: progress.work(),
+                outcome: Ok(()),
+                line: Vec::new(),
+            };
+            sink.start(self.format, table)?;
+            let found = find(&mut sink)?;
+            if let Some(writer) = sink.parquet {
+                writer.finish(sink.write)?;
+            }
+            Ok(found)
+        })
     }
 
     /// Prints the counts: on standard error if the results are on standard output.
     pub fn print_counts(
         &self,
         output: &mut Output,
-        text: String,
         counts: &impl Serialize,
+        text: String,
     ) -> Result<()> {
         if self.is_on_stdout() {
             note(text);
-            Ok(())
-        } else if self.json {
-            output.json(counts)
-        } else {
-            output.line(text)
+            return Ok(());
         }
+        output.print(self.json, || counts, || text)
     }
 
     fn is_on_stdout(&self) -> bool {
@@ -137,9 +136,31 @@ impl ResultOptions {
     }
 }
 
-/// Calls `write` with a sink for bytes: a new file, a stream, or standard output. Only a new file is
-/// worth an interrupt that removes it; a stream may not be read for ever, so there Ctrl-C ends the
-/// process on the spot.
+/// The checked path of `--output`: a folder of files with `extension`, or a file; `None` for
+/// standard output.
+pub fn output_path(
+    path: Option<&Path>,
+    overwrite: Overwrite,
+    database: &Path,
+    format: Format,
+    extension: Option<&str>,
+) -> Result<Option<OutputPath>> {
+    let Some(path) = path.filter(|path| !is_stdout(path)) else {
+        return Ok(None);
+    };
+    let mut paths = OutputPaths::new(overwrite);
+    paths.reserve(database, "the database");
+    let target = match extension {
+        Some(extension) => paths.folder("--output", path, extension)?,
+        None => paths.file("--output", path)?,
+    };
+    if target.is_file() {
+        refuse_other_name(path, format)?;
+    }
+    Ok(Some(target))
+}
+
+/// Calls `write` with a sink for bytes: a new file, a stream, or standard output.
 pub fn write_output<T>(
     target: Option<OutputPath>,
     format: Format,
@@ -149,36 +170,60 @@ pub fn write_output<T>(
     let Some(target) = target else {
         let is_text = matches!(format, Format::Jsonl | Format::Csv);
         if !is_text && std::io::stdout().is_terminal() {
-            bail!("raw bytes would garble the terminal; redirect them, or use -o FILE");
+            bail!("binary output cannot go to a terminal; redirect it, or use -o FILE");
         }
         let written = write(&mut |bytes| output.bytes(bytes), &Interrupt::default())?;
         output.flush()?;
         return Ok(written);
     };
+    // Only a temporary file has to be removed after Ctrl-C. A write to a pipe may block for ever,
+    // so there Ctrl-C must end the process.
     let interrupt = if target.is_file() {
         Interrupt::listen()?
     } else {
         Interrupt::default()
     };
-    let mut file = NewFile::create(target)?;
+    let mut file = OutputFile::create(target)?;
     let written = write(&mut |bytes| Ok(file.write_all(bytes)?), &interrupt)?;
     interrupt.check()?;
     file.publish()?;
     Ok(written)
 }
 
-/// A consumer of results.
+/// The sink for the results of a search: lines of JSON, or rows of a table.
 pub struct ResultSink<'w> {
     write: &'w mut ByteSink<'w>,
+    /// `true` for CSV and Parquet.
+    pub is_table: bool,
+    parquet: Option<ParquetWriter>,
     interrupt: Interrupt,
+    bar: ProgressBar,
+    /// The error that stopped the search.
+    outcome: Result<()>,
     /// The buffer of a line.
     line: Vec<u8>,
 }
 
 impl ResultSink<'_> {
-    /// Writes bytes.
-    pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        (self.write)(bytes)
+    /// Writes the header of CSV, or starts a Parquet file.
+    fn start(&mut self, format: Format, table: &ResultTable<'_>) -> Result<()> {
+        let columns = table.columns;
+        if format == Format::Csv {
+            return (self.write)(format!("{}\n", columns.join(",")).as_bytes());
+        }
+        if format == Format::Parquet {
+            let mut keys = recipe_pairs(&table.database.settings().recipe);
+            keys.push(pair(table.key, LAYOUT));
+            keys.push(pair(RADIUS_KEY, table.radius.to_string()));
+            let mut types: Vec<_> = columns
+                .iter()
+                .map(|name| NewColumn::Ascending(name))
+                .collect();
+            types.pop();
+            types.extend(columns.last().map(|name| NewColumn::Small(name)));
+            self.parquet = Some(ParquetWriter::new(&types, keys)?);
+        }
+        Ok(())
     }
 
     /// Writes an object as a line of JSON.
@@ -189,28 +234,28 @@ impl ResultSink<'_> {
         (self.write)(&self.line)
     }
 
-    /// Returns an error if the tool is to stop.
+    /// Writes a row of a table: ids, and a distance.
+    pub fn row(&mut self, row: &[u64]) -> Result<()> {
+        if let Some(writer) = &mut self.parquet {
+            return writer.push(row, self.write);
+        }
+        let values: Vec<String> = row.iter().map(u64::to_string).collect();
+        (self.write)(format!("{}\n", values.join(",")).as_bytes())
+    }
+
+    /// Returns an error after an interrupt.
     pub fn check_interrupt(&self) -> Result<()> {
         self.interrupt.check()
     }
-}
 
-/// A search of the library, which can only go on or stop, and the error that stopped it.
-pub struct Search {
-    bar: ProgressBar,
-    interrupt: Interrupt,
-    outcome: Result<()>,
-}
-
-impl Search {
     /// The progress handler of the snapshot that is searched.
     pub fn handler(&self) -> impl Fn(simdb::Progress) -> ControlFlow<()> + Send + Sync + use<> {
         handler(&self.bar, &self.interrupt)
     }
 
     /// Stops the search after an error or an interrupt.
-    pub fn go_on_after(&mut self, outcome: Result<()>, sink: &ResultSink<'_>) -> ControlFlow<()> {
-        self.outcome = outcome.and_then(|()| sink.check_interrupt());
+    pub fn go_on_after(&mut self, outcome: Result<()>) -> ControlFlow<()> {
+        self.outcome = outcome.and_then(|()| self.interrupt.check());
         match self.outcome {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -218,9 +263,9 @@ impl Search {
     }
 
     /// Returns the error that stopped the search; `outcome` is the result of the library.
-    pub fn finish(self, outcome: simdb::Result<()>) -> Result<()> {
+    pub fn finish_search(&mut self, outcome: simdb::Result<()>) -> Result<()> {
         self.bar.finish_and_clear();
-        self.outcome.and(self.interrupt.check())?;
+        std::mem::replace(&mut self.outcome, Ok(())).and(self.interrupt.check())?;
         Ok(outcome?)
     }
 }

@@ -1,20 +1,19 @@
-//! `simdb-cli vacuum`: a file without the room that is free in it.
+//! `simdb-cli vacuum`: a database without its free pages.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
-use simdb::{Database, Vacuumed};
+use serde_json::json;
+use simdb::Database;
 
-use crate::console::interrupt::Interrupt;
-use crate::console::progress::{Progress, handler};
-use crate::console::{Answer, Output, size};
+use crate::console::progress::ProgressMode;
+use crate::console::{Output, size};
 
-/// Rewrites a database without the room that removals and old pages left
+/// Rewrites a database without its free pages
 ///
-/// The new file is written beside the old one, which it replaces when it is whole, read back and
-/// proved, so there must be room for both. --json prints before_bytes and after_bytes.
+/// The new file is written beside the old file, read back and checked, and then renamed over the
+/// old file. The disk needs room for both. --json prints before_bytes and after_bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,40 +26,22 @@ pub struct Vacuum {
     #[arg(long)]
     json: bool,
 
-    /// Whether to show progress on standard error
+    /// Show progress on standard error
     #[arg(long, value_enum, default_value_t)]
-    progress: Progress,
-}
-
-#[derive(Serialize)]
-struct VacuumLine {
-    before_bytes: u64,
-    after_bytes: u64,
+    progress: ProgressMode,
 }
 
 impl Vacuum {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
-        let interrupt = Interrupt::listen()?;
-        let bar = self.progress.work();
-        let builder = Database::builder().on_progress(handler(&bar, &interrupt));
-        let rewritten = builder.vacuum(&self.database);
-        bar.finish_and_clear();
-        let Vacuumed {
-            before_bytes,
-            after_bytes,
-        } = rewritten?;
-        if self.json {
-            output.json(&VacuumLine {
-                before_bytes,
-                after_bytes,
-            })?;
-        } else {
-            output.line(format_args!(
-                "{} -> {}",
-                size(before_bytes),
-                size(after_bytes)
-            ))?;
-        }
-        Ok(Answer::Yes)
+    pub fn run(&self, output: &mut Output) -> Result<()> {
+        let rewritten = self.progress.observe(|handler| {
+            let builder = Database::builder().on_progress(handler);
+            builder.vacuum(&self.database)
+        })??;
+        let (before, after) = (rewritten.before_bytes, rewritten.after_bytes);
+        output.print(
+            self.json,
+            || json!({"before_bytes": before, "after_bytes": after}),
+            || format!("{} -> {}", size(before), size(after)),
+        )
     }
 }

@@ -1,12 +1,11 @@
-//! `simdb-cli watch`: a filter that says of each line of a stream whether it is new.
+//! `simdb-cli watch`: a filter that stores each line of a stream and prints if it was new.
 //!
 //! ```text
 //! stdin ──reader──lines──> documents, submitted in groups ──tickets──> answers, in order
 //! ```
 //!
-//! Each of the three is a thread: the reader waits for input, the second makes fingerprints on
-//! all cores, the third, which is the main thread, waits for commits. [`Room`] bounds the lines that
-//! are read and not answered.
+//! Three threads: the reader waits for input, the second thread makes fingerprints on all cores,
+//! and the main thread waits for commits. [`Room`] bounds the lines that are read and not answered.
 
 mod answers;
 mod documents;
@@ -26,32 +25,38 @@ use self::documents::Documents;
 use self::lines::{Event, Room};
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
-use crate::console::{Answer, Output, OutputClosed, counted, grouped, note};
+use crate::console::{Output, OutputClosed, counted, grouped, note};
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
-use crate::options::{FieldNames, NewDatabase, OnError, Rule, UniqueOptions};
+use crate::options::{DuplicateRule, FieldNames, NewDatabase, OnError, UniqueOptions};
 
-/// Stores lines as they come, and says of each whether it is new
+/// Stores the documents of a stream, and prints for each if it was new
 ///
-/// Reads JSON Lines from standard input, stores their documents, and writes a line of JSON for
-/// each, in their order, as soon as what it says is durable: at once for a single line, and many
-/// at a time when many come. Blank lines are skipped, but counted.
+/// Reads JSON Lines from standard input, stores their documents, and prints one line of JSON for
+/// each, in order, as soon as the document is durable. A single line is answered at once; many
+/// waiting lines are committed in groups. Blank lines are skipped, but counted.
 ///
-/// A line of the answer has line (counted from 1), id, fingerprint, reliable (false for a text that
-/// says too little: no radius reaches it) and verdict: new: it is stored. duplicate:
-/// with --unique, because document `of` lies at this `distance`, and of --unique similar has so much
-/// in common with it (`edit_similarity`, `jaccard`); it is not stored. exists: the id
-/// is taken, so it is not stored; `stored` is the fingerprint there, and `repeated` says whether it
-/// is the same one. rejected: it is no document; `error` says why. What is not known is null.
+/// An answer has line (counted from 1), id, fingerprint, reliable (false for a text that says too
+/// little, which matches no other) and verdict. Unknown values are null. The verdicts:
 ///
-/// Where documents expire (--retention), what is expired when a line arrives neither makes it a
-/// duplicate nor holds its id; a line that is itself too old when it comes is new, and expired.
+/// new: the document is stored.
 ///
-/// It ends with the input, or when told to (Ctrl-C, SIGTERM); that is no failure, and the exit code
-/// is 0. Lines that are on their way are then answered, and the database is closed; a line without
-/// an answer that was not on its way is not stored. Told a second time, it ends at once, with 2. If
-/// nobody reads its answers any longer it ends as well. However it ends, by kill -9 too, what was
-/// answered stays. To repeat lines that have no answer is harmless if they have ids of their own.
+/// duplicate: with --unique, document `of` lies at this `distance`, or with --unique similar has
+/// this `edit_similarity` and `jaccard`. The document is not stored.
+///
+/// exists: the id is taken, and the document is not stored. `stored` is the fingerprint of the
+/// stored document; `repeated` is true if both fingerprints are equal.
+///
+/// rejected: the line is no document, for the reason in `error`.
+///
+/// In a database with --retention, an expired document makes no duplicate and holds no id; a line
+/// that is expired when it arrives is new.
+///
+/// watch ends at the end of the input, or at Ctrl-C or SIGTERM, with exit code 0: lines that were
+/// submitted are answered, and the database is closed; other lines are not stored. A second signal
+/// ends watch at once, with exit code 2. watch also ends if the reader of its answers closes the
+/// pipe. After any end, including kill -9, every answered line is durable. Lines without an answer
+/// can be sent again if they have ids.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -65,25 +70,23 @@ pub struct Watch {
     #[command(flatten)]
     unique: UniqueOptions,
 
-    /// What to do about a line that is no document, or whose id is taken by another fingerprint
+    /// Stop at a line that is no document, or whose id is taken by another fingerprint, or skip it
     ///
-    /// To skip is to go on after saying so in the answer: one bad line should not stop a stream
-    /// that nobody looks after. To abort is to end with exit code 2; of the lines after a taken id,
-    /// those that were on their way are answered still.
+    /// skip answers the line with the reason and continues. abort ends watch with exit code 2;
+    /// lines that were submitted after a taken id are still answered.
     #[arg(long, value_enum, default_value_t = OnError::Skip)]
     on_error: OnError,
 
     #[command(flatten)]
     fields: FieldNames,
 
-    /// Give lines without an id one: they count up, beyond all that are stored and all that came
+    /// Assign ids to lines without an id: ascending numbers above all stored ids and all ids read
     ///
-    /// A null counts as none. Ids of duplicates are left out, and the answer to such a line has
-    /// none.
+    /// A null is no id. The id assigned to a duplicate is not used again, and the answer has no id.
     #[arg(long, help_heading = "Input")]
     assign_ids: bool,
 
-    /// The least id to give [default: 1]
+    /// The least id to assign [default: 1]
     #[arg(
         long,
         value_name = "ID",
@@ -102,12 +105,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn run(&self, output: &mut Output) -> Result<Answer> {
+    pub fn run(&self, output: &mut Output) -> Result<()> {
         let started = Instant::now();
         let (events_in, events) = channel();
         let wake = {
             let events_in = events_in.clone();
-            // The receiver is gone if the tool is ending.
+            // Fails only if the tool is ending.
             move || drop(events_in.send(Event::Woken))
         };
         let interrupt = Interrupt::listen_and(wake.clone())?;
@@ -119,9 +122,9 @@ impl Watch {
         }
         let max_line_bytes = fields.max_line_bytes();
         let database = self.open(rule)?;
-        // A database that takes no changes is an error before the first line.
+        // Reports a read-only or frozen database before the first line.
         database.flush()?;
-        // The dictionary is loaded before the first line.
+        // Loads the dictionary before the first line.
         if fields.text.is_some() {
             database.fingerprinter();
         }
@@ -160,23 +163,18 @@ impl Watch {
         let submitted = submitted.unwrap_or_else(|_| Err(anyhow!("a thread failed")));
         let closed = database.close();
         note(counts.summary(started));
-        match answered {
-            // The reader of the answers is gone. Other errors are reported still.
-            Err(unread) if unread.is::<OutputClosed>() => {
-                submitted?;
-                closed?;
-                Err(unread)
-            }
-            answered => {
-                answered?;
-                submitted?;
-                closed?;
-                Ok(Answer::Yes)
-            }
-        }
+        // A closed pipe ends the tool quietly, so it must not hide another error.
+        let is_quiet = |error: &anyhow::Error| error.is::<OutputClosed>();
+        let answered = match answered {
+            Err(error) if !is_quiet(&error) => return Err(error),
+            answered => answered,
+        };
+        submitted?;
+        closed?;
+        answered
     }
 
-    fn open(&self, rule: Option<Rule>) -> Result<Database> {
+    fn open(&self, rule: Option<DuplicateRule>) -> Result<Database> {
         let path = &self.database;
         let mut builder = Database::builder();
         if let Some(recipe) = self.new.recipe()? {
@@ -193,11 +191,10 @@ impl Watch {
                 Ok(database)
             }
             Err(Error::NotFound { .. }) if self.create => {
-                let settings = self.new.settings(&self.fields)?;
-                let settings = match rule {
-                    Some(rule) => rule.settings(settings),
-                    None => settings,
-                };
+                let mut settings = self.new.settings(&self.fields)?;
+                if let Some(rule) = rule {
+                    settings = rule.settings(settings);
+                }
                 self.fields.refuse_unkept(&settings)?;
                 Ok(Database::builder().settings(&settings).create(path)?)
             }
@@ -206,7 +203,7 @@ impl Watch {
         }
     }
 
-    /// The ids of lines without one, if such lines are given ids.
+    /// The ids to assign; `None` without `--assign-ids`.
     fn ids(&self, database: &Database) -> Result<Option<IdSequence>> {
         if !self.assign_ids {
             return Ok(None);

@@ -1,12 +1,12 @@
-//! [`DuplicateOf`]: the document that another is a duplicate of, and their resemblance.
+//! [`DuplicateOf`]: the stored document that a new document duplicates.
 
 use serde::Serialize;
 use simdb::{DocId, Match, Outcome, Resemblance, Similar};
 
-/// The resemblance of two texts, with the fields that lines of JSON have for it.
+/// The resemblance of two texts, with the field names of JSON lines.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Alike {
-    /// `None` for very long texts.
+    /// `None` for very long texts, whose edit distance would take too long.
     pub edit_similarity: Option<f64>,
     pub jaccard: f64,
 }
@@ -31,18 +31,18 @@ impl std::fmt::Display for Alike {
     }
 }
 
-/// The document that another is a duplicate of.
+/// The stored document that a new document duplicates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DuplicateOf {
     pub id: DocId,
-    /// `None` if the recipe makes no fingerprints of texts.
+    /// The Hamming distance; `None` if the recipe makes no fingerprints of texts.
     pub distance: Option<u32>,
     /// The resemblance of the texts, if they were compared.
     pub alike: Option<Alike>,
 }
 
 impl DuplicateOf {
-    /// The document that forbade a change, if one did.
+    /// The stored document that prevented a change; `None` if the change was made.
     pub fn in_outcome(outcome: &Outcome) -> Option<Self> {
         match *outcome {
             Outcome::Duplicate(Match { id, distance, .. }) => Some(Self {
@@ -64,8 +64,8 @@ impl DuplicateOf {
         }
     }
 
-    /// The difference of both documents in millionths: of the texts if they were compared, of the
-    /// fingerprints otherwise.
+    /// The difference of both documents in millionths: of their texts if these were compared,
+    /// otherwise of their fingerprints.
     pub fn unlikeness(&self) -> u32 {
         let share = match self.alike {
             Some(alike) => 1.0 - alike.edit_similarity.unwrap_or(0.0).max(alike.jaccard),
@@ -89,7 +89,7 @@ impl std::fmt::Display for DuplicateOf {
     }
 }
 
-/// A share as people read it: `0.72`. A share of less than 1 is at most 0.99.
+/// A share with two decimals: `0.72`. A share below 1 is at most 0.99.
 pub fn share(share: f64) -> String {
     if share >= 1.0 {
         return "1.00".to_owned();
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_whole_is_shown_as_such() {
+    fn share_below_one_is_not_rounded_to_one() {
         assert_eq!(share(1.0), "1.00");
         assert_eq!(share(0.9999), "0.99");
         assert_eq!(share(0.655), "0.66");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_texts_tell_how_unlike_a_document_is_if_they_were_compared() {
+    fn unlikeness_uses_texts_if_they_were_compared() {
         let of = |distance, alike| DuplicateOf {
             id: DocId(1),
             distance: Some(distance),

@@ -1,5 +1,6 @@
-//! Outputs that get their names when they are whole: [`NewFile`], [`NewFolder`] and databases. Until
-//! then they have temporary names beside their own, and what has the name stays as it is.
+//! Outputs that get their names when they are complete: [`OutputFile`], [`OutputFolder`] and
+//! databases. Until then an output has a temporary name in the same folder, and a file that has the
+//! final name is not changed.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,16 +12,16 @@ use tempfile::{NamedTempFile, TempDir, TempPath};
 
 use super::paths::{Destination, OutputPath, cannot_write, folder_of};
 
-/// A file in the making, or a stream. Errors name it.
-pub struct NewFile {
+/// A file under a temporary name, or a stream. Errors contain its path.
+pub struct OutputFile {
     output: OutputPath,
     writer: BufWriter<Box<dyn Write + Send>>,
-    /// The file, which is removed unless it gets its name. `None` for a stream.
+    /// The temporary file, which is removed unless it is published. `None` for a stream.
     unnamed: Option<(File, TempPath)>,
 }
 
-impl NewFile {
-    /// Starts a file, or opens a stream.
+impl OutputFile {
+    /// Creates a temporary file, or opens a stream.
     pub fn create(output: OutputPath) -> Result<Self> {
         let create = || -> io::Result<(Box<dyn Write + Send>, _)> {
             Ok(match output.destination {
@@ -43,8 +44,7 @@ impl NewFile {
         })
     }
 
-    /// Writes what is buffered, and gives the file its name. The file is durable before that, because
-    /// a power cut could leave an empty file in the place of an old one otherwise.
+    /// Writes the buffer, syncs the file, and gives it its name.
     pub fn publish(mut self) -> io::Result<()> {
         self.flush()?;
         let Some((file, temporary)) = self.unnamed else {
@@ -56,13 +56,15 @@ impl NewFile {
             is_replaced,
             ..
         } = self.output;
+        // Without the sync before the rename, a power failure could replace an old file by an empty
+        // one.
         file.sync_all()
             .and_then(|()| publish(temporary, &target, is_replaced))
             .map_err(|error| cannot_write(&path, error))
     }
 }
 
-impl Write for NewFile {
+impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.writer.write(bytes);
         written.map_err(|error| cannot_write(&self.output.path, error))
@@ -74,18 +76,18 @@ impl Write for NewFile {
     }
 }
 
-/// A folder of files in the making.
-pub struct NewFolder {
+/// A folder of files under a temporary name.
+pub struct OutputFolder {
     temporary: TempDir,
     output: OutputPath,
 }
 
-impl NewFolder {
+impl OutputFolder {
     pub fn create(output: OutputPath) -> Result<Self> {
         let prefix = temporary_prefix(&output.target);
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix).suffix(".new");
-        // What the umask allows, as for any other new folder.
+        // The umask decides the permissions, as for other new folders; tempfile would set 0o700.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         let temporary = builder
@@ -99,18 +101,18 @@ impl NewFolder {
         &self.output.path
     }
 
-    /// A new file in the folder.
+    /// Creates a file in the folder.
     pub fn file(&self, name: impl AsRef<Path>) -> io::Result<File> {
         File::create_new(self.temporary.path().join(name))
     }
 
-    /// Gives the folder its name, and makes that durable. Its files must be durable.
+    /// Gives the folder its name, and syncs the parent folder. The files in it must be synced.
     pub fn publish(self) -> Result<()> {
         let path = &self.output.target;
         let publish = || -> io::Result<()> {
             sync_folder(self.temporary.path())?;
             if self.output.is_replaced {
-                // Two steps, because a folder with files in it cannot be replaced in one.
+                // Two renames, because no rename replaces a folder that is not empty.
                 let old = tempfile::Builder::new()
                     .prefix(&temporary_prefix(path))
                     .suffix(".old")
@@ -121,7 +123,7 @@ impl NewFolder {
                     Err(error)
                 })?;
             } else {
-                // Of what got the name meanwhile, only an empty folder is replaced.
+                // A folder that got the name meanwhile is replaced only if it is empty.
                 std::fs::rename(self.temporary.path(), path)?;
             }
             sync_folder(folder_of(path))
@@ -132,9 +134,9 @@ impl NewFolder {
     }
 }
 
-/// Lets `make` create and close a database at the path that it is given, in a temporary folder whose
-/// name begins with `prefix`, and gives the database its name. `old` is the database that is replaced.
-/// It is open, so that no process writes to it meanwhile.
+/// Calls `make` to create and close a database in a temporary folder whose name begins with
+/// `prefix`, and renames the database to `path`. `old` is the database that is replaced; it is open
+/// until then, so that no process writes to it.
 pub fn make_database<T>(
     path: &Path,
     prefix: &str,
@@ -167,9 +169,9 @@ pub fn make_database<T>(
     Ok(made)
 }
 
-/// Lets `make` create a database at the path that it is given. A database that exists is replaced only
-/// if this builder opens it: then no process has it open, and no journals of it are left for the new
-/// one.
+/// Calls `make` to create a database at the path of `output`. An existing database is replaced only
+/// if `builder` opens it: then no process has it open, and no journal of it is left beside the new
+/// database.
 pub fn make_or_replace_database<T>(
     output: &OutputPath,
     builder: Builder,
@@ -184,8 +186,8 @@ pub fn make_or_replace_database<T>(
     make_database(target, &temporary_prefix(target), Some(old), make)
 }
 
-/// Gives a file that is whole its name, and makes that durable. Without `is_replacing` it is an error
-/// if another file got the name meanwhile.
+/// Renames a complete file to its name, and syncs the folder. Without `is_replacing` an existing
+/// file is an error.
 fn publish(temporary: TempPath, path: &Path, is_replacing: bool) -> io::Result<()> {
     let outcome = if is_replacing {
         temporary.persist(path)
@@ -203,22 +205,22 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A new file beside a path, `.NAME.XXXXXX.new`, that is removed unless it is persisted.
+/// Creates `.NAME.XXXXXX.new` in the folder of `path`. It is removed unless it is persisted.
 fn temporary_file(path: &Path) -> io::Result<NamedTempFile> {
     let prefix = temporary_prefix(path);
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(".new");
-    // What the umask allows, as for any other new file, and not what suits a secret.
+    // The umask decides the permissions, as for other new files; tempfile would set 0o600.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder_of(path))
 }
 
-/// The longest name that a temporary name contains, which has 12 bytes more: names have at most 255.
+/// At most 240 bytes of a name go into a temporary name, which is 12 bytes longer: file systems
+/// allow 255 bytes.
 const MAX_NAME_BYTES: usize = 240;
 
-/// The start of the temporary name of a file or folder: `.NAME.`, or `.simdb-` for long names. Random
-/// letters and `.new` follow.
+/// The prefix of the temporary name of a file or folder: `.NAME.`, or `.simdb-` for long names.
 fn temporary_prefix(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if name.len() <= MAX_NAME_BYTES {
@@ -244,18 +246,18 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_there_when_it_is_published_and_leaves_nothing_otherwise() {
+    fn file_exists_only_after_publish() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new");
         for earlier in [None, Some("earlier")] {
             let before = names(&folder);
             let read = || std::fs::read_to_string(&path).ok();
-            let mut file = NewFile::create(output(&path)).unwrap();
+            let mut file = OutputFile::create(output(&path)).unwrap();
             file.write_all(b"lost").unwrap();
             drop(file);
             assert_eq!((names(&folder), read().as_deref()), (before, earlier));
 
-            let mut file = NewFile::create(output(&path)).unwrap();
+            let mut file = OutputFile::create(output(&path)).unwrap();
             file.write_all(b"earlier").unwrap();
             assert_eq!(read().as_deref(), earlier);
             file.publish().unwrap();
@@ -264,10 +266,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_taken_meanwhile_is_not_replaced() {
+    fn publish_fails_if_name_is_taken_meanwhile() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new");
-        let file = NewFile::create(output(&path)).unwrap();
+        let file = OutputFile::create(output(&path)).unwrap();
         std::fs::write(&path, "other").unwrap();
         assert!(file.publish().is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"other");
@@ -275,26 +277,26 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_file() {
+    fn create_error_contains_path() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("missing/new");
-        let error = NewFile::create(output(&path)).err().unwrap().to_string();
+        let error = OutputFile::create(output(&path)).err().unwrap().to_string();
         assert!(error.contains("missing/new"), "{error}");
     }
 
     #[test]
-    fn a_folder_is_there_when_it_is_published_and_leaves_nothing_otherwise() {
+    fn folder_exists_only_after_publish() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new");
         for name in ["a.npy", "b.npy"] {
             let mut paths = OutputPaths::new(Overwrite { force: true });
             let output = paths.folder("-o", &path, "npy").unwrap();
             let before = names(&folder);
-            let new = NewFolder::create(output.clone()).unwrap();
+            let new = OutputFolder::create(output.clone()).unwrap();
             new.file(name).unwrap();
             drop(new);
             assert_eq!(names(&folder), before);
-            let new = NewFolder::create(output).unwrap();
+            let new = OutputFolder::create(output).unwrap();
             new.file(name).unwrap();
             assert!(!path.join(name).exists());
             new.publish().unwrap();
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_replaces_only_one_that_is_not_open() {
+    fn open_database_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("db");
         let make = || {

@@ -1,5 +1,5 @@
-//! Ctrl-C and termination signals, for tools that must not end on the spot, because temporary files
-//! would stay or answers would be missing.
+//! Ctrl-C and termination signals, for tools that must remove temporary files or flush answers
+//! before they end.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::EXIT_FAILED;
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Catches Ctrl-C and termination signals, which no longer end the process.
+    /// Catches Ctrl-C and termination signals, which then set the flag and do not end the process.
     pub fn listen() -> Result<Self> {
         let interrupt = Self::default();
         let flag = Arc::clone(&interrupt.0);
@@ -23,8 +23,8 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Catches the signals, and calls `wake` at the first, so that the tool need not look for it now
-    /// and then. The second ends the process at once.
+    /// Catches Ctrl-C and termination signals. The first signal also calls `wake`, so that the tool
+    /// need not poll the flag. The second signal ends the process at once.
     pub fn listen_and(wake: impl Fn() + Send + 'static) -> Result<Self> {
         let interrupt = Self::default();
         let flag = Arc::clone(&interrupt.0);
@@ -38,17 +38,17 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Requests to stop, as a signal does.
+    /// Sets the flag, as a signal does.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Returns `true` if the tool is to stop.
+    /// Returns `true` after a signal.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The answer of an observer that the library calls.
+    /// The return value of a callback of the library: `Break` after a signal.
     pub fn flow(&self) -> ControlFlow<()> {
         if self.is_set() {
             ControlFlow::Break(())
@@ -57,7 +57,7 @@ impl Interrupt {
         }
     }
 
-    /// An error if the tool is to stop.
+    /// Returns an error after a signal.
     pub fn check(&self) -> Result<()> {
         ensure!(!self.is_set(), interrupted());
         Ok(())

@@ -1,4 +1,4 @@
-//! [`OutputPaths`]: the paths that a command writes to, checked before anything is read.
+//! [`OutputPaths`]: the output paths of a command, checked before the command reads its inputs.
 
 use std::fs::Metadata;
 use std::io;
@@ -8,35 +8,35 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use simdb::{Database, Error};
 
-/// The permission to replace outputs that exist.
+/// The permission to replace existing outputs.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Overwrite {
-    /// Replace outputs that exist; without this they are refused
+    /// Replace existing outputs, which are otherwise an error
     ///
-    /// Until the new output is whole, the old one stays as it is. What the command reads is never
-    /// replaced, nor a database by anything but a database, nor a folder with other files than the
-    /// command writes. A process that is killed while it replaces a folder may leave the old one beside
-    /// it, in .NAME.XXXXXX.old.
+    /// The old output stays unchanged until the new output is complete. Inputs are never replaced.
+    /// A database is replaced only by a database, and a folder only if it holds no other files than
+    /// the command writes. A process that is killed while it replaces a folder may leave the old
+    /// folder in .NAME.XXXXXX.old.
     #[arg(long)]
     pub force: bool,
 }
 
-/// The outputs of one command. Each is refused if it exists and must not be replaced, or if it is
-/// the same file as an input or another output.
+/// The outputs of one command. An output is refused if it exists and `--force` is not given, or if
+/// it is an input or another output.
 pub struct OutputPaths {
     overwrite: Overwrite,
     taken: Vec<(FileIdentity, String)>,
 }
 
-/// An output path that has passed all checks.
+/// A checked output path.
 #[derive(Clone, Debug)]
 pub struct OutputPath {
-    /// The path as it is given.
+    /// The path on the command line.
     pub(super) path: PathBuf,
-    /// The target of the path, if that is a symbolic link: the link stays.
+    /// The target of a symbolic link, so that the link stays; otherwise the path.
     pub(super) target: PathBuf,
     pub(super) destination: Destination,
-    /// Something has the name, and is to be replaced.
+    /// `true` if an existing file or folder is replaced.
     pub(super) is_replaced: bool,
 }
 
@@ -46,7 +46,7 @@ pub enum Destination {
     Stdout,
     /// A pipe, a terminal or an open file, which cannot be replaced.
     Stream,
-    /// A file or a folder, which gets its name when it is whole.
+    /// A file or a folder, which gets its name when it is complete.
     File,
 }
 
@@ -58,7 +58,7 @@ impl OutputPaths {
         }
     }
 
-    /// Adds a path that no output may have. `what` says in messages what the path is.
+    /// Adds a path that no output may have. Errors call the path `what`.
     pub fn reserve(&mut self, path: &Path, what: &str) {
         let identity = FileIdentity::new(path);
         self.taken.push((identity, what.to_owned()));
@@ -91,7 +91,7 @@ impl OutputPaths {
 
     /// Checks the folder that an option names, for files with this extension.
     pub fn folder(&mut self, option: &str, path: &Path, extension: &str) -> Result<OutputPath> {
-        // Without `/.` at the end, which is no name.
+        // Strips `/.` from the end: a folder of that name cannot be created.
         let path: &Path = &path.components().collect::<PathBuf>();
         let output = self.check(option, path)?;
         if !output.is_file() {
@@ -121,7 +121,7 @@ impl OutputPaths {
         self.check(option, path)
     }
 
-    /// Checks what holds for all outputs. Of a stream nothing does.
+    /// The checks of all outputs. A stream passes.
     fn check(&mut self, option: &str, path: &Path) -> Result<OutputPath> {
         let mut output = OutputPath {
             path: path.to_owned(),
@@ -160,7 +160,7 @@ impl OutputPath {
         &self.path
     }
 
-    /// Returns `true` for a file or a folder, which gets its name when it is whole.
+    /// Returns `true` for a file or a folder, `false` for a stream.
     pub fn is_file(&self) -> bool {
         self.destination == Destination::File
     }
@@ -168,7 +168,7 @@ impl OutputPath {
 
 /// Returns `true` if the path means standard output.
 pub fn is_stdout(path: &Path) -> bool {
-    // The other names are not opened: a file that is opened anew is written from its start, over the
+    // To open /dev/stdout of a redirected output would write from the start of the file, over the
     // results that the tool prints.
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
         .iter()
@@ -198,8 +198,8 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Refuses the path of a database that leads to a pipe or a device. To open a pipe would wait until
-/// another process opens the other end.
+/// Refuses a pipe or a device as a database: to open a pipe blocks until another process opens its
+/// other end.
 pub fn refuse_special(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => bail!(
@@ -211,7 +211,7 @@ pub fn refuse_special(path: &Path) -> Result<()> {
     }
 }
 
-/// Refuses a name that ends as only the name of a folder does, and a symbolic link to nothing.
+/// Refuses a path that ends like the path of a folder, and a dangling symbolic link.
 pub fn refuse_unwritable_name(path: &Path) -> io::Result<()> {
     let is_separator = |byte: &u8| std::path::is_separator(char::from(*byte));
     let bytes = path.as_os_str().as_encoded_bytes();
@@ -231,13 +231,13 @@ pub fn refuse_unwritable_name(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// An error of the same kind that names the output.
+/// Adds the path of the output to an error.
 pub fn cannot_write(path: &Path, error: io::Error) -> io::Error {
     let text = format!("cannot write {}: {error}", path.display());
     io::Error::new(error.kind(), text)
 }
 
-/// The file that a path means, whether it exists or not.
+/// The identity of a file that may not exist.
 #[derive(Debug)]
 struct FileIdentity {
     path: PathBuf,
@@ -257,14 +257,14 @@ impl FileIdentity {
             path: path
                 .canonicalize()
                 .or_else(|_| of_missing())
-                // A file whose folder is missing is the same as no other.
+                // A path in a missing folder equals no other path.
                 .unwrap_or_else(|_| path.to_owned()),
             node: std::fs::metadata(path).ok().as_ref().and_then(file_node),
         }
     }
 
-    /// Returns `true` if both are one file, by their paths or by a hard link, or if the other is a
-    /// folder that holds this one.
+    /// Returns `true` if both are one file, by path or by hard link, or if `other` is a folder that
+    /// contains this file.
     fn is_in(&self, other: &Self) -> bool {
         self.path.starts_with(&other.path) || (self.node.is_some() && self.node == other.node)
     }
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_known_under_all_its_names() {
+    fn identity_sees_through_paths_and_hard_links() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         std::fs::create_dir(path("sub")).unwrap();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn existing_outputs_are_refused_unless_they_may_be_replaced() {
+    fn existing_output_is_refused_without_force() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         for name in ["a", "out/1.npy", "other/1.npy", "other/notes.txt"] {
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_and_other_outputs_are_never_replaced() {
+    fn input_or_other_output_is_never_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         std::fs::create_dir(path("in")).unwrap();
@@ -360,7 +360,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_stays_and_one_to_nothing_is_refused() {
+    fn symbolic_link_is_followed_and_dangling_link_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         std::os::unix::fs::symlink("target", path("link")).unwrap();

@@ -1,26 +1,27 @@
-//! Progress bars, on standard error, so that results stay clean.
+//! Progress bars on standard error.
 
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 
+use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use super::interrupt::Interrupt;
 
-/// The option that says if progress is shown.
+/// The value of `--progress`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Progress {
-    /// When standard error is a terminal.
+pub enum ProgressMode {
+    /// Only if standard error is a terminal.
     #[default]
     Auto,
-    /// Always, as plain lines when standard error is no terminal.
+    /// Always; as plain lines if standard error is no terminal.
     Always,
     /// Never.
     Never,
 }
 
-impl Progress {
-    /// A bar over bytes of input, or a spinner if the number of bytes is not known.
+impl ProgressMode {
+    /// A bar over bytes of input, or a spinner if their number is unknown.
     pub fn bytes(self, total_bytes: Option<u64>) -> ProgressBar {
         match total_bytes {
             Some(total) => self.bar(
@@ -34,10 +35,27 @@ impl Progress {
         }
     }
 
-    /// A bar over units of work without a name. Without a length it stands at 0 %, with a length of 0 it
-    /// would stand at 100 %.
+    /// A bar over units of work.
     pub fn work(self) -> ProgressBar {
+        // Without a length the bar shows 0 %. A length of 0 would show 100 %.
         self.bar(None, "{prefix:>9} [{wide_bar:.cyan/blue}] {percent}% {eta}")
+    }
+
+    /// A bar over this number of units of work.
+    pub fn steps(self, name: &'static str, len: u64) -> ProgressBar {
+        let bar = self.work();
+        bar.set_prefix(name);
+        bar.set_length(len);
+        bar
+    }
+
+    /// Calls `work` with a progress handler for the library. Ctrl-C interrupts the work.
+    pub fn observe<T>(self, work: impl FnOnce(ProgressFn) -> T) -> Result<T> {
+        let interrupt = Interrupt::listen()?;
+        let bar = self.work();
+        let made = work(Box::new(handler(&bar, &interrupt)));
+        bar.finish_and_clear();
+        Ok(made)
     }
 
     fn bar(self, total: Option<u64>, template: &str) -> ProgressBar {
@@ -55,14 +73,16 @@ impl Progress {
             Self::Always if !io::stderr().is_terminal() => {
                 ProgressDrawTarget::term_like_with_hz(Box::new(PlainLines), 1)
             }
-            // indicatif itself hides what goes to standard error when that is no terminal.
+            // indicatif draws nothing on a standard error that is no terminal.
             Self::Always | Self::Auto => ProgressDrawTarget::stderr(),
         }
     }
 }
 
-/// A handler that shows the progress of the library in a bar, and ends the work once the tool is
-/// interrupted.
+/// A progress handler for the library.
+pub type ProgressFn = Box<dyn Fn(simdb::Progress) -> ControlFlow<()> + Send + Sync>;
+
+/// A progress handler that moves a bar, and ends the work of the library after an interrupt.
 pub fn handler(
     bar: &ProgressBar,
     interrupt: &Interrupt,
@@ -78,11 +98,11 @@ pub fn handler(
     }
 }
 
-/// Standard error as a file or a pipe: each state of the bar is a line of its own.
+/// Standard error as a file or a pipe, with one line for each state of the bar.
 #[derive(Debug)]
 struct PlainLines;
 
-/// The width of a bar without a terminal.
+/// The width of a bar without a terminal, in columns.
 const PLAIN_COLUMNS: u16 = 80;
 
 impl TermLike for PlainLines {

@@ -1,28 +1,26 @@
-//! Results that are printed either for people or as JSON, and the parts of their text.
+//! Results that are printed as text or as JSON, and the cells of their text.
 
 use std::fmt::{self, Display, Formatter};
 
 use anyhow::Result;
 use serde::{Serialize, Serializer};
 
+use super::Output;
 use super::table::Table;
-use super::{Answer, Output};
 
 impl Output {
-    /// Prints a result as one line of JSON, or as its text.
-    pub fn row(&mut self, row: &(impl Serialize + Display), as_json: bool) -> Result<()> {
+    /// Prints a result: with `as_json` as one line of JSON, otherwise as text.
+    pub fn print<J: Serialize, T: Display>(
+        &mut self,
+        as_json: bool,
+        json: impl FnOnce() -> J,
+        text: impl FnOnce() -> T,
+    ) -> Result<()> {
         if as_json {
-            self.json(row)
+            self.json(&json())
         } else {
-            self.line(row)
+            self.line(text())
         }
-    }
-}
-
-/// Yes if it is `true`, a plain no if it is `false`.
-impl From<bool> for Answer {
-    fn from(is_yes: bool) -> Self {
-        if is_yes { Self::Yes } else { Self::No }
     }
 }
 
@@ -37,14 +35,25 @@ impl Display for Table {
     }
 }
 
-/// A value as a cell, `-` if there is none.
+/// A value as a cell; `-` for `None`.
 pub fn or_dash(value: Option<impl Display>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
-/// Serializes a value as the string that it is displayed as. For serde.
+/// Serializes a value as its text. For serde.
 pub fn displayed<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
+}
+
+/// Serializes a value as its text, and `None` as null. For serde.
+pub fn or_displayed<S: Serializer>(
+    value: &Option<impl Display>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => serializer.collect_str(value),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// `yes` or `no`.
@@ -52,7 +61,7 @@ pub fn yes_or_no(answer: bool) -> &'static str {
     if answer { "yes" } else { "no" }
 }
 
-/// Cells of a row, made of values of any types that can be displayed.
+/// The cells of a row, from values of any types that implement `Display`.
 macro_rules! cells {
     ($($cell:expr),* $(,)?) => {
         [$($cell.to_string()),*]

@@ -1,25 +1,25 @@
-//! Tables for people: columns that line up, texts cut to one line.
+//! Tables of text with aligned columns, and texts cut to one line.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Of names and texts.
+    /// For names and texts.
     Left,
-    /// Of numbers.
+    /// For numbers.
     Right,
 }
 
-/// Rows of cells. All rows are held until they are printed, because the widest cell of a column is its
-/// width.
+/// Rows of cells. All rows are in memory until they are printed, because the widest cell of a
+/// column sets the width of the column.
 #[derive(Debug)]
 pub struct Table {
     align: Vec<Align>,
     rows: Vec<Vec<String>>,
 }
 
-/// Between two columns.
+/// The blanks between two columns.
 const GAP: &str = "  ";
 
 impl Table {
@@ -31,7 +31,7 @@ impl Table {
         }
     }
 
-    /// Adds a row; it may have fewer cells than the table has columns.
+    /// Adds a row, which may have fewer cells than the table has columns.
     pub fn row<Cell: Into<String>>(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
@@ -62,7 +62,7 @@ impl Table {
     }
 }
 
-/// The width of a line without a terminal.
+/// The width of a line without a terminal, in columns.
 const DEFAULT_COLUMNS: usize = 100;
 
 /// The number of columns of standard output.
@@ -71,13 +71,12 @@ pub fn columns() -> usize {
         .map_or(DEFAULT_COLUMNS, |(width, _)| usize::from(width.0))
 }
 
-/// The most characters of a line for each of its columns. Accents take no column, and a text may have
-/// millions of them on one letter.
+/// At most 4 characters for each column of a line. Combining accents take no column, and a text may
+/// have millions of accents on one letter.
 const CHARACTERS_PER_COLUMN: usize = 4;
 
-/// A text on one line and at most `columns` wide: white space and control characters become
-/// single blanks, and an ellipsis stands for the rest. A line has at most four characters for each
-/// column.
+/// A text on one line of at most `columns` columns: runs of white space and control characters
+/// become one blank, and an ellipsis replaces the rest.
 pub fn one_line(text: &str, columns: usize) -> String {
     let most_characters = columns.saturating_mul(CHARACTERS_PER_COLUMN);
     let mut line = String::new();
@@ -111,7 +110,8 @@ pub fn one_line(text: &str, columns: usize) -> String {
     line
 }
 
-/// White space, and characters that would move the cursor of a terminal, or turn text around.
+/// Returns `true` for white space, and for characters that move the cursor of a terminal or reverse
+/// the direction of text.
 fn is_unshown(c: char) -> bool {
     let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_whitespace() || c.is_control() || turns
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up_whatever_the_script() {
+    fn columns_align_for_wide_characters() {
         let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
         table.row(["名言", "7", "last"]);
         table.row(["a", "1,000", ""]);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_to_one_line() {
+    fn long_text_is_cut_to_one_line() {
         assert_eq!(one_line(" a\n\tb  c ", 10), "a b c");
         assert_eq!(one_line("abcdefghij", 10), "abcdefghij");
         assert_eq!(one_line("abcdefghijk", 10), "abcdefghi…");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_short_however_little_its_characters_take() {
+    fn combining_accents_do_not_lengthen_a_line() {
         let accents = "\u{301}".repeat(1_000_000);
         for text in [
             format!("a{accents}"),
@@ -154,7 +154,7 @@ mod tests {
             assert!(line.chars().count() <= 4 * 10 + 1);
             assert!(line.width() <= 10 && line.ends_with('…'), "{line}");
         }
-        // An accent or two are no reason to cut.
+        // A few accents do not cut the line.
         assert_eq!(one_line("abcdefghij\u{301}", 10), "abcdefghij\u{301}");
     }
 }

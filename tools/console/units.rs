@@ -1,4 +1,4 @@
-//! Sizes, durations and counts as people write them.
+//! Sizes, durations and counts, parsed and printed.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("{text:?} is not a size; write it like 512MiB, 2GB or 65536"))
 }
 
-/// The least memory that a command can sort in.
+/// Commands sort in at least 64 MiB: smaller values of `--memory` are refused.
 const MIN_MEMORY_BYTES: u64 = 64 << 20;
 
-/// Reads a size of memory to sort in. For clap.
+/// Reads the memory to sort in. For clap.
 pub fn parse_memory(text: &str) -> Result<u64, String> {
     let bytes = parse_size(text)?;
     if bytes < MIN_MEMORY_BYTES {
@@ -52,7 +52,7 @@ pub fn duration(duration: Duration) -> String {
     }
 }
 
-/// An integer with its thousands set off: `1,234,567`.
+/// An integer with thousands separators: `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -65,7 +65,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// A number of bytes as people read it: `4.0 MiB`.
+/// A number of bytes in binary units: `4.0 MiB`.
 pub fn size(bytes: u64) -> String {
     indicatif::BinaryBytes(bytes).to_string()
 }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_set_off() {
+    fn counts_have_thousands_separators() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1000), "1,000");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_read_and_shown_as_people_write_them() {
+    fn durations_round_trip_through_text() {
         for (text, seconds, shown) in [
             ("90m", 5_400.0, "1h 30m"),
             ("2d", 172_800.0, "2d"),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read_as_people_write_them() {
+    fn sizes_parse_with_and_without_units() {
         assert_eq!(parse_size("512MiB"), Ok(512 << 20));
         assert_eq!(parse_size("2GB"), Ok(2_000_000_000));
         assert_eq!(parse_size("65536"), Ok(65_536));

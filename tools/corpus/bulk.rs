@@ -1,4 +1,4 @@
-//! Documents to a database, sorted, all at once: pushed in their order, then written.
+//! A bulk load of a pipeline: documents are pushed in input order, then sorted and written at once.
 
 use std::ops::ControlFlow;
 
@@ -6,19 +6,19 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 use simdb::{BulkLoad, BulkReport, Conflict, DocId, Error, Fingerprint};
 
-use super::pipeline::{Entry, Pipeline};
+use super::pipeline::{Pipeline, PipelineRecord};
 use super::positions::RecordPositions;
 use super::statistics::Statistics;
 use crate::console::interrupt::{Interrupt, interrupted};
-use crate::console::progress::{Progress, handler};
+use crate::console::progress::{ProgressMode, handler};
 
-/// Writes all documents of a pipeline. Bad records, and documents whose ids are taken, go to the
-/// statistics.
+/// Loads all documents of a pipeline. Counts in `statistics` bad records, and documents whose id is
+/// stored with another fingerprint.
 pub fn load(
     mut bulk: BulkLoad<'_>,
     mut pipeline: Pipeline,
     statistics: &mut Statistics,
-    progress: Progress,
+    progress: ProgressMode,
     interrupt: &Interrupt,
 ) -> Result<BulkReport> {
     let mut positions = RecordPositions::default();
@@ -27,8 +27,8 @@ pub fn load(
         for entry in batch.records {
             statistics.counts.read += 1;
             match entry {
-                Entry::Reject(reject) => statistics.reject(batch.input, &reject)?,
-                Entry::Document(number, document) => {
+                PipelineRecord::Reject(reject) => statistics.reject(batch.input, &reject)?,
+                PipelineRecord::Document(number, document) => {
                     statistics.counts.unreliable += u64::from(!document.reliable);
                     bulk.push(document)?;
                     positions.push(batch.input, unit, number);
@@ -42,20 +42,21 @@ pub fn load(
         interrupt,
         |position, id, stored| match positions.find(position) {
             Some((input, number)) => statistics.conflict(input, number, id, stored),
-            None => unreachable!("the load reports a document that was never pushed"),
+            None => unreachable!("a conflict has the position of a pushed document"),
         },
     )
 }
 
-/// Writes all documents that were pushed. `conflict` is called for each document whose id is taken,
-/// with its position, its id and the fingerprint that is stored. An error from it ends the load, which
-/// then changes nothing.
+/// Writes all pushed documents. Calls `conflict` with the position, the id and the stored fingerprint of
+/// each document whose id is stored with another fingerprint. An error of `conflict` ends the load, and
+/// the database does not change.
 pub fn write(
     bulk: BulkLoad<'_>,
     bar: &ProgressBar,
     interrupt: &Interrupt,
     mut conflict: impl FnMut(u64, DocId, Fingerprint) -> Result<()>,
 ) -> Result<BulkReport> {
+    // `finish` takes no error from its callback, so the first one is kept here.
     let mut failed = Ok(());
     let bulk = bulk.on_progress(handler(bar, interrupt));
     let outcome = bulk.finish(
@@ -76,6 +77,7 @@ pub fn write(
     bar.finish_and_clear();
     failed?;
     match outcome {
+        // Ctrl-C, since `failed` is returned above.
         Err(Error::Interrupted { .. }) => Err(interrupted()),
         outcome => Ok(outcome?),
     }

@@ -1,4 +1,4 @@
-//! [`InputFingerprints`]: a check that inputs that are read more than once have not changed.
+//! [`InputFingerprints`]: the detection of inputs that change between two readings.
 
 use std::time::SystemTime;
 
@@ -7,20 +7,20 @@ use anyhow::{Context, Result, ensure};
 use super::inputs::Input;
 use crate::console::paths::{FileNode, file_node};
 
-/// The state of each input before it is read. `None` for standard input.
+/// The state of each input before the first reading; `None` for standard input.
 pub struct InputFingerprints(Vec<Option<InputFingerprint>>);
 
-/// The properties that differ if a file was written to, or if another file has got its name.
+/// The properties that change when a file is written or replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct InputFingerprint {
     node: Option<FileNode>,
     len_bytes: u64,
-    /// `None` on file systems that do not keep it.
+    /// `None` if the file system does not store modification times.
     modified: Option<SystemTime>,
 }
 
 impl InputFingerprints {
-    /// The present state of these inputs.
+    /// The current state of these inputs.
     pub fn new(inputs: &[Input]) -> Result<Self> {
         inputs
             .iter()
@@ -29,13 +29,13 @@ impl InputFingerprints {
             .map(Self)
     }
 
-    /// An error that names the first of the same inputs that has changed.
+    /// An error that names the first input that has changed.
     pub fn check(&self, inputs: &[Input]) -> Result<()> {
         for (before, input) in self.0.iter().zip(inputs) {
             ensure!(
                 fingerprint(input)? == *before,
                 "{} has changed while it was read; nothing was changed; repeat the command when \
-                 no process writes to it",
+                 no process writes to the file",
                 input.source.name()
             );
         }

@@ -1,4 +1,4 @@
-//! The inputs that are named, and those in folders.
+//! The inputs of a command line, and their formats.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -19,7 +19,7 @@ pub struct Input {
     pub format: Format,
 }
 
-/// The location of a record, with the fields that reports have for it.
+/// The location of a record, with the fields of reports.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Location<'i> {
     pub file: &'i str,
@@ -29,7 +29,7 @@ pub struct Location<'i> {
 }
 
 impl Input {
-    /// The location of the record of this number.
+    /// The location of record `number`.
     pub fn location(&self, number: u64) -> Location<'_> {
         let unit = self.format.unit();
         Location {
@@ -57,8 +57,8 @@ impl fmt::Display for Location<'_> {
     }
 }
 
-/// The inputs of these names, or standard input without names. All of them are looked at before
-/// anything is read, so that a wrong name does not show hours later.
+/// The inputs of these names; standard input if there are none. Every input is checked now, because the
+/// last file may be read hours after the first.
 pub fn inputs(names: &[PathBuf], given: Option<Format>, fields: &FieldNames) -> Result<Vec<Input>> {
     let mut sources = Vec::new();
     for name in names {
@@ -69,7 +69,7 @@ pub fn inputs(names: &[PathBuf], given: Option<Format>, fields: &FieldNames) -> 
     if names.is_empty() {
         ensure!(
             !std::io::stdin().is_terminal(),
-            "there is nothing to load; name files, or - for standard input"
+            "no input is named; name files, or - for standard input"
         );
         sources.push(Source::stdin());
     }
@@ -83,12 +83,14 @@ pub fn inputs(names: &[PathBuf], given: Option<Format>, fields: &FieldNames) -> 
         };
         if fields.fingerprint.is_some() && matches!(format, Format::Lines | Format::Npy) {
             bail!(
-                "plain lines and arrays have no field for --fingerprint; use jsonl, csv, tsv or raw"
+                "plain lines and arrays have no field for --fingerprint; use jsonl, csv, tsv, raw or \
+                 parquet"
             );
         }
         if fields.time.is_some() && matches!(format, Format::Lines | Format::Raw | Format::Npy) {
             bail!(
-                "plain lines, raw pairs and arrays have no field for --time; use jsonl, csv or tsv"
+                "plain lines, raw pairs and arrays have no field for --time; use jsonl, csv, tsv or \
+                 parquet"
             );
         }
         Ok(Input { source, format })
@@ -96,19 +98,18 @@ pub fn inputs(names: &[PathBuf], given: Option<Format>, fields: &FieldNames) -> 
     inputs.collect()
 }
 
-/// Keeps the inputs from being replaced by outputs.
+/// Reserves the inputs, so that no output replaces them.
 pub fn reserve_inputs(paths: &mut OutputPaths, inputs: &[Input]) {
     for input in inputs {
         match input.source.path() {
             Some(path) => paths.reserve(path, "an input"),
-            // Not there on every system. Then it is the same as no other file.
+            // A system without /dev/stdin has no output of this path either.
             None => paths.reserve(Path::new("/dev/stdin"), "an input"),
         }
     }
 }
 
-/// The files that an argument stands for: those named `.parquet` in a folder, in the order of their
-/// names, or the argument itself.
+/// The files of an argument: the `.parquet` files of a folder, by name, or the argument itself.
 pub fn files_of(input: &Path, format: Option<Format>) -> Result<Vec<PathBuf>> {
     if !matches!(format, None | Some(Format::Parquet)) || !input.is_dir() {
         return Ok(vec![input.to_owned()]);
@@ -121,7 +122,7 @@ pub fn files_of(input: &Path, format: Option<Format>) -> Result<Vec<PathBuf>> {
         let is_parquet = path
             .extension()
             .is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"));
-        // Programs put files about their files beside them under such names.
+        // Spark and Hadoop write metadata files of such names beside the data.
         if is_parquet && !name.starts_with(['.', '_']) {
             files.push(path);
         }
@@ -129,7 +130,7 @@ pub fn files_of(input: &Path, format: Option<Format>) -> Result<Vec<PathBuf>> {
     files.sort();
     ensure!(
         !files.is_empty(),
-        "cannot read {}: it is a directory, and no file in it is named .parquet; name the files in it",
+        "cannot read {}: it is a directory, and no file in it is named .parquet; name the files to read",
         input.display()
     );
     Ok(files)

@@ -1,13 +1,14 @@
-//! [`MemoryBudget`]: the division of the memory that a command may use.
+//! [`MemoryBudget`]: the shares of `--memory`.
 
 use simdb::{Builder, Database, Settings};
 
 use super::pipeline::PIPELINE_BYTES;
 
-/// The memory of `--memory`. Its shares are upper bounds; a command uses some of them at a time.
+/// The memory of `--memory`. Each share is an upper bound; a command uses only some of the shares at a
+/// time.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryBudget {
-    /// The bytes beside the pipeline.
+    /// The bytes that the pipeline does not take.
     rest_bytes: u64,
 }
 
@@ -32,28 +33,27 @@ impl MemoryBudget {
         usize::try_from(self.rest_bytes / 2).unwrap_or(usize::MAX)
     }
 
-    /// The cache of each of two databases that are open at a time.
+    /// The cache of each of two databases that are open at the same time.
     pub fn shared_cache_bytes(self) -> usize {
         self.cache_bytes() / 2
     }
 
-    /// Sorting for a bulk load into an existing database, whose cache is used besides.
+    /// The sort of a bulk load into an existing database, whose cache takes the other half.
     pub fn sort_bytes(self) -> u64 {
         self.rest_bytes / 2
     }
 
-    /// Sorting for a bulk load into a new database. Its pages are written once, so the cache is hardly
-    /// used.
+    /// The sort of a bulk load into a new database, which writes each page once and needs no cache.
     pub fn sort_new_bytes(self) -> u64 {
         self.rest_bytes
     }
 
-    /// Sorting beside two open databases.
+    /// The sort of a bulk load beside two open databases.
     pub fn shared_sort_bytes(self) -> u64 {
         self.sort_bytes() / 2
     }
 
-    /// Documents that wait for a transaction to apply them.
+    /// The documents that wait for one call of `Transaction::apply`.
     pub fn waiting_bytes(self) -> u64 {
         self.rest_bytes / 4
     }

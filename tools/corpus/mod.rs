@@ -1,12 +1,12 @@
-//! A corpus: documents out of files, in their order, and the outcome of each record.
+//! A corpus: documents read from files, in order, and the outcome of each record.
 //!
-//! - [`inputs()`]: the files that are read
-//! - [`pipeline`]: inputs to documents, in order
-//! - [`bulk`]: documents to a database, all at once
-//! - [`memory`]: the division of the memory
+//! - [`inputs`]: the files to read
+//! - [`pipeline`]: from inputs to documents, in order
+//! - [`bulk`]: from documents to a database
+//! - [`memory`]: the shares of `--memory`
 //! - [`statistics`], [`report`]: the outcomes of the records
 //! - [`positions`]: the location of each record in its input
-//! - [`input_fingerprint`]: refuses inputs that change between two readings
+//! - [`input_fingerprint`]: the detection of inputs that change between two readings
 
 pub mod bulk;
 pub mod input_fingerprint;
@@ -16,5 +16,3 @@ pub mod pipeline;
 mod positions;
 pub mod report;
 pub mod statistics;
-
-pub use self::inputs::inputs;

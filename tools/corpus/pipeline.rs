@@ -1,13 +1,12 @@
-//! [`Pipeline`]: reading and parsing on one thread, fingerprints on many, documents in the order
-//! of the input.
+//! [`Pipeline`]: reading and parsing on one thread, fingerprints on many, documents in input order.
 //!
 //! ```text
 //! inputs ──reader──batches──> fingerprints (a pool of threads) ──batches──> `Pipeline::next`
 //! ```
 //!
-//! Batches are bounded in records and in bytes of text, and few of them wait between the stages, so
-//! memory is bounded however slow the last stage is. The threads are not joined: one that waits for
-//! standard input must not keep an interrupted tool from ending.
+//! Batches are bounded in records and in bytes of text, and at most two wait between stages, so memory is
+//! bounded even if the last stage is slow. The threads are not joined: a thread that waits for standard
+//! input would keep an interrupted tool from exiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,62 +22,61 @@ use simdb::{Document, Fingerprinter};
 
 use super::inputs::Input;
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
-use crate::formats::{Item, MAX_TEXT_BYTES, Record, Records, Reject, Wanted, reader};
+use crate::console::progress::ProgressMode;
+use crate::formats::{InputRecord, Item, MAX_TEXT_BYTES, Records, Reject, Wanted, reader};
 
-/// The most records of a batch.
+/// At most 8192 records per batch.
 const BATCH_RECORDS: usize = 8192;
 
-/// A batch with this many bytes of text is full.
+/// A batch is full at 4 MiB of text. Its last text may exceed that.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// The number of batches that may wait between two stages.
+/// At most two batches wait between two stages; then the earlier stage waits.
 const BATCHES_WAITING: usize = 2;
 
-/// The most that the pipeline holds in ordinary records: six batches, and as much again for
-/// the parts of records other than texts. Each batch may also hold one long text, of
-/// [`MAX_TEXT_BYTES`] unless `--max-text` says less. The fingerprint of one of them at a time is made,
-/// which may take 25 to 40 times as much.
+/// The bytes of six batches, and as much again for the parts of records other than texts. Not included:
+/// one text of up to `--max-text` in each batch, and the memory to fingerprint such a text, 25 to 40
+/// times its size.
 pub const PIPELINE_BYTES: u64 = 12 * BATCH_BYTES as u64;
 
 const _: () = assert!(BATCH_BYTES <= MAX_TEXT_BYTES);
 
-/// The time after which a waiting tool looks for an interruption.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// The time between two checks for Ctrl-C.
+const INTERRUPT_CHECK: Duration = Duration::from_millis(100);
 
-/// The inputs of a pipeline, and what is made of them.
+/// The inputs and the work of a pipeline.
 pub struct PipelineConfig {
     /// The inputs in their order.
     pub inputs: Vec<Input>,
     pub wanted: Wanted,
     pub fingerprinter: Fingerprinter,
-    /// The number of threads that make fingerprints. `None` for one per core.
+    /// The number of threads that compute fingerprints; `None` for one per core.
     pub threads: Option<u16>,
-    /// Documents come out with their texts.
+    /// Documents keep their texts.
     pub keep_texts: bool,
 }
 
-/// Records of one input, in order.
-pub struct Batch<T> {
+/// Consecutive records of one input.
+pub struct RecordBatch<T> {
     /// The index of the input.
     pub input: usize,
-    /// The records, bad ones among them.
+    /// The records, including bad ones.
     pub records: Vec<T>,
 }
 
 /// The outcome of reading a record.
-pub enum Entry {
+pub enum PipelineRecord {
     /// A document, and its number in the input.
     Document(u64, Document),
     Reject(Reject),
 }
 
-/// A batch, or `None` after the last. A stage that ends without that has failed.
-type Message<T> = Result<Option<Batch<T>>>;
+/// A batch, or `None` after the last. A stage that ends without sending `None` has panicked.
+type Message<T> = Result<Option<RecordBatch<T>>>;
 
-/// The documents of inputs that are read by other threads. A progress bar shows how far they are.
+/// The documents of inputs that other threads read. A progress bar shows the bytes read.
 pub struct Pipeline {
-    entries: Receiver<Message<Entry>>,
+    entries: Receiver<Message<PipelineRecord>>,
     bytes_read: Arc<AtomicU64>,
     bar: ProgressBar,
     interrupt: Interrupt,
@@ -86,7 +84,11 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// Starts to read.
-    pub fn start(config: PipelineConfig, progress: Progress, interrupt: Interrupt) -> Result<Self> {
+    pub fn start(
+        config: PipelineConfig,
+        progress: ProgressMode,
+        interrupt: Interrupt,
+    ) -> Result<Self> {
         let PipelineConfig {
             inputs,
             wanted,
@@ -106,7 +108,7 @@ impl Pipeline {
         let counter = Arc::clone(&bytes_read);
         spawn("reader", move || {
             let outcome = read_all(&inputs, wanted, &counter, &items_out);
-            // The receiver is gone if the tool has failed or was interrupted.
+            // Sending fails only after the tool has failed or was interrupted.
             let _ = items_out.send(outcome.map(|()| None));
         })?;
         spawn("fingerprints", move || {
@@ -120,14 +122,13 @@ impl Pipeline {
         })
     }
 
-    /// The next batch in the order of the inputs; `None` after the last. An error if the tool is to
-    /// stop.
-    pub fn next(&mut self) -> Result<Option<Batch<Entry>>> {
+    /// The next batch in input order; `None` after the last. An error after Ctrl-C.
+    pub fn next(&mut self) -> Result<Option<RecordBatch<PipelineRecord>>> {
         loop {
             self.interrupt.check()?;
             self.bar
                 .set_position(self.bytes_read.load(Ordering::Relaxed));
-            match self.entries.recv_timeout(PATIENCE) {
+            match self.entries.recv_timeout(INTERRUPT_CHECK) {
                 Ok(Ok(None)) => {
                     self.bar.finish_and_clear();
                     return Ok(None);
@@ -135,7 +136,7 @@ impl Pipeline {
                 Ok(message) => return message,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    bail!("a thread of the loader failed; nothing was changed");
+                    bail!("a thread of the loader panicked; nothing was changed");
                 }
             }
         }
@@ -150,7 +151,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
         .map(drop)
 }
 
-/// Reads every input and sends its records. Ends early if the receiver is gone.
+/// Reads all inputs and sends their records. Returns early if the receiver is dropped.
 fn read_all(
     inputs: &[Input],
     mut wanted: Wanted,
@@ -164,7 +165,10 @@ fn read_all(
             if records.is_empty() {
                 break;
             }
-            if items.send(Ok(Some(Batch { input, records }))).is_err() {
+            if items
+                .send(Ok(Some(RecordBatch { input, records })))
+                .is_err()
+            {
                 return Ok(());
             }
         }
@@ -173,7 +177,7 @@ fn read_all(
     Ok(())
 }
 
-/// The next records, as many as make a batch. None at the end of the input.
+/// The next batch; empty at the end of the input.
 fn read_batch(reader: &mut dyn Records) -> Result<Vec<Item>> {
     let mut records = Vec::new();
     let mut bytes = 0;
@@ -190,21 +194,21 @@ fn read_batch(reader: &mut dyn Records) -> Result<Vec<Item>> {
     Ok(records)
 }
 
-/// Makes a document of every record, batch by batch. Ends early if the receiver is gone.
+/// Turns records into documents, batch by batch. Returns early if the receiver is dropped.
 fn fingerprint_all(
     pool: &ThreadPool,
     fingerprinter: &Fingerprinter,
     keep_texts: bool,
     items: &Receiver<Message<Item>>,
-    entries: &SyncSender<Message<Entry>>,
+    entries: &SyncSender<Message<PipelineRecord>>,
 ) {
     let entry = |item| match item {
         Item::Record(record) => entry_of(fingerprinter, keep_texts, record),
-        Item::Reject(reject) => Entry::Reject(reject),
+        Item::Reject(reject) => PipelineRecord::Reject(reject),
     };
-    // To wake the pool takes longer than to copy fingerprints that are given.
+    // Waking the pool takes longer than copying given fingerprints.
     let is_work = |item: &Item| matches!(item, Item::Record(r) if r.content.fingerprint.is_none());
-    let entries_of = |Batch { input, records }: Batch<Item>| Batch {
+    let entries_of = |RecordBatch { input, records }: RecordBatch<Item>| RecordBatch {
         input,
         records: if records.iter().any(is_work) {
             pool.install(|| records.into_par_iter().map(entry).collect())
@@ -220,8 +224,12 @@ fn fingerprint_all(
     }
 }
 
-fn entry_of(fingerprinter: &Fingerprinter, keep_texts: bool, record: Record) -> Entry {
-    let Record {
+fn entry_of(
+    fingerprinter: &Fingerprinter,
+    keep_texts: bool,
+    record: InputRecord,
+) -> PipelineRecord {
+    let InputRecord {
         number,
         id,
         content,
@@ -229,9 +237,9 @@ fn entry_of(fingerprinter: &Fingerprinter, keep_texts: bool, record: Record) -> 
     match content.into_document(id, fingerprinter) {
         Ok(document) => {
             let text = document.text.filter(|_| keep_texts);
-            Entry::Document(number, Document { text, ..document })
+            PipelineRecord::Document(number, Document { text, ..document })
         }
-        Err(error) => Entry::Reject(Reject {
+        Err(error) => PipelineRecord::Reject(Reject {
             number,
             id: Some(id),
             reason: error.to_string(),

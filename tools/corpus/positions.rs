@@ -1,39 +1,39 @@
-//! [`RecordPositions`]: the input and the number of each document of a load, in a few bytes for all.
+//! [`RecordPositions`]: the input and the number of each document of a load, by position.
 //!
-//! A bulk load reports a conflict by the position of the document among all that were pushed, after
-//! the inputs are closed. Most documents follow one another line by line, so only gaps are stored: as
-//! runs, each a gap and a length, both as variable-length integers. A regular input takes a few bytes
-//! in all. The worst one, whose every second line is left out, takes two bytes a document.
+//! A bulk load reports a conflict by the position of the document among all pushed documents, after the
+//! inputs are closed. Most documents are on consecutive lines, so only runs are stored: the gap before a
+//! run and its length, as variable-length integers. An input without gaps takes a few bytes in all, an
+//! input with a gap before every document two bytes for each document.
 
 use crate::formats::Unit;
 use crate::formats::raw::PAIR_BYTES;
 
-/// The input and the number of each document, by the position of the document.
+/// The input and the number of each document, by position.
 #[derive(Debug, Default)]
 pub struct RecordPositions {
     segments: Vec<Segment>,
     documents: u64,
 }
 
-/// Documents of one input that follow one another, with gaps.
+/// Consecutive documents of one input, with gaps.
 #[derive(Debug)]
 struct Segment {
-    /// The number of documents before it.
+    /// The number of documents before the segment.
     first_position: u64,
     input: usize,
-    /// The difference of two numbers without a gap: one line, one row, or the bytes of a pair.
+    /// The difference of the numbers of two documents without a gap: 1, or the bytes of a raw pair.
     step: u64,
-    /// The number of its first document.
+    /// The number of the first document.
     first_number: u64,
-    /// All runs but the last: the gap before the run in steps, the documents in the run.
+    /// For each run but the last: the gap before the run in steps, and the documents in the run.
     runs: Vec<u8>,
     last_gap: u64,
     last_len: u64,
-    /// The number that its next document has if there is no gap.
+    /// The number of the next document without a gap.
     next_number: u64,
 }
 
-/// The most bytes of the runs of a segment, which are read from their start.
+/// At most 16 KiB of runs per segment, because a lookup decodes the runs from the start.
 const SEGMENT_BYTES: usize = 1 << 14;
 
 impl RecordPositions {
@@ -115,7 +115,7 @@ impl Segment {
     }
 }
 
-/// Writes seven bits a byte, the lowest first. The top bit says that another byte follows.
+/// Writes LEB128: seven bits a byte, the lowest first, the top bit set if another byte follows.
 fn write_varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_record_is_found_again() {
+    fn position_of_every_record_is_found() {
         assert_found(&[], Unit::Line);
         assert_found(
             &[(0, 1), (0, 2), (0, 5), (0, 1000), (0, 1001), (2, 1), (2, 3)],
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regular_input_takes_no_memory_and_an_irregular_one_little() {
+    fn gaps_take_two_bytes_a_document_and_no_gaps_none() {
         let regular: Vec<_> = (1..50_000).map(|line| (0, line)).collect();
         let positions = assert_found(&regular, Unit::Line);
         assert_eq!(positions.segments.len(), 1);

@@ -1,26 +1,26 @@
-//! [`RecordReport`]: a line of JSON for each of many records, to a file or a stream.
+//! [`RecordReport`]: JSON Lines about records, to a file or standard output.
 
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use crate::console::file::NewFile;
+use crate::console::file::OutputFile;
 use crate::console::paths::OutputPath;
 
-/// A file of JSON Lines that is written while a command works.
+/// A file of JSON Lines that is written while a command runs.
 pub struct RecordReport {
     name: String,
     /// `None` if the reader of a stream has closed it, which does not stop the command.
-    file: Option<NewFile>,
+    file: Option<OutputFile>,
 }
 
 impl RecordReport {
-    /// Starts a report, or opens the stream that it goes to.
+    /// Creates the file or opens the stream.
     pub fn create(output: OutputPath) -> Result<Self> {
         Ok(Self {
             name: output.path().display().to_string(),
-            file: Some(NewFile::create(output)?),
+            file: Some(OutputFile::create(output)?),
         })
     }
 
@@ -39,9 +39,9 @@ impl RecordReport {
         Ok(())
     }
 
-    /// Gives the report its name, after everything that it reports is done.
+    /// Renames the file to its final name, after all that it reports is done.
     pub fn publish(self) -> Result<()> {
-        let published = self.file.map_or(Ok(()), NewFile::publish);
+        let published = self.file.map_or(Ok(()), OutputFile::publish);
         if is_closed(&published) {
             return Ok(());
         }

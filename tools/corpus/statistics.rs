@@ -1,4 +1,4 @@
-//! [`Statistics`]: the number of records of each outcome, and the bad records.
+//! [`Statistics`]: the counts of records by outcome, and the bad records.
 
 use std::collections::HashSet;
 
@@ -13,55 +13,56 @@ use crate::console::{counted, note};
 use crate::formats::Reject;
 use crate::options::OnError;
 
-/// The number of records of each outcome.
+/// The counts of records by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecordCounts {
     /// All records.
     pub read: u64,
     /// Documents that are new in the database.
     pub inserted: u64,
-    /// Documents that were dropped for a near-duplicate.
+    /// Documents dropped as near-duplicates.
     pub duplicates: u64,
-    /// Bad records, which were left out.
+    /// Bad records that were left out.
     pub rejected: u64,
-    /// Documents that the database held already.
+    /// Documents stored before with the same fingerprint.
     pub present: u64,
-    /// Documents whose texts say too little for a fingerprint. They are counted above, too.
+    /// Documents with unreliable fingerprints, which are counted above too.
     pub unreliable: u64,
 }
 
 /// The bad records.
 #[derive(Debug, Default)]
 pub struct Rejected {
-    /// The index of the input, and the number in it, of each.
+    /// The index of the input and the number of each bad record.
     pub records: HashSet<(usize, u64)>,
-    /// The ids of those that have any.
+    /// The ids of bad records, if known.
     pub ids: HashSet<u64>,
+    /// `true` if a bad record has no known id.
     pub has_unnamed: bool,
 }
 
 impl Rejected {
-    /// Returns `true` if one of them may have had this id.
+    /// Returns `true` if a bad record may have this id.
     pub fn may_be(&self, id: u64) -> bool {
         self.has_unnamed || self.ids.contains(&id)
     }
 }
 
-/// Counts records, and reports bad ones or ends the command at the first.
+/// Counts records. Reports bad records, or ends the command at the first.
 pub struct Statistics {
     /// The inputs in their order.
     pub inputs: Vec<Input>,
     pub counts: RecordCounts,
-    /// All bad records, if they are to be gathered.
+    /// The bad records, if a later step needs them.
     pub rejected: Option<Rejected>,
     on_error: OnError,
     report: Option<RecordReport>,
 }
 
-/// The number of bad records that are shown if there is no report of them.
+/// Without `--rejects`, the first 5 bad records are shown on standard error.
 const REJECTS_SHOWN: u64 = 5;
 
-/// A line of the report.
+/// A line of `--rejects`.
 #[derive(Serialize)]
 struct RejectLine<'r> {
     #[serde(flatten)]
@@ -71,7 +72,7 @@ struct RejectLine<'r> {
 }
 
 impl Statistics {
-    /// Statistics of no records yet, with a report of bad ones.
+    /// Empty statistics, with a report of bad records.
     pub fn new(inputs: Vec<Input>, on_error: OnError, report: Option<OutputPath>) -> Result<Self> {
         Ok(Self {
             inputs,
@@ -82,7 +83,7 @@ impl Statistics {
         })
     }
 
-    /// Counts and reports a bad record. An error if the command is to end at the first.
+    /// Counts and reports a bad record. An error with `--on-error abort`.
     pub fn reject(&mut self, input: usize, reject: &Reject) -> Result<()> {
         self.counts.rejected += 1;
         let Reject { number, id, reason } = reject;
@@ -102,16 +103,17 @@ impl Statistics {
         }
         if self.on_error == OnError::Abort {
             bail!(
-                "{location}: {reason}; nothing was changed (--on-error skip leaves such records out)"
+                "{location}: {reason}; nothing was changed (--on-error skip leaves bad records out)"
             );
         }
+        // A corpus may have millions of bad records: standard error gets the first few.
         if self.report.is_none() && self.counts.rejected <= REJECTS_SHOWN {
             note(format_args!("skipped {location}: {reason}"));
         }
         Ok(())
     }
 
-    /// Counts and reports a document whose id is taken.
+    /// Counts and reports a document whose id is stored with another fingerprint.
     pub fn conflict(
         &mut self,
         input: usize,
@@ -122,12 +124,12 @@ impl Statistics {
         let reject = Reject {
             number,
             id: Some(id),
-            reason: format!("the id {id} is taken by a document with fingerprint {stored}"),
+            reason: format!("the id {id} is taken: a document with fingerprint {stored} has it"),
         };
         self.reject(input, &reject)
     }
 
-    /// Publishes the report of bad records, or says how many of them were not shown.
+    /// Publishes the report of bad records, or prints the number of those that were not shown.
     pub fn finish(&mut self) -> Result<()> {
         if let Some(report) = self.report.take() {
             return report.publish();

@@ -1,4 +1,4 @@
-//! A corpus: a bulk load of all texts, then one batch of queries on all cores.
+//! Bulk load: all texts of a file, then one batch of queries on all cores.
 //!
 //! ```sh
 //! cargo run --release -p simdb-tools --example batch -- tests/data/quotes_and_news.jsonl
@@ -30,7 +30,7 @@ fn main() -> Result<()> {
 
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("corpus.simdb");
-    // The file appears under its name when the load is complete and durable.
+    // The file appears under its name only when the load is complete and durable.
     let mut load = Database::builder().bulk_create(&path, MEMORY_BYTES)?;
     for document in &documents {
         load.push(document.clone())?;

@@ -1,4 +1,4 @@
-//! A crawler: many threads store each page unless a near-duplicate is stored, one transaction each.
+//! Crawler: many threads store pages, each in a transaction, unless a near-duplicate is stored.
 //!
 //! ```sh
 //! cargo run --release -p simdb-tools --example crawler -- tests/data/quotes_and_news.jsonl
@@ -34,7 +34,7 @@ fn main() -> Result<()> {
         }
         Ok(())
     };
-    // The threads share the database; commits that arrive together share one sync.
+    // Concurrent commits share one sync.
     let insert_all = &insert_all;
     std::thread::scope(|scope| {
         let workers: Vec<_> = pages

@@ -1,5 +1,5 @@
-//! A news feed: documents older than two days expire by themselves, and a repeated article is stored
-//! again once the earlier one has expired.
+//! News feed: documents expire after two days. A repeated article is stored again once the earlier
+//! article has expired.
 //!
 //! ```sh
 //! cargo run --release -p simdb-tools --example feed -- tests/data/quotes_and_news.jsonl
@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use simdb::{Change, Database, DocId, Document, Outcome, Retention, Timestamp};
 
 const HOUR_MS: u64 = 60 * 60 * 1000;
-/// One article arrives every hour, so the window holds 48 and the one that just arrived.
+/// At one article an hour, the window holds 48 articles and the latest.
 const WINDOW_HOURS: u64 = 48;
 
 fn main() -> Result<()> {
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
         .create(folder.path().join("feed.simdb"))?;
 
     let (mut stored, mut refused) = (0, 0);
-    // The feed repeats itself after all texts; by then the first round has expired.
+    // The second round repeats all texts, after the first round has expired.
     for (hour, line) in (0_u64..).zip(texts.iter().chain(&texts)) {
         let text = line["text"].as_str().context("a line without a text")?;
         let document = Document {
@@ -61,7 +61,7 @@ fn main() -> Result<()> {
         live.len()
     );
     anyhow::ensure!(!live.is_empty() && live.iter().all(|id| *id >= first));
-    // Far more than one round was stored: the second round met none of the first.
+    // More articles than one round are stored, so the second round met no expired article.
     anyhow::ensure!(stored > texts.len());
     Ok(())
 }

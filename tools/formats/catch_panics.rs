@@ -8,21 +8,21 @@ use std::sync::Once;
 use anyhow::{Result, anyhow};
 
 thread_local! {
-    /// `true` while this thread is in [`catch_panics`], which returns a panic as an error.
+    /// `true` while this thread is within [`catch_panics`].
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work`, and returns an error if it panics.
+/// Runs `work`. A panic becomes an error.
 pub fn catch_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     silence_caught_panics();
     let was_caught = IS_CAUGHT.replace(true);
-    // After a panic the file is given up, so no state that `work` left behind is used again.
+    // No state of `work` is used after a panic: every caller stops reading the file.
     let outcome = catch_unwind(AssertUnwindSafe(work));
     IS_CAUGHT.set(was_caught);
     outcome.unwrap_or_else(|panic| Err(anyhow!("it is damaged: {}", message(&*panic))))
 }
 
-/// Installs a panic hook that does not print panics which become errors.
+/// Installs a panic hook that does not print the panics that become errors.
 fn silence_caught_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_becomes_an_error() {
+    fn panic_becomes_error() {
         let error = catch_panics::<()>(|| panic!("seven {}", 7)).unwrap_err();
         assert_eq!(error.to_string(), "it is damaged: seven 7");
         assert_eq!(catch_panics(|| Ok(1)).unwrap(), 1);

@@ -1,26 +1,26 @@
-//! Copying records of a corpus: the decisions that a copy in any format follows.
+//! The decisions about the records of a corpus that is copied, in any format.
 
 use anyhow::Result;
 
 /// The decision about a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyDecision {
-    /// The record is left out.
+    /// Leave the record out.
     Drop,
-    /// The record is copied. If records are marked, it gets this mark.
+    /// Copy the record, with this mark if records are marked.
     Keep(Option<KeeperMark>),
 }
 
-/// The mark of a record that is copied although another is kept in its place.
+/// The mark of a duplicate that is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeeperMark {
-    /// The id of the document that is kept.
+    /// The id of the document that the record duplicates.
     pub keeper: u64,
-    /// The number of bits in which the fingerprints of both differ, if it is known.
+    /// The distance of the fingerprints of both, in bits; `None` if unknown.
     pub distance: Option<u32>,
 }
 
-/// The names of the two fields or columns of marks: that of the keeper and that of the distance.
+/// The names of the fields or columns of marks: the keeper's and the distance's.
 pub type MarkNames<'n> = [&'n str; 2];
 
 /// Returns the number of the next record of an input and the decision about it; `None` at the end.

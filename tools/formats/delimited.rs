@@ -4,47 +4,38 @@ use anyhow::Result;
 use csv::ByteRecord;
 use serde_json::Value;
 
-use super::fields::{DocumentPart, Fields, PartValues};
+use super::fields::{DocumentFields, DocumentPart, FieldValue, PartValues};
 use super::id_sequence::IdSequence;
-use super::input::Opened;
+use super::input::InputStream;
 use super::table::{RecordLimit, TableColumn, TableReader};
 use super::{Item, MAX_LINE_BYTES, Records, raised};
 
 /// A reader of the documents of a table.
 pub struct Delimited {
     table: TableReader,
-    fields: Fields,
-    /// The column of each part. `None` for a part that is not read.
+    fields: DocumentFields,
+    /// The column of each part; `None` if the part is not read.
     columns: [Option<TableColumn>; DocumentPart::ALL.len()],
-    /// The ids of the next records, if records are counted.
+    /// The ids of the next records; `None` if records have ids.
     counted: Option<IdSequence>,
 }
 
 impl Delimited {
-    /// Comma-separated values.
-    pub fn csv(input: Opened, fields: &Fields, counted: IdSequence) -> Result<Self> {
+    /// Reads comma-separated values.
+    pub fn csv(input: InputStream, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
         let table = TableReader::csv(input, record_limit(fields))?;
         Self::new(table, fields, counted)
     }
 
-    /// Tab-separated values.
-    pub fn tsv(input: Opened, fields: &Fields, counted: IdSequence) -> Result<Self> {
+    /// Reads tab-separated values.
+    pub fn tsv(input: InputStream, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
         let table = TableReader::tsv(input, record_limit(fields))?;
         Self::new(table, fields, counted)
     }
 
-    fn new(table: TableReader, fields: &Fields, counted: IdSequence) -> Result<Self> {
-        let mut columns = [const { None }; DocumentPart::ALL.len()];
-        for part in DocumentPart::ALL {
-            columns[part as usize] = match (fields.name(part), part.option()) {
-                (None, _) => None,
-                (Some(name), None) => table.optional(name)?,
-                (Some(name), Some(option)) => {
-                    let advice = format!("; name the right one with {option}");
-                    Some(table.required(name, &advice)?)
-                }
-            };
-        }
+    fn new(table: TableReader, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
+        let columns =
+            fields.find_columns(|_, name| table.optional(name), |name| table.missing(name))?;
         Ok(Self {
             table,
             fields: fields.clone(),
@@ -54,7 +45,7 @@ impl Delimited {
     }
 }
 
-fn record_limit(fields: &Fields) -> RecordLimit {
+fn record_limit(fields: &DocumentFields) -> RecordLimit {
     let bytes = fields.max_line_bytes();
     RecordLimit {
         bytes,
@@ -67,16 +58,9 @@ impl Records for Delimited {
         let Some((line, record)) = self.table.next_record()? else {
             return Ok(None);
         };
-        let counted = self.counted.as_mut().map(IdSequence::take).transpose();
         let columns = &self.columns;
-        Ok(Some(match (counted, record) {
-            (Err(reason), _) => Item::reject(line, None, reason),
-            (Ok(counted), Err(reason)) => Item::reject(line, counted, reason),
-            (Ok(counted), Ok(record)) => {
-                let values = ColumnParts { columns, record };
-                self.fields.item(line, counted, values)
-            }
-        }))
+        let values = record.map(|record| ColumnParts { columns, record });
+        Ok(Some(self.fields.item(line, self.counted.as_mut(), values)))
     }
 
     fn next_ids(&self) -> Option<IdSequence> {
@@ -84,7 +68,7 @@ impl Records for Delimited {
     }
 }
 
-/// The values of a record, by their parts.
+/// The values of a record, by part.
 struct ColumnParts<'r> {
     columns: &'r [Option<TableColumn>],
     record: &'r ByteRecord,
@@ -93,29 +77,29 @@ struct ColumnParts<'r> {
 impl PartValues for ColumnParts<'_> {
     const KIND: &'static str = "column";
 
-    fn take(&mut self, part: DocumentPart) -> Result<Option<Value>, String> {
+    fn take(&mut self, part: DocumentPart) -> Result<Option<FieldValue>, String> {
         let Some(column) = &self.columns[part as usize] else {
             return Ok(None);
         };
         let value = column.value(self.record)?;
-        Ok(Some(match (part, value) {
+        Ok(Some(FieldValue::Json(match (part, value) {
             (DocumentPart::Reliable, "true" | "false") => Value::Bool(value == "true"),
             _ => Value::from(value),
-        }))
+        })))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::Content;
+    use crate::formats::DocumentContent;
 
     fn read(mut records: Delimited) -> Vec<(u64, Option<u64>, String)> {
         let mut read = Vec::new();
         while let Some(item) = records.next().unwrap() {
             read.push(match item {
                 Item::Record(record) => {
-                    let Content {
+                    let DocumentContent {
                         text, fingerprint, ..
                     } = record.content;
                     let text = text.unwrap_or_else(|| format!("{fingerprint:?}"));
@@ -134,8 +118,8 @@ mod tests {
     fn csv(bytes: &[u8]) -> Vec<(u64, Option<u64>, String)> {
         read(
             Delimited::csv(
-                Opened::of_bytes("t", bytes),
-                &Fields::of_names(Some("text"), None),
+                InputStream::of_bytes("t", bytes),
+                &DocumentFields::of_names(Some("text"), None),
                 IdSequence::new(1),
             )
             .unwrap(),
@@ -143,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_fields_may_hold_commas_quotes_and_lines() {
+    fn quoted_field_holds_commas_quotes_and_line_feeds() {
         let read = csv(b"\xef\xbb\xbftext,x,id\n\"a, \"\"b\"\"\nc\",,1\n\nd,,2\n");
         assert_eq!(
             read,
@@ -155,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quotation_mark_never_closed_is_refused() {
+    fn unclosed_quotation_mark_is_rejected() {
         for tail in ["", "\n", "\n3,c\n", "\r\n"] {
             let read = csv(format!("text,id\na,1\n\"b,2{tail}").as_bytes());
             assert_eq!(read.len(), 2, "{read:?}");
@@ -179,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_numbered_alike_with_carriage_returns() {
+    fn line_numbers_are_the_same_with_carriage_returns() {
         let read = csv(b"text,id\r\na,1\r\n\r\n\"b\r\nb\",2\r\nc,x");
         let lines: Vec<_> = read.iter().map(|(line, ..)| *line).collect();
         assert_eq!(lines, [2, 4, 6]);
@@ -188,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_record_is_said() {
+    fn bad_record_is_rejected_with_reason() {
         let read = csv(b"text,id\na\nb,-1\n\xff,3\nok,4\n");
         let [short, negative, utf8, ok] = &read[..] else {
             panic!("{read:?}")
@@ -210,11 +194,11 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_column_is_an_error_that_names_those_there_are() {
-        let input = Opened::of_bytes("t.csv", b"a,b\n1,2\n");
+    fn missing_column_error_lists_columns() {
+        let input = InputStream::of_bytes("t.csv", b"a,b\n1,2\n");
         let error = Delimited::csv(
             input,
-            &Fields::of_names(Some("text"), None),
+            &DocumentFields::of_names(Some("text"), None),
             IdSequence::new(1),
         )
         .err()
@@ -224,8 +208,13 @@ mod tests {
             error,
             "t.csv:1: there is no column \"id\"; the columns are a, b; name the right one with --id"
         );
-        let empty = Opened::of_bytes("t.csv", b"");
-        let error = Delimited::csv(empty, &Fields::of_names(None, None), IdSequence::new(1)).err();
+        let empty = InputStream::of_bytes("t.csv", b"");
+        let error = Delimited::csv(
+            empty,
+            &DocumentFields::of_names(None, None),
+            IdSequence::new(1),
+        )
+        .err();
         assert_eq!(
             error.unwrap().to_string(),
             "t.csv:1: there are no column names"
@@ -233,11 +222,11 @@ mod tests {
     }
 
     #[test]
-    fn column_names_with_a_quotation_mark_never_closed_are_refused() {
-        let input = Opened::of_bytes("t.csv", b"id,text,\"x\n1,a,b\n");
+    fn unclosed_quotation_mark_in_header_is_an_error() {
+        let input = InputStream::of_bytes("t.csv", b"id,text,\"x\n1,a,b\n");
         let error = Delimited::csv(
             input,
-            &Fields::of_names(Some("text"), None),
+            &DocumentFields::of_names(Some("text"), None),
             IdSequence::new(1),
         )
         .err();
@@ -248,11 +237,11 @@ mod tests {
     }
 
     #[test]
-    fn a_wanted_column_that_is_there_twice_is_refused() {
+    fn duplicate_of_a_read_column_is_an_error() {
         let open = |bytes: &[u8]| {
-            let fields = Fields::of_names(Some("text"), Some("fp"));
+            let fields = DocumentFields::of_names(Some("text"), Some("fp"));
             Delimited::csv(
-                Opened::of_bytes("t.csv", bytes),
+                InputStream::of_bytes("t.csv", bytes),
                 &fields,
                 IdSequence::new(1),
             )
@@ -270,12 +259,12 @@ mod tests {
     }
 
     #[test]
-    fn a_quotation_mark_in_tsv_is_only_that() {
-        let input = Opened::of_bytes("t", b"id\ttext\n1\t\"a\n2\tb\"\n");
+    fn tsv_does_not_quote() {
+        let input = InputStream::of_bytes("t", b"id\ttext\n1\t\"a\n2\tb\"\n");
         let read = read(
             Delimited::tsv(
                 input,
-                &Fields::of_names(Some("text"), None),
+                &DocumentFields::of_names(Some("text"), None),
                 IdSequence::new(1),
             )
             .unwrap(),
@@ -290,15 +279,15 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_are_read_with_their_reliability() {
-        let input = Opened::of_bytes(
+    fn reliable_column_of_fingerprint_is_read() {
+        let input = InputStream::of_bytes(
             "t",
             b"id,fp,reliable\n1,00000000000000ff,false\n2,00000000000000ff,true\n3,0,true\n",
         );
         let read = read(
             Delimited::csv(
                 input,
-                &Fields::of_names(None, Some("fp")),
+                &DocumentFields::of_names(None, Some("fp")),
                 IdSequence::new(1),
             )
             .unwrap(),

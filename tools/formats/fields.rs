@@ -1,37 +1,41 @@
-//! [`Fields`]: where the parts of a document are found in a record, and the document that they make.
+//! [`DocumentFields`]: the fields that hold the parts of a document, and their values as a document.
 
+use anyhow::{Result, bail};
 use serde_json::Value;
-use simdb::DocId;
+use simdb::{DocId, Fingerprint, Timestamp};
 
+use super::id_sequence::IdSequence;
 use super::score::Score;
-use super::time::time_of;
-use super::{Content, Item, MAX_LINE_BYTES, RELIABLE_FIELD, fingerprint_of, id_of, text_of};
+use super::time::{time_of, time_of_ms};
+use super::{
+    DocumentContent, Item, MAX_LINE_BYTES, RELIABLE_FIELD, fingerprint_of, id_of, text_of,
+};
 
 /// The names of the JSON fields or columns that hold the parts of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields {
+pub struct DocumentFields {
     pub id: String,
     /// `None` if texts are not read.
     pub text: Option<String>,
     /// `None` if fingerprints are made of the texts.
     pub fingerprint: Option<String>,
-    /// The time of arrival, or `None` if documents arrive now.
+    /// The arrival time, or `None` if documents arrive now.
     pub time: Option<String>,
-    /// A number by which a document is preferred to others.
+    /// The number by which `dedup` chooses keepers.
     pub score: Option<String>,
-    /// Documents have no ids: they are counted, bad ones too.
+    /// Every record gets the next id of a sequence, bad records included.
     pub are_counted: bool,
-    /// The most bytes that a text may have.
+    /// The longest text that is read.
     pub max_text_bytes: usize,
 }
 
-/// A part of a document, as it stands in a field or column.
+/// A part of a document in a field or column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DocumentPart {
     Id,
     Text,
     Fingerprint,
-    /// `false` if the fingerprint says nothing.
+    /// `false` if the fingerprint is unreliable.
     Reliable,
     Time,
     Score,
@@ -44,12 +48,11 @@ impl DocumentPart {
         Self::Fingerprint,
         Self::Time,
         Self::Score,
-        // Last, so that a field of this name that is named for something else is that.
+        // Last, so that an option that names a field `reliable` takes precedence.
         Self::Reliable,
     ];
 
-    /// The option that names the field of a part. `None` if the field has a fixed name and may be
-    /// missing.
+    /// The option that names the field of a part. `None` if the name is fixed and the field optional.
     pub fn option(self) -> Option<&'static str> {
         match self {
             Self::Id => Some("--id"),
@@ -62,19 +65,38 @@ impl DocumentPart {
     }
 }
 
-/// The values of the parts of one record.
-pub trait PartValues {
-    /// The word that messages use for a field.
-    const KIND: &'static str;
-
-    /// Takes the value of a part out. `None` if the record has no such field.
-    fn take(&mut self, part: DocumentPart) -> Result<Option<Value>, String>;
+/// The value of a field or column.
+pub enum FieldValue {
+    Json(Value),
+    /// A fingerprint in an INT64 column.
+    Bits(u64),
+    /// A timestamp in milliseconds since 1970.
+    Millis(i64),
 }
 
-/// The room in a line for fields other than the text.
+impl FieldValue {
+    fn into_json(self) -> Value {
+        match self {
+            Self::Json(value) => value,
+            Self::Bits(bits) => bits.into(),
+            Self::Millis(ms) => ms.into(),
+        }
+    }
+}
+
+/// The values of the parts of one record.
+pub trait PartValues {
+    /// `field` or `column`, for messages.
+    const KIND: &'static str;
+
+    /// Takes the value of a part out of the record. `None` if the record has no such field.
+    fn take(&mut self, part: DocumentPart) -> Result<Option<FieldValue>, String>;
+}
+
+/// The bytes of a line that fields other than the text may take.
 const OTHER_FIELDS_BYTES: usize = 1 << 20;
 
-impl Fields {
+impl DocumentFields {
     /// The name of the field that holds a part, or `None` if that part is not read.
     pub fn name(&self, part: DocumentPart) -> Option<&str> {
         match part {
@@ -88,8 +110,28 @@ impl Fields {
         .map(String::as_str)
     }
 
-    /// The most bytes a line may have: room for a text whose every character is escaped, and for
-    /// other fields.
+    /// Finds the column of each part that is read, by name. An error about a column that is `missing`,
+    /// unless it is optional.
+    pub fn find_columns<C>(
+        &self,
+        mut find: impl FnMut(DocumentPart, &str) -> Result<Option<C>>,
+        missing: impl Fn(&str) -> anyhow::Error,
+    ) -> Result<[Option<C>; DocumentPart::ALL.len()]> {
+        let mut columns = [const { None }; DocumentPart::ALL.len()];
+        for part in DocumentPart::ALL {
+            let Some(name) = self.name(part) else {
+                continue;
+            };
+            let column = find(part, name)?;
+            if let (None, Some(option)) = (&column, part.option()) {
+                bail!("{}; name the right one with {option}", missing(name));
+            }
+            columns[part as usize] = column;
+        }
+        Ok(columns)
+    }
+
+    /// The longest line that is read: a text whose every character is escaped, and other fields.
     pub fn max_line_bytes(&self) -> usize {
         let text_bytes = self.max_text_bytes.saturating_mul(2);
         text_bytes
@@ -97,85 +139,90 @@ impl Fields {
             .min(MAX_LINE_BYTES)
     }
 
-    /// The document in a record, or the reason why the record is none. Documents that are counted have
-    /// the id `counted`.
-    pub fn item(&self, number: u64, counted: Option<DocId>, mut values: impl PartValues) -> Item {
-        let id = match counted {
-            Some(id) => Ok(id),
-            None => self.id(&mut values),
+    /// The document in record `number`, or the reason why the record has none. Its id is the next of
+    /// `counted`, if documents are counted.
+    pub fn item<V: PartValues>(
+        &self,
+        number: u64,
+        counted: Option<&mut IdSequence>,
+        values: Result<V, String>,
+    ) -> Item {
+        // A bad record takes an id too: the ids of the records after it stay the same once it is
+        // corrected.
+        let mut id = match counted.map(IdSequence::take).transpose() {
+            Ok(id) => id,
+            Err(reason) => return Item::reject(number, None, reason),
         };
-        match id {
-            Ok(id) => Item::of(number, id, self.content(values)),
-            Err(reason) => Item::reject(number, None, reason),
+        let content = values.and_then(|mut values| {
+            if id.is_none() {
+                id = Some(self.id(&mut values)?);
+            }
+            self.content(values)
+        });
+        match (id, content) {
+            (Some(id), content) => Item::new(number, id, content),
+            (None, Err(reason)) => Item::reject(number, None, reason),
+            (None, Ok(_)) => unreachable!("content is read after the id"),
         }
     }
 
     /// The id of a document that is not counted.
     pub fn id<V: PartValues>(&self, values: &mut V) -> Result<DocId, String> {
-        match self.required(values, DocumentPart::Id)? {
-            Some((name, value)) => id_of(&value).map_err(in_field::<V>(name)),
-            None => Err("it has no id".to_owned()),
-        }
+        let id = self.part(values, DocumentPart::Id, |value| id_of(&value.into_json()));
+        id?.ok_or_else(|| "it has no id".to_owned())
     }
 
-    /// The content of a document. Beside a fingerprint the text may be missing. Every other part that
-    /// has a name must be there.
-    pub fn content<V: PartValues>(&self, mut values: V) -> Result<Content, String> {
+    /// The content of a document. The text may be missing beside a fingerprint; every other part that
+    /// has a name is required.
+    pub fn content<V: PartValues>(&self, mut values: V) -> Result<DocumentContent, String> {
         let values = &mut values;
-        let text = match (
-            self.name(DocumentPart::Text),
-            values.take(DocumentPart::Text)?,
-        ) {
-            (None, _) => None,
-            (Some(_), Some(Value::String(text))) => Some(text_of(text, self.max_text_bytes)?),
-            (Some(_), None | Some(Value::Null)) if self.fingerprint.is_some() => None,
-            (Some(name), None) => return Err(missing::<V>(name)),
-            (Some(name), Some(other)) => return Err(not_a_string::<V>(name, &other)),
-        };
-        let fingerprint = match self.required(values, DocumentPart::Fingerprint)? {
+        let may_lack_text = self.fingerprint.is_some();
+        let text = match self.name(DocumentPart::Text) {
             None => None,
-            Some((name, Value::String(digits))) => {
-                let fingerprint = fingerprint_of(&digits).map_err(in_field::<V>(name))?;
-                Some((fingerprint, is_reliable(values)?))
-            }
-            Some((name, other)) => return Err(not_a_string::<V>(name, &other)),
+            Some(name) => match values.take(DocumentPart::Text)? {
+                None | Some(FieldValue::Json(Value::Null)) if may_lack_text => None,
+                None => return Err(missing::<V>(name)),
+                Some(value) => {
+                    let text = string_of(value, "a string").map_err(in_field::<V>(name))?;
+                    Some(text_of(text, self.max_text_bytes)?)
+                }
+            },
         };
-        let arrival = match self.required(values, DocumentPart::Time)? {
+        let fingerprint = self.part(values, DocumentPart::Fingerprint, |value| match value {
+            FieldValue::Bits(bits) => Ok(Fingerprint::from_bits(bits)),
+            value => fingerprint_of(&string_of(value, "a string of 16 hexadecimal digits")?),
+        })?;
+        let fingerprint = match fingerprint {
+            Some(fingerprint) => Some((fingerprint, is_reliable(values)?)),
             None => None,
-            Some((name, value)) => Some(time_of(&value).map_err(in_field::<V>(name))?),
         };
-        let score = match self.required(values, DocumentPart::Score)? {
-            None => None,
-            Some((name, value)) => Some(score_of(&value).map_err(in_field::<V>(name))?),
-        };
-        Ok(Content {
+        Ok(DocumentContent {
             text,
             fingerprint,
-            arrival,
-            score,
+            arrival: self.part(values, DocumentPart::Time, arrival_of)?,
+            score: self.part(values, DocumentPart::Score, score_of)?,
         })
     }
 
-    /// The value of a part and the name of its field. An error if the part is read and not there.
-    fn required<V: PartValues>(
+    /// The parsed value of a part; `None` if the part is not read. An error if the part is missing.
+    fn part<V: PartValues, T>(
         &self,
         values: &mut V,
         part: DocumentPart,
-    ) -> Result<Option<(&str, Value)>, String> {
+        parse: impl FnOnce(FieldValue) -> Result<T, String>,
+    ) -> Result<Option<T>, String> {
         let Some(name) = self.name(part) else {
             return Ok(None);
         };
-        match values.take(part)? {
-            Some(value) => Ok(Some((name, value))),
-            None => Err(missing::<V>(name)),
-        }
+        let value = values.take(part)?.ok_or_else(|| missing::<V>(name))?;
+        parse(value).map(Some).map_err(in_field::<V>(name))
     }
 }
 
 fn is_reliable<V: PartValues>(values: &mut V) -> Result<bool, String> {
     match values.take(DocumentPart::Reliable)? {
-        None | Some(Value::Null) => Ok(true),
-        Some(Value::Bool(is_reliable)) => Ok(is_reliable),
+        None | Some(FieldValue::Json(Value::Null)) => Ok(true),
+        Some(FieldValue::Json(Value::Bool(is_reliable))) => Ok(is_reliable),
         Some(_) => Err(format!(
             "{} {RELIABLE_FIELD:?} is neither true nor false",
             V::KIND
@@ -183,9 +230,28 @@ fn is_reliable<V: PartValues>(values: &mut V) -> Result<bool, String> {
     }
 }
 
-fn score_of(value: &Value) -> Result<Score, String> {
+fn string_of(value: FieldValue, expected: &str) -> Result<String, String> {
+    let kind = match value.into_json() {
+        Value::String(text) => return Ok(text),
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    };
+    Err(format!("it is {kind}; {expected} is expected"))
+}
+
+fn arrival_of(value: FieldValue) -> Result<Timestamp, String> {
     match value {
-        Value::String(digits) => Score::of_digits(digits),
+        FieldValue::Millis(ms) => time_of_ms(ms),
+        value => time_of(&value.into_json()),
+    }
+}
+
+fn score_of(value: FieldValue) -> Result<Score, String> {
+    match value.into_json() {
+        Value::String(digits) => Score::of_digits(&digits),
         other => Score::of_digits(&other.to_string()),
     }
 }
@@ -198,20 +264,8 @@ fn missing<V: PartValues>(name: &str) -> String {
     format!("there is no {} {name:?}", V::KIND)
 }
 
-fn not_a_string<V: PartValues>(name: &str, value: &Value) -> String {
-    let is = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    };
-    format!("{} {name:?} is {is}, a string is expected", V::KIND)
-}
-
 #[cfg(test)]
-impl Fields {
+impl DocumentFields {
     /// The fields `id` and those named here.
     pub fn of_names(text: Option<&str>, fingerprint: Option<&str>) -> Self {
         Self {

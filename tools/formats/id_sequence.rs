@@ -1,11 +1,11 @@
-//! [`IdSequence`]: ids for documents that have none of their own.
+//! [`IdSequence`]: the ids of documents that are counted.
 
 use simdb::DocId;
 
-/// Ids that count up, from input to input. Each is given once.
+/// Ids that count up, from input to input. Each id is taken once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdSequence {
-    /// `None` if the last id is given.
+    /// `None` once the largest id is taken.
     next: Option<DocId>,
 }
 
@@ -17,7 +17,7 @@ impl IdSequence {
         }
     }
 
-    /// The next id, or the reason why a document gets none.
+    /// Takes the next id. An error if the largest id is taken.
     pub fn take(&mut self) -> Result<DocId, String> {
         let id = self
             .next
@@ -26,7 +26,7 @@ impl IdSequence {
         Ok(id)
     }
 
-    /// Gives only ids that are greater than this one.
+    /// Skips the ids up to and including `taken`.
     pub fn skip_to_after(&mut self, taken: DocId) {
         if self.next.is_some_and(|next| next <= taken) {
             self.next = taken.0.checked_add(1).map(DocId);
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_greater_than_all_that_are_taken() {
+    fn ids_skip_those_already_taken() {
         let mut ids = IdSequence::new(5);
         assert_eq!(ids.take(), Ok(DocId(5)));
         ids.skip_to_after(DocId(7));
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_id_is_given_once() {
+    fn largest_id_is_taken_once() {
         let mut ids = IdSequence::new(u64::MAX - 1);
         assert_eq!(ids.take(), Ok(DocId(u64::MAX - 1)));
         assert_eq!(ids.take(), Ok(DocId(u64::MAX)));

@@ -10,27 +10,27 @@ use anyhow::{Context, Result, bail};
 
 use super::line_too_long;
 
-/// The bytes that are read of an input at a time.
+/// The bytes of an input that are read at a time.
 pub const BUFFER_BYTES: usize = 1 << 18;
 
 /// The name of standard input on the command line.
 const STDIN_ARGUMENT: &str = "-";
 
-/// A byte order mark, which some editors put before UTF-8.
+/// The byte order mark that some editors write before UTF-8.
 pub const BOM: char = '\u{feff}';
 
-/// An input that exists, and is not open yet.
+/// An input that exists and is not open yet.
 #[derive(Clone, Debug)]
 pub struct Source {
     name: String,
     /// `None` for standard input.
     path: Option<PathBuf>,
-    /// `None` if it is not known, as of a pipe.
+    /// `None` if the size is unknown, as that of a pipe.
     size_bytes: Option<u64>,
 }
 
 impl Source {
-    /// The input of that name on the command line.
+    /// The input of a command-line argument: a file, or `-` for standard input.
     pub fn new(argument: &Path) -> Result<Self> {
         if argument == Path::new(STDIN_ARGUMENT) {
             return Ok(Self::stdin());
@@ -57,7 +57,7 @@ impl Source {
         }
     }
 
-    /// The same input, of which a copy lies at this path.
+    /// The copy of this input at `path`, under the name of the input.
     pub fn copied_to(&self, path: &Path) -> Result<Self> {
         let name = self.name.clone();
         let metadata = std::fs::metadata(path).with_context(|| format!("cannot read {name}"))?;
@@ -68,23 +68,23 @@ impl Source {
         })
     }
 
-    /// Its name in messages and reports.
+    /// The name in messages and reports.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its path; `None` for standard input.
+    /// The path; `None` for standard input.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The number of bytes to read, before decompression, if it is known.
+    /// The size before decompression, in bytes; `None` if unknown.
     pub fn size_bytes(&self) -> Option<u64> {
         self.size_bytes
     }
 
-    /// Opens it. Bytes read from it, before decompression, are added to `bytes_read`.
-    pub fn open(&self, bytes_read: &Arc<AtomicU64>) -> Result<Opened> {
+    /// Opens the input. Its bytes before decompression are added to `bytes_read` as they are read.
+    pub fn open(&self, bytes_read: &Arc<AtomicU64>) -> Result<InputStream> {
         let name = self.name.clone();
         let (plain, compression): (Box<dyn Read + Send>, _) = match &self.path {
             None => (Box::new(io::stdin()), Compression::None),
@@ -102,7 +102,7 @@ impl Source {
         );
         let reader: Box<dyn BufRead + Send> = match compression {
             Compression::None => Box::new(counted),
-            // A gzip file may have many members: that is how logs are appended to.
+            // A gzip file may have several members, because logs are appended to by member.
             Compression::Gzip => Box::new(BufReader::with_capacity(
                 BUFFER_BYTES,
                 flate2::bufread::MultiGzDecoder::new(counted),
@@ -113,11 +113,11 @@ impl Source {
                     .with_context(|| format!("cannot read {name}"))?,
             )),
         };
-        Ok(Opened { name, reader })
+        Ok(InputStream { name, reader })
     }
 }
 
-/// The compression of an input, by its name.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     None,
@@ -128,8 +128,8 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The compression that the extension of a file name says. The first bytes do not decide: those of
-    /// a raw file may be any.
+    /// The compression of a file, by its extension. Not by its first bytes, because a raw file may
+    /// begin with any bytes.
     pub fn of(path: &Path) -> Self {
         match lowercase_extension(path).as_deref() {
             Some("gz") => Self::Gzip,
@@ -139,7 +139,7 @@ impl Compression {
     }
 }
 
-/// The extension of a file name under a suffix of compression, in lower case.
+/// The extension of a file name before `.gz` or `.zst`, in lower case.
 pub fn extension_of(path: &Path) -> Option<String> {
     match Compression::of(path) {
         Compression::None => lowercase_extension(path),
@@ -152,14 +152,14 @@ fn lowercase_extension(path: &Path) -> Option<String> {
     Some(extension.to_ascii_lowercase())
 }
 
-/// An input that is open, decompressed.
-pub struct Opened {
-    /// Its name in messages.
+/// An open input, decompressed.
+pub struct InputStream {
+    /// The name in messages.
     pub name: String,
     pub reader: Box<dyn BufRead + Send>,
 }
 
-impl Opened {
+impl InputStream {
     /// Skips a byte order mark at the start.
     pub fn skip_bom(&mut self) -> Result<()> {
         let cannot = || format!("cannot read {}", self.name);
@@ -169,7 +169,7 @@ impl Opened {
         if start.starts_with(bom) {
             self.reader.consume(bom.len());
         } else if bom.starts_with(start) {
-            // A pipe, or a member of a gzip file, may give a part of the mark.
+            // The first read of a pipe, or of a short gzip member, may return a part of the mark.
             let mut start = Vec::new();
             let most = bom.len() as u64;
             let head = Read::take(&mut self.reader, most).read_to_end(&mut start);
@@ -182,7 +182,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Bytes as if they had been read from a file. For tests.
+    /// Bytes in memory as an input, for tests.
     #[cfg(test)]
     pub fn of_bytes(name: &str, bytes: &[u8]) -> Self {
         Self {
@@ -192,13 +192,13 @@ impl Opened {
     }
 }
 
-/// The number of a line, and the line without its end, or the reason why the line is not read.
+/// The number of a line, and the line without its end or the reason why the line is not read.
 pub type NumberedLine<'l> = (u64, Result<&'l [u8], String>);
 
 /// A reader of lines of bounded length, numbered from 1.
 pub struct LineReader {
-    input: Opened,
-    /// The line read last, without its end, or what was read of it if it is too long.
+    input: InputStream,
+    /// The last line without its end; of a line that is too long, its beginning.
     line: Vec<u8>,
     number: u64,
     limit_bytes: usize,
@@ -206,7 +206,7 @@ pub struct LineReader {
 
 impl LineReader {
     /// Reads lines of at most `limit_bytes`.
-    pub fn new(mut input: Opened, limit_bytes: usize) -> Result<Self> {
+    pub fn new(mut input: InputStream, limit_bytes: usize) -> Result<Self> {
         input.skip_bom()?;
         Ok(Self {
             input,
@@ -221,7 +221,7 @@ impl LineReader {
         Ok(self.advance()?.then(|| (self.number, self.line())))
     }
 
-    /// The next line that holds more than white space.
+    /// The next line that is not only white space.
     pub fn next_not_blank(&mut self) -> Result<Option<NumberedLine<'_>>> {
         while self.advance()? {
             if self.line().is_err() || !self.line.trim_ascii().is_empty() {
@@ -240,42 +240,37 @@ impl LineReader {
 
     /// Reads one line. Returns `false` at the end of the input.
     fn advance(&mut self) -> Result<bool> {
-        // The memory of one giant is not kept for the many that follow it.
-        self.line.clear();
-        self.line.shrink_to(BUFFER_BYTES);
-        let Self { input, number, .. } = self;
-        let outcome = read_line(&mut *input.reader, &mut self.line, self.limit_bytes);
-        let is_there =
-            outcome.with_context(|| format!("cannot read {} beyond line {number}", input.name))?;
+        let is_there = self.read_line().with_context(|| {
+            let Self { input, number, .. } = &*self;
+            format!("cannot read {} beyond line {number}", input.name)
+        })?;
         self.number += u64::from(is_there);
         Ok(is_there)
     }
-}
 
-/// Reads one line, without its end. Of a line that exceeds the limit, a part that exceeds it too is
-/// held, and the rest is skipped. Returns `false` at the end of the input.
-fn read_line(
-    mut reader: &mut (dyn BufRead + Send),
-    line: &mut Vec<u8>,
-    limit_bytes: usize,
-) -> io::Result<bool> {
-    // Two more for the end of the line.
-    let most = limit_bytes as u64 + 2;
-    if Read::take(&mut reader, most).read_until(b'\n', line)? == 0 {
-        return Ok(false);
-    }
-    if line.last() == Some(&b'\n') {
-        line.pop();
-        if line.last() == Some(&b'\r') {
-            line.pop();
+    /// Reads one line without its end. A line that exceeds the limit is cut to a length that exceeds
+    /// the limit too, and its rest is skipped. Returns `false` at the end of the input.
+    fn read_line(&mut self) -> io::Result<bool> {
+        let line = &mut self.line;
+        line.clear();
+        // One long line must not hold its memory for the rest of the input.
+        line.shrink_to(BUFFER_BYTES);
+        let reader = &mut self.input.reader;
+        // The end of a line has at most two bytes.
+        let most = self.limit_bytes as u64 + 2;
+        if reader.by_ref().take(most).read_until(b'\n', line)? == 0 {
+            return Ok(false);
         }
-    } else if line.len() > limit_bytes {
-        reader.skip_until(b'\n')?;
+        if line.pop_if(|last| *last == b'\n').is_some() {
+            line.pop_if(|last| *last == b'\r');
+        } else if line.len() > self.limit_bytes {
+            reader.skip_until(b'\n')?;
+        }
+        Ok(true)
     }
-    Ok(true)
 }
 
-/// Counts the bytes that are read, for the progress bar.
+/// Counts the bytes that are read, for the progress bar, and retries interrupted reads.
 struct Counted {
     input: Box<dyn Read + Send>,
     bytes_read: Arc<AtomicU64>,
@@ -285,7 +280,6 @@ impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = loop {
             match self.input.read(buffer) {
-                // A signal came. Readers above do not have to know.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 outcome => break outcome?,
             }
@@ -300,7 +294,8 @@ mod tests {
     use super::*;
 
     fn lines(bytes: &[u8], limit_bytes: usize) -> Vec<String> {
-        let mut reader = LineReader::new(Opened::of_bytes("test", bytes), limit_bytes).unwrap();
+        let mut reader =
+            LineReader::new(InputStream::of_bytes("test", bytes), limit_bytes).unwrap();
         let mut lines = Vec::new();
         while let Some((number, line)) = reader.next_line().unwrap() {
             lines.push(match line {
@@ -312,18 +307,18 @@ mod tests {
     }
 
     #[test]
-    fn a_line_ends_in_a_line_feed_with_or_without_a_carriage_return_or_at_the_end() {
+    fn line_ends_at_line_feed_or_end_of_input() {
         assert_eq!(lines(b"a\nb\r\n\nlast", 10), ["1:a", "2:b", "3:", "4:last"]);
         assert!(lines(b"", 10).is_empty());
     }
 
     #[test]
-    fn a_byte_order_mark_is_left_out() {
+    fn byte_order_mark_is_skipped() {
         assert_eq!(lines("\u{feff}a\nb".as_bytes(), 10), ["1:a", "2:b"]);
     }
 
     #[test]
-    fn a_byte_order_mark_is_left_out_that_comes_in_parts_and_nothing_else() {
+    fn byte_order_mark_read_in_parts_is_skipped() {
         for (start, expected) in [
             ("\u{feff}", ""),
             ("\u{feff}a", "a"),
@@ -334,7 +329,7 @@ mod tests {
         ] {
             for cut in 0..=start.len() {
                 let (first, second) = start.as_bytes().split_at(cut);
-                let mut input = Opened {
+                let mut input = InputStream {
                     name: "test".to_owned(),
                     reader: Box::new(first.chain(second)),
                 };
@@ -347,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_beyond_the_limit_is_read_over_and_counted() {
+    fn line_beyond_limit_is_skipped_and_counted() {
         assert_eq!(
             lines(b"abc\nabcd\nabcdefghijkl\r\nab\nabcdefg", 3),
             ["1:abc", "2!", "3!", "4:ab", "5!"]
@@ -356,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn every_member_of_a_gzip_file_is_read_and_a_cut_one_is_an_error() {
+    fn all_gzip_members_are_read_and_cut_member_is_an_error() {
         use std::io::Write;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("two.txt.gz");

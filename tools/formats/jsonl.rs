@@ -1,27 +1,29 @@
 //! JSON Lines: one object a line. Blank lines are skipped.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use anyhow::Result;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::fields::{DocumentPart, Fields, PartValues};
+use super::fields::{DocumentFields, DocumentPart, FieldValue, PartValues};
 use super::id_sequence::IdSequence;
-use super::input::{LineReader, Opened};
+use super::input::{InputStream, LineReader};
 use super::{Item, Records, excerpt, utf8};
 
 /// A reader of JSON Lines.
 pub struct JsonLines {
     lines: LineReader,
-    fields: Fields,
-    /// The ids of the next objects, if objects are counted.
+    fields: DocumentFields,
+    /// The ids of the next objects; `None` if objects have ids.
     counted: Option<IdSequence>,
 }
 
 impl JsonLines {
-    /// Reads the named fields of every object. If objects are counted, their ids are `counted`.
-    pub fn new(input: Opened, fields: Fields, counted: IdSequence) -> Result<Self> {
+    /// Reads the named fields of every object.
+    pub fn new(input: InputStream, fields: DocumentFields, counted: IdSequence) -> Result<Self> {
         Ok(Self {
             lines: LineReader::new(input, fields.max_line_bytes())?,
             counted: fields.are_counted.then_some(counted),
@@ -35,13 +37,12 @@ impl Records for JsonLines {
         let Some((number, line)) = self.lines.next_not_blank()? else {
             return Ok(None);
         };
-        let parts = line.and_then(|line| JsonParts::parse(utf8(line)?, &self.fields));
-        let counted = self.counted.as_mut().map(IdSequence::take).transpose();
-        Ok(Some(match (counted, parts) {
-            (Err(reason), _) => Item::reject(number, None, reason),
-            (Ok(counted), Err(reason)) => Item::reject(number, counted, reason),
-            (Ok(counted), Ok(parts)) => self.fields.item(number, counted, parts),
-        }))
+        let values = line.and_then(|line| JsonParts::parse(utf8(line)?, &self.fields));
+        Ok(Some(self.fields.item(
+            number,
+            self.counted.as_mut(),
+            values,
+        )))
     }
 
     fn next_ids(&self) -> Option<IdSequence> {
@@ -49,13 +50,13 @@ impl Records for JsonLines {
     }
 }
 
-/// The values of the named fields of one object, by their parts.
+/// The values of the named fields of one object, by part.
 #[derive(Debug, Default)]
 pub struct JsonParts([Option<Value>; DocumentPart::ALL.len()]);
 
 impl JsonParts {
-    /// The named fields of the object that a line holds, or the reason why it holds none.
-    pub fn parse(line: &str, fields: &Fields) -> Result<Self, String> {
+    /// The named fields of the object in a line, or the reason why the line is not one object.
+    pub fn parse(line: &str, fields: &DocumentFields) -> Result<Self, String> {
         let mut json = serde_json::Deserializer::from_str(line);
         json.deserialize_map(ObjectVisitor(fields))
             .and_then(|parts| json.end().map(|()| parts))
@@ -68,7 +69,7 @@ impl JsonParts {
             })
     }
 
-    /// Returns `true` if the object has the field of a part, with whatever value.
+    /// Returns `true` if the object has the field of a part, even a `null`.
     pub fn has(&self, part: DocumentPart) -> bool {
         self.0[part as usize].is_some()
     }
@@ -82,13 +83,13 @@ impl JsonParts {
 impl PartValues for JsonParts {
     const KIND: &'static str = "field";
 
-    fn take(&mut self, part: DocumentPart) -> Result<Option<Value>, String> {
-        Ok(self.0[part as usize].take())
+    fn take(&mut self, part: DocumentPart) -> Result<Option<FieldValue>, String> {
+        Ok(self.0[part as usize].take().map(FieldValue::Json))
     }
 }
 
-/// The message of an error about one line, without the position in it. A value that the message
-/// repeats may be all of the line, and is cut.
+/// The message of an error in one line, without "at line 1", which every such error has. A quoted
+/// value, which may be the whole line, is shortened.
 pub fn reason_of(error: &serde_json::Error) -> String {
     let position = format!(" at line {} column {}", error.line(), error.column());
     let message = error.to_string();
@@ -102,11 +103,15 @@ pub fn reason_of(error: &serde_json::Error) -> String {
     }
 }
 
-const NOT_AN_ARRAY: &str = "this is an array, where a JSON object is expected, one object a line; \
-     `jq -c '.[]'` converts an array";
+const NOT_AN_ARRAY: &str = "the line is an array; a JSON object is expected, one object a line; \
+     convert the array with `jq -c '.[]'`";
 
-/// Reads one object and keeps the named fields, without building the rest.
-struct ObjectVisitor<'f>(&'f Fields);
+/// A key, borrowed from the line unless it has escapes.
+#[derive(Deserialize)]
+struct Key<'k>(#[serde(borrow)] Cow<'k, str>);
+
+/// Reads one object and keeps the named fields.
+struct ObjectVisitor<'f>(&'f DocumentFields);
 
 impl<'de> Visitor<'de> for ObjectVisitor<'_> {
     type Value = JsonParts;
@@ -117,16 +122,16 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonParts, A::Error> {
         let mut parts = JsonParts::default();
-        while let Some(part) = map.next_key_seed(PartSeed(self.0))? {
-            let Some(part) = part else {
+        while let Some(Key(key)) = map.next_key()? {
+            let is_named = |part: &DocumentPart| self.0.name(*part) == Some(&*key);
+            let Some(part) = DocumentPart::ALL.into_iter().find(is_named) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
             let value = &mut parts.0[part as usize];
-            // Readers of JSON disagree about which of two fields counts.
+            // JSON parsers disagree about which of two equal keys counts.
             if value.is_some() {
-                let name = self.0.name(part).unwrap_or_default();
-                return Err(A::Error::custom(format!("field {name:?} is there twice")));
+                return Err(A::Error::custom(format!("field {key:?} is there twice")));
             }
             *value = Some(map.next_value()?);
         }
@@ -134,54 +139,31 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
     }
 }
 
-/// Finds the part that a key names, without copying the key.
-struct PartSeed<'f>(&'f Fields);
-
-impl<'de> DeserializeSeed<'de> for PartSeed<'_> {
-    type Value = Option<DocumentPart>;
-
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> Result<Option<DocumentPart>, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for PartSeed<'_> {
-    type Value = Option<DocumentPart>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a field")
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<Option<DocumentPart>, E> {
-        let is_named = |part: &DocumentPart| self.0.name(*part) == Some(key);
-        Ok(DocumentPart::ALL.into_iter().find(is_named))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::{Content, Record};
+    use crate::formats::{DocumentContent, InputRecord};
     use simdb::{DocId, Fingerprint};
 
-    fn texts() -> Fields {
-        Fields::of_names(Some("text"), None)
+    fn texts() -> DocumentFields {
+        DocumentFields::of_names(Some("text"), None)
     }
 
-    fn fingerprints() -> Fields {
-        Fields::of_names(None, Some("fp"))
+    fn fingerprints() -> DocumentFields {
+        DocumentFields::of_names(None, Some("fp"))
     }
 
-    fn read(bytes: &[u8], fields: Fields) -> Vec<Item> {
-        let mut records =
-            JsonLines::new(Opened::of_bytes("test", bytes), fields, IdSequence::new(1)).unwrap();
+    fn read(bytes: &[u8], fields: DocumentFields) -> Vec<Item> {
+        let mut records = JsonLines::new(
+            InputStream::of_bytes("test", bytes),
+            fields,
+            IdSequence::new(1),
+        )
+        .unwrap();
         std::iter::from_fn(|| records.next().unwrap()).collect()
     }
 
-    fn reason(line: &str, fields: Fields) -> String {
+    fn reason(line: &str, fields: DocumentFields) -> String {
         match &read(line.as_bytes(), fields)[..] {
             [Item::Reject(reject)] => reject.reason.clone(),
             other => panic!("{other:?}"),
@@ -189,18 +171,18 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_read_with_their_line_numbers_and_blank_lines_are_skipped() {
+    fn objects_have_line_numbers_and_blank_lines_are_skipped() {
         let items = read(
             b"{\"id\":1,\"text\":\"a\\u4e2d\",\"x\":[{}]}\n\n \t\r\n{\"text\":\"\",\"id\":\"2\"}",
             texts(),
         );
         let record = |number, id, text: &str| {
-            Item::Record(Record {
+            Item::Record(InputRecord {
                 number,
                 id: DocId(id),
-                content: Content {
+                content: DocumentContent {
                     text: Some(text.to_owned()),
-                    ..Content::default()
+                    ..DocumentContent::default()
                 },
             })
         };
@@ -208,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_are_read_with_their_reliability() {
+    fn reliable_flag_of_fingerprint_is_read() {
         let items = read(
             br#"{"id":1,"fp":"00000000000000ff","text":7}
                 {"id":2,"fp":"00000000000000ff","reliable":false}"#,
@@ -232,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_line_is_said() {
+    fn bad_line_is_rejected_with_reason() {
         for (line, expected) in [
             ("{\"id\":1,", "malformed JSON at column 8"),
             ("{\"id\":1,\"text\":\"a\"} x", "malformed JSON"),
@@ -240,8 +222,8 @@ mod tests {
             ("[", "jq -c '.[]'"),
             ("{\"text\":\"a\"}", "there is no field \"id\""),
             ("{\"id\":1}", "there is no field \"text\""),
-            ("{\"id\":1,\"text\":null}", "field \"text\" is null"),
-            ("{\"id\":1,\"text\":7}", "field \"text\" is a number"),
+            ("{\"id\":1,\"text\":null}", "field \"text\": it is null"),
+            ("{\"id\":1,\"text\":7}", "field \"text\": it is a number"),
             (
                 "{\"id\":-1,\"text\":\"a\"}",
                 "field \"id\": -1 is not an id",
@@ -268,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn json_nested_beyond_all_bounds_is_refused() {
+    fn deeply_nested_json_is_rejected() {
         let line = format!("{{\"id\":{}1", "[".repeat(100_000));
         assert!(reason(&line, texts()).contains("recursion limit"));
         let ignored = format!("{{\"x\":{}", "[".repeat(100_000));
@@ -276,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_of_a_rejected_line_is_kept_if_it_is_known() {
+    fn rejected_line_keeps_its_id() {
         let [Item::Reject(reject)] = &read(b"{\"id\":7}", texts())[..] else {
             panic!("accepted");
         };

@@ -3,10 +3,10 @@
 use anyhow::Result;
 
 use super::id_sequence::IdSequence;
-use super::input::{LineReader, Opened};
-use super::{Content, Item, Records, utf8};
+use super::input::{InputStream, LineReader};
+use super::{DocumentContent, Item, Records, utf8};
 
-/// A reader of plain lines. A blank line is no document, but takes an id.
+/// A reader of plain lines. A blank line is not a document, but takes an id.
 pub struct TextLines {
     lines: LineReader,
     /// The ids of the next lines.
@@ -14,8 +14,7 @@ pub struct TextLines {
 }
 
 impl TextLines {
-    /// Reads lines of these ids.
-    pub fn new(input: Opened, counted: IdSequence, max_text_bytes: usize) -> Result<Self> {
+    pub fn new(input: InputStream, counted: IdSequence, max_text_bytes: usize) -> Result<Self> {
         Ok(Self {
             lines: LineReader::new(input, max_text_bytes)?,
             counted,
@@ -31,14 +30,11 @@ impl Records for TextLines {
             if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
                 continue;
             }
-            let content = text.map(|text| Content {
+            let content = text.map(|text| DocumentContent {
                 text: Some(text.to_owned()),
-                ..Content::default()
+                ..DocumentContent::default()
             });
-            return Ok(Some(match id {
-                Ok(id) => Item::of(number, id, content),
-                Err(reason) => Item::reject(number, None, reason),
-            }));
+            return Ok(Some(Item::with_id(number, id, content)));
         }
         Ok(None)
     }
@@ -53,8 +49,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_of_a_line_is_its_number_whatever_lies_before_it() {
-        let input = Opened::of_bytes("test", b"one\n\n \r\nfour\r\n\xff\nsix");
+    fn id_of_line_is_its_number_after_blank_lines() {
+        let input = InputStream::of_bytes("test", b"one\n\n \r\nfour\r\n\xff\nsix");
         let mut lines = TextLines::new(input, IdSequence::new(101), 100).unwrap();
         let mut read = Vec::new();
         while let Some(item) = lines.next().unwrap() {
@@ -76,8 +72,8 @@ mod tests {
     }
 
     #[test]
-    fn a_line_beyond_the_last_id_is_a_bad_one_unless_it_is_blank() {
-        let input = Opened::of_bytes("test", b"last\n\nbeyond\n");
+    fn line_after_last_id_is_rejected_unless_blank() {
+        let input = InputStream::of_bytes("test", b"last\n\nbeyond\n");
         let mut lines = TextLines::new(input, IdSequence::new(u64::MAX), 100).unwrap();
         assert!(matches!(lines.next(), Ok(Some(Item::Record(_)))));
         let Ok(Some(Item::Reject(reject))) = lines.next() else {

@@ -1,7 +1,8 @@
 //! The formats of corpora, one file each, and the parts that they share.
 //!
 //! A bad record is an [`Item::Reject`], which the loader may skip. An input that cannot be read on is
-//! an error. So only single records are skipped, whose locations are known, never the rest of a file.
+//! an error. So the loader skips single records, whose locations it reports, and never the rest of a
+//! file.
 
 mod catch_panics;
 pub mod copy;
@@ -26,15 +27,14 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
-pub use self::fields::{DocumentPart, Fields, PartValues};
+pub use self::fields::{DocumentFields, DocumentPart};
 use self::id_sequence::IdSequence;
 use self::score::Score;
 
-/// The most bytes a text may have, in UTF-8; `--max-text` can only lower it.
+/// The longest text, in bytes of UTF-8. `--max-text` can only lower this limit.
 pub const MAX_TEXT_BYTES: usize = 128 << 20;
 
-/// The most bytes a line or a record of CSV may have: a text of the largest size still fits
-/// when every second character of it is escaped.
+/// The longest line or record of CSV, in bytes: the longest text with every character escaped.
 pub const MAX_LINE_BYTES: usize = 2 * MAX_TEXT_BYTES;
 
 /// The format of an input.
@@ -46,18 +46,18 @@ pub enum Format {
     Csv,
     /// Tab-separated values under a line of column names, never quoted.
     Tsv,
-    /// One text a line; its id is its line number.
+    /// One text a line; the id is the line number.
     Lines,
     /// Little-endian u64 pairs, document id and fingerprint, 16 bytes each.
     Raw,
-    /// An array of NumPy: fingerprints, whose ids are their indices, or are in another array.
+    /// A NumPy array of fingerprints; the ids are indices, or in another array.
     Npy,
     /// Columns of Parquet.
     Parquet,
 }
 
 impl Format {
-    /// The format that a file name promises, under a suffix of compression.
+    /// The format of a file, by its extension before `.gz` or `.zst`.
     pub fn of(path: &Path) -> Result<Self> {
         Ok(match input::extension_of(path).as_deref() {
             Some("jsonl" | "ndjson" | "json") => Self::Jsonl,
@@ -68,23 +68,22 @@ impl Format {
             Some("npy") => Self::Npy,
             Some("parquet") => Self::Parquet,
             _ => bail!(
-                "cannot tell the format of {} from its name; say it with --format",
+                "cannot tell the format of {} from its name; name the format with --format",
                 path.display()
             ),
         })
     }
 
-    /// The unit of the number of a record in an input of this format.
+    /// The unit of record numbers in this format.
     pub fn unit(self) -> Unit {
         match self {
             Self::Raw => Unit::Byte,
             Self::Jsonl | Self::Csv | Self::Tsv | Self::Lines => Unit::Line,
-            Self::Npy => Unit::Row,
-            Self::Parquet => Unit::Row,
+            Self::Npy | Self::Parquet => Unit::Row,
         }
     }
 
-    /// The id of the first document if documents are counted.
+    /// The first id if documents are counted.
     pub fn first_id(self) -> u64 {
         match self {
             Self::Npy => 0,
@@ -93,18 +92,18 @@ impl Format {
     }
 }
 
-/// Refuses the name of an output if its extension is that of another format, or of a compression.
+/// Refuses the name of an output that has the extension of another format or of a compression.
 pub fn refuse_other_name(path: &Path, written: Format) -> Result<()> {
     if input::Compression::of(path) != input::Compression::None {
         bail!(
-            "{} would not be compressed, as its name says; choose a name without .gz or .zst, or \
-             write to standard output and compress that",
+            "{} would not be compressed, although its name says so; choose a name without .gz or \
+             .zst, or write to standard output and compress the output there",
             path.display()
         );
     }
     if Format::of(path).is_ok_and(|named| named != written) {
         bail!(
-            "{} would have another format than its name says; say the format with --format, or \
+            "{} would have another format than its name says; name the format with --format, or \
              choose another name",
             path.display()
         );
@@ -123,39 +122,47 @@ pub enum Unit {
     Row,
 }
 
-/// The field that is `false` if the fingerprint beside it says nothing.
+/// The field that is `false` if the fingerprint beside it is unreliable.
 pub const RELIABLE_FIELD: &str = "reliable";
 
-/// A record of an input, good or bad.
+/// A record of an input, or the reason why it is bad.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    Record(Record),
+    Record(InputRecord),
     Reject(Reject),
 }
 
 /// A document in an input.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
-    /// Its line or row, or the offset of its first byte.
+pub struct InputRecord {
+    /// The line or row of the record, or the offset of its first byte.
     pub number: u64,
     pub id: DocId,
-    pub content: Content,
+    pub content: DocumentContent,
 }
 
-/// A text, a fingerprint, or both; and a time.
+/// The parts of a document other than its id. A text, a fingerprint, or both are present.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Content {
+pub struct DocumentContent {
     pub text: Option<String>,
     /// The fingerprint, and `true` if it is reliable.
     pub fingerprint: Option<(Fingerprint, bool)>,
     pub arrival: Option<Timestamp>,
-    /// A number by which the document is preferred to others.
+    /// The number by which `dedup` chooses a keeper.
     pub score: Option<Score>,
 }
 
-impl Content {
-    /// The document with this content. Its fingerprint is made of the text if none is given, which is an
-    /// error if the recipe makes none of texts.
+impl DocumentContent {
+    /// A reliable fingerprint alone.
+    fn of_fingerprint(fingerprint: Fingerprint) -> Self {
+        Self {
+            fingerprint: Some((fingerprint, true)),
+            ..Self::default()
+        }
+    }
+
+    /// The document with this content. A missing fingerprint is computed from the text; an error if
+    /// the recipe does not fingerprint texts.
     pub fn into_document(
         self,
         id: DocId,
@@ -182,9 +189,9 @@ impl Content {
 /// A bad record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reject {
-    /// Its line or row, or the offset of its first byte.
+    /// The line or row of the record, or the offset of its first byte.
     pub number: u64,
-    /// Its id, if that could be read.
+    /// The id, if it could be read.
     pub id: Option<DocId>,
     pub reason: String,
 }
@@ -198,15 +205,27 @@ impl Item {
         }
     }
 
-    /// A document whose content may be bad, but whose id is known.
-    fn of(number: u64, id: DocId, content: Result<Content, String>) -> Self {
+    /// A record whose id is known and whose content may be bad.
+    fn new(number: u64, id: DocId, content: Result<DocumentContent, String>) -> Self {
         match content {
-            Ok(content) => Self::Record(Record {
+            Ok(content) => Self::Record(InputRecord {
                 number,
                 id,
                 content,
             }),
             Err(reason) => Self::reject(number, Some(id), reason),
+        }
+    }
+
+    /// A record whose id and content may both be bad.
+    fn with_id(
+        number: u64,
+        id: Result<DocId, String>,
+        content: Result<DocumentContent, String>,
+    ) -> Self {
+        match id {
+            Ok(id) => Self::new(number, id, content),
+            Err(reason) => Self::reject(number, None, reason),
         }
     }
 
@@ -217,26 +236,26 @@ impl Item {
 
 /// A reader of one input.
 pub trait Records {
-    /// The next record in order; `None` at the end. After an error no record follows.
+    /// The next record in input order; `None` at the end. Not called again after an error.
     fn next(&mut self) -> Result<Option<Item>>;
 
-    /// The ids of the records of the next input, if documents are counted.
+    /// The sequence from which the next input takes ids; `None` if documents are not counted.
     fn next_ids(&self) -> Option<IdSequence> {
         None
     }
 }
 
-/// The parts of inputs that are read, whatever their format.
+/// The options of reading that all formats share.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    pub fields: Fields,
-    /// The ids of documents that are counted, if they do not begin with the first id of the format.
+    pub fields: DocumentFields,
+    /// The ids of counted documents; `None` if they begin with the first id of the format.
     pub counted: Option<IdSequence>,
-    /// The ids of the documents of an array, if they are not indices.
+    /// The array of the ids of a `.npy` input; `None` if its ids are counted.
     pub ids: Option<input::Source>,
 }
 
-/// Opens a reader of an input. Bytes that it reads are added to `bytes_read`.
+/// Opens an input. The reader adds the bytes that it reads to `bytes_read`.
 pub fn reader(
     format: Format,
     source: &input::Source,
@@ -269,8 +288,7 @@ pub fn reader(
     })
 }
 
-/// An id: an integer, or a string of digits, because the program that wrote the file may have had no
-/// integers of 64 bits.
+/// An id: an integer, or a string of digits, which programs without 64-bit integers write.
 pub fn id_of(value: &Value) -> Result<DocId, String> {
     let id = match value {
         Value::Number(number) => number.as_u64(),
@@ -278,8 +296,8 @@ pub fn id_of(value: &Value) -> Result<DocId, String> {
         _ => None,
     };
     id.map(DocId).ok_or_else(|| match value {
-        // Some numbers would be shown in another form: 18446744073709551616 as
-        // 1.8446744073709552e19, -0 as -0.0.
+        // serde_json prints such a number in another form, as 18446744073709551616 as
+        // 1.8446744073709552e19 or -0 as -0.0, so the message does not repeat the number.
         Value::Number(number)
             if number.is_f64() && number.as_f64().is_some_and(|number| number.fract() == 0.0) =>
         {
@@ -289,7 +307,7 @@ pub fn id_of(value: &Value) -> Result<DocId, String> {
     })
 }
 
-/// An id in decimal digits, without sign or blanks.
+/// An id in decimal digits, without a sign or blanks.
 pub fn id_of_digits(text: &str) -> Result<DocId, String> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
@@ -298,12 +316,12 @@ pub fn id_of_digits(text: &str) -> Result<DocId, String> {
     }
 }
 
-/// An id on a command line. For clap.
+/// The clap parser of an id.
 pub fn parse_id(text: &str) -> Result<u64, String> {
     id_of_digits(text).map(|id| id.0)
 }
 
-/// The message about a value that is no id.
+/// The message about a value that is not an id.
 pub fn not_an_id(given: &str) -> String {
     format!(
         "{} is not an id: an integer from 0 to {} is expected",
@@ -322,7 +340,7 @@ pub fn fingerprint_of(digits: &str) -> Result<Fingerprint, String> {
     })
 }
 
-/// A text, unless it is longer than a text may be.
+/// Returns the text, or an error if it exceeds the limit.
 pub fn text_of(text: String, max_text_bytes: usize) -> Result<String, String> {
     let len = text.len();
     if len <= max_text_bytes {
@@ -334,10 +352,10 @@ pub fn text_of(text: String, max_text_bytes: usize) -> Result<String, String> {
     ))
 }
 
-/// A line as text.
+/// The bytes as text, or an error with the offset of the first bad byte.
 pub fn utf8(bytes: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(bytes)
-        .map_err(|error| format!("invalid UTF-8 after {} bytes of it", error.valid_up_to()))
+        .map_err(|error| format!("invalid UTF-8 after {} bytes", error.valid_up_to()))
 }
 
 /// The message about a line that exceeds a limit.
@@ -348,7 +366,7 @@ pub fn line_too_long(max_line_bytes: usize) -> String {
     )
 }
 
-/// The advice about a limit that --max-text has lowered.
+/// The advice about a limit that `--max-text` has lowered.
 fn raised(is_lowered: bool) -> &'static str {
     if is_lowered {
         "; a larger --max-text allows more"
@@ -357,7 +375,7 @@ fn raised(is_lowered: bool) -> &'static str {
     }
 }
 
-/// The most characters of a bad value that a message shows.
+/// Messages show at most 60 characters of a bad value, so that one line holds them.
 const EXCERPT_CHARACTERS: usize = 60;
 
 /// The start of a bad value, for a message.
@@ -368,13 +386,30 @@ pub fn excerpt(value: &str) -> String {
     }
 }
 
+/// A name for messages, shortened and without control characters, which could move a terminal's cursor.
+pub fn printable(name: &str) -> String {
+    excerpt(&name.replace(char::is_control, "\u{fffd}"))
+}
+
+/// Messages list at most 20 columns, because some files have thousands.
+const LISTED_COLUMNS: usize = 20;
+
+/// The columns of a file, for messages.
+fn list_columns(columns: impl Iterator<Item = String>) -> String {
+    let mut columns: Vec<_> = columns.take(LISTED_COLUMNS + 1).collect();
+    if let Some(more) = columns.get_mut(LISTED_COLUMNS) {
+        *more = "…".to_owned();
+    }
+    columns.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
     #[test]
-    fn the_format_is_told_from_the_name_under_the_compression() {
+    fn format_is_the_extension_before_the_compression() {
         for (name, format) in [
             ("a.jsonl", Format::Jsonl),
             ("a.ndjson.gz", Format::Jsonl),
@@ -394,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_unsigned_integers_or_their_digits() {
+    fn id_is_unsigned_integer_or_its_digits() {
         assert_eq!(id_of(&json!(u64::MAX)), Ok(DocId(u64::MAX)));
         assert_eq!(id_of(&json!("18446744073709551615")), Ok(DocId(u64::MAX)));
         for bad in [
@@ -413,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_would_be_written_otherwise_is_not_repeated() {
+    fn number_that_prints_differently_is_not_shown() {
         for number in ["18446744073709551616", "-0", "2.00"] {
             let value = serde_json::from_str(number).unwrap();
             let reason = id_of(&value).unwrap_err();
@@ -422,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_bad_value_is_shortened() {
+    fn long_bad_value_is_shortened() {
         let reason = id_of(&json!("x".repeat(1000))).unwrap_err();
         assert!(reason.len() < 200, "{reason}");
     }

@@ -8,32 +8,31 @@ use simdb::{DocId, Fingerprint};
 
 use super::catch_panics::catch_panics;
 use super::id_sequence::IdSequence;
-use super::input::Opened;
+use super::input::InputStream;
 use super::raw::fill;
-use super::{Content, Item, Record, Records, excerpt};
+use super::{DocumentContent, Item, Records, excerpt};
 
 /// The bytes of a number.
 const WORD_BYTES: usize = 8;
 
-/// The most bytes that the header of an array may have; those that simdb writes have 118.
+/// The longest header that is read, in bytes. The headers that simdb writes have 118 bytes.
 const MOST_HEADER_BYTES: usize = 1 << 16;
 
-/// The most brackets in a header: the crate reads nested ones recursively.
+/// The most brackets in a header. `npyz` parses nested brackets recursively, so thousands of them
+/// would overflow the stack.
 const MOST_BRACKETS: usize = 64;
 
-/// Reads an array of fingerprints, whose rows are counted from 0.
+/// A reader of an array of fingerprints, whose rows are counted from 0.
 pub struct Npy {
     fingerprints: NpyNumbers,
     ids: Option<NpyNumbers>,
     /// The next id, if there is no array of ids.
     counted: IdSequence,
-    /// The number of rows that were read.
-    read: u64,
 }
 
 impl Npy {
     /// Reads fingerprints. Their ids are in another array of the same length, or `counted`.
-    pub fn new(input: Opened, ids: Option<Opened>, counted: IdSequence) -> Result<Self> {
+    pub fn new(input: InputStream, ids: Option<InputStream>, counted: IdSequence) -> Result<Self> {
         let fingerprints = NpyNumbers::new(input)?;
         let ids = ids.map(NpyNumbers::new).transpose()?;
         if let Some(ids) = &ids {
@@ -50,37 +49,24 @@ impl Npy {
             fingerprints,
             ids,
             counted,
-            read: 0,
         })
     }
 }
 
 impl Records for Npy {
     fn next(&mut self) -> Result<Option<Item>> {
-        let number = self.read;
+        let number = self.fingerprints.read;
         let bits = self.fingerprints.next()?;
         let given = self.ids.as_mut().map(NpyNumbers::next).transpose()?;
         let Some(bits) = bits else {
             return Ok(None);
         };
-        self.read += 1;
-        let id = match given {
-            Some(id) => DocId(id.unwrap_or_default()),
-            None => match self.counted.take() {
-                Ok(id) => id,
-                Err(reason) => return Ok(Some(Item::reject(number, None, reason))),
-            },
+        let id = match given.flatten() {
+            Some(id) => Ok(DocId(id)),
+            None => self.counted.take(),
         };
-        Ok(Some(Item::Record(Record {
-            number,
-            id,
-            content: Content {
-                score: None,
-                text: None,
-                fingerprint: Some((Fingerprint::from_bits(bits), true)),
-                arrival: None,
-            },
-        })))
+        let content = DocumentContent::of_fingerprint(Fingerprint::from_bits(bits));
+        Ok(Some(Item::with_id(number, id, Ok(content))))
     }
 
     fn next_ids(&self) -> Option<IdSequence> {
@@ -90,97 +76,92 @@ impl Records for Npy {
 
 /// The numbers of an array.
 struct NpyNumbers {
-    input: Opened,
+    input: InputStream,
     len: u64,
     read: u64,
 }
 
 impl NpyNumbers {
-    fn new(mut input: Opened) -> Result<Self> {
+    fn new(mut input: InputStream) -> Result<Self> {
         let name = input.name.clone();
-        let cannot = || format!("cannot read {name}");
-        let header = catch_panics(|| read_header(&mut *input.reader)).with_context(cannot)?;
-        let what = match header.dtype() {
-            DType::Plain(kind) => kind.to_string(),
+        let header = catch_panics(|| read_header(&mut *input.reader))
+            .with_context(|| format!("cannot read {name}"))?;
+        let dtype = match header.dtype() {
+            DType::Plain(dtype) => dtype.to_string(),
             DType::Array(..) | DType::Record(_) => "records".to_owned(),
         };
-        // A fingerprint has 64 bits, whether or not one of them is taken for a sign.
+        // Signed integers are accepted: all 64 bits are the fingerprint.
         ensure!(
-            ["<u8", "<i8"].contains(&what.as_str()),
-            "cannot read {name}: it holds {}; 64-bit integers, little-endian, are expected: save \
+            ["<u8", "<i8"].contains(&dtype.as_str()),
+            "cannot read {name}: its type is {}; 64-bit integers, little-endian, are expected: save \
              array.astype(\"<u8\")",
-            excerpt(&what)
+            excerpt(&dtype)
         );
-        match header.shape() {
-            [len] => Ok(Self {
-                input,
-                len: *len,
-                read: 0,
-            }),
-            shape => bail!(
+        let [len] = *header.shape() else {
+            bail!(
                 "cannot read {name}: its shape is {}; one dimension is expected: save \
                  array.ravel()",
-                excerpt(&format!("{shape:?}"))
-            ),
-        }
+                excerpt(&format!("{:?}", header.shape()))
+            );
+        };
+        Ok(Self {
+            input,
+            len,
+            read: 0,
+        })
     }
 
     fn next(&mut self) -> Result<Option<u64>> {
-        let name = &self.input.name;
+        let Self { input, len, read } = self;
+        let name = &input.name;
         let mut word = [0; WORD_BYTES];
-        let bytes = fill(&mut *self.input.reader, &mut word)
-            .with_context(|| format!("cannot read {name} beyond row {}", self.read))?;
-        if self.read == self.len {
+        let bytes = fill(&mut *input.reader, &mut word)
+            .with_context(|| format!("cannot read {name} beyond row {read}"))?;
+        if read == len {
             ensure!(
                 bytes == 0,
-                "cannot read {name}: there is more behind the {} numbers that its header says",
-                self.len
+                "cannot read {name}: it holds more than the {len} numbers that its header names"
             );
             return Ok(None);
         }
         ensure!(
             bytes == WORD_BYTES,
-            "cannot read {name} beyond row {}: it is cut, its header says {} numbers",
-            self.read,
-            self.len
+            "cannot read {name} beyond row {read}: it is cut; its header names {len} numbers"
         );
-        self.read += 1;
+        *read += 1;
         Ok(Some(u64::from_le_bytes(word)))
     }
 }
 
-/// Reads a header, which is a line of Python, unless it is too long or too deep.
+/// Reads a header, a Python literal, unless it is too long or too deep.
 fn read_header(reader: &mut dyn Read) -> Result<NpyHeader> {
     const MAGIC: &[u8] = b"\x93NUMPY";
-    let mut bytes = vec![0; 8];
+    const CUT: &str = "its header is cut";
+    let mut bytes = vec![0; MAGIC.len() + 2];
     reader
         .read_exact(&mut bytes)
-        .context("it is no array of NumPy: it is too short for one")?;
+        .context("it is not an array of NumPy: it is too short")?;
     ensure!(
         bytes.starts_with(MAGIC),
-        "it is no array of NumPy: it does not start like one"
+        "it is not an array of NumPy: it does not start with \\x93NUMPY"
     );
     let mut len = [0; 4];
-    let len_bytes = if bytes[6] == 1 { 2 } else { 4 };
-    reader
-        .read_exact(&mut len[..len_bytes])
-        .context("its header is cut")?;
+    // Version 1 has a length of two bytes, later versions of four.
+    let len_bytes = if bytes[MAGIC.len()] == 1 { 2 } else { 4 };
+    reader.read_exact(&mut len[..len_bytes]).context(CUT)?;
     bytes.extend(&len[..len_bytes]);
     let len = u32::from_le_bytes(len) as usize;
+    // Both limits are checked before `npyz` allocates or parses.
     ensure!(
         len <= MOST_HEADER_BYTES,
         "its header has {len} bytes; at most {MOST_HEADER_BYTES} are read"
     );
     let start = bytes.len();
     bytes.resize(start + len, 0);
-    reader
-        .read_exact(&mut bytes[start..])
-        .context("its header is cut")?;
-    let brackets = bytes[start..]
-        .iter()
-        .filter(|byte| matches!(byte, b'(' | b'[' | b'{'));
+    reader.read_exact(&mut bytes[start..]).context(CUT)?;
+    let is_bracket = |byte: &&u8| matches!(byte, b'(' | b'[' | b'{');
     ensure!(
-        brackets.count() <= MOST_BRACKETS,
+        bytes[start..].iter().filter(is_bracket).count() <= MOST_BRACKETS,
         "its header has more than {MOST_BRACKETS} brackets"
     );
     Ok(NpyHeader::from_reader(&bytes[..])?)
@@ -207,7 +188,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8], ids: Option<&[u8]>, first_id: u64) -> Result<Vec<(u64, u64, u64)>> {
-        let open = |name, bytes| Opened::of_bytes(name, bytes);
+        let open = |name, bytes| InputStream::of_bytes(name, bytes);
         let ids = ids.map(|ids| open("ids.npy", ids));
         let mut npy = Npy::new(open("a.npy", bytes), ids, IdSequence::new(first_id))?;
         let mut read = Vec::new();
@@ -222,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_of_every_version_are_read_with_ids_that_count_up_or_are_given() {
+    fn array_of_every_version_is_read_with_counted_or_given_ids() {
         for version in [1, 2, 3] {
             for (kind, order) in [("<u8", "False"), ("<i8", "True")] {
                 let bytes = array(version, &header(kind, order, "(2,)"), &[7, u64::MAX]);
@@ -240,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_array_of_words_is_refused_by_its_name() {
+    fn file_that_is_not_an_array_of_64_bit_integers_is_an_error() {
         let sound = header("<u8", "False", "(2,)");
         let nested = format!("{}1{}", "(".repeat(30_000), ")".repeat(30_000));
         for (bytes, said) in [
@@ -252,7 +233,7 @@ mod tests {
             ),
             (array(1, &header("<u8", "False", "()"), &[1]), "[]"),
             (array(1, &sound, &[1]), "beyond row 1: it is cut"),
-            (array(1, &sound, &[1, 2, 3]), "more behind the 2"),
+            (array(1, &sound, &[1, 2, 3]), "more than the 2"),
             (array(2, &nested, &[]), "brackets"),
             (array(1, "nonsense", &[]), "a.npy"),
             (array(9, &sound, &[1, 2]), "a.npy"),
@@ -264,7 +245,7 @@ mod tests {
                 b"\x93NUMPY\x02\0\xff\xff\xff\xff".to_vec(),
                 "4294967295 bytes",
             ),
-            (b"PAR1PAR1PAR1".to_vec(), "no array of NumPy"),
+            (b"PAR1PAR1PAR1".to_vec(), "not an array of NumPy"),
             (Vec::new(), "too short"),
         ] {
             let error = format!("{:#}", read(&bytes, None, 0).unwrap_err());

@@ -5,21 +5,20 @@ use std::io::{self, BufRead};
 use anyhow::{Context, Result};
 use simdb::{DocId, Fingerprint};
 
-use super::input::Opened;
-use super::{Content, Item, Record, Records};
+use super::input::InputStream;
+use super::{DocumentContent, Item, Records};
 
 /// The bytes of a pair.
 pub const PAIR_BYTES: usize = 16;
 
 /// A reader of raw pairs.
 pub struct RawPairs {
-    input: Opened,
+    input: InputStream,
     offset_bytes: u64,
 }
 
 impl RawPairs {
-    /// Reads pairs until the input ends.
-    pub fn new(input: Opened) -> Self {
+    pub fn new(input: InputStream) -> Self {
         Self {
             input,
             offset_bytes: 0,
@@ -36,7 +35,16 @@ impl Records for RawPairs {
         self.offset_bytes += bytes as u64;
         Ok(match bytes {
             0 => None,
-            PAIR_BYTES => Some(Item::Record(record(number, &pair))),
+            PAIR_BYTES => {
+                let (words, _) = pair.as_chunks();
+                let fingerprint = Fingerprint::from_bits(u64::from_le_bytes(words[1]));
+                let content = DocumentContent::of_fingerprint(fingerprint);
+                Some(Item::new(
+                    number,
+                    DocId(u64::from_le_bytes(words[0])),
+                    Ok(content),
+                ))
+            }
             _ => Some(Item::reject(
                 number,
                 None,
@@ -46,38 +54,18 @@ impl Records for RawPairs {
     }
 }
 
-fn record(number: u64, pair: &[u8; PAIR_BYTES]) -> Record {
-    let [id, fingerprint] = [0, 8].map(|start| {
-        let mut word = [0; 8];
-        word.copy_from_slice(&pair[start..start + 8]);
-        u64::from_le_bytes(word)
-    });
-    Record {
-        number,
-        id: DocId(id),
-        content: Content {
-            fingerprint: Some((Fingerprint::from_bits(fingerprint), true)),
-            ..Content::default()
-        },
-    }
-}
-
 /// Reads until the buffer is full or the input ends. Returns the number of bytes read.
 pub fn fill(reader: &mut (dyn BufRead + Send), buffer: &mut [u8]) -> io::Result<usize> {
-    let ready = reader.fill_buf()?;
-    if let Some(ready) = ready.get(..buffer.len()) {
-        buffer.copy_from_slice(ready);
-        reader.consume(buffer.len());
-        return Ok(buffer.len());
-    }
     let mut filled = 0;
     while filled < buffer.len() {
-        match reader.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(bytes) => filled += bytes,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        let ready = reader.fill_buf()?;
+        let bytes = ready.len().min(buffer.len() - filled);
+        if bytes == 0 {
+            break;
         }
+        buffer[filled..filled + bytes].copy_from_slice(&ready[..bytes]);
+        reader.consume(bytes);
+        filled += bytes;
     }
     Ok(filled)
 }
@@ -87,13 +75,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_are_little_endian_and_a_cut_one_is_named_by_its_offset() {
+    fn pairs_are_little_endian_and_cut_pair_is_rejected_by_offset() {
         let mut bytes = Vec::new();
         for word in [1, 0xff, u64::MAX, 1 << 63] {
             bytes.extend(u64::to_le_bytes(word));
         }
         bytes.extend([1, 2, 3]);
-        let mut raw = RawPairs::new(Opened::of_bytes("test", &bytes));
+        let mut raw = RawPairs::new(InputStream::of_bytes("test", &bytes));
         let mut pairs = Vec::new();
         let reject = loop {
             match raw.next().unwrap() {

@@ -1,61 +1,44 @@
-//! [`Score`]: a number by which a document is preferred to others.
+//! [`Score`]: the number by which `dedup --score` chooses a keeper.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::excerpt;
 
-/// A number in its exact order: integers of 64 bits differ even where they are the same `f64`, as times
-/// in nanoseconds are.
+/// A number in exact order. 64-bit integers differ even if they round to the same `f64`, as times in
+/// nanoseconds do.
 #[derive(Clone, Copy, Debug)]
 pub struct Score {
     /// The nearest `f64`.
     rounded: f64,
-    /// The difference of an integer from that. Rounding keeps the order, so the difference decides
-    /// between numbers that are rounded to the same one.
+    /// The rounding error of an integer. Rounding is monotonic, so the error orders integers that
+    /// round to the same `f64`.
     rest: i16,
 }
 
 impl Score {
-    /// A finite number.
-    pub fn of_number(number: f64) -> Option<Self> {
-        // -0 becomes 0.
-        let rounded = number + 0.0;
-        number.is_finite().then_some(Self { rounded, rest: 0 })
-    }
-
-    /// A number in digits.
+    /// Parses a finite number, or a 64-bit integer with or without a sign.
     pub fn of_digits(digits: &str) -> Result<Self, String> {
         let digits = digits.trim();
-        let integer = digits.parse().map(i64::into);
-        let integer = integer.or_else(|_| digits.parse().map(u64::into));
-        if let Ok(integer) = integer {
-            return Ok(Self::of_wide(integer));
+        // An i128 holds both i64 and u64.
+        let is_64_bits = |integer: &i128| (i64::MIN.into()..=u64::MAX.into()).contains(integer);
+        if let Some(integer) = digits.parse().ok().filter(is_64_bits) {
+            let rounded = integer as f64;
+            // The error is at most half of the distance of two `f64` near 2^64.
+            let rest = (integer - rounded as i128) as i16;
+            return Ok(Self { rounded, rest });
         }
-        let number = digits.parse().ok().and_then(Self::of_number);
-        number.ok_or_else(|| format!("{} is not a number", excerpt(&format!("{digits:?}"))))
-    }
-
-    /// An integer of 64 bits, with or without a sign.
-    fn of_wide(integer: i128) -> Self {
-        let rounded = integer as f64;
-        Self {
-            rounded,
-            // At most half of the distance of two `f64` near 2^64.
-            rest: (integer - rounded as i128) as i16,
+        match digits.parse::<f64>() {
+            // Adding 0 turns -0 into 0.
+            Ok(number) if number.is_finite() => Ok(Self {
+                rounded: number + 0.0,
+                rest: 0,
+            }),
+            _ => Err(format!(
+                "{} is not a number",
+                excerpt(&format!("{digits:?}"))
+            )),
         }
-    }
-}
-
-impl From<i64> for Score {
-    fn from(integer: i64) -> Self {
-        Self::of_wide(integer.into())
-    }
-}
-
-impl From<u64> for Score {
-    fn from(integer: u64) -> Self {
-        Self::of_wide(integer.into())
     }
 }
 
@@ -80,8 +63,8 @@ impl PartialEq for Score {
 
 impl Eq for Score {}
 
-/// For each document the rank of its score, the lowest first, the same for equal scores: the same order
-/// in numbers that an `f64` holds exactly.
+/// The rank of each document's score, from 0 for the lowest score. Equal scores have equal ranks. An
+/// `f64` holds every rank exactly, unlike the scores.
 pub fn ranks(scores: HashMap<u64, Score>) -> HashMap<u64, f64> {
     let mut ranked: Vec<Score> = scores.values().copied().collect();
     ranked.sort_unstable();
@@ -98,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_in_their_exact_order_however_they_are_written() {
+    fn scores_are_in_exact_numeric_order_in_any_notation() {
         let ascending = [
             "-1e300",
             "-9223372036854775808",
@@ -127,15 +110,12 @@ mod tests {
         for (a, b) in [("-0", "0"), ("-0.0", "0"), (" 7 ", "7.0"), ("+7", "7e0")] {
             assert_eq!(Score::of_digits(a), Score::of_digits(b), "{a} {b}");
         }
-        assert_eq!(Score::from(u64::MAX), scores[15]);
-        assert_eq!(Score::from(i64::MIN), scores[1]);
     }
 
     #[test]
-    fn what_has_no_order_is_no_score() {
+    fn text_without_a_finite_number_is_refused_as_score() {
         for bad in ["", "x", "NaN", "inf", "1e999", "1,5"] {
             assert!(Score::of_digits(bad).is_err(), "{bad}");
         }
-        assert_eq!(Score::of_number(f64::NAN), None);
     }
 }

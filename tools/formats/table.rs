@@ -1,37 +1,36 @@
 //! [`TableReader`]: comma- and tab-separated values, record by record under their column names.
 //!
-//! `csv_core` is used without `csv`, because it tells which bytes of the input belong to a field. From
-//! the fields alone it cannot be seen that a quotation mark is never closed, or that text follows a
-//! closing one. Both may have swallowed other records.
+//! The crate `csv` accepts a quotation mark that is never closed, and text after a closing one. Both
+//! may have swallowed other records, and its fields do not show either, so the parser is here.
 
 use std::io::{self, BufRead};
 
 use anyhow::{Context, Result, anyhow, bail};
 use csv::ByteRecord;
-use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
 
-use super::input::{BUFFER_BYTES, Opened};
-use super::{excerpt, utf8};
+use super::input::{BUFFER_BYTES, InputStream};
+use super::{list_columns, printable, utf8};
 
 /// A reader of CSV or TSV. Blank lines are skipped.
 pub struct TableReader {
-    input: Opened,
-    parser: Reader,
+    input: InputStream,
+    delimiter: u8,
     /// A quotation mark at the start of a field encloses the field.
     is_quoting: bool,
     limit: RecordLimit,
     header: ByteRecord,
     record: ByteRecord,
-    /// The line on which the record read last begins.
+    /// The line on which the last record begins.
     line: u64,
-    /// Holds the value of a field while it is read.
-    buffer: Vec<u8>,
+    /// The number of line feeds read.
+    line_feeds: u64,
+    field: FieldParser,
 }
 
-/// The length that a record may have.
+/// The longest record that is read.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordLimit {
-    /// Its bytes in the file, without the end of its line.
+    /// The bytes of the record in the file, without the end of its line.
     pub bytes: usize,
     /// The end of the message about a longer record.
     pub advice: &'static str,
@@ -46,15 +45,15 @@ pub struct TableColumn {
 /// The shape of a record.
 #[derive(Default)]
 struct RecordShape {
-    /// The number of its fields, also of those that are not held.
+    /// The number of fields, including those that are not held.
     fields: usize,
     has_quoted_field: bool,
-    /// A carriage return stands outside of quotation marks and before no line feed.
+    /// A carriage return outside quotation marks is not followed by a line feed.
     has_lone_return: bool,
     defect: Option<Defect>,
 }
 
-/// Defects of a record. The last of several is the one that is reported.
+/// A defect of a record. Of several defects the last in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Defect {
     TooLong,
@@ -62,56 +61,62 @@ enum Defect {
     NeverClosed,
 }
 
-/// The bytes of a field in the file, up to the delimiter or line feed that ends the field.
+/// The parser of one field.
 #[derive(Default)]
-struct RawField {
-    len_bytes: usize,
-    is_quoted: bool,
-    marks: usize,
-    /// The quotation marks that are part of the value.
-    value_marks: usize,
-    last: [u8; 3],
+struct FieldParser {
+    state: FieldState,
+    value: Vec<u8>,
 }
 
-/// At most two bytes end a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum FieldState {
+    #[default]
+    Start,
+    Plain,
+    Quoted,
+    /// After a quotation mark in a quoted field: a closing mark, or the first of a doubled mark.
+    QuoteInQuoted,
+    /// After a carriage return behind a closing mark.
+    ReturnAfterQuote,
+    /// After other text behind a closing mark.
+    TextAfterQuote,
+}
+
+/// The end of a line has at most two bytes.
 const LINE_END_BYTES: usize = 2;
 
-/// Larger buffers are not kept from one record for the next.
+/// Buffers that grew beyond 512 KiB for one record are freed before the next.
 const KEPT_BYTES: usize = 2 * BUFFER_BYTES;
 
-/// The number of columns that are listed where one is missing.
-const COLUMNS_SHOWN: usize = 20;
-
 impl TableReader {
-    /// Comma-separated values, quoted as in RFC 4180.
-    pub fn csv(input: Opened, limit: RecordLimit) -> Result<Self> {
+    /// Reads comma-separated values, quoted as in RFC 4180.
+    pub fn csv(input: InputStream, limit: RecordLimit) -> Result<Self> {
         Self::new(input, limit, b',', true)
     }
 
-    /// Tab-separated values. A quotation mark is part of the text, so neither a tab nor a line feed can
-    /// be.
-    pub fn tsv(input: Opened, limit: RecordLimit) -> Result<Self> {
+    /// Reads tab-separated values. A quotation mark is text, so a value cannot hold a tab or a line
+    /// feed.
+    pub fn tsv(input: InputStream, limit: RecordLimit) -> Result<Self> {
         Self::new(input, limit, b'\t', false)
     }
 
-    fn new(mut input: Opened, limit: RecordLimit, delimiter: u8, is_quoting: bool) -> Result<Self> {
+    fn new(
+        mut input: InputStream,
+        limit: RecordLimit,
+        delimiter: u8,
+        is_quoting: bool,
+    ) -> Result<Self> {
         input.skip_bom()?;
-        // Only a line feed ends a record, so that lines can be counted. To the parser a carriage return
-        // before it is part of the last field.
-        let parser = ReaderBuilder::new()
-            .delimiter(delimiter)
-            .quoting(is_quoting)
-            .terminator(Terminator::Any(b'\n'))
-            .build();
         let mut reader = Self {
             input,
-            parser,
+            delimiter,
             is_quoting,
             limit,
             header: ByteRecord::new(),
             record: ByteRecord::new(),
             line: 1,
-            buffer: Vec::new(),
+            line_feeds: 0,
+            field: FieldParser::default(),
         };
         let header = reader.read(usize::MAX);
         let name = &reader.input.name;
@@ -122,11 +127,11 @@ impl TableReader {
         if let Some(defect) = header.defect {
             bail!("{name}:1: {}", defect.reason(limit));
         }
-        // A file whose lines end in carriage returns alone consists of column names.
+        // A file whose lines end in carriage returns alone would be one line of column names.
         if header.has_lone_return {
             bail!(
-                "{name}:1: a carriage return stands where no line ends; lines end in a line feed, and \
-                 `tr '\\r' '\\n'` makes them so"
+                "{name}:1: a carriage return stands where no line ends; lines end in a line feed; \
+                 convert the file with `tr '\\r' '\\n'`"
             );
         }
         std::mem::swap(&mut reader.header, &mut reader.record);
@@ -147,22 +152,23 @@ impl TableReader {
         Ok(column)
     }
 
-    /// The column of that name, which must be there. If it is not, `advice` ends the message.
-    pub fn required(&self, wanted: &str, advice: &str) -> Result<TableColumn> {
-        self.optional(wanted)?.ok_or_else(|| {
-            let mut names: Vec<_> = self.header.iter().take(COLUMNS_SHOWN).map(shown).collect();
-            if self.header.len() > COLUMNS_SHOWN {
-                names.push("…".to_owned());
-            }
-            anyhow!(
-                "{}:1: there is no column {wanted:?}; the columns are {}{advice}",
-                self.input.name,
-                names.join(", ")
-            )
-        })
+    /// The column of that name. An error if there is none.
+    pub fn required(&self, wanted: &str) -> Result<TableColumn> {
+        self.optional(wanted)?.ok_or_else(|| self.missing(wanted))
     }
 
-    /// The line on which the next record begins, and the record or its defect. `None` at the end.
+    /// The error about a column that is missing.
+    pub fn missing(&self, wanted: &str) -> anyhow::Error {
+        let names = self.header.iter().map(String::from_utf8_lossy);
+        anyhow!(
+            "{}:1: there is no column {wanted:?}; the columns are {}",
+            self.input.name,
+            list_columns(names.map(|name| printable(&name)))
+        )
+    }
+
+    /// The line on which the next record begins, and the record or its defect. `None` at the end of the
+    /// input.
     pub fn next_record(&mut self) -> Result<Option<(u64, Result<&ByteRecord, String>)>> {
         let columns = self.header.len();
         let record = loop {
@@ -176,7 +182,7 @@ impl TableReader {
             let Some(record) = record else {
                 return Ok(None);
             };
-            // A line that holds a carriage return only.
+            // The line has only a carriage return.
             let is_blank = record.fields == 1
                 && !record.has_quoted_field
                 && record.defect.is_none()
@@ -197,76 +203,67 @@ impl TableReader {
     }
 
     /// Reads the next record, of which at most `columns` fields are held. A record that is too long is
-    /// read to its end without being held. `None` at the end.
+    /// read to its end without being held. `None` at the end of the input.
     fn read(&mut self, columns: usize) -> io::Result<Option<RecordShape>> {
-        self.clear();
+        let held = self.record.as_slice().len() + self.field.value.capacity();
+        if held > KEPT_BYTES {
+            self.record = ByteRecord::new();
+            self.field = FieldParser::default();
+        }
+        self.record.clear();
+        self.field.clear();
         if !self.skip_line_feeds()? {
             return Ok(None);
         }
-        self.line = self.parser.line();
+        self.line = self.line_feeds + 1;
+        let (delimiter, is_quoting) = (self.delimiter, self.is_quoting);
+        let field = &mut self.field;
         let mut record = RecordShape::default();
         let mut record_bytes = 0;
-        let mut field = RawField::default();
-        let mut filled = 0;
         loop {
             let ready = self.input.reader.fill_buf()?;
             let is_end = ready.is_empty();
+            // Within quotation marks the end of the input is not the end of a record: all records since
+            // the opening mark were swallowed.
+            if is_end && field.state == FieldState::Quoted {
+                record.add_defect(Defect::NeverClosed);
+                return Ok(Some(record));
+            }
             // The last line may lack its line feed.
             let ready = if is_end { b"\n" } else { ready };
-            // A value has no more bytes than are read for it, so the buffer is never full.
-            if self.buffer.len() < filled + ready.len() {
-                self.buffer.resize(filled + ready.len(), 0);
-            }
-            let room = &mut self.buffer[filled..];
-            let (result, read, written) = self.parser.read_field(ready, room);
-            field.push(&ready[..read], &room[..written], self.is_quoting);
-            filled += written;
+            // Up to the end of a field, or all that is ready.
+            let mut bytes = ready.iter();
+            let end = bytes.position(|byte| field.push(*byte, delimiter, is_quoting));
+            let used = end.map_or(ready.len(), |end| end + 1);
+            let ends_record = end.is_some_and(|end| ready[end] == b'\n');
+            self.line_feeds += ready[..used].iter().filter(|b| **b == b'\n').count() as u64;
             if !is_end {
-                record_bytes += read;
-                self.input.reader.consume(read);
+                record_bytes += used;
+                self.input.reader.consume(used);
             }
+            // The rest of a record that is too long is parsed for its end, but not held.
             if record_bytes > self.limit.bytes.saturating_add(LINE_END_BYTES) {
                 record.add_defect(Defect::TooLong);
                 self.record.clear();
-                filled = 0;
+                field.value.clear();
             }
-            let ReadFieldResult::Field { record_end } = result else {
-                if is_end {
-                    // Between quotation marks the line feed is part of the value.
-                    record.add_defect(Defect::NeverClosed);
-                    return Ok(Some(record));
-                }
+            if end.is_none() {
                 continue;
-            };
-            record.has_quoted_field |= field.is_quoted;
-            if field.is_quoted && !field.is_closed() {
-                record.add_defect(Defect::TextAfterQuote);
             }
-            if record.fields < columns && record.defect.is_none() {
-                let value = &self.buffer[..filled];
-                let ends_line = record_end && field.last.ends_with(b"\r\n");
-                let value = match value {
-                    [value @ .., b'\r'] if ends_line => value,
-                    value => value,
-                };
-                record.has_lone_return |= !field.is_quoted && value.contains(&b'\r');
-                self.record.push_field(value);
+            record.has_quoted_field |= field.is_quoted();
+            match field.value(ends_record) {
+                Err(defect) => record.add_defect(defect),
+                Ok(value) if record.fields < columns && record.defect.is_none() => {
+                    record.has_lone_return |= !field.is_quoted() && value.contains(&b'\r');
+                    self.record.push_field(value);
+                }
+                Ok(_) => {}
             }
             record.fields += 1;
-            if record_end {
+            if ends_record {
                 return Ok(Some(record));
             }
-            field = RawField::default();
-            filled = 0;
-        }
-    }
-
-    fn clear(&mut self) {
-        self.record.clear();
-        // The memory of a giant is not kept for the many records that follow it.
-        if self.record.as_slice().len().max(self.buffer.len()) > KEPT_BYTES {
-            self.record = ByteRecord::new();
-            self.buffer = Vec::new();
+            field.clear();
         }
     }
 
@@ -279,15 +276,9 @@ impl TableReader {
                 return Ok(!ready.is_empty());
             }
             self.input.reader.consume(line_feeds);
-            self.parser.set_line(self.parser.line() + line_feeds as u64);
+            self.line_feeds += line_feeds as u64;
         }
     }
-}
-
-/// The name of a column, without control characters, which could move the cursor of a terminal.
-fn shown(name: &[u8]) -> String {
-    let name = String::from_utf8_lossy(name);
-    excerpt(&name.replace(char::is_control, "\u{fffd}"))
 }
 
 impl TableColumn {
@@ -308,39 +299,57 @@ impl Defect {
     fn reason(self, RecordLimit { bytes, advice }: RecordLimit) -> String {
         match self {
             Self::TooLong => format!("the record is longer than {bytes} bytes{advice}"),
-            Self::TextAfterQuote => "text follows a closing quotation mark: one mark is too many, here \
-                 or on a line that was read as part of this record, or a mark in a text is not doubled"
+            Self::TextAfterQuote => "text follows a closing quotation mark: there is one mark too \
+                 many, here or on a line that was read as part of this record, or a mark in a text \
+                 is not doubled"
                 .to_owned(),
             Self::NeverClosed => "a quotation mark is opened and never closed".to_owned(),
         }
     }
 }
 
-impl RawField {
-    /// Takes the next bytes of the field, and of its value.
-    fn push(&mut self, bytes: &[u8], value: &[u8], is_quoting: bool) {
-        let marks_in = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'"').count();
-        if self.len_bytes == 0 {
-            self.is_quoted = is_quoting && bytes.first() == Some(&b'"');
-        }
-        if self.is_quoted {
-            self.marks += marks_in(bytes);
-            self.value_marks += marks_in(value);
-        }
-        self.len_bytes += bytes.len();
-        for byte in &bytes[bytes.len().saturating_sub(self.last.len())..] {
-            self.last = [self.last[1], self.last[2], *byte];
-        }
+impl FieldParser {
+    fn clear(&mut self) {
+        self.value.clear();
+        self.state = FieldState::Start;
     }
 
-    /// Returns `true` if nothing but the end of the field follows its closing quotation mark. Then all
-    /// marks of its value are doubled. To the parser, marks that come later are part of the value as they
-    /// are, so their number shows that a mark that closes the field has come before.
-    fn is_closed(&self) -> bool {
-        let last = match self.last {
-            [last, b'\r', b'\n'] | [_, last, _] => last,
+    /// Takes the next byte. Returns `true` if the byte ends the field.
+    fn push(&mut self, byte: u8, delimiter: u8, is_quoting: bool) -> bool {
+        use FieldState::*;
+        let (state, is_value) = match (self.state, byte) {
+            (Quoted, b'"') => (QuoteInQuoted, false),
+            (Quoted, _) | (QuoteInQuoted, b'"') => (Quoted, true),
+            (_, byte) if byte == b'\n' || byte == delimiter => return true,
+            (Start, b'"') if is_quoting => (Quoted, false),
+            (Start | Plain, _) => (Plain, true),
+            (QuoteInQuoted, b'\r') => (ReturnAfterQuote, true),
+            (QuoteInQuoted | ReturnAfterQuote | TextAfterQuote, _) => (TextAfterQuote, true),
         };
-        last == b'"' && self.marks == 2 + 2 * self.value_marks
+        self.state = state;
+        if is_value {
+            self.value.push(byte);
+        }
+        false
+    }
+
+    fn is_quoted(&self) -> bool {
+        !matches!(self.state, FieldState::Start | FieldState::Plain)
+    }
+
+    /// The value, without the carriage return of the line's end. An error if text follows the closing
+    /// quotation mark.
+    fn value(&self, ends_record: bool) -> Result<&[u8], Defect> {
+        match (self.state, &self.value[..]) {
+            (FieldState::TextAfterQuote, _) => Err(Defect::TextAfterQuote),
+            (FieldState::ReturnAfterQuote, _) if !ends_record => Err(Defect::TextAfterQuote),
+            (FieldState::Plain | FieldState::ReturnAfterQuote, [value @ .., b'\r'])
+                if ends_record =>
+            {
+                Ok(value)
+            }
+            (_, value) => Ok(value),
+        }
     }
 }
 
@@ -348,10 +357,11 @@ impl RawField {
 mod tests {
     use super::*;
 
-    /// The line of each record and its fields, or nothing where it is too long.
+    /// The line of each record, and its fields; `None` if the record is too long.
     fn records(text: &str, bytes: usize) -> Vec<(u64, Option<Vec<String>>)> {
         let limit = RecordLimit { bytes, advice: "" };
-        let mut table = TableReader::csv(Opened::of_bytes("t", text.as_bytes()), limit).unwrap();
+        let mut table =
+            TableReader::csv(InputStream::of_bytes("t", text.as_bytes()), limit).unwrap();
         let mut records = Vec::new();
         while let Some((line, record)) = table.next_record().unwrap() {
             let fields = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
@@ -368,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn wherever_a_record_is_cut_those_behind_it_are_read_as_ever() {
+    fn records_after_a_too_long_record_are_read() {
         let rows = [
             "\"x\"\"y\",1\r\n",
             "\n\n\r\n",

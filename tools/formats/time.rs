@@ -1,18 +1,18 @@
-//! Times of arrival in inputs.
+//! Arrival times in inputs.
 
 use serde_json::{Number, Value};
 use simdb::Timestamp;
 
 use super::excerpt;
 
-/// The least number of milliseconds. Smaller numbers are seconds; as seconds it would lie in the year
-/// 5138.
+/// Numbers from 1e11 on are milliseconds, smaller ones seconds. As seconds, 1e11 is in the year 5138.
 const FIRST_MS: f64 = 1e11;
 
-/// The last millisecond of the year 9999, the last year of RFC 3339. Larger numbers are in other units.
+/// The last millisecond of the year 9999, the last year of RFC 3339. A later time is refused, because
+/// its number is most likely in microseconds.
 const LATEST_MS: u64 = 253_402_300_799_999;
 
-/// A time: RFC 3339 text, or seconds or milliseconds since 1970 as a number or in digits.
+/// Parses RFC 3339 text, or seconds or milliseconds since 1970 as a number or in digits.
 pub fn time_of(value: &Value) -> Result<Timestamp, String> {
     match value {
         Value::Number(number) => time_of_number(number),
@@ -21,14 +21,11 @@ pub fn time_of(value: &Value) -> Result<Timestamp, String> {
     }
 }
 
-/// A time in a column.
+/// Parses RFC 3339 text, or seconds or milliseconds since 1970 in digits.
 pub fn time_of_text(text: &str) -> Result<Timestamp, String> {
     let not_a_time = || not_a_time(&format!("{text:?}"));
-    // Some parsers take words such as `inf` for numbers.
-    let is_number = text.starts_with(|first: char| first.is_ascii_digit() || first == '-');
-    match serde_json::from_str(text) {
-        Ok(number) if is_number => return time_of_number(&number),
-        _ => {}
+    if let Ok(number) = serde_json::from_str(text) {
+        return time_of_number(&number);
     }
     let moment: jiff::Timestamp = text.parse().map_err(|_| not_a_time())?;
     match u64::try_from(moment.as_millisecond()) {
@@ -37,7 +34,7 @@ pub fn time_of_text(text: &str) -> Result<Timestamp, String> {
     }
 }
 
-/// A time in milliseconds since 1970.
+/// The time of milliseconds since 1970.
 pub fn time_of_ms(ms: i64) -> Result<Timestamp, String> {
     let shown = format!("{ms} ms");
     match u64::try_from(ms) {
@@ -47,8 +44,8 @@ pub fn time_of_ms(ms: i64) -> Result<Timestamp, String> {
     }
 }
 
-/// A time in seconds or milliseconds since 1970.
-pub fn time_of_number(number: &Number) -> Result<Timestamp, String> {
+/// The time of a number of seconds or milliseconds since 1970.
+fn time_of_number(number: &Number) -> Result<Timestamp, String> {
     let shown = number.to_string();
     let value = number.as_f64().ok_or_else(|| not_a_time(&shown))?;
     if value < 0.0 {
@@ -58,7 +55,7 @@ pub fn time_of_number(number: &Number) -> Result<Timestamp, String> {
         Some(ms) if value >= FIRST_MS => ms,
         _ if value >= FIRST_MS => value as u64,
         Some(seconds) => seconds * 1000,
-        // The nearest `f64` to a decimal fraction may be less than the fraction.
+        // Rounded, because the nearest `f64` to a decimal fraction may be less than the fraction.
         None => (value * 1000.0).round() as u64,
     };
     if ms > LATEST_MS {
@@ -79,7 +76,10 @@ fn not_a_time(given: &str) -> String {
 }
 
 fn before_1970(given: &str) -> String {
-    format!("{} is before 1970; such times are not kept", excerpt(given))
+    format!(
+        "{} is before 1970; times since 1970 are expected",
+        excerpt(given)
+    )
 }
 
 #[cfg(test)]
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_as_text_seconds_or_milliseconds() {
+    fn time_is_text_seconds_or_milliseconds() {
         for (json, ms) in [
             ("\"1970-01-01T00:00:00Z\"", 0),
             ("\"2024-02-29T12:34:56.007Z\"", 1_709_210_096_007),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_said() {
+    fn bad_time_is_rejected_with_reason() {
         for (json, said) in [
             ("-1", "-1 is before 1970"),
             ("-0.5", "is before 1970"),

@@ -1,5 +1,5 @@
-//! [`Duplicates`]: what was dropped, and for what: for machines as it happens, for people the
-//! most doubtful of them in the end.
+//! [`DuplicateReport`]: the documents that `--unique` drops. All go to `--duplicates` as they are
+//! dropped; `--show-duplicates` prints the least alike at the end.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use simdb::{Builder, DocId, Document, Fingerprint};
+use simdb::{DocId, Document, Fingerprint};
 
 use crate::console::duplicate::{Alike, DuplicateOf};
 use crate::console::paths::OutputPath;
@@ -15,6 +15,7 @@ use crate::console::table::{Align, Table, columns, one_line};
 use crate::console::{Output, counted};
 use crate::corpus::inputs::Location;
 use crate::corpus::report::RecordReport;
+use crate::options::RecipeOptions;
 
 /// The parts of a document that are reported if it is dropped.
 #[derive(Debug)]
@@ -39,20 +40,20 @@ struct DuplicateLine<'d> {
     text: Option<&'d str>,
 }
 
-/// All documents that were dropped, as far as they are reported.
-pub struct Duplicates {
+/// The report of dropped documents.
+pub struct DuplicateReport {
     report: Option<RecordReport>,
     count: u64,
     shown_most: usize,
-    /// The least alike first, then as they came.
+    /// By likeness, the least alike first, then by arrival.
     shown: BTreeMap<(Reverse<u32>, u64), (ReportedDocument, DuplicateOf)>,
 }
 
-/// How much of a text is held to be shown: more than any terminal has columns.
+/// At most 1000 columns of a text are held, more than any terminal shows.
 const SHOWN_COLUMNS: usize = 1000;
 
-impl Duplicates {
-    /// No duplicates yet. At most `shown_most` of them are shown in the end.
+impl DuplicateReport {
+    /// An empty report, of which [`Self::show`] shows at most `shown_most` documents.
     pub fn new(shown_most: Option<u32>, report: Option<OutputPath>) -> Result<Self> {
         Ok(Self {
             report: report.map(RecordReport::create).transpose()?,
@@ -62,7 +63,7 @@ impl Duplicates {
         })
     }
 
-    /// The text of a document as far as it is reported, and only left with it if it is kept.
+    /// The text of a document, if texts are reported. Leaves the text in the document if `keep_texts`.
     pub fn text_of(&self, document: &mut Document, keep_texts: bool) -> Option<String> {
         let is_reported = self.report.is_some() || self.shown_most > 0;
         if keep_texts {
@@ -107,13 +108,13 @@ impl Duplicates {
         self.report.take().map_or(Ok(()), RecordReport::publish)
     }
 
-    /// Shows some of what was dropped beside what was kept for it.
-    pub fn show(self, database: &Path, builder: Builder, output: &mut Output) -> Result<()> {
+    /// Prints dropped documents, each with the document that was kept.
+    pub fn show(self, database: &Path, recipe: &RecipeOptions, output: &mut Output) -> Result<()> {
         if self.shown.is_empty() {
             return Ok(());
         }
         let shown = self.shown.len() as u64;
-        let snapshot = builder.open_read_only(database)?.snapshot()?;
+        let snapshot = recipe.builder()?.open_read_only(database)?.snapshot()?;
         for (document, of) in self.shown.into_values() {
             let kept = snapshot.get(of.id)?.and_then(|document| document.text);
             let kept = kept.map(|text| one_line(&text, SHOWN_COLUMNS));
@@ -137,8 +138,7 @@ impl Duplicates {
     }
 }
 
-/// Both texts cut to a width, and started late enough that the first difference is seen. A text
-/// that is not known is `-`.
+/// Both texts, cut to a width that includes their first difference. An unknown text is `-`.
 fn where_they_differ(
     kept: Option<String>,
     dropped: Option<String>,
@@ -148,12 +148,10 @@ fn where_they_differ(
         let shown = |text: Option<String>| text.map_or("-".to_owned(), |t| one_line(&t, columns));
         return (shown(kept), shown(dropped));
     };
-    let equal = kept
-        .chars()
-        .zip(dropped.chars())
-        .take_while(|(a, b)| a == b)
-        .count();
-    // An early difference is seen anyhow; a character may be two columns wide.
+    let pairs = kept.chars().zip(dropped.chars());
+    let equal = pairs.take_while(|(a, b)| a == b).count();
+    // A quarter of the width stays before the difference, half of it if characters are two columns
+    // wide.
     let skipped = equal.saturating_sub(columns / 4);
     let shown = |text: &String| {
         if skipped == 0 || kept == dropped {
@@ -165,7 +163,7 @@ fn where_they_differ(
     (shown(kept), shown(dropped))
 }
 
-/// How wide a text may be beside its fate and an ordinary id.
+/// The columns of a line that remain for a text beside `dropped` and an id of average length.
 fn text_columns() -> usize {
     const BESIDE: usize = 22;
     columns().saturating_sub(BESIDE).max(BESIDE)
@@ -176,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_shown_where_they_differ() {
+    fn texts_are_cut_around_their_first_difference() {
         let shown = |kept: &str, dropped: &str| {
             where_they_differ(Some(kept.to_owned()), Some(dropped.to_owned()), 12)
         };

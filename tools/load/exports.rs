@@ -5,32 +5,30 @@ use std::path::Path;
 use anyhow::{Result, bail, ensure};
 use simdb::Recipe;
 
-use super::options::Options;
 use crate::corpus::inputs::Input;
-use crate::formats::Format;
 use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::columns::{document_columns, has_default_names};
 use crate::formats::parquet::metadata::recipe_of;
-use crate::options::Rule;
+use crate::formats::{DocumentFields, Format};
+use crate::options::DuplicateRule;
 
-/// The recipe of the fingerprints in inputs.
+/// The recipe of exported fingerprints.
 pub struct MadeWith {
     description: String,
-    /// The first of these inputs.
+    /// The first export of the inputs.
     input: String,
 }
 
 impl MadeWith {
     /// Reads the recipe of the inputs that simdb has exported; `None` if there are none. An error if
-    /// the recipes differ, or a Parquet file lacks a column that is to be read.
+    /// the recipes differ, or a Parquet file lacks a column of `fields`.
     pub fn from_inputs(
-        options: &Options,
-        rule: Option<Rule>,
+        fields: &DocumentFields,
+        rule: Option<DuplicateRule>,
         inputs: &[Input],
     ) -> Result<Option<Self>> {
-        let fields = options.fields.fields()?;
-        // An export can be read by the names of its columns too.
-        let reads_fingerprints = has_default_names(&fields) || fields.fingerprint.is_some();
+        // The options may also name the columns of an export.
+        let reads_fingerprints = has_default_names(fields) || fields.fingerprint.is_some();
         let mut made_with: Option<Self> = None;
         for input in inputs {
             if input.format != Format::Parquet {
@@ -39,8 +37,8 @@ impl MadeWith {
             let name = input.source.name();
             let file = ParquetFile::open(&input.source, &Default::default())?;
             let description = recipe_of(&file)?;
-            // Without this check a column that is missing from the last file would show hours later.
-            document_columns(&file, &fields)?;
+            // Checked now, because the last file is read only hours after the first.
+            document_columns(&file, fields)?;
             let Some(description) = description.filter(|_| reads_fingerprints) else {
                 continue;
             };
@@ -50,8 +48,8 @@ impl MadeWith {
             );
             match &made_with {
                 Some(other) if other.description != description => bail!(
-                    "cannot load {name} and {} together: the fingerprints of one were made with \
-                     {description}; those of the other with {}",
+                    "cannot load {name} and {} together: their recipes differ, {description} and {}; \
+                     load them into two databases",
                     other.input,
                     other.description
                 ),
@@ -67,22 +65,22 @@ impl MadeWith {
         Ok(made_with)
     }
 
-    /// Returns the recipe of a new database. An error if `asked` is another.
+    /// The recipe of a new database. An error if `asked` is another recipe.
     pub fn recipe(&self, asked: Option<Recipe>) -> Result<Recipe> {
         let Self { description, input } = self;
         match asked {
             Some(asked) if asked.description() == *description => Ok(asked),
             Some(asked) => bail!(
                 "cannot load {input} with the recipe {}: its fingerprints were made with \
-                 {description}; ask for that recipe, or leave --recipe out",
+                 {description}; name that recipe, or leave --recipe out",
                 asked.description()
             ),
             None => match Recipe::by_description(description) {
                 Some(recipe) => Ok(recipe),
                 None => bail!(
                     "cannot load {input}: its fingerprints were made with {description}; name that \
-                     recipe with --recipe and give it the same files, or upgrade simdb if it does \
-                     not know it"
+                     recipe and its files with --recipe, or upgrade simdb if it does not know the \
+                     recipe"
                 ),
             },
         }
@@ -92,7 +90,7 @@ impl MadeWith {
     pub fn refuse_other(&self, path: &Path, recipe: &Recipe) -> Result<()> {
         ensure!(
             recipe.description() == self.description,
-            "cannot load {} into {}: its fingerprints were made with {}; those of the database with \
+            "cannot load {} into {}: its fingerprints were made with {}, those of the database with \
              {}; load into a new database",
             self.input,
             path.display(),

@@ -1,10 +1,10 @@
-//! Loading, from the options to the summary.
+//! `simdb-load`, from the options to the summary.
 //!
 //! - [`options`]: the command line
-//! - [`plan`]: all checks, before anything is read
-//! - [`exports`]: the recipe of files that simdb has exported
-//! - [`unique`]: the load without near-duplicates, one document after another; other loads are
-//!   written all at once
+//! - [`plan`]: all checks, before the first byte is read; the database
+//! - [`exports`]: the recipe of inputs that simdb has exported
+//! - [`unique`]: a load with `--unique`, which decides document by document; any other load is one
+//!   bulk load
 //! - [`duplicates`], [`summary`]: the results
 
 mod duplicates;
@@ -20,11 +20,12 @@ use std::time::Instant;
 use anyhow::{Result, anyhow};
 use simdb::Fingerprinter;
 
-use self::duplicates::Duplicates;
+use self::duplicates::DuplicateReport;
 use self::options::Options;
 use self::plan::{LoadTarget, Plan};
+use self::unique::UniqueLoad;
+use crate::console::Output;
 use crate::console::interrupt::Interrupt;
-use crate::console::{Answer, Output};
 use crate::corpus::bulk;
 use crate::corpus::pipeline::{Pipeline, PipelineConfig};
 use crate::corpus::statistics::Statistics;
@@ -47,7 +48,7 @@ fn naming_the_state(error: anyhow::Error, path: &Path, is_new: bool) -> anyhow::
 }
 
 /// Loads the inputs that the options name.
-pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
+pub fn run(options: &Options, output: &mut Output) -> Result<()> {
     let started = Instant::now();
     let interrupt = Interrupt::listen()?;
     let Plan {
@@ -60,6 +61,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
         memory,
     } = Plan::new(options)?;
     let mut statistics = Statistics::new(inputs.clone(), options.on_error, rejects)?;
+    let mut duplicates = DuplicateReport::new(options.show_duplicates, duplicates)?;
     let settings = target.settings();
     let config = PipelineConfig {
         inputs,
@@ -70,51 +72,40 @@ pub fn run(options: &Options, output: &mut Output) -> Result<Answer> {
         keep_texts: settings.keep_texts || rule.is_some(),
     };
     let pipeline = Pipeline::start(config, options.progress, interrupt.clone())?;
-
     let is_new = matches!(target, LoadTarget::New(_));
-    let mut dropped = None;
+    let with_state = |error| naming_the_state(error, &options.database, is_new);
     if let Some(rule) = rule {
-        let duplicates = Duplicates::new(options.show_duplicates, duplicates)?;
-        let mut load = unique::UniqueLoad {
-            options,
+        let mut load = UniqueLoad {
+            database: &options.database,
+            progress: options.progress,
             memory,
             rule,
             pipeline,
             statistics: &mut statistics,
-            duplicates,
+            duplicates: &mut duplicates,
             interrupt,
         };
-        load.run(target)
-            .map_err(|error| naming_the_state(error, &options.database, is_new))?;
-        dropped = Some(load.duplicates);
+        load.run(target).map_err(with_state)?;
     } else {
-        let bulk = match &target {
-            LoadTarget::New(settings) => memory
-                .builder(settings)
-                .bulk_create(&options.database, memory.sort_new_bytes()),
-            LoadTarget::Existing(database) => database.bulk_load(memory.sort_bytes()),
-        };
-        let loaded = bulk.map_err(anyhow::Error::from).and_then(|bulk| {
-            bulk::load(
-                bulk,
-                pipeline,
-                &mut statistics,
-                options.progress,
-                &interrupt,
-            )
-        });
-        let report =
-            loaded.map_err(|error| naming_the_state(error, &options.database, is_new))?;
+        let loaded = target
+            .bulk_load(&options.database, memory)
+            .and_then(|bulk| {
+                bulk::load(
+                    bulk,
+                    pipeline,
+                    &mut statistics,
+                    options.progress,
+                    &interrupt,
+                )
+            });
+        let report = loaded.map_err(with_state)?;
         statistics.counts.inserted = report.inserted;
         statistics.counts.present = report.present;
     }
 
-    // One report is published even if the other cannot be.
-    let reported = dropped.as_mut().map_or(Ok(()), Duplicates::publish);
-    statistics.finish().and(reported)?;
-    if let Some(dropped) = dropped {
-        dropped.show(&options.database, options.new.recipe.builder()?, output)?;
-    }
-    summary::print(options, statistics.counts, started.elapsed(), output)?;
-    Ok(Answer::Yes)
+    // The load has succeeded. A report that cannot be published must not withhold the other.
+    let published = duplicates.publish();
+    statistics.finish().and(published)?;
+    duplicates.show(&options.database, &options.new.recipe, output)?;
+    summary::print(options, rule, statistics.counts, started.elapsed(), output)
 }

@@ -5,52 +5,54 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Parser;
 
+use crate::console::logger::Verbosity;
 use crate::console::parse_memory;
 use crate::console::paths::{Overwrite, is_stdout};
-use crate::console::progress::Progress;
+use crate::console::progress::ProgressMode;
 use crate::formats::{Format, parse_id};
 use crate::options::{FieldNames, NewDatabase, OnError, UniqueOptions};
 
-/// The most duplicates that are held to be shown.
+/// `--show-duplicates` holds at most 10,000 duplicates in memory.
 const MOST_SHOWN: i64 = 10_000;
 
 /// Loads documents into a near-duplicate database, all of them or none.
 ///
 /// The database is created if it is missing. A document has an id (an integer from 0 to 2^64 - 1,
-/// or a string of its digits) and a text, which is made a fingerprint, or a fingerprint that was
-/// made elsewhere. Repeating a load is harmless: what is there already is only counted. A document
-/// counts as there already if its id and fingerprint are; that its text has changed is ignored.
+/// or a string of its digits) and a text or a fingerprint. Loading a file twice is safe: a document
+/// whose id and fingerprint are stored already is only counted, even if its text has changed.
 ///
-/// An interrupted or failed load leaves the database as it was, or none if there was none. One
-/// that is killed (kill -9, a power cut) may leave temporary files and folders beside it, named
-/// .simdb-XXXXXX.new, .simdb-load-XXXX and .REPORT.XXXX.new; when no load is running they are safe to delete.
+/// A failed or interrupted load does not change the database, and creates none. A load that is killed
+/// (kill -9, a power cut) may leave temporary files and folders beside the database:
+/// .simdb-XXXXXX.new, .simdb-load-XXXX and .REPORT.XXXX.new. Delete them when no load is running.
 #[derive(Debug, Parser)]
 #[command(name = "simdb-load", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n{DETAILS}"))]
 pub struct Options {
+    #[command(flatten)]
+    pub verbosity: Verbosity,
+
     /// The database; it is created if it is missing
     pub database: PathBuf,
 
-    /// Files to load, in this order; `-` is standard input, as is no INPUT at all
+    /// Files to load, in this order; `-` or no INPUT is standard input
     ///
-    /// Files named .gz and .zst are read through. A folder stands for the files named .parquet in it,
-    /// in the order of their names.
+    /// Files named .gz and .zst are decompressed. A folder means its .parquet files, in the order of
+    /// their names.
     #[arg(value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
 
-    /// How the inputs are written [default: by the extension of each; standard input: jsonl]
+    /// The format of the inputs [default: by extension; standard input: jsonl]
     #[arg(long, value_enum, help_heading = "Input")]
     pub format: Option<Format>,
 
     #[command(flatten)]
     pub fields: FieldNames,
 
-    /// The id of the first line, for the format `lines`, or of the first number, for `npy`; the
-    /// others count up from there, over all inputs [default: 1 for lines, 0 for npy]
+    /// The first id of the formats `lines` and `npy`; ids count up through all inputs [default: 1 for
+    /// lines, 0 for npy]
     #[arg(long, value_name = "ID", value_parser = parse_id, help_heading = "Input")]
     pub first_id: Option<u64>,
 
-    /// The ids of the documents of an array of fingerprints, for the format `npy`: another array, of
-    /// the same length
+    /// The array of the ids of an `npy` input, of the same length
     #[arg(
         long,
         value_name = "FILE",
@@ -62,7 +64,7 @@ pub struct Options {
     #[command(flatten)]
     pub unique: UniqueOptions,
 
-    /// Write each document dropped by --unique to this file as a line of JSON; `-` is standard
+    /// Write each document dropped by --unique to this file, one JSON object a line; `-` is standard
     /// output
     #[arg(
         long,
@@ -72,10 +74,10 @@ pub struct Options {
     )]
     pub duplicates: Option<PathBuf>,
 
-    /// Show documents dropped by --unique beside those they duplicate, the least alike first, at
-    /// most this many, up to 10000 [default: 20]
+    /// Show up to this many documents dropped by --unique, each with the document that it duplicates, the
+    /// least alike first; at most 10000 [default: 20]
     ///
-    /// The text of the one that is kept is known if the database keeps texts.
+    /// The text of the kept document is shown if the database keeps texts.
     #[arg(
         long,
         value_name = "COUNT",
@@ -89,11 +91,11 @@ pub struct Options {
     )]
     pub show_duplicates: Option<u32>,
 
-    /// What to do about a bad record, or an id that is taken by another fingerprint
+    /// The treatment of a bad record, or of an id that is stored with another fingerprint
     #[arg(long, value_enum, default_value_t = OnError::Abort, help_heading = "Errors")]
     pub on_error: OnError,
 
-    /// Write each record left out by `--on-error skip` to this file as a line of JSON; `-` is
+    /// Write each record left out by `--on-error skip` to this file, one JSON object a line; `-` is
     /// standard output
     #[arg(long, value_name = "FILE", help_heading = "Errors")]
     pub rejects: Option<PathBuf>,
@@ -101,15 +103,14 @@ pub struct Options {
     #[command(flatten)]
     pub new: NewDatabase,
 
-    /// Pack the database as tightly as can be; it cannot be changed afterwards
+    /// Write the smallest file; the database cannot be changed afterwards
     #[arg(long, help_heading = "New database")]
     pub frozen: bool,
 
-    /// How much memory to use, at least 64MiB
+    /// The memory to use, at least 64MiB
     ///
-    /// With --unique, what waits in up to a quarter of it is compared and put into the tables at a
-    /// time, and ids or fingerprints in no order touch all of these each time: for many documents,
-    /// the default or more.
+    /// With --unique, documents are applied in groups of up to a quarter of this memory. A group of
+    /// unsorted ids or fingerprints touches the whole database, so a small value slows large loads.
     #[arg(
         long,
         value_name = "SIZE",
@@ -119,7 +120,7 @@ pub struct Options {
     )]
     pub memory: u64,
 
-    /// How many threads make fingerprints [default: all cores]
+    /// The number of threads that compute fingerprints [default: all cores]
     #[arg(
         long,
         value_name = "N",
@@ -132,30 +133,26 @@ pub struct Options {
     #[arg(long, help_heading = "Output")]
     pub json: bool,
 
-    /// Whether to show progress on standard error
+    /// Show progress on standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub progress: Progress,
+    pub progress: ProgressMode,
 
     #[command(flatten, next_help_heading = "Output")]
     pub overwrite: Overwrite,
 }
 
 impl Options {
-    /// Refuses combinations that cannot be meant.
+    /// Refuses options that contradict each other.
     pub fn check(&self) -> Result<()> {
         self.new.check()?;
-        if self.reports_to_stdout() == 2 {
-            bail!("--duplicates and --rejects cannot both go to standard output");
+        if self.stdout_reports() == 2 {
+            bail!("--duplicates and --rejects cannot both go to standard output; name a file");
         }
         Ok(())
     }
 
-    /// Whether lines of JSON go to standard output while the load is going on.
-    pub fn streams_to_stdout(&self) -> bool {
-        self.reports_to_stdout() > 0
-    }
-
-    fn reports_to_stdout(&self) -> usize {
+    /// The number of reports that go to standard output.
+    pub fn stdout_reports(&self) -> usize {
         [&self.duplicates, &self.rejects]
             .into_iter()
             .flatten()
@@ -179,36 +176,34 @@ const DETAILS: &str = "\
 Formats:
   jsonl   one JSON object a line (.jsonl, .ndjson, .json); blank lines are skipped
   csv     a line of column names, then records quoted as in RFC 4180 (.csv)
-  tsv     the same with tabs, and never quoted (.tsv, .tab)
-  lines   the text is the line, the id its number; blank lines are skipped, but counted
-          (.txt, .lines)
+  tsv     a line of column names, then records separated by tabs, never quoted (.tsv, .tab)
+  lines   the text is the line, the id its number (.txt, .lines); blank lines are skipped, but count
   raw     little-endian u64 pairs, document id and fingerprint, 16 bytes each (.raw)
-  npy     an array of NumPy with one dimension: fingerprints as <u8 or <i8 (.npy); their ids are their
-          places, counted from --first-id, or in the array --ids
+  npy     a one-dimensional NumPy array of fingerprints, <u8 or <i8 (.npy); the ids count up from
+          --first-id, or are in the array --ids
   parquet columns of Parquet (.parquet): ids are integers or strings of digits, texts are strings,
-          fingerprints INT64 or hexadecimal strings, times timestamps, numbers or strings; a column
-          in a struct is named as a.b. A null id or text is a bad record. Files that simdb-cli export
-          wrote are known by what they say of themselves: their recipe must be that of the database,
-          and a new one is made with it
+          fingerprints INT64 or hexadecimal strings, times timestamps, numbers or strings; a.b names
+          column b of struct a. A null id or text is a bad record. Exports of simdb-cli are known by
+          their metadata: the database must have their recipe, and a new database gets it
 
 Summary (--json): read = inserted + duplicates + present + rejected
   read                  documents and bad records in the inputs
   inserted              documents that are new in the database
   duplicates            documents dropped by --unique
   rejected              records left out by --on-error skip
-  present               documents that were there already, id and fingerprint alike
-  unreliable            documents read whose text says too little: too short, or one phrase over
-                        and over; no radius reaches them, and --unique similar drops their equals
-                        (and what is like them where longer runs of letters tell texts apart)
+  present               documents stored before with the same id and fingerprint
+  unreliable            documents whose text is too short, or repeats one phrase: --unique RADIUS
+                        never drops them, --unique similar drops equal texts (and similar ones if
+                        longer runs of letters tell them apart)
   seconds, documents_per_second, file_bytes
 
-Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, row, text, and with
-                        --unique similar edit_similarity (null for very long texts) and jaccard
+Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, row, text, and
+                        with --unique similar edit_similarity (null for very long texts) and jaccard
 Lines of --rejects:     file, line, byte, row, id, reason
-  Both files appear when the load has succeeded; with --force they replace earlier ones.
-  line counts from 1; raw inputs have the offset of the record in byte instead, npy and parquet
-  the row, which counts from 0; what is not known is null.
+  Both files appear when the load has succeeded; with --force they replace existing files.
+  line counts from 1. Records of raw have byte, an offset, instead; records of npy and parquet have
+  row, counted from 0. Unknown values are null.
 
-Exit codes: 0 loaded (with rejects too, if they are to be skipped), 2 not loaded, or loaded,
-but a report, the duplicates to be shown or the summary could not be written: the error names what.
+Exit codes: 0 loaded, also if --on-error skip left records out; 2 not loaded, or loaded but a
+report, the shown duplicates or the summary could not be written: the error names it.
 ";

@@ -3,27 +3,26 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use simdb::{Database, Settings};
+use simdb::{BulkLoad, Database, Settings};
 
 use super::exports::MadeWith;
 use super::options::Options;
 use crate::console::paths::{
     OutputPath, OutputPaths, folder_of, refuse_special, refuse_unwritable_name,
 };
-use crate::corpus::inputs;
-use crate::corpus::inputs::{Input, reserve_inputs};
+use crate::corpus::inputs::{Input, inputs, reserve_inputs};
 use crate::corpus::memory::MemoryBudget;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::input::Source;
 use crate::formats::{Format, Wanted};
-use crate::options::{Rule, created_without};
+use crate::options::{DuplicateRule, created_without};
 
-/// Everything that a load reads and writes.
+/// The inputs and outputs of a load.
 pub struct Plan {
     pub inputs: Vec<Input>,
     pub wanted: Wanted,
-    /// `None` if near-duplicates are loaded too.
-    pub rule: Option<Rule>,
+    /// The rule of `--unique`; `None` if near-duplicates are loaded too.
+    pub rule: Option<DuplicateRule>,
     pub target: LoadTarget,
     pub rejects: Option<OutputPath>,
     pub duplicates: Option<OutputPath>,
@@ -33,7 +32,7 @@ pub struct Plan {
 /// The database that is loaded into.
 pub enum LoadTarget {
     Existing(Box<Database>),
-    /// The settings of a database that is to be created.
+    /// The settings of the database to create.
     New(Settings),
 }
 
@@ -43,7 +42,7 @@ impl Plan {
         let inputs = inputs(&options.inputs, options.format, &options.fields)?;
         ensure!(
             options.ids.is_none() || matches!(&inputs[..], [input] if input.format == Format::Npy),
-            "--ids goes with one array of fingerprints; load several one after the other"
+            "--ids goes with one array of fingerprints; load several arrays one after the other"
         );
         let rule = options.unique.rule()?;
         if let Some(rule) = &rule {
@@ -51,6 +50,7 @@ impl Plan {
             refuse_textless(rule, &inputs)?;
         }
 
+        // A report must not replace an input, the database or the other report.
         let mut paths = OutputPaths::new(options.overwrite);
         paths.reserve(&options.database, "the database");
         reserve_inputs(&mut paths, &inputs);
@@ -64,9 +64,12 @@ impl Plan {
         let rejects = report("--rejects", &options.rejects)?;
         let duplicates = report("--duplicates", &options.duplicates)?;
 
+        // Before the database is opened, because exports decide the recipe of a new database.
         let memory = MemoryBudget::new(options.memory);
-        let made_with = MadeWith::from_inputs(options, rule, &inputs)?;
+        let fields = options.fields.fields()?;
+        let made_with = MadeWith::from_inputs(&fields, rule, &inputs)?;
         let target = LoadTarget::open(options, memory, rule, made_with.as_ref())?;
+        // The settings are known only now: an existing database has its own.
         let settings = target.settings();
         options.fields.refuse_unkept(settings)?;
         if let Some(rule) = &rule {
@@ -75,7 +78,7 @@ impl Plan {
         Ok(Self {
             inputs,
             wanted: Wanted {
-                fields: options.fields.fields()?,
+                fields,
                 counted: options.first_id.map(IdSequence::new),
                 ids: options.ids.as_deref().map(Source::new).transpose()?,
             },
@@ -89,11 +92,12 @@ impl Plan {
 }
 
 /// Refuses inputs without texts if texts are compared.
-fn refuse_textless(rule: &Rule, inputs: &[Input]) -> Result<()> {
+fn refuse_textless(rule: &DuplicateRule, inputs: &[Input]) -> Result<()> {
     let is_textless = |input: &&Input| matches!(input.format, Format::Raw | Format::Npy);
     match inputs.iter().find(is_textless) {
         Some(input) if rule.needs_texts() => bail!(
-            "--unique similar compares texts, and raw pairs and arrays have none: {}",
+            "--unique similar compares texts, and raw pairs and arrays have none: {}; name a radius \
+             instead",
             input.source.name()
         ),
         _ => Ok(()),
@@ -101,19 +105,19 @@ fn refuse_textless(rule: &Rule, inputs: &[Input]) -> Result<()> {
 }
 
 impl LoadTarget {
-    /// Opens the database, or checks that it can be created. If the inputs say with which recipe their
-    /// fingerprints were made, the database must have that recipe.
+    /// Opens the database, or checks that it can be created. Exported fingerprints must have the recipe
+    /// of the database.
     fn open(
         options: &Options,
         memory: MemoryBudget,
-        rule: Option<Rule>,
+        rule: Option<DuplicateRule>,
         made_with: Option<&MadeWith>,
     ) -> Result<Self> {
         let path = &options.database;
         refuse_special(path)?;
         let exists = path
             .try_exists()
-            .with_context(|| format!("cannot look for {}", path.display()))?;
+            .with_context(|| format!("cannot read {}", path.display()))?;
         if !exists {
             check_new(path)?;
             return Ok(Self::New(new_settings(options, rule, made_with)?));
@@ -129,6 +133,17 @@ impl LoadTarget {
             return Err(created_without(path, "--frozen"));
         }
         Ok(Self::Existing(Box::new(database)))
+    }
+
+    /// Begins a bulk load.
+    pub fn bulk_load(&self, path: &Path, memory: MemoryBudget) -> Result<BulkLoad<'_>> {
+        Ok(match self {
+            Self::Existing(database) => database.bulk_load(memory.sort_bytes())?,
+            Self::New(settings) => {
+                let builder = memory.builder(settings);
+                builder.bulk_create(path, memory.sort_new_bytes())?
+            }
+        })
     }
 
     pub fn settings(&self) -> &Settings {
@@ -155,7 +170,7 @@ fn check_new(path: &Path) -> Result<()> {
 
 fn new_settings(
     options: &Options,
-    rule: Option<Rule>,
+    rule: Option<DuplicateRule>,
     made_with: Option<&MadeWith>,
 ) -> Result<Settings> {
     let mut settings = options.new.settings(&options.fields)?;

@@ -9,9 +9,9 @@ use super::options::Options;
 use crate::console::table::{Align, Table};
 use crate::console::{Output, grouped, note, size};
 use crate::corpus::statistics::RecordCounts;
-use crate::options::Rule;
+use crate::options::DuplicateRule;
 
-/// The line of JSON.
+/// The line of `--json`.
 #[derive(Serialize)]
 struct LoadSummary {
     #[serde(flatten)]
@@ -21,9 +21,11 @@ struct LoadSummary {
     file_bytes: u64,
 }
 
-/// Prints the summary to standard output. If reports went there, a table goes to standard error.
+/// Prints the summary to standard output. A table goes to standard error if a report went to standard
+/// output.
 pub fn print(
     options: &Options,
+    rule: Option<DuplicateRule>,
     counts: RecordCounts,
     elapsed: Duration,
     output: &mut Output,
@@ -36,14 +38,14 @@ pub fn print(
         seconds,
         documents_per_second: counts.read as f64 / seconds.max(f64::MIN_POSITIVE),
         file_bytes: metadata
-            .with_context(|| format!("cannot look at {}", path.display()))?
+            .with_context(|| format!("cannot read the size of {}", path.display()))?
             .len(),
     };
     if options.json {
         return output.json(&summary);
     }
-    for line in table(options, &summary)?.lines() {
-        if options.streams_to_stdout() {
+    for line in table(options, rule, &summary).lines() {
+        if options.stdout_reports() > 0 {
             note(line);
         } else {
             output.line(line)?;
@@ -52,15 +54,15 @@ pub fn print(
     Ok(())
 }
 
-fn table(options: &Options, summary: &LoadSummary) -> Result<Table> {
+fn table(options: &Options, rule: Option<DuplicateRule>, summary: &LoadSummary) -> Table {
     let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
     let counts = &summary.counts;
     table.row(["read".to_owned(), grouped(counts.read)]);
     table.row(["inserted".to_owned(), grouped(counts.inserted)]);
-    if let Some(rule) = options.unique.rule()? {
+    if let Some(rule) = rule {
         let reason = match rule {
-            Rule::Within(radius) => format!("within radius {radius} of"),
-            Rule::Similar(_) => "like the text of".to_owned(),
+            DuplicateRule::Within(radius) => format!("within radius {radius} of"),
+            DuplicateRule::Similar(_) => "like the text of".to_owned(),
         };
         let remark = format!("dropped: {reason} a document that is kept");
         table.row(["duplicates".to_owned(), grouped(counts.duplicates), remark]);
@@ -69,17 +71,17 @@ fn table(options: &Options, summary: &LoadSummary) -> Result<Table> {
         (
             "rejected",
             counts.rejected,
-            "left out: see above, or --rejects FILE",
+            "left out; --rejects FILE lists them",
         ),
         (
             "present",
             counts.present,
-            "there already, id and fingerprint alike",
+            "stored already with the same id and fingerprint",
         ),
         (
             "unreliable",
             counts.unreliable,
-            "say too little: no fingerprint is near theirs",
+            "texts too short to compare by radius",
         ),
     ] {
         if count > 0 {
@@ -94,5 +96,5 @@ fn table(options: &Options, summary: &LoadSummary) -> Result<Table> {
     ]);
     let path = options.database.display().to_string();
     table.row(["file".to_owned(), size(summary.file_bytes), path]);
-    Ok(table)
+    table
 }

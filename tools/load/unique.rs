@@ -1,63 +1,64 @@
-//! Loading one document after another, leaving out near-duplicates of those that are there.
+//! [`UniqueLoad`]: a load that drops near-duplicates of the documents before them.
 //!
-//! Everything is one transaction. A new database is built under a temporary name beside its own,
-//! which it gets when it is whole.
+//! The load is one transaction. A new database is built under a temporary name and renamed when it is
+//! complete.
 
 use std::path::Path;
 
 use anyhow::Result;
 use simdb::{Change, Database, Document, Error, Outcome, Settings, Transaction};
 
-use super::duplicates::{Duplicates, ReportedDocument};
-use super::options::Options;
+use super::duplicates::{DuplicateReport, ReportedDocument};
 use super::plan::LoadTarget;
 use crate::console::duplicate::DuplicateOf;
 use crate::console::file::make_database;
 use crate::console::interrupt::Interrupt;
+use crate::console::progress::ProgressMode;
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::pipeline::{Batch, Entry, Pipeline};
+use crate::corpus::pipeline::{Pipeline, PipelineRecord, RecordBatch};
 use crate::corpus::statistics::Statistics;
 use crate::formats::Reject;
-use crate::options::Rule;
+use crate::options::DuplicateRule;
 
-/// The most documents applied at a time. An interruption waits for them.
+/// At most 262,144 documents per call of `Transaction::apply`. Ctrl-C waits for the end of the call.
 const APPLY_DOCUMENTS: usize = 1 << 18;
 
-/// The memory of a document with bands, beside its text, while it is applied: its keys, those by which
-/// others of the same batch find it, and their changes in the table.
+/// The memory of a document with bands while it is applied, beside its text, in bytes: its band keys,
+/// their index for the other documents of the call, and their edits of the tables.
 const SIMILAR_BYTES: usize = 8 << 10;
 
 /// The start of the names of temporary folders.
 const TEMPORARY_PREFIX: &str = ".simdb-load-";
 
-/// A load that leaves out near-duplicates.
+/// A load with `--unique`.
 pub struct UniqueLoad<'l> {
-    pub options: &'l Options,
+    pub database: &'l Path,
+    pub progress: ProgressMode,
     pub memory: MemoryBudget,
-    pub rule: Rule,
+    pub rule: DuplicateRule,
     pub pipeline: Pipeline,
     pub statistics: &'l mut Statistics,
-    pub duplicates: Duplicates,
+    pub duplicates: &'l mut DuplicateReport,
     pub interrupt: Interrupt,
 }
 
-/// Documents that wait to be applied.
+/// Documents that are not applied yet.
 #[derive(Default)]
 struct Waiting {
-    /// The index of the input, the number in it, and the parts that are reported.
+    /// For each document the index of its input, its number there, and the parts that are reported.
     documents: Vec<(usize, u64, ReportedDocument)>,
     changes: Vec<Change>,
     bytes: usize,
 }
 
 impl UniqueLoad<'_> {
-    /// Loads everything that comes out of the pipeline.
+    /// Loads all documents of the pipeline.
     pub fn run(&mut self, target: LoadTarget) -> Result<()> {
         match target {
             LoadTarget::Existing(database) => self.apply_all(&database),
             LoadTarget::New(settings) => {
-                let path = &self.options.database;
+                let path = self.database;
                 make_database(path, TEMPORARY_PREFIX, None, |path| {
                     self.create(&settings, path)
                 })
@@ -66,15 +67,15 @@ impl UniqueLoad<'_> {
         }
     }
 
-    /// Loads everything into a new database.
+    /// Loads all documents into a new database.
     fn create(&mut self, settings: &Settings, path: &Path) -> Result<()> {
         if !settings.frozen {
             let database = self.memory.builder(settings).create(path)?;
             self.apply_all(&database)?;
-            // The journal may hold what was committed, and is no part of the file.
+            // Closing flushes the journal, which is not renamed with the file.
             return Ok(database.close()?);
         }
-        // Nothing can be added to a frozen database, so another one is copied in the end.
+        // A frozen database cannot grow, so the documents go through one that can.
         let growing = Settings {
             frozen: false,
             ..settings.clone()
@@ -88,10 +89,10 @@ impl UniqueLoad<'_> {
             bulk.push(document?)?;
             self.interrupt.check()?;
         }
-        let bar = self.options.progress.work();
+        let bar = self.progress.work();
         bar.set_prefix("writing");
         let written = bulk::write(bulk, &bar, &self.interrupt, |_, id, _| {
-            unreachable!("document {id} is there once")
+            unreachable!("document {id} is stored once")
         });
         written.map(drop)
     }
@@ -101,12 +102,12 @@ impl UniqueLoad<'_> {
         let keep_texts = database.settings().keep_texts;
         let mut transaction = database.begin()?;
         let mut waiting = Waiting::default();
-        while let Some(Batch { input, records }) = self.pipeline.next()? {
+        while let Some(RecordBatch { input, records }) = self.pipeline.next()? {
             for entry in records {
                 self.statistics.counts.read += 1;
                 match entry {
-                    Entry::Reject(reject) => self.statistics.reject(input, &reject)?,
-                    Entry::Document(number, document) => {
+                    PipelineRecord::Reject(reject) => self.statistics.reject(input, &reject)?,
+                    PipelineRecord::Document(number, document) => {
                         if let Err(reason) = self.rule.check_text(&document) {
                             let id = Some(document.id);
                             let reject = Reject { number, id, reason };
@@ -117,6 +118,7 @@ impl UniqueLoad<'_> {
                         self.wait(&mut waiting, (input, number), document, keep_texts);
                     }
                 }
+                // Many documents at a time, because sorted edits touch each chunk of a table once.
                 if waiting.changes.len() >= APPLY_DOCUMENTS
                     || waiting.bytes as u64 >= self.memory.waiting_bytes()
                 {
@@ -125,7 +127,7 @@ impl UniqueLoad<'_> {
             }
         }
         self.apply(&mut waiting, &mut transaction)?;
-        let bar = self.options.progress.work();
+        let bar = self.progress.work();
         bar.set_prefix("writing");
         transaction.commit()?;
         bar.finish_and_clear();
@@ -154,7 +156,7 @@ impl UniqueLoad<'_> {
         waiting.changes.push(self.rule.change(document));
     }
 
-    /// Applies the documents that wait, and counts and reports the outcome of each.
+    /// Applies the waiting documents, and counts and reports the outcome of each.
     fn apply(&mut self, waiting: &mut Waiting, transaction: &mut Transaction<'_>) -> Result<()> {
         waiting.bytes = 0;
         let outcomes = transaction.apply(waiting.changes.drain(..))?;
@@ -180,8 +182,8 @@ impl UniqueLoad<'_> {
     }
 }
 
-/// The error about a file under its temporary name, as one about the path it would have got: whatever
-/// became of the temporary file, there is no database at the path.
+/// Turns an error about the temporary file into an error about `target`. A commit whose outcome is
+/// unknown is certain here: no database was renamed to `target`.
 fn not_created(error: anyhow::Error, target: &Path) -> anyhow::Error {
     let cause = match error.downcast::<Error>() {
         Ok(Error::CommitUnknown { source, .. } | Error::Storage { source, .. }) => {

@@ -2,16 +2,15 @@
 
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The least bits for which [`BloomFilter::bits_for`] asks: more than a fingerprint has.
+/// The least number of bits of a filter: twice the bits of a fingerprint.
 const LEAST_BITS: u32 = 128;
 
-/// The features of a text as a Bloom filter with one hash function: each feature sets one bit.
+/// A Bloom filter of the features of a text, with one hash function: each feature sets one bit.
 ///
-/// Two texts are compared by the bits that are set in both filters. That estimates the Jaccard index
-/// of the sets of features in a fixed number of bits, and on average too high, because different
-/// features set the same bits: with n features in each of two texts that share none, and m bits, the
-/// Jaccard index of the bits comes to p / (2 − p), where p = 1 − e^(−n/m) is the share of bits that
-/// are set. That is 0.24 with two bits for each feature, 0.03 with sixteen.
+/// The Jaccard index of the bits estimates the Jaccard index of the features. The estimate is too high on
+/// average, because different features set the same bit. Two texts with n features each and none in
+/// common have an estimate of p / (2 − p) with m bits, where p = 1 − e^(−n/m) is the share of set bits:
+/// 0.24 with two bits per feature, 0.03 with sixteen.
 ///
 /// # Source
 /// B. H. Bloom, *Space/time trade-offs in hash coding with allowable errors*, Communications of
@@ -24,8 +23,7 @@ pub struct BloomFilter {
 }
 
 impl BloomFilter {
-    /// A filter of `bits` bits that holds the features. Only filters with the same number of bits can
-    /// be compared.
+    /// A filter of `bits` bits. Only filters with the same number of bits can be compared.
     pub fn new<F: AsRef<[u8]>>(features: &[F], bits: u32) -> Self {
         let mut words = vec![0; bits.div_ceil(u64::BITS) as usize];
         for feature in features {
@@ -35,8 +33,8 @@ impl BloomFilter {
         Self { words }
     }
 
-    /// The number of bits that the article advises for texts of up to this many features: two for
-    /// each, and at least 128.
+    /// The number of bits that the article advises for texts of up to `features` features: two per
+    /// feature, at least 128.
     pub fn bits_for(features: usize) -> u32 {
         u32::try_from(features.saturating_mul(2))
             .unwrap_or(u32::MAX)
@@ -63,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn with_room_enough_the_estimate_is_the_index_of_the_sets() {
+    fn estimate_of_sparse_filters_is_exact() {
         let filter = |text| BloomFilter::new(&tokens(text), 1 << 20);
         let mum = filter("你妈妈喊你回家吃饭哦，回家罗回家罗");
         let other_mum = filter("你妈妈叫你回家吃饭啦，回家罗回家罗");
@@ -74,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_the_estimate_is_too_high_by_the_documented_amount() {
+    fn estimate_of_full_filters_is_too_high_as_documented() {
         for (bits_per_feature, expected) in [(2, 0.245), (16, 0.031)] {
             let filter = |from: u32| {
                 let features: Vec<_> = (from..from + 10_000).map(|n| n.to_string()).collect();
@@ -86,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_without_a_bit_are_alike_and_like_no_other() {
+    fn empty_filters_are_alike_and_like_no_other() {
         let [nothing, something] =
             [&[][..], &["a"]].map(|features: &[&str]| BloomFilter::new(features, 64));
         assert_eq!(nothing.jaccard(&nothing), 1.0);
@@ -96,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_two_bits_a_feature_and_never_less_than_a_fingerprint() {
+    fn bits_are_two_per_feature_and_at_least_128() {
         for (features, bits) in [(0, 128), (64, 128), (65, 130), (usize::MAX, u32::MAX)] {
             assert_eq!(BloomFilter::bits_for(features), bits);
         }

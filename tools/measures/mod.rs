@@ -1,13 +1,13 @@
 //! Measures of two texts that `simdb-cli compare` shows beside those of the library.
 //!
-//! | measure | made of | by | says |
+//! | measure | of | function | meaning |
 //! |---|---|---|---|
-//! | Jaccard index of shingles, estimated | any features | [`BloomFilter::jaccard`] | the Jaccard index from two bits a feature, mostly too high |
-//! | cosine, vector space model | tokens or words | [`Vector::cosine`] | whether the same words weigh most |
-//! | longest sentences | [`sentences`] | [`longest_sentences`] | whether the longest sentences are the same |
+//! | estimated Jaccard index | any features | [`BloomFilter::jaccard`] | Jaccard index from two bits a feature, mostly too high |
+//! | cosine, vector space model | tokens or words | [`Vector::cosine`] | the same words have the same weights |
+//! | longest sentences | [`sentences`] | [`longest_sentences`] | the longest sentences are equal |
 //!
-//! All are symmetric. The first two are from 0, nothing in common, to 1, alike. Two texts with
-//! nothing to compare give 1; one of them and another text give 0.
+//! All are symmetric. The first two range from 0, nothing in common, to 1, alike. Two texts without
+//! features give 1; a text with and a text without features give 0.
 
 mod bloom;
 mod sentences;

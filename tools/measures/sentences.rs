@@ -1,4 +1,4 @@
-//! The longest sentences of a text: a rule for near-duplicates that a search engine is said to use.
+//! The longest sentences of a text, a rule for near-duplicates.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -27,21 +27,20 @@ pub fn sentences(text: &str) -> Vec<&str> {
     sentences
 }
 
-/// The longest of some sentences, up to `count` of them, each once: two texts with the same longest
-/// sentences are taken for near-duplicates.
+/// The longest distinct sentences, at most `count`. Two texts with the same longest sentences count as
+/// near-duplicates.
 ///
-/// Length is in characters (Unicode code points). Empty sentences are left out; of equally long ones
-/// the first in the order of their UTF-8 goes first. So the order in which sentences stand in the
-/// text makes no difference.
+/// Length is in characters (Unicode code points). Empty sentences are left out, and equally long
+/// sentences are in the order of their UTF-8, so the order of the sentences in the text makes no
+/// difference.
 ///
-/// The rule is a plain yes or no: it finds copies with something short cut off or added, and no text
-/// that differs in one character of a long sentence. The article that describes it claims, without
-/// a source, a precision and a recall above 80 % with three sentences.
+/// The rule finds copies with short parts added or removed. It misses a text that differs in one
+/// character of a long sentence. The article claims, without a source, a precision and a recall above
+/// 80 % with three sentences.
 ///
 /// # Source
-/// The article on SimHash and its implementation that this project grew from, on the rule of Baidu:
-/// the n longest sentences, n being 3 as a rule. How ties are broken, and that order makes no
-/// difference, is decided here.
+/// The article on SimHash that this project grew from, on the rule of Baidu: the n longest sentences,
+/// usually 3. The order of equally long sentences is decided here.
 pub fn longest_sentences(sentences: impl IntoIterator<Item = String>, count: usize) -> Vec<String> {
     let distinct: BTreeSet<String> = sentences.into_iter().collect();
     let mut longest: Vec<String> = distinct.into_iter().filter(|s| !s.is_empty()).collect();
@@ -62,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_ends_with_what_ends_sentences() {
+    fn sentence_ends_at_its_punctuation() {
         for (text, expected) in [
             ("", &[][..]),
             ("……\n\n!?", &[]),
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_with_the_same_longest_sentences_are_the_same() {
+    fn longest_sentences_ignore_short_sentences_and_order() {
         let news = "某地昨天发生了一件事情。记者今天赶到了现场采访！有关部门已经介入调查了。完。";
         let copied =
             "转载\n有关部门已经介入调查了。记者今天赶到了现场采访！某地昨天发生了一件事情。";
@@ -100,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neither_order_nor_repetition_nor_shorter_sentences_make_a_difference(
+        fn order_repetition_and_shorter_sentences_do_not_matter(
             mut all in prop::collection::vec("[a-c一-三]{5,9}", 3),
             short in prop::collection::vec("[a-c一-三]{0,4}", 0..5),
         ) {
@@ -115,7 +114,7 @@ mod tests {
         }
 
         #[test]
-        fn sentences_hold_all_letters_of_any_text_in_order(
+        fn sentences_hold_all_letters_in_order(
             text in prop_oneof![any::<String>(), "[a-c.。!？ \n]{0,40}"],
         ) {
             let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();

@@ -1,8 +1,8 @@
-//! [`Vector`]: a text in the vector space model, a weight for each of its terms.
+//! [`Vector`]: a text in the vector space model.
 
 use std::collections::BTreeMap;
 
-/// A text in the vector space model: the weight of each of its terms, all above 0.
+/// A text in the vector space model: a weight above 0 for each term.
 ///
 /// # Source
 /// G. Salton, A. Wong, C. S. Yang, *A vector space model for automatic indexing*, Communications
@@ -13,7 +13,7 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// The vector in which the weight of a term is the number of its occurrences.
+    /// The vector of the number of occurrences of each term.
     pub fn new<T: Into<String>>(terms: impl IntoIterator<Item = T>) -> Self {
         let mut weights = BTreeMap::new();
         for term in terms {
@@ -22,8 +22,8 @@ impl Vector {
         Self { weights }
     }
 
-    /// The vector with each weight multiplied by that of its term. A term is left out if the result
-    /// is not a finite number greater than 0.
+    /// Multiplies each weight by `weight_of` its term. A term is left out if the result is not finite or
+    /// not above 0.
     pub fn weighed(mut self, weight_of: impl Fn(&str) -> f64) -> Self {
         self.weights.retain(|term, weight| {
             *weight *= weight_of(term);
@@ -34,21 +34,20 @@ impl Vector {
 
     /// The cosine of the angle between two vectors.
     ///
-    /// From 0, no term in common, to 1, the same terms in the same proportion: neither the length of
-    /// a text nor the order of its words makes a difference. Two vectors without terms give 1, one
-    /// without and one with terms 0.
+    /// The cosine is 0 without a term in common and 1 for the same terms in the same proportion. Neither
+    /// the length of a text nor the order of its words matters. Two vectors without terms give 1; a
+    /// vector with and a vector without terms give 0.
     ///
-    /// SimHash estimates the angle itself: of two fingerprints from the same vectors the expected
-    /// share of differing bits is the angle divided by π (Charikar, STOC 2002). So a distance of 3
-    /// of 64 bits is a cosine of 0.99, and unrelated texts differ in half of the bits.
+    /// SimHash estimates the angle: the expected share of bits that differ between the fingerprints of
+    /// two vectors is their angle divided by π (Charikar, STOC 2002). A distance of 3 of 64 bits is a
+    /// cosine of 0.99, and unrelated texts differ in half of the bits.
     pub fn cosine(&self, other: &Self) -> f64 {
         let (a, b) = match (self.heaviest(), other.heaviest()) {
             (None, None) => return 1.0,
             (None, _) | (_, None) => return 0.0,
             (Some(a), Some(b)) => (a, b),
         };
-        // The weights of each vector are taken in proportion to its heaviest, so that no square
-        // overflows.
+        // Weights are divided by the largest of their vector, so that no square overflows.
         let square = |vector: &Self, heaviest: f64| -> f64 {
             let weights = vector.weights.values().map(|weight| weight / heaviest);
             weights.map(|weight| weight * weight).sum()
@@ -61,7 +60,7 @@ impl Vector {
         (product / (square(self, a) * square(other, b)).sqrt()).min(1.0)
     }
 
-    /// The largest weight, `None` if there is no term.
+    /// The largest weight; `None` if there is no term.
     fn heaviest(&self) -> Option<f64> {
         self.weights.values().copied().reduce(f64::max)
     }
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_of_the_articles_give_what_is_counted_by_hand() {
+    fn cosine_equals_examples_of_the_articles() {
         // the cat sat on mat a: (2 1 1 1 1 0) and (1 1 1 1 1 1), so 6 / √(8 × 6).
         assert_near(
             cosine("the cat sat on the mat", "the cat sat on a mat"),
@@ -116,10 +115,10 @@ mod tests {
         assert_near(cosine(long, short), 45.0 / (62.0 * 33.0_f64).sqrt());
     }
 
-    /// The keywords and weights by which an article shows what SimHash does, and a sentence that
-    /// has three words fewer.
+    /// The keywords and weights of an article's example of SimHash, and the sentence without three of its
+    /// words.
     #[test]
-    fn keywords_count_by_their_weights() {
+    fn cosine_uses_weights_of_keywords() {
         let weights = BTreeMap::from([
             ("美国", 4.0),
             ("51区", 5.0),
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_without_terms_are_alike_and_like_no_other() {
+    fn empty_vectors_are_alike_and_like_no_other() {
         let (nothing, something) = (Vector::default(), Vector::new(["a"]));
         assert_eq!(nothing.cosine(&Vector::new(tokens("..."))), 1.0);
         assert_eq!(nothing.cosine(&something), 0.0);
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_of_any_size_are_compared() {
+    fn cosine_of_extreme_weights_does_not_overflow() {
         let terms = || Vector::new(["a", "b", "b"]);
         for weight in [f64::MAX / 4.0, 1e-300, f64::MIN_POSITIVE] {
             assert_near(terms().weighed(|_| weight).cosine(&terms()), 1.0);
@@ -168,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_cosine_of_any_vectors_is_that_of_the_definition(
+        fn cosine_equals_definition(
             a in prop::collection::vec("[a-e]{1,2}", 0..30),
             b in prop::collection::vec("[a-e]{1,2}", 0..30),
         ) {
@@ -195,7 +194,7 @@ mod tests {
         }
 
         #[test]
-        fn equal_vectors_have_a_cosine_of_exactly_1_whatever_they_weigh(
+        fn cosine_of_equal_vectors_is_exactly_1(
             weights in prop::collection::vec(1e-9..1e9, 1..20_usize),
         ) {
             let terms: Vec<String> = (0..weights.len()).map(|n| n.to_string()).collect();

@@ -1,4 +1,4 @@
-//! The options of a recipe: its name, and its files and numbers.
+//! The options of a recipe: its name, files and numbers.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,36 +8,36 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use simdb::{Builder, Database, Recipe};
 
-/// The recipe, by its name.
+/// The options that name a recipe.
 #[derive(Debug, Args)]
 pub struct RecipeOptions {
     /// The way from text to fingerprint: ngram, jieba, cppjieba, python-simhash, java-string-hash,
-    /// weighted and others; `simdb-cli recipe list` shows them
+    /// weighted and others; `simdb-cli recipe list` lists them
     ///
-    /// A new database has ngram unless another is named. Of one that is there, it need only be
-    /// named where it was given files.
+    /// The default of a new database is ngram. An existing database knows its recipe; name it again, with
+    /// its files, if it was created with --dictionary, --idf or --stop-words.
     #[arg(long, value_name = "NAME", help_heading = "Recipe")]
     pub recipe: Option<String>,
 
-    /// Words to add to the dictionary of jieba or cppjieba: a word, a count and a tag a line
+    /// A file of words to add to the dictionary of jieba or cppjieba: a word, a count and a tag a line
     #[arg(long, value_name = "FILE", help_heading = "Recipe")]
     pub dictionary: Option<PathBuf>,
 
-    /// The idf values of jieba or cppjieba: a word and its idf a line
+    /// A file of the idf values of jieba or cppjieba: a word and its idf a line
     #[arg(long, value_name = "FILE", help_heading = "Recipe")]
     pub idf: Option<PathBuf>,
 
-    /// The stop words of jieba or cppjieba, one a line
+    /// A file of the stop words of jieba or cppjieba, one a line
     #[arg(long, value_name = "FILE", help_heading = "Recipe")]
     pub stop_words: Option<PathBuf>,
 
-    /// How many keywords of a text cppjieba keeps [default: one for 120 bytes, 5 to 200]
+    /// The number of keywords of a text that cppjieba keeps [default: one for 120 bytes, 5 to 200]
     #[arg(long, value_name = "N", help_heading = "Recipe")]
     pub top: Option<u32>,
 }
 
 impl RecipeOptions {
-    /// The recipe that is named, with its files, or `None`.
+    /// The recipe that `--recipe` names, with its files; `None` without `--recipe`.
     pub fn recipe(&self) -> Result<Option<Recipe>> {
         if let Some(name) = &self.recipe {
             return Ok(Some(self.with_files(Recipe::by_name(name)?)?));
@@ -50,13 +50,13 @@ impl RecipeOptions {
         ] {
             ensure!(
                 !is_given,
-                "{option} needs --recipe: say what it is given to"
+                "{option} needs --recipe, the recipe that uses it"
             );
         }
         Ok(None)
     }
 
-    /// The recipe with the files and numbers that the other options name.
+    /// The recipe with the files and numbers of the other options.
     pub fn with_files(&self, mut recipe: Recipe) -> Result<Recipe> {
         if let Some(path) = &self.dictionary {
             recipe = recipe.with_dictionary(&path.to_string_lossy(), &read(path)?)?;
@@ -73,7 +73,7 @@ impl RecipeOptions {
         Ok(recipe)
     }
 
-    /// A builder that opens a database of the recipe that is named, or of any recipe.
+    /// The builder of a database with the named recipe, or with any recipe if none is named.
     pub fn builder(&self) -> Result<Builder> {
         Ok(match self.recipe()? {
             Some(recipe) => Database::builder().recipe(recipe),
@@ -82,7 +82,7 @@ impl RecipeOptions {
     }
 }
 
-/// One byte more than a file of words may have. The library refuses a longer file by these bytes.
+/// One byte more than the library accepts, so that it refuses a longer file, which is not read whole.
 const READ_BYTES: u64 = (64 << 20) + 1;
 
 fn read(path: &Path) -> Result<Vec<u8>> {

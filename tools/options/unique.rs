@@ -1,4 +1,4 @@
-//! The options about duplicates: documents with a near fingerprint, or with a similar text.
+//! The options that define duplicates: by fingerprints within a radius, or by similar texts.
 
 use std::path::Path;
 
@@ -12,22 +12,20 @@ use crate::console::note;
 /// The value of `--unique`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unique {
-    /// No other fingerprint may lie within this radius.
     Within(u32),
-    /// No other text may be similar.
     Similar,
 }
 
-/// The definition of duplicates.
+/// The options of `--unique`.
 #[derive(Debug, Args)]
 pub struct UniqueOptions {
-    /// Leave out a document if one is there that is nearly the same: whose fingerprint differs in
-    /// at most this many bits, or, with `similar`, whose text is like its own
+    /// Drop a document if a stored document has a fingerprint that differs in at most this many bits, or,
+    /// with `similar`, a similar text
     ///
-    /// Of near-duplicates the first that comes is kept. `similar` finds edited and short texts that
-    /// lie many bits apart, and compares texts, so the database must keep them; a new one is made
-    /// with --similar then. One that keeps texts but was made without --similar finds fewer. A
-    /// text that says too little (a number, a single word) is like none but its equals.
+    /// The first of several near-duplicates is kept. `similar` also finds edited and short texts, whose
+    /// fingerprints differ in many bits. It needs a database that keeps texts, and finds fewer in one that
+    /// was created without --similar; a new database gets both options. A text that is too short (a
+    /// number, a single word) is similar to equal texts only.
     #[arg(
         long,
         value_name = "RADIUS|similar",
@@ -43,47 +41,47 @@ pub struct UniqueOptions {
 /// The thresholds of similar texts.
 #[derive(Debug, Args)]
 pub struct LikenessOptions {
-    /// Texts are alike from this edit similarity on, from 0 to 1 [default: 0.65]
+    /// Texts are similar from this edit similarity on, from 0 to 1 [default: 0.65]
     ///
-    /// Of their letters and digits: 0.65 says that about two thirds of the longer text are in the
-    /// other, in the same order. Either this or --jaccard is enough.
+    /// At 0.65, about two thirds of the letters and digits of the longer text are in the other text, in
+    /// the same order. Texts that reach --edit-similarity or --jaccard are similar.
     #[arg(long, value_name = "X", value_parser = parse_share, help_heading = "Duplicates")]
     edit_similarity: Option<f64>,
 
-    /// Texts are alike from this Jaccard index on, from 0 to 1 [default: 0.55]
+    /// Texts are similar from this Jaccard index on, from 0 to 1 [default: 0.55]
     ///
-    /// Of their sets of three words (or CJK characters) in a row: it forgives parts that were
-    /// moved.
+    /// The index of the sets of three words (or CJK characters) in a row. Moved parts hardly change it.
     #[arg(long, value_name = "Y", value_parser = parse_share, help_heading = "Duplicates")]
     jaccard: Option<f64>,
 }
 
-/// The rule by which a document is left out.
+/// The rule by which a document is a duplicate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rule {
-    /// A stored fingerprint lies within this radius.
+pub enum DuplicateRule {
+    /// A stored fingerprint is within this radius.
     Within(u32),
     /// A stored text is similar.
     Similar(Likeness),
 }
 
 impl UniqueOptions {
-    /// The rule, or `None` if no document is left out.
-    pub fn rule(&self) -> Result<Option<Rule>> {
+    /// The rule; `None` if no document is dropped.
+    pub fn rule(&self) -> Result<Option<DuplicateRule>> {
         if self.likeness.is_given() && self.unique != Some(Unique::Similar) {
             bail!(
-                "--edit-similarity and --jaccard say when texts are alike: they need --unique similar"
+                "--edit-similarity and --jaccard decide which texts are similar; they need --unique \
+                 similar"
             );
         }
         Ok(self.unique.map(|unique| match unique {
-            Unique::Within(radius) => Rule::Within(radius),
-            Unique::Similar => Rule::Similar(self.likeness.likeness()),
+            Unique::Within(radius) => DuplicateRule::Within(radius),
+            Unique::Similar => DuplicateRule::Similar(self.likeness.likeness()),
         }))
     }
 }
 
 impl LikenessOptions {
-    /// The thresholds that are given, and the default ones.
+    /// The given thresholds, and the defaults of the others.
     pub fn likeness(&self) -> Likeness {
         let usual = Likeness::default();
         Likeness {
@@ -92,13 +90,13 @@ impl LikenessOptions {
         }
     }
 
-    /// Returns `true` if a threshold is given.
+    /// Returns `true` if an option gives a threshold.
     pub fn is_given(&self) -> bool {
         self.edit_similarity.is_some() || self.jaccard.is_some()
     }
 }
 
-impl Rule {
+impl DuplicateRule {
     /// Returns `true` if texts are compared.
     pub fn needs_texts(&self) -> bool {
         matches!(self, Self::Similar(_))
@@ -112,7 +110,7 @@ impl Rule {
         }
     }
 
-    /// The settings of a new database that the rule can be applied to.
+    /// The settings of a new database, with those that the rule needs.
     pub fn settings(&self, settings: Settings) -> Settings {
         Settings {
             keep_texts: settings.keep_texts || self.needs_texts(),
@@ -121,7 +119,7 @@ impl Rule {
         }
     }
 
-    /// Refuses to read no texts if texts are compared.
+    /// Refuses fields without a text if texts are compared.
     pub fn refuse_textless(&self, fields: &FieldNames) -> Result<()> {
         if self.needs_texts() && fields.fingerprint.is_some() && fields.text.is_none() {
             bail!("--unique similar compares texts; name their field with --text");
@@ -129,7 +127,7 @@ impl Rule {
         Ok(())
     }
 
-    /// The reason to refuse a document, if it has no text and texts are compared.
+    /// Refuses a document without a text if texts are compared.
     pub fn check_text(&self, document: &Document) -> Result<(), String> {
         if self.needs_texts() && document.text.is_none() {
             return Err("it has no text, which --unique similar compares".to_owned());
@@ -156,11 +154,11 @@ impl Rule {
     }
 }
 
-/// Warns that a database without bands finds fewer similar texts.
+/// Warns that a database without `--similar` finds fewer similar texts.
 pub fn note_without_bands(path: &Path) {
     note(format_args!(
-        "{} was created without --similar: only texts whose fingerprints lie near are compared, so \
-         many edited and short ones are not found",
+        "{} was created without --similar: only texts with near fingerprints are compared, so many \
+         edited and short texts are not found; load into a new database with --similar",
         path.display()
     ));
 }
@@ -185,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_radius_or_similar_is_read_and_nothing_else() {
+    fn unique_option_is_radius_or_similar() {
         assert_eq!(parse_unique("0"), Ok(Unique::Within(0)));
         assert_eq!(parse_unique("64"), Ok(Unique::Within(64)));
         assert_eq!(parse_unique("similar"), Ok(Unique::Similar));

@@ -1,4 +1,4 @@
-//! `simdb-cli calibrate` as a user meets it.
+//! `simdb-cli calibrate`: output, exit codes, errors.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -10,8 +10,8 @@ const SHIPS: &str = "Three ships sailed past the lighthouse, and nobody saw them
 const FOX: &str = "The quick brown fox jumps over the lazy dog near the river bank.";
 const LIFE: &str = "生活就像一盒巧克力，你永远不知道下一颗是什么味道，明天又是新的一天。";
 
-/// Of these pairs fingerprints find the second and the third, at any radius; similar search the
-/// first too, whose texts are too short for a fingerprint. The third should not be found.
+/// Fingerprints find the second and third pair at any radius. Similar search also finds the first
+/// one, whose texts are too short for fingerprints. The third pair should not be found.
 fn pairs() -> String {
     let shout = |text: &str| text.to_uppercase();
     lines(&[
@@ -33,19 +33,19 @@ fn with_pairs() -> Folder {
     folder
 }
 
-/// The class with this name.
+/// The class of this name.
 fn class<'l>(line: &'l Value, name: &str) -> &'l Value {
     let mut classes = line["classes"].as_array().expect("classes").iter();
     let found = classes.find(|class| class["class"] == name);
     found.unwrap_or_else(|| panic!("{name} is not there: {line}"))
 }
 
-/// Right and wrong: tp, fp, fn, tn.
+/// Counts of a confusion matrix: tp, fp, fn, tn.
 fn cells(counts: &Value) -> [u64; 4] {
     ["tp", "fp", "fn", "tn"].map(|cell| counts[cell].as_u64().expect("a count"))
 }
 
-/// Documents 1 and 2, and 3 and 4, are the same but for dress; 5 is like no other.
+/// Documents 1 and 2, and 3 and 4, differ in formatting only; 5 is unrelated.
 fn documents(families: bool) -> String {
     let family = |number: u64| if families { json!(number) } else { json!(null) };
     lines(&[
@@ -58,14 +58,14 @@ fn documents(families: bool) -> String {
 }
 
 #[test]
-fn help_has_examples_and_says_what_is_not_counted() {
+fn help_has_examples_and_describes_exclusions() {
     let help = Folder::new().cli(&["calibrate", "--help"]).ends(0).stdout;
     assert!(help.contains("Examples:\n  simdb-cli calibrate "), "{help}");
     assert!(help.contains("about the listed pairs only"), "{help}");
 }
 
 #[test]
-fn a_tiny_set_gives_what_is_counted_by_hand() {
+fn counts_of_tiny_set_equal_hand_count() {
     let folder = with_pairs();
     let line = folder.cli(&["calibrate", "pairs.jsonl", "--json"]);
     let line = line.ends(0).one_json();
@@ -119,7 +119,7 @@ fn a_tiny_set_gives_what_is_counted_by_hand() {
 }
 
 #[test]
-fn the_radius_from_which_a_pair_is_found_is_its_distance_and_the_check_drops_other_texts() {
+fn pair_is_found_from_its_distance_on_and_verify_drops_unlike_texts() {
     let folder = Folder::new();
     let edited = SHIPS.replace("nobody", "no one");
     folder.write(
@@ -157,7 +157,7 @@ fn the_radius_from_which_a_pair_is_found_is_its_distance_and_the_check_drops_oth
 }
 
 #[test]
-fn a_text_that_is_paired_with_itself_is_two_documents() {
+fn text_paired_with_itself_is_two_documents() {
     let folder = Folder::new();
     let pair = json!({"a": SHIPS, "b": SHIPS, "label": 1});
     let reversed = json!({"a": LIFE, "b": SHIPS, "label": 0});
@@ -174,7 +174,7 @@ fn a_text_that_is_paired_with_itself_is_two_documents() {
 }
 
 #[test]
-fn what_is_not_listed_counts_only_if_the_documents_are_all_there_are() {
+fn unlisted_pairs_count_only_for_closed_sets() {
     let folder = Folder::new();
     folder.write("docs.jsonl", documents(false));
     folder.write("families.jsonl", documents(true));
@@ -190,7 +190,7 @@ fn what_is_not_listed_counts_only_if_the_documents_are_all_there_are() {
     };
     let docs = ["--docs", "docs.jsonl"];
     assert_eq!(run(&docs), ([0, 0, 0, 1], json!(null)));
-    // 1 and 2 are of one family, 3 and 4 of none.
+    // 1 and 2 are of one family; 3 and 4 have none.
     let closed = ["--docs", "docs.jsonl", "--closed"];
     let one = json!({"counted": 1, "ignored": 1});
     assert_eq!(run(&closed), ([0, 1, 0, 1], one));
@@ -199,7 +199,7 @@ fn what_is_not_listed_counts_only_if_the_documents_are_all_there_are() {
     assert_eq!(run(&grey), ([0, 0, 0, 1], none.clone()));
     let families = ["--docs", "families.jsonl", "--closed"];
     assert_eq!(run(&families), ([0, 0, 0, 1], none));
-    // Listed pairs are counted by their labels, whatever their families.
+    // Listed pairs count by their labels, whatever their families.
     folder.write("pairs.jsonl", lines(&[json!({"a": 2, "b": 1, "label": 1})]));
     assert_eq!(run(&closed).0, [1, 1, 0, 0]);
 }
@@ -222,13 +222,13 @@ fn classes_can_be_named() {
     ];
     let line = folder.cli(&arguments).ends(0).one_json();
     assert_eq!(cells(&class(&line, "mine")["similar"]), [1, 0, 0, 0]);
-    // What is not listed is of the class of its documents.
+    // Pairs not listed have the class of their documents.
     assert_eq!(cells(&class(&line, "long")["similar"]), [0, 1, 0, 0]);
     assert_eq!(cells(&class(&line, "all")["similar"]), [1, 1, 0, 0]);
 }
 
 #[test]
-fn the_report_says_what_follows_and_what_it_does_not_say() {
+fn report_states_conclusions_and_limits() {
     let folder = with_pairs();
     let said = folder.cli(&["calibrate", "pairs.jsonl"]).ends(0).stdout;
     for part in [
@@ -256,7 +256,7 @@ fn the_report_says_what_follows_and_what_it_does_not_say() {
 }
 
 #[test]
-fn pairs_are_read_through_compression_and_from_standard_input() {
+fn pairs_are_read_compressed_and_from_standard_input() {
     let folder = with_pairs();
     let given = folder
         .cli(&["calibrate", "pairs.jsonl", "--json"])
@@ -272,7 +272,7 @@ fn pairs_are_read_through_compression_and_from_standard_input() {
 }
 
 #[test]
-fn a_bad_line_is_named_or_skipped() {
+fn bad_line_is_reported_or_skipped() {
     let folder = Folder::new();
     folder.write("docs.jsonl", documents(false));
     folder.write("empty.jsonl", "\n\n");
@@ -284,7 +284,7 @@ fn a_bad_line_is_named_or_skipped() {
             &[],
             "0, 1, true or false",
         ),
-        // What `simdb-cli pairs` finds is not labelled.
+        // The output of `simdb-cli pairs` has no labels.
         (
             json!({"a": 1, "b": 2, "distance": 0}),
             &[],
@@ -350,7 +350,7 @@ fn a_bad_line_is_named_or_skipped() {
 }
 
 #[test]
-fn the_picture_is_well_formed_and_names_its_curves() {
+fn picture_is_well_formed_and_names_its_curves() {
     let folder = with_pairs();
     folder
         .cli(&["calibrate", "pairs.jsonl", "--svg", "curves.svg"])
@@ -369,14 +369,14 @@ fn the_picture_is_well_formed_and_names_its_curves() {
     ] {
         assert!(svg.contains(part), "{part:?} is not there");
     }
-    // Only the picture is left, not what it was written under before it was whole.
+    // The temporary file of the picture is gone.
     assert_eq!(folder.names(), ["curves.svg", "pairs.jsonl"]);
     folder
         .cli(&["calibrate", "pairs.jsonl", "--svg", "missing/curves.svg"])
         .fails(&["cannot write missing/curves.svg"]);
 }
 
-/// The tags that are open at the end of a document, or the first that is closed and not open.
+/// The tags left open at the end of a document, or the first tag closed without being open.
 fn open_tags(xml: &str) -> Vec<&str> {
     let mut open = Vec::new();
     for part in xml.split('<').skip(1) {
@@ -394,10 +394,10 @@ fn open_tags(xml: &str) -> Vec<&str> {
     open
 }
 
-/// Thousands of texts, all of which resemble each other, take seconds to be compared.
+/// Thousands of similar texts take seconds to compare.
 #[cfg(unix)]
 #[test]
-fn one_that_is_interrupted_leaves_no_temporary_folder() {
+fn interrupted_calibration_leaves_no_temporary_folder() {
     let folder = Folder::new();
     let line = |id: u32| {
         let text = format!("One of very many texts that differ in a number, which is {id} here.");

@@ -1,9 +1,9 @@
-//! `simdb-cli clusters` as a user meets it.
+//! `simdb-cli clusters`: output, exit codes, errors.
 
 use crate::common::{Folder, Ran, TEXTS, raw_pairs};
 use serde_json::{Value, json};
 
-/// A chain of three, of which 9 is the middle, and two copies.
+/// A chain of three with 9 in the middle, and two copies.
 const CHAIN: [(u64, u64); 6] = [
     (9, 0b0000_0111),
     (4, 0b0000_0000),
@@ -26,7 +26,7 @@ fn clusters(folder: &Folder, more: &[&str]) -> Ran {
     folder.cli(&arguments)
 }
 
-/// The cluster that a line says, of members and their distances; the first is the keeper.
+/// The expected line of a cluster, from members and their distances, the keeper first.
 fn cluster(id: u64, diameter: u32, members: &[(u64, u32)]) -> Value {
     let mut in_order = members.to_vec();
     in_order.sort_unstable();
@@ -42,7 +42,7 @@ fn cluster(id: u64, diameter: u32, members: &[(u64, u32)]) -> Value {
 }
 
 #[test]
-fn a_star_reaches_no_farther_than_its_keeper_and_a_component_along_the_chain() {
+fn star_ends_at_radius_of_keeper_and_component_spans_chain() {
     let folder = with_fingerprints(&CHAIN);
     let copies = cluster(2, 0, &[(2, 0), (3, 0)]);
     let ran = clusters(&folder, &[]).ends(0);
@@ -64,7 +64,7 @@ fn a_star_reaches_no_farther_than_its_keeper_and_a_component_along_the_chain() {
 }
 
 #[test]
-fn a_component_above_the_cap_is_split_with_a_warning() {
+fn component_above_cap_is_split_with_warning() {
     let folder = with_fingerprints(&CHAIN);
     let ran = clusters(&folder, &["--shape", "connected", "--cap", "2"]).ends(0);
     assert_eq!(ran.json(), clusters(&folder, &[]).json());
@@ -82,7 +82,7 @@ fn a_component_above_the_cap_is_split_with_a_warning() {
 }
 
 #[test]
-fn csv_has_a_line_for_each_member() {
+fn csv_has_one_line_per_member() {
     let folder = with_fingerprints(&CHAIN);
     let ran = clusters(&folder, &["--format", "csv"]).ends(0);
     let expected = [
@@ -96,7 +96,7 @@ fn csv_has_a_line_for_each_member() {
 }
 
 #[test]
-fn a_file_appears_when_it_is_whole_and_is_counted() {
+fn output_file_appears_when_complete() {
     let folder = with_fingerprints(&CHAIN);
     let ran = clusters(
         &folder,
@@ -121,7 +121,7 @@ fn a_file_appears_when_it_is_whole_and_is_counted() {
 }
 
 #[test]
-fn no_cluster_is_a_plain_no() {
+fn no_cluster_exits_with_1() {
     let folder = with_fingerprints(&[(1, 0), (2, 0xff)]);
     let ran = clusters(&folder, &[]).ends(1);
     assert_eq!(ran.stdout, "");
@@ -129,7 +129,7 @@ fn no_cluster_is_a_plain_no() {
 }
 
 #[test]
-fn the_oldest_and_the_longest_are_kept_where_the_file_tells() {
+fn oldest_or_longest_is_kept_if_stored() {
     let folder = Folder::new();
     let text = |id: u64, end: &str, day: u64| {
         let line = json!({
@@ -162,7 +162,7 @@ fn the_oldest_and_the_longest_are_kept_where_the_file_tells() {
 }
 
 #[test]
-fn with_verify_the_texts_decide() {
+fn verify_splits_clusters_by_text() {
     let folder = Folder::new();
     let line = |id: u64, text: &str| {
         let line = json!({"id": id, "text": text, "fp": "00000000000000ff"});
@@ -206,7 +206,7 @@ fn with_verify_the_texts_decide() {
 }
 
 #[test]
-fn what_the_file_does_not_keep_is_said() {
+fn keep_rule_without_stored_data_is_refused() {
     let folder = with_fingerprints(&CHAIN);
     clusters(&folder, &["--keep", "oldest"]).fails(&["--keep oldest needs times", "a.simdb"]);
     clusters(&folder, &["--keep", "longest"]).fails(&["--keep longest needs texts", "a.simdb"]);
@@ -218,14 +218,14 @@ fn what_the_file_does_not_keep_is_said() {
 }
 
 #[test]
-fn progress_is_shown_when_asked_for() {
+fn progress_is_shown_on_request() {
     let folder = with_fingerprints(&CHAIN);
     let ran = clusters(&folder, &["--progress", "always", "-o", "out.jsonl"]).ends(0);
     assert!(ran.stderr.contains("pairing ["), "{}", ran.stderr);
 }
 
 #[test]
-fn a_name_that_promises_another_format_is_refused() {
+fn file_name_of_another_format_is_refused() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder.load(&["a.simdb", "a.jsonl"]).ends(0);

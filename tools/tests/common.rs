@@ -1,4 +1,4 @@
-//! Running the tools as a user does, in a folder of its own.
+//! Runs of the tools, each in a temporary folder.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a test waits for what must happen.
+/// Longest time that a test waits for an event.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A temporary folder that the tools are run in.
+/// A temporary folder in which the tools run.
 pub struct Folder(TempDir);
 
-/// What a tool printed, and how it ended.
+/// The output and exit code of a tool.
 #[derive(Debug)]
 pub struct Ran {
     pub code: i32,
@@ -82,7 +82,7 @@ impl Folder {
         self.run(env!("CARGO_BIN_EXE_simdb-cli"), arguments, stdin)
     }
 
-    /// Waits until there is a file of which this is true; not for ever.
+    /// Waits until the folder has a file with a matching name. Panics after [`PATIENCE`].
     #[track_caller]
     pub fn wait_for(&self, is_it: impl Fn(&str) -> bool) {
         let started = Instant::now();
@@ -92,7 +92,7 @@ impl Folder {
         }
     }
 
-    /// A command to be started by the caller.
+    /// A command that the caller starts.
     pub fn command(&self, tool: &str) -> Command {
         let mut command = Command::new(match tool {
             "simdb-load" => env!("CARGO_BIN_EXE_simdb-load"),
@@ -113,7 +113,7 @@ impl Folder {
             .expect("the tool starts");
         let mut pipe = child.stdin.take().expect("a pipe to the tool");
         let output = std::thread::scope(|scope| {
-            // A tool that fails early does not read all of it.
+            // A tool that fails early does not read all of its input.
             scope.spawn(move || pipe.write_all(stdin));
             child.wait_with_output().expect("the tool ends")
         });
@@ -121,16 +121,16 @@ impl Folder {
     }
 }
 
-/// Does in a thread of its own what may take for ever, such as to open a pipe that nobody writes to,
-/// so that a test need not wait so long.
+/// Runs a job that may block for ever in a thread of its own, such as opening a pipe without a
+/// reader, so that the test can time out.
 #[cfg(unix)]
-pub fn beside<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+pub fn in_thread<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
     let (send, receive) = channel();
     std::thread::spawn(move || send.send(job()));
     receive
 }
 
-/// Sends a signal to a tool and waits until it ends; not for ever.
+/// Sends a signal to a tool and waits until it ends. Panics after [`PATIENCE`].
 #[cfg(unix)]
 #[track_caller]
 pub fn stop(mut child: Child, signal: &str) -> Ran {
@@ -167,7 +167,7 @@ impl Ran {
         self
     }
 
-    /// Asserts an error that says all of this, and nothing on standard output.
+    /// Asserts exit code 2, an error with all of these parts, and an empty standard output.
     #[track_caller]
     pub fn fails(self, said: &[&str]) -> Self {
         let ran = self.ends(2);
@@ -179,12 +179,12 @@ impl Ran {
         ran
     }
 
-    /// Standard output as lines of JSON.
+    /// Standard output as JSON lines.
     pub fn json(&self) -> Vec<Value> {
         json_lines(&self.stdout)
     }
 
-    /// Standard output as the one line of JSON that it is.
+    /// Standard output as a single JSON line.
     #[track_caller]
     pub fn one_json(&self) -> Value {
         let mut lines = self.json();
@@ -199,7 +199,7 @@ fn json_lines(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Raw pairs as `simdb-load` reads them.
+/// Raw pairs in the format of `simdb-load`.
 pub fn raw_pairs(pairs: &[(u64, u64)]) -> Vec<u8> {
     pairs
         .iter()
@@ -208,7 +208,7 @@ pub fn raw_pairs(pairs: &[(u64, u64)]) -> Vec<u8> {
         .collect()
 }
 
-/// Four texts: 1 and 2 differ in cosmetics only, 3 and 4 are like no other.
+/// Four texts: 1 and 2 differ in formatting only, 3 and 4 are unrelated.
 pub const TEXTS: &str = r#"{"id":1,"text":"The quick brown fox jumps over the lazy dog near the river bank this morning."}
 {"id":2,"text":"the quick  brown fox jumps over the lazy dog, near the river bank this morning"}
 {"id":3,"text":"生活就像一盒巧克力,你永远不知道下一颗是什么味道。明天又是新的一天。"}

@@ -1,4 +1,4 @@
-//! `simdb-cli compare` as a user meets it.
+//! `simdb-cli compare`: output, exit codes, errors.
 
 use crate::common::Folder;
 use serde_json::json;
@@ -8,7 +8,7 @@ const OTHER_CAT: &str = "the cat sat on a mat";
 const MUM: &str = "你妈妈喊你回家吃饭哦，回家罗回家罗";
 const OTHER_MUM: &str = "你妈妈叫你回家吃饭啦，回家罗回家罗";
 
-/// The measures that go from 0 to 1.
+/// The similarities that range from 0 to 1.
 const SIMILARITIES: [&str; 6] = [
     "edit_similarity",
     "shingle_jaccard",
@@ -18,7 +18,7 @@ const SIMILARITIES: [&str; 6] = [
     "cosine_words_tf_idf",
 ];
 
-/// Asserts that two numbers are the same but for rounding.
+/// Asserts that two numbers are equal up to rounding.
 #[track_caller]
 fn assert_near(found: &serde_json::Value, expected: f64) {
     let number = found.as_f64().expect("a number");
@@ -29,17 +29,17 @@ fn assert_near(found: &serde_json::Value, expected: f64) {
 }
 
 #[test]
-fn every_measure_of_the_worked_examples_is_what_is_counted_by_hand() {
+fn similarities_of_worked_examples_equal_hand_count() {
     let folder = Folder::new();
     let line = folder
         .cli(&["compare", MUM, OTHER_MUM, "--json"])
         .ends(0)
         .one_json();
-    // 2 of 16 characters that are no punctuation.
+    // 2 of 16 characters other than punctuation.
     assert_near(&line["edit_similarity"], 14.0 / 16.0);
     assert_near(&line["shingle_jaccard"], 8.0 / 16.0);
     assert_near(&line["cosine_tokens"], 32.0 / 34.0);
-    // Only single characters differ: the words are the same.
+    // Only punctuation differs: the words are equal.
     assert_near(&line["cosine_words"], 1.0);
     assert_near(&line["cosine_words_tf_idf"], 1.0);
     assert_eq!(line["longest_sentences_equal"], json!(false));
@@ -55,14 +55,14 @@ fn every_measure_of_the_worked_examples_is_what_is_counted_by_hand() {
     assert_near(&line["edit_similarity"], 14.0 / 17.0);
     assert_near(&line["shingle_jaccard"], 3.0 / 7.0);
     assert_near(&line["cosine_tokens"], 0.75_f64.sqrt());
-    // the, on and a are not counted: what is left is the same.
+    // the, on and a are stop words: the rest is equal.
     assert_near(&line["cosine_words_tf_idf"], 1.0);
 
     let unrelated = folder
         .cli(&["compare", CAT, "we all scream for ice cream", "--json"])
         .ends(0)
         .one_json();
-    // Characters are in both by chance, and bits of a filter may be.
+    // Unrelated texts share characters by chance, and perhaps bits of a Bloom filter.
     let of_parts = |measure: &&str| !["edit_similarity", "bloom_jaccard"].contains(measure);
     for measure in SIMILARITIES.into_iter().filter(of_parts) {
         assert_eq!(unrelated[measure], json!(0.0), "{measure}");
@@ -71,7 +71,7 @@ fn every_measure_of_the_worked_examples_is_what_is_counted_by_hand() {
 }
 
 #[test]
-fn the_distances_are_those_of_hash_and_distance() {
+fn distances_equal_those_of_hash_and_distance() {
     let folder = Folder::new();
     for recipe in ["ngram", "jieba"] {
         let arguments = ["compare", MUM, OTHER_MUM, "--recipe", recipe, "--json"];
@@ -90,7 +90,7 @@ fn the_distances_are_those_of_hash_and_distance() {
             );
         }
     }
-    // Three distinct words: too few for the recipe jieba.
+    // Three distinct words are too few for recipe `jieba`.
     let arguments = ["compare", MUM, OTHER_MUM, "--recipe", "jieba"];
     assert!(
         folder
@@ -102,7 +102,7 @@ fn the_distances_are_those_of_hash_and_distance() {
 }
 
 #[test]
-fn the_table_has_a_row_for_each_measure() {
+fn table_has_one_row_per_similarity() {
     let folder = Folder::new();
     let table = folder.cli(&["compare", CAT, OTHER_CAT]).ends(0).stdout;
     let rows: Vec<&str> = table.lines().collect();
@@ -124,7 +124,7 @@ fn the_table_has_a_row_for_each_measure() {
 }
 
 #[test]
-fn cosmetic_differences_are_none() {
+fn cosmetic_differences_do_not_count() {
     let folder = Folder::new();
     let line = folder
         .cli(&["compare", "漢語，ＯＮＥ！", "汉语 one", "--json"])
@@ -138,7 +138,7 @@ fn cosmetic_differences_are_none() {
 }
 
 #[test]
-fn empty_texts_are_alike_and_like_no_other() {
+fn empty_texts_are_similar_to_each_other_only() {
     let folder = Folder::new();
     for (one, other, expected) in [("", "...", 1.0), ("", "something else", 0.0)] {
         let line = folder
@@ -154,7 +154,7 @@ fn empty_texts_are_alike_and_like_no_other() {
 }
 
 #[test]
-fn texts_come_from_files_and_from_standard_input() {
+fn texts_are_read_from_files_and_standard_input() {
     let folder = Folder::new();
     let given = folder
         .cli(&["compare", MUM, OTHER_MUM, "--json"])
@@ -174,7 +174,7 @@ fn texts_come_from_files_and_from_standard_input() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_an_error() {
+fn invalid_comparison_is_an_error() {
     let folder = Folder::new();
     folder.write("latin1.txt", b"caf\xe9");
     folder.write("text.txt", "a text");
@@ -194,7 +194,7 @@ fn what_cannot_be_compared_is_an_error() {
 }
 
 #[test]
-fn texts_that_are_too_long_for_edits_are_compared_by_the_rest() {
+fn long_texts_are_compared_without_edit_similarity() {
     let folder = Folder::new();
     folder.write("one.txt", "一二三四五六七八九十".repeat(40_000));
     folder.write("other.txt", "一二三四五六七八九百".repeat(40_000));
@@ -203,7 +203,7 @@ fn texts_that_are_too_long_for_edits_are_compared_by_the_rest() {
         .ends(0)
         .one_json();
     assert_eq!(line["edit_similarity"], json!(null));
-    // Eight pairs are in both, and each has two more.
+    // Eight pairs are in both texts, and each text has two more.
     assert_near(&line["shingle_jaccard"], 8.0 / 12.0);
     let table = folder
         .cli(&["compare", "--files", "one.txt", "other.txt"])

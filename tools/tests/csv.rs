@@ -1,4 +1,4 @@
-//! Tables of comma-separated values as others write them, and as the tools write them.
+//! CSV files, as other software and as the tools write them.
 
 use crate::common::Folder;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const LINES: &str = "id,text\n1,\"alpha beta\n2,lorem ipsum\n3,\"one two\"\n4,red green\n";
 
 #[test]
-fn a_quotation_mark_too_many_does_not_swallow_the_records_behind_it() {
+fn stray_quotation_mark_does_not_swallow_next_records() {
     let folder = Folder::new();
     folder.write("a.csv", LINES);
     folder
@@ -24,13 +24,13 @@ fn a_quotation_mark_too_many_does_not_swallow_the_records_behind_it() {
     folder
         .load(&["b.simdb", "names.csv"])
         .fails(&["names.csv:1: text follows a closing quotation mark"]);
-    // A mark within a field that does not begin with one is only that.
+    // A quotation mark inside an unquoted field is literal.
     folder.write("inch.csv", "id,text\n1,a 5\" disk\n2,\"a 3\"\" disk\"\n");
     folder.load(&["c.simdb", "inch.csv"]).ends(0);
 }
 
 #[test]
-fn a_table_whose_lines_end_in_carriage_returns_alone_is_refused() {
+fn csv_with_bare_carriage_returns_is_refused() {
     let folder = Folder::new();
     let arguments = ["a.simdb", "a.csv", "--id", "id", "--fingerprint", "f"];
     for lines in [
@@ -46,13 +46,13 @@ fn a_table_whose_lines_end_in_carriage_returns_alone_is_refused() {
             .load(&[&["a.simdb", "a.tsv"], &arguments[2..]].concat())
             .fails(&["a.tsv:1: a carriage return stands where no line ends"]);
     }
-    // Within quotation marks it is part of a name.
+    // Within quotation marks a carriage return is part of a name.
     folder.write("a.csv", "id,f,\"of\rtwo\"\r\n1,00000000000000ff,\r\n");
     folder.load(&arguments).ends(0);
 }
 
 #[test]
-fn texts_that_end_in_carriage_returns_come_back_out_of_csv_as_they_were() {
+fn texts_ending_in_carriage_return_survive_csv() {
     let folder = Folder::new();
     let texts = [
         "ends in one\r",
@@ -79,7 +79,7 @@ fn texts_that_end_in_carriage_returns_come_back_out_of_csv_as_they_were() {
     }
 }
 
-/// The same table with a carriage return before each line feed that ends a record.
+/// The table with a carriage return before each line feed that ends a record.
 fn with_returns(table: &str) -> String {
     let mut is_quoted = false;
     let mut made = String::new();
@@ -94,7 +94,7 @@ fn with_returns(table: &str) -> String {
 }
 
 #[test]
-fn a_record_of_empty_fields_is_one_whatever_ends_its_line() {
+fn record_of_empty_fields_counts_with_any_line_end() {
     let folder = Folder::new();
     for end in ["\n", "\r\n"] {
         folder.write(
@@ -110,11 +110,11 @@ fn a_record_of_empty_fields_is_one_whatever_ends_its_line() {
     }
 }
 
-/// More than a record may have where texts have at most a kibibyte.
+/// Longer than a record may be if texts have at most 1 KiB.
 const MANY: usize = (1 << 20) + (8 << 10);
 
 #[test]
-fn a_record_that_is_too_long_is_a_bad_one_and_those_behind_it_are_read() {
+fn oversized_record_is_rejected_and_next_are_read() {
     let folder = Folder::new();
     let lines = "a \"\"b\"\", c\n".repeat(MANY / 10);
     let line = "a b c ".repeat(MANY / 5);
@@ -158,7 +158,7 @@ fn a_record_that_is_too_long_is_a_bad_one_and_those_behind_it_are_read() {
                 == "the record is longer than 1050624 bytes; a larger --max-text allows more";
             assert!(is_long || reason.contains("is not an id"), "{reason}");
         }
-        // What is left out is left out of a copy, and nothing else.
+        // A copy lacks the rejected records, and nothing else.
         let copy = format!("kept-{name}");
         let dedup = ["dedup", name, "-o", &copy, "--on-error", "skip"];
         folder
@@ -173,7 +173,7 @@ fn a_record_that_is_too_long_is_a_bad_one_and_those_behind_it_are_read() {
 }
 
 #[test]
-fn a_quotation_mark_never_closed_or_closed_far_away_is_named_however_long_the_file_is() {
+fn unclosed_quotation_mark_is_reported_in_any_file_length() {
     let folder = Folder::new();
     let line = "a b c d e\n".repeat(MANY / 10);
     let skip = "--max-text 1KiB --on-error skip --rejects r --force";
@@ -195,7 +195,7 @@ fn a_quotation_mark_never_closed_or_closed_far_away_is_named_however_long_the_fi
         let reason = reject["reason"].as_str().expect("a reason");
         assert!(reject["line"] == 3 && reason.contains(said), "{reject}");
     }
-    // Column names of which one is all of a file.
+    // A column name that extends over the whole file.
     folder.write("names.csv", format!("id,\"{line}\",text\n1,a,b\n"));
     folder
         .load(&["names.simdb", "names.csv", "--max-text", "1KiB"])

@@ -1,4 +1,4 @@
-//! `simdb-cli dedup` as a user meets it.
+//! `simdb-cli dedup`: output, exit codes, errors.
 
 mod columns;
 mod given;
@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 
 use crate::common::{Folder, Ran, TEXTS, stop};
 #[cfg(unix)]
-use crate::common::{PATIENCE, beside};
+use crate::common::{PATIENCE, in_thread};
 use serde_json::{Value, json};
 
 const FOX: &str = "The quick brown fox jumps over the lazy dog near the river bank this morning.";
@@ -22,7 +22,7 @@ fn folder_with(name: &str, content: &str) -> Folder {
     folder
 }
 
-/// The lines of a text that begin with one of these.
+/// The lines of a text that begin with one of these prefixes.
 fn lines_with(text: &str, starts: &[&str]) -> String {
     let kept = text
         .split_inclusive('\n')
@@ -31,8 +31,8 @@ fn lines_with(text: &str, starts: &[&str]) -> String {
 }
 
 #[test]
-fn what_is_kept_is_copied_byte_for_byte_and_what_is_not_is_reported() {
-    // Blank lines, odd spaces and fields that nobody asked for.
+fn kept_records_are_copied_exactly_and_others_reported() {
+    // Blank lines, odd spacing and unused fields are copied.
     let odd = TEXTS.replace("{\"id\":3,", "\n  { \"x\" : [1, 2.50],\t\"id\":3,");
     let folder = folder_with("a.jsonl", &odd);
     let arguments = [
@@ -59,7 +59,7 @@ fn what_is_kept_is_copied_byte_for_byte_and_what_is_not_is_reported() {
     ] {
         assert_eq!(summary[name], expected, "{name}: {summary}");
     }
-    // The blank line after document 2 goes with it.
+    // The blank line after document 2 is removed with the document.
     let expected = odd.replace("\n\n", "\n");
     let expected = lines_with(&expected, &["{\"id\":1", "  {", "{\"id\":4"]);
     assert_eq!(folder.read("out.jsonl"), expected);
@@ -76,7 +76,7 @@ fn what_is_kept_is_copied_byte_for_byte_and_what_is_not_is_reported() {
 }
 
 #[test]
-fn marked_records_are_all_there_with_two_more_fields() {
+fn mark_writes_all_records_with_two_more_fields() {
     let folder = folder_with("a.jsonl", TEXTS);
     dedup(&folder, &["a.jsonl", "-o", "out.jsonl", "--mark"]).ends(0);
     let marked = folder.read_json("out.jsonl");
@@ -85,9 +85,10 @@ fn marked_records_are_all_there_with_two_more_fields() {
     for (mut line, original) in marked.into_iter().zip(original) {
         let fields = line.as_object_mut().unwrap();
         let marks = [fields.remove("keeper"), fields.remove("distance")].map(Option::unwrap);
-        match original["id"] == 2 {
-            true => assert!(marks[0] == 1 && marks[1].as_u64() <= Some(3)),
-            false => assert_eq!(marks, [Value::Null, Value::Null]),
+        if original["id"] == 2 {
+            assert!(marks[0] == 1 && marks[1].as_u64() <= Some(3))
+        } else {
+            assert_eq!(marks, [Value::Null, Value::Null])
         }
         assert_eq!(line, original);
     }
@@ -111,7 +112,7 @@ fn marked_records_are_all_there_with_two_more_fields() {
 }
 
 #[test]
-fn a_table_keeps_its_quotes_its_line_ends_and_its_columns() {
+fn csv_keeps_quotes_line_ends_and_columns() {
     let table = format!(
         "\u{feff}id,\"text\",note\r\n1,\"{FOX}\",\"two\r\nlines\"\r\n\r\n2,{},x\r\n7,Something else \
          entirely: of ships and shoes and sealing wax and of cabbages and kings,",
@@ -124,7 +125,7 @@ fn a_table_keeps_its_quotes_its_line_ends_and_its_columns() {
     let expected = [&table[..start], &table[end..]].concat();
     assert_eq!(folder.read("out.csv"), expected);
 
-    // A second input with the same columns follows in a line of its own.
+    // A second input with the same columns follows without a header line.
     folder.write("b.csv", "id,\"text\",note\n9,Four score and seven years ago our fathers brought forth on this continent,z\n");
     dedup(&folder, &["a.csv", "b.csv", "-o", "two.csv"]).ends(0);
     let both = folder.read("two.csv");
@@ -153,7 +154,7 @@ fn a_table_keeps_its_quotes_its_line_ends_and_its_columns() {
 }
 
 #[test]
-fn the_longest_or_the_oldest_is_kept_if_that_is_asked() {
+fn longest_or_oldest_is_kept_on_request() {
     let line = |id: u64, end: &str, day: u64| {
         let line = json!({"id": id, "text": format!("{FOX}{end}"), "day": 1_700_000_000 - day});
         format!("{line}\n")
@@ -176,7 +177,7 @@ fn the_longest_or_the_oldest_is_kept_if_that_is_asked() {
 }
 
 #[test]
-fn the_highest_score_is_kept_and_records_need_no_ids() {
+fn highest_score_is_kept_without_ids() {
     let line = |votes: &str, end: &str| format!("{{\"votes\":{votes},\"text\":\"{FOX}{end}\"}}\n");
     let text = [line("-2", ""), line("10.5", "!"), line("\"9\"", "!!")].concat();
     let folder = folder_with("a.jsonl", &text);
@@ -193,11 +194,11 @@ fn the_highest_score_is_kept_and_records_need_no_ids() {
     dedup(&folder, &arguments).ends(0);
     assert_eq!(folder.read("out.jsonl"), line("10.5", "!"));
     let gone = folder.read_json("gone");
-    let told: Vec<&Value> = gone
+    let reported: Vec<&Value> = gone
         .iter()
         .flat_map(|line| [&line["id"], &line["keeper"], &line["cluster"]])
         .collect();
-    assert_eq!(told, [1, 2, 1, 3, 2, 1]);
+    assert_eq!(reported, [1, 2, 1, 3, 2, 1]);
 
     folder.write("a.csv", format!("votes,text\n1,{FOX}\n7,{FOX}\n"));
     let arguments = [
@@ -231,8 +232,8 @@ fn the_highest_score_is_kept_and_records_need_no_ids() {
 }
 
 #[test]
-fn scores_are_compared_exactly_where_they_are_integers() {
-    // All of them are one number of 53 bits.
+fn integer_scores_are_compared_exactly() {
+    // As doubles all of these would be equal.
     let votes = [
         "1700000000000000001",
         "1700000000000000099",
@@ -261,7 +262,7 @@ fn scores_are_compared_exactly_where_they_are_integers() {
 }
 
 #[test]
-fn a_compressed_corpus_is_read_and_written_and_a_pipe_too() {
+fn compressed_corpus_and_pipe_are_read_and_written() {
     let folder = Folder::new();
     let file = std::fs::File::create(folder.file("a.jsonl.gz")).unwrap();
     let mut gzip = flate2::write::GzEncoder::new(file, Default::default());
@@ -295,7 +296,7 @@ fn a_compressed_corpus_is_read_and_written_and_a_pipe_too() {
 }
 
 #[test]
-fn plain_lines_are_known_by_their_numbers() {
+fn plain_lines_are_identified_by_number() {
     let text = format!(
         "{FOX}\n\nSomething else entirely, of ships and shoes.\n{}",
         FOX.to_uppercase()
@@ -330,7 +331,7 @@ fn plain_lines_are_known_by_their_numbers() {
 }
 
 #[test]
-fn a_bad_record_ends_it_or_is_reported_and_nothing_else_is_lost() {
+fn bad_record_aborts_or_is_skipped_and_reported() {
     let bad = format!(
         "{TEXTS}{{\"id\":\"x\",\"text\":\"a\"}}\n{{\"id\":4,\"text\":\"Another text with the id of an earlier one is a bad record, too.\"}}\nnone\n"
     );
@@ -364,7 +365,7 @@ fn a_bad_record_ends_it_or_is_reported_and_nothing_else_is_lost() {
 }
 
 #[test]
-fn a_repeated_record_is_a_duplicate_of_the_first() {
+fn repeated_record_is_duplicate_of_first() {
     let twice = [TEXTS, TEXTS].concat();
     let folder = folder_with("a.jsonl", &twice);
     let arguments = [
@@ -391,7 +392,7 @@ fn a_repeated_record_is_a_duplicate_of_the_first() {
 }
 
 #[test]
-fn what_says_too_little_is_kept() {
+fn uninformative_records_are_kept() {
     let line = |id: u64| format!("{{\"id\":{id},\"text\":\"hello\"}}\n");
     let text = [line(1), line(2), line(3)].concat();
     let folder = folder_with("a.jsonl", &text);
@@ -406,7 +407,7 @@ fn what_says_too_little_is_kept() {
 }
 
 #[test]
-fn texts_decide_with_verify() {
+fn verify_keeps_unlike_texts() {
     let line = |id: u64, text: &str| {
         let line = json!({"id": id, "text": text, "fp": "00000000000000ff"});
         format!("{line}\n")
@@ -443,7 +444,7 @@ fn texts_decide_with_verify() {
 }
 
 #[test]
-fn what_a_database_holds_is_left_out_and_the_rest_is_added() {
+fn records_in_database_are_dropped_and_rest_added() {
     for more in [&[][..], &["--keep-texts"]] {
         let folder = folder_with("old.jsonl", &lines_with(TEXTS, &["{\"id\":1", "{\"id\":3"]));
         folder
@@ -475,21 +476,21 @@ fn what_a_database_holds_is_left_out_and_the_rest_is_added() {
         let counts = ["read", "kept", "removed", "against", "clusters", "added"]
             .map(|name| summary[name].clone());
         assert_eq!(counts, [5, 1, 4, 3, 1, 0]);
-        // Whether texts are the same is known where they are kept.
+        // Identity of texts is known only if texts are stored.
         assert_eq!(summary["identical"], if more.is_empty() { 0 } else { 2 });
         let only = lines_with(&new, &["{\"id\":4"]);
         assert_eq!(folder.read("out.jsonl"), only);
         let gone = folder.read_json("gone.jsonl");
-        let told = |line: &Value| {
+        let reported = |line: &Value| {
             (
                 line["id"].as_u64().unwrap(),
                 line["keeper"].as_u64().unwrap(),
                 line["cluster"].as_u64(),
             )
         };
-        let told: Vec<_> = gone.iter().map(told).collect();
+        let reported: Vec<_> = gone.iter().map(reported).collect();
         assert_eq!(
-            told,
+            reported,
             [(11, 1, None), (12, 1, None), (13, 3, None), (5, 4, Some(4))]
         );
         let before = folder.cli(&["stats", "old.simdb", "--json"]).one_json();
@@ -503,7 +504,7 @@ fn what_a_database_holds_is_left_out_and_the_rest_is_added() {
             .ends(0)
             .one_json();
         assert_eq!(found["text"].is_string(), !more.is_empty());
-        // Once more, everything is there.
+        // The second time all documents are stored already.
         let summary = run("again.jsonl", &["--add"]);
         assert_eq!(
             (&summary["kept"], &summary["added"]),
@@ -514,7 +515,7 @@ fn what_a_database_holds_is_left_out_and_the_rest_is_added() {
 }
 
 #[test]
-fn an_id_that_is_taken_where_it_is_to_be_added_is_a_bad_record() {
+fn taken_id_with_add_is_a_bad_record() {
     let folder = folder_with("old.jsonl", &lines_with(TEXTS, &["{\"id\":3"]));
     folder.load(&["old.simdb", "old.jsonl"]).ends(0);
     folder.write(
@@ -538,7 +539,7 @@ fn an_id_that_is_taken_where_it_is_to_be_added_is_a_bad_record() {
     let summary = dedup(&folder, &skip).ends(0).one_json();
     let counts = ["kept", "removed", "rejected", "added"].map(|name| summary[name].clone());
     assert_eq!(counts, [1, 2, 1, 1]);
-    // Without adding, ids of the database are nobody's concern.
+    // Without `--add` the ids in the database do not matter.
     let summary = dedup(&folder, &[&against[..], &["b.jsonl", "--json"]].concat())
         .ends(0)
         .one_json();
@@ -546,7 +547,7 @@ fn an_id_that_is_taken_where_it_is_to_be_added_is_a_bad_record() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_before_anything_is_read() {
+fn invalid_request_is_refused_before_reading() {
     let folder = folder_with("a.jsonl", TEXTS);
     folder.write("b.csv", "id,text\n1,x\n");
     folder.write("c.raw", [0; 16]);
@@ -609,7 +610,7 @@ fn what_cannot_be_done_is_said_before_anything_is_read() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_leaves_nothing_though_its_pipe_is_silent() {
+fn run_interrupted_at_silent_pipe_leaves_no_file() {
     let folder = Folder::new();
     let mut child = folder
         .command("simdb-cli")
@@ -627,7 +628,7 @@ fn an_interrupted_run_leaves_nothing_though_its_pipe_is_silent() {
 }
 
 #[test]
-fn a_byte_order_mark_does_not_keep_the_first_record_from_being_marked() {
+fn first_record_after_byte_order_mark_is_marked() {
     let folder = folder_with("a.jsonl", &format!("\u{feff}{TEXTS}"));
     dedup(&folder, &["a.jsonl", "-o", "out.jsonl", "--mark"]).ends(0);
     let marked = folder.read("out.jsonl");
@@ -638,7 +639,7 @@ fn a_byte_order_mark_does_not_keep_the_first_record_from_being_marked() {
 }
 
 #[test]
-fn what_has_expired_in_the_database_is_forgotten_before_something_is_added() {
+fn expired_documents_are_pruned_before_add() {
     let folder = Folder::new();
     let at = |id: u64, text: &str, day: u64| {
         let time = format!("2024-01-0{day}T00:00:00Z");
@@ -666,7 +667,7 @@ fn what_has_expired_in_the_database_is_forgotten_before_something_is_added() {
 
 #[cfg(unix)]
 #[test]
-fn an_input_that_changes_between_its_readings_is_refused() {
+fn input_changed_between_passes_is_refused() {
     let record = |id: u32| format!("{{\"id\":{id},\"text\":\"{FOX}\"}}\n");
     let folder = folder_with("a.jsonl", &(1..=2000).map(record).collect::<String>());
     folder.write("b.jsonl", record(5001));
@@ -681,13 +682,13 @@ fn an_input_that_changes_between_its_readings_is_refused() {
     command.stderr(std::process::Stdio::piped());
     let mut child = command.spawn().expect("the tool starts");
     let path = folder.file("report");
-    let Ok(report) = beside(|| std::fs::File::open(path)).recv_timeout(PATIENCE) else {
+    let Ok(report) = in_thread(|| std::fs::File::open(path)).recv_timeout(PATIENCE) else {
         child.kill().expect("killed");
         panic!("it writes no report: {:?}", child.wait_with_output());
     };
     let mut report = report.expect("a pipe");
-    // The report is longer than a pipe holds: the copy of the first input has begun, and does not
-    // end before somebody reads on.
+    // The report is longer than a pipe holds, so the run blocks after it has begun to copy the
+    // first input, until the report is read on.
     report.read_exact(&mut [0]).expect("a line of the report");
     folder.write("b.jsonl", record(5002));
     std::io::copy(&mut report, &mut std::io::sink()).expect("the rest of the report");
@@ -697,7 +698,7 @@ fn an_input_that_changes_between_its_readings_is_refused() {
 }
 
 #[test]
-fn column_names_are_the_same_whatever_blank_lines_are_around_them_and_not_otherwise() {
+fn column_names_are_compared_ignoring_blank_lines_only() {
     let folder = Folder::new();
     let row = |id: u64, tab: &str| format!("{id}\ttext {id} like no other{tab}\n");
     folder.write("a.tsv", format!("id\ttext\n{}", row(1, "")));

@@ -1,4 +1,4 @@
-//! `simdb-cli doctor` as a user meets it, and the numbers behind it against a plain count.
+//! `simdb-cli doctor`: output, exit codes, and its numbers compared with a plain count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +6,8 @@ use crate::common::{Folder, Ran, TEXTS, raw_pairs};
 use serde_json::{Value, json};
 use simdb::{Change, Database, DocId, Document, Fingerprint};
 
-/// A seeded number for each place in a sequence (splitmix64).
-fn random(place: u64) -> u64 {
+/// The number at a position of a seeded sequence (splitmix64).
+fn fingerprint_at(place: u64) -> u64 {
     let mut z = place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -40,9 +40,9 @@ fn kinds(line: &Value) -> Vec<&str> {
     kinds
 }
 
-/// Asserts the exit code, and that this is found and said, with advice.
+/// Asserts the exit code, and that the finding is reported with advice.
 #[track_caller]
-fn assert_said(folder: &Folder, finding: &str, parts: &[&str]) -> Ran {
+fn assert_finding(folder: &Folder, finding: &str, parts: &[&str]) -> Ran {
     let ran = folder.cli(&["doctor", "a.simdb"]).ends(1);
     let start = format!("attention  {finding}: ");
     let place = ran.stdout.lines().position(|line| line.starts_with(&start));
@@ -56,7 +56,7 @@ fn assert_said(folder: &Folder, finding: &str, parts: &[&str]) -> Ran {
 }
 
 #[test]
-fn an_empty_database_is_sound() {
+fn empty_database_is_sound() {
     let folder = Folder::new();
     Database::create(folder.file("a.simdb")).unwrap();
     let line = doctor(&folder, 0);
@@ -81,9 +81,9 @@ fn an_empty_database_is_sound() {
 }
 
 #[test]
-fn random_fingerprints_are_as_they_should_be() {
+fn random_fingerprints_have_no_finding() {
     const COUNT: u64 = 200_000;
-    let folder = with_fingerprints((0..COUNT).map(random));
+    let folder = with_fingerprints((0..COUNT).map(fingerprint_at));
     let line = doctor(&folder, 0);
     assert!(kinds(&line).is_empty());
     for block in line["blocks"].as_array().unwrap() {
@@ -99,7 +99,7 @@ fn random_fingerprints_are_as_they_should_be() {
             );
         }
     }
-    // 1 for the query's own, and others in proportion.
+    // The query's own fingerprint is one candidate; the others grow in proportion.
     for (query, growth) in [(0, 1.0), (1, 2.0), (2, 10.0)] {
         let query = &line["queries"][query];
         let random = 4.0 * (1.0 + (COUNT - 1) as f64 / 65_536.0 * growth);
@@ -112,14 +112,14 @@ fn random_fingerprints_are_as_they_should_be() {
     assert_eq!(line["duplicates"]["groups"], json!(0));
 }
 
-/// Everything is what is counted plainly of the same documents.
+/// Every number equals a plain count over the same documents.
 #[test]
-fn every_number_equals_a_plain_count() {
+fn numbers_equal_plain_count() {
     let folder = Folder::new();
     let path = folder.file("a.simdb");
     // Few values in each block, so that keys and fingerprints repeat.
     let fingerprint = |id: u64| {
-        let few = |place, most| random(id * 8 + place) % most;
+        let few = |place, most| fingerprint_at(id * 8 + place) % most;
         few(0, 7) << 60 | few(1, 2) << 48 | few(2, 3) << 32 | few(3, 5) << 20 | few(4, 4)
     };
     const COUNT: u64 = 3_000;
@@ -146,6 +146,8 @@ fn every_number_equals_a_plain_count() {
         assert_eq!(ones, expected as u64, "bit {bit}");
     }
 
+    // Each block: hottest keys, samples, histogram, and candidates of a query for a stored
+    // document.
     let mut candidates = 0.0;
     for (block, found) in diagnosis.blocks.iter().enumerate() {
         let key = |bits: u64| (bits >> (48 - 16 * block)) as u16;
@@ -185,6 +187,7 @@ fn every_number_equals_a_plain_count() {
         assert_eq!(diagnosis.query_load(nothing).candidates, 0.0);
     }
 
+    // Groups of copies.
     let mut groups: BTreeMap<u64, Vec<DocId>> = BTreeMap::new();
     for id in &ids {
         groups.entry(fingerprint(*id)).or_default().push(DocId(*id));
@@ -206,12 +209,12 @@ fn every_number_equals_a_plain_count() {
 }
 
 #[test]
-fn a_dead_bit_is_found_and_named() {
-    let folder = with_fingerprints((0..5_000).map(|place| random(place) & !(1 << 37)));
+fn constant_bit_is_reported() {
+    let folder = with_fingerprints((0..5_000).map(|place| fingerprint_at(place) & !(1 << 37)));
     let line = doctor(&folder, 1);
     assert_eq!(kinds(&line), ["dead-bits"]);
     assert_eq!(line["ones"][37], json!(0.0));
-    assert_said(
+    assert_finding(
         &folder,
         "dead-bits",
         &["bit 37 (block 1, ones 0.00)", "5,000 fingerprints"],
@@ -219,32 +222,34 @@ fn a_dead_bit_is_found_and_named() {
 }
 
 #[test]
-fn few_fingerprints_have_bits_that_are_the_same_by_chance() {
-    let folder = with_fingerprints((0..20).map(|place| random(place) & 0xffff_ffff));
+fn constant_bits_of_few_fingerprints_are_not_reported() {
+    let folder = with_fingerprints((0..20).map(|place| fingerprint_at(place) & 0xffff_ffff));
     assert!(kinds(&doctor(&folder, 0)).is_empty());
 }
 
 #[test]
-fn a_biased_bit_is_found_and_a_slightly_biased_one_is_not() {
-    // A 1 in nine of ten, and in six of ten.
+fn biased_bit_is_reported_and_slight_bias_is_not() {
+    // Ones in nine of ten fingerprints, and in six of ten.
     let biased = |place: u64| {
         let (mostly, slightly) = (
-            random(place + (1 << 40)) % 10 >= 1,
-            random(place + (1 << 41)) % 10 > 3,
+            fingerprint_at(place + (1 << 40)) % 10 >= 1,
+            fingerprint_at(place + (1 << 41)) % 10 > 3,
         );
-        random(place) & !(1 << 60 | 1 << 3) | u64::from(mostly) << 60 | u64::from(slightly) << 3
+        fingerprint_at(place) & !(1 << 60 | 1 << 3)
+            | u64::from(mostly) << 60
+            | u64::from(slightly) << 3
     };
     let folder = with_fingerprints((0..5_000).map(biased));
     assert_eq!(kinds(&doctor(&folder, 1)), ["biased-bits"]);
-    assert_said(&folder, "biased-bits", &["bit 60 (block 0, ones 0.90)"]);
+    assert_finding(&folder, "biased-bits", &["bit 60 (block 0, ones 0.90)"]);
 }
 
 #[test]
-fn a_hot_prefix_is_found_and_costs_what_is_said() {
-    // Every third fingerprint begins alike.
+fn hot_prefix_is_reported_with_its_cost() {
+    // Every third fingerprint has the same prefix.
     let hot = |place: u64| match place % 3 {
-        0 => random(place) & (u64::MAX >> 16) | 0xcafe << 48,
-        _ => random(place),
+        0 => fingerprint_at(place) & (u64::MAX >> 16) | 0xcafe << 48,
+        _ => fingerprint_at(place),
     };
     let folder = with_fingerprints((0..150_000).map(hot));
     let line = doctor(&folder, 1);
@@ -259,8 +264,8 @@ fn a_hot_prefix_is_found_and_costs_what_is_said() {
         let id = sample["id"].as_u64().unwrap();
         assert_eq!(hot(id) >> 48, 0xcafe);
     }
-    // A third of the queries meet a third of all, and look up 17 parts of it where others look up
-    // one.
+    // A third of the queries meet a third of all fingerprints, and read the 17 parts of a hot
+    // bucket where other queries read one bucket.
     let query = &line["queries"][0];
     let expected =
         50_000.0 / 3.0 + 4.0 + 3.0 * 150_000.0 / 65_536.0 + 100_000.0 / 65_536.0 * 2.0 / 3.0;
@@ -275,16 +280,16 @@ fn a_hot_prefix_is_found_and_costs_what_is_said() {
         "{look_ups}"
     );
     assert!(line["blocks"][0]["dispersion"].as_f64().unwrap() > 1_000.0);
-    assert_said(&folder, "hot-keys", &["cafe in block 0 (50,00"]);
+    assert_finding(&folder, "hot-keys", &["cafe in block 0 (50,00"]);
 }
 
 #[test]
-fn fingerprints_of_few_bits_make_queries_slow() {
-    // Numbers of 20 bits: all blocks but the last are all but empty.
-    let folder = with_fingerprints((0..100_000).map(|place| random(place) >> 44));
+fn fingerprints_of_few_bits_are_reported_as_slow() {
+    // Numbers of 20 bits: all blocks but the last are nearly constant.
+    let folder = with_fingerprints((0..100_000).map(|place| fingerprint_at(place) >> 44));
     let line = doctor(&folder, 1);
     assert_eq!(kinds(&line)[..2], ["dead-bits", "slow-queries"]);
-    assert_said(
+    assert_finding(
         &folder,
         "slow-queries",
         &["candidates on average", "times as many"],
@@ -292,14 +297,14 @@ fn fingerprints_of_few_bits_make_queries_slow() {
 }
 
 #[test]
-fn a_million_copies_of_a_fingerprint_are_one_group_and_one_candidate() {
+fn million_copies_are_one_group_and_one_candidate() {
     const COPIES: u64 = 1_000_000;
-    let copied = random(7);
+    let copied = fingerprint_at(7);
     let each = |place: u64| {
         if place < COPIES {
             copied
         } else {
-            random(place)
+            fingerprint_at(place)
         }
     };
     let folder = with_fingerprints((0..COPIES + 20_000).map(each));
@@ -318,15 +323,15 @@ fn a_million_copies_of_a_fingerprint_are_one_group_and_one_candidate() {
             }],
         })
     );
-    // However often a fingerprint is there, it is compared once.
+    // A fingerprint is compared once, however many documents have it.
     let candidates = line["queries"][0]["candidates"].as_f64().unwrap();
     assert!(candidates < 10.0, "{candidates}");
     let copied = format!("{copied:016x}");
-    assert_said(&folder, "copies", &["1,000,000 documents (98.0%)", &copied]);
+    assert_finding(&folder, "copies", &["1,000,000 documents (98.0%)", &copied]);
 }
 
 #[test]
-fn many_unreliable_documents_are_found() {
+fn many_unreliable_documents_are_reported() {
     let folder = Folder::new();
     let short = (0..150).map(|id| format!("{{\"id\":{id},\"text\":\"ok\"}}\n"));
     let long = TEXTS.replace("\"id\":", "\"id\":100");
@@ -338,16 +343,16 @@ fn many_unreliable_documents_are_found() {
         (&line["documents"], &line["unreliable"]),
         (&json!(154), &json!(150))
     );
-    assert_said(&folder, "unreliable", &["150 documents (97.4%)"]);
+    assert_finding(&folder, "unreliable", &["150 documents (97.4%)"]);
 }
 
 #[test]
-fn samples_show_how_their_texts_begin_where_texts_are_kept() {
+fn samples_show_beginning_of_stored_texts() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder.load(&["a.simdb", "a.jsonl", "--keep-texts"]).ends(0);
     let line = doctor(&folder, 0);
-    // Documents 1 and 2 differ in cosmetics only.
+    // Documents 1 and 2 differ in formatting only.
     let group = &line["duplicates"]["largest"][0];
     assert_eq!(group["documents"], json!(2));
     assert_eq!(group["samples"][0]["id"], json!(1));
@@ -370,18 +375,19 @@ fn samples_show_how_their_texts_begin_where_texts_are_kept() {
 }
 
 #[test]
-fn changes_that_are_not_merged_are_counted_and_not_sampled() {
+fn unflushed_changes_are_counted_and_not_sampled() {
     let folder = Folder::new();
     let path = folder.file("a.simdb");
     let database = Database::create(&path).unwrap();
-    let document = |id: u64| Document::new(DocId(id), Fingerprint::from_bits(random(id / 2)));
+    let document =
+        |id: u64| Document::new(DocId(id), Fingerprint::from_bits(fingerprint_at(id / 2)));
     let inserts: Vec<Change> = (0..100).map(|id| Change::Insert(document(id))).collect();
     database.apply(inserts).unwrap();
     drop(database);
     let database = Database::open(&path).unwrap();
     database.remove(DocId(0)).unwrap();
     database
-        .insert(DocId(1_000), Fingerprint::from_bits(random(0)))
+        .insert(DocId(1_000), Fingerprint::from_bits(fingerprint_at(0)))
         .unwrap();
     let diagnosis = database.snapshot().unwrap().diagnose().unwrap();
     assert_eq!((diagnosis.documents, diagnosis.unmerged_changes), (100, 2));
@@ -404,7 +410,7 @@ fn changes_that_are_not_merged_are_counted_and_not_sampled() {
     assert_eq!((merged.documents, merged.unmerged_changes), (100, 0));
 }
 
-/// Copies a database that is open, with its journals, as a crash would leave it.
+/// Copies an open database with its journals, as a crash would leave it.
 fn crashed(folder: &Folder, from: &str, to: &str) {
     for end in ["", ".journal-1", ".journal-2"] {
         let file = folder.file(&format!("{from}{end}"));
@@ -415,9 +421,9 @@ fn crashed(folder: &Folder, from: &str, to: &str) {
 }
 
 #[test]
-fn what_a_crash_left_in_a_journal_is_told_of_until_check_has_brought_it_in() {
+fn unflushed_journal_is_reported_until_check() {
     let folder = Folder::new();
-    let document = |id: u64| Document::new(DocId(id), Fingerprint::from_bits(random(id)));
+    let document = |id: u64| Document::new(DocId(id), Fingerprint::from_bits(fingerprint_at(id)));
     let inserts = |ids: std::ops::Range<u64>| ids.map(|id| Change::Insert(document(id)));
     let database = Database::create(folder.file("open.simdb")).unwrap();
     database.apply(inserts(0..100)).unwrap();
@@ -435,8 +441,8 @@ fn what_a_crash_left_in_a_journal_is_told_of_until_check_has_brought_it_in() {
     };
     let per_document = |line: &Value, documents: f64| {
         let packed = line["packed_bytes"].as_f64().unwrap();
-        let told = line["bytes_per_document"].as_f64().unwrap();
-        assert!((told - packed / documents).abs() < 1e-6, "{line}");
+        let reported = line["bytes_per_document"].as_f64().unwrap();
+        assert!((reported - packed / documents).abs() < 1e-6, "{line}");
     };
     let line = stats();
     let counts = [&line["documents"], &line["unmerged_changes"]];
@@ -445,10 +451,10 @@ fn what_a_crash_left_in_a_journal_is_told_of_until_check_has_brought_it_in() {
     let shown = folder.cli(&["stats", "a.simdb"]).ends(0).stdout;
     let said = "not in the tables      1,000 changes, left by a crash";
     assert!(shown.contains(said), "{shown}");
-    let told = folder.cli(&["doctor", "a.simdb"]).stderr;
+    let reported = folder.cli(&["doctor", "a.simdb"]).stderr;
     let said = "a journal that a crash left holds 1,000 changes, not looked at; `simdb-cli check` \
                 brings them into the tables, then ask again";
-    assert!(told.contains(said), "{told}");
+    assert!(reported.contains(said), "{reported}");
 
     folder.cli(&["check", "a.simdb"]).ends(0);
     let line = stats();

@@ -1,13 +1,13 @@
-//! What holds for every verb of `simdb-cli`: those that its help lists, so that none is forgotten.
+//! Properties of every verb of `simdb-cli`, taken from its help so that none is forgotten.
 
 use crate::common::{Folder, TEXTS};
 
-/// The verbs that this help lists.
+/// The verbs listed in a help text.
 fn listed(help: &str) -> Vec<&str> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let verbs = lines.take_while(|line| !line.is_empty());
     verbs
-        // What goes on from the line before is indented further.
+        // Continued lines are indented further.
         .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
         .filter_map(|line| line.split(' ').next())
         .filter(|verb| *verb != "help")
@@ -39,7 +39,7 @@ fn help_of_every_verb_has_an_example() {
     assert!(verbs.len() > 20 && below > 2, "{all}");
 }
 
-/// Verbs that take no database.
+/// Verbs without a database.
 const WITHOUT_DATABASE: [&str; 6] = [
     "hash",
     "recipe",
@@ -50,7 +50,7 @@ const WITHOUT_DATABASE: [&str; 6] = [
 ];
 
 #[test]
-fn a_database_that_is_none_is_an_error_for_every_verb() {
+fn non_database_is_an_error_for_every_verb() {
     let folder = Folder::new();
     folder.write("text.simdb", "this is a text, not a database");
     folder.write("a.jsonl", TEXTS);
@@ -95,7 +95,7 @@ fn a_database_that_is_none_is_an_error_for_every_verb() {
 }
 
 #[test]
-fn an_id_that_is_none_is_told_what_one_is() {
+fn invalid_id_error_describes_ids() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder.load(&["a.simdb", "a.jsonl"]).ends(0);

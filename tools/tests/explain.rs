@@ -1,4 +1,4 @@
-//! `simdb-cli explain` as a user meets it.
+//! `simdb-cli explain`: output, exit codes, errors.
 
 use crate::common::{Folder, TEXTS};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ const MUM: &str = "你妈妈喊你回家吃饭哦，回家罗回家罗";
 const OTHER_MUM: &str = "你妈妈叫你回家吃饭啦，回家罗回家罗";
 const SHIPS: &str = "Three ships sailed past the lighthouse, and nobody saw them go.";
 
-/// Asserts that two numbers are the same but for rounding.
+/// Asserts that two numbers are equal up to rounding.
 #[track_caller]
 fn assert_near(found: &Value, expected: f64) {
     let number = found.as_f64().expect("a number");
@@ -17,7 +17,7 @@ fn assert_near(found: &Value, expected: f64) {
     );
 }
 
-/// A folder with a database `a.simdb` of [`TEXTS`], with these options.
+/// A folder with a database `a.simdb` of [`TEXTS`], created with these options.
 fn database(options: &[&str]) -> Folder {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
@@ -40,7 +40,7 @@ fn help_has_examples() {
 }
 
 #[test]
-fn the_wording_of_the_worked_example_is_what_is_counted_by_hand() {
+fn wording_of_worked_example_equals_hand_count() {
     let folder = Folder::new();
     let line = folder.cli(&["explain", MUM, OTHER_MUM, "--json"]);
     let line = line.ends(0).one_json();
@@ -70,7 +70,7 @@ fn the_wording_of_the_worked_example_is_what_is_counted_by_hand() {
 }
 
 #[test]
-fn the_bits_are_those_of_the_fingerprints_and_the_sums_those_of_the_features() {
+fn bits_and_sums_follow_from_features() {
     let folder = Folder::new();
     for recipe in [
         "ngram",
@@ -111,6 +111,8 @@ fn the_bits_are_those_of_the_fingerprints_and_the_sums_those_of_the_features() {
             let place = bit["bit"].as_u64().expect("a bit");
             assert_eq!(bit["block"], json!(3 - place / 16));
             for (text, (fingerprint, sum)) in [(a, "sum_a"), (b, "sum_b")].into_iter().enumerate() {
+                // The sum of a bit is the weight of features with a 1 minus the weight of those
+                // with a 0.
                 let mut expected = 0.0;
                 for feature in list(&hashes[text], "features") {
                     let hash = u64::from_str_radix(feature["hash"].as_str().unwrap(), 16).unwrap();
@@ -122,6 +124,7 @@ fn the_bits_are_those_of_the_fingerprints_and_the_sums_those_of_the_features() {
                     };
                 }
                 assert_near(&bit[sum], expected);
+                // The sign of the sum decides the bit; rounding may decide a tie.
                 if expected.abs() > 1e-9 {
                     assert_eq!(expected > 0.0, fingerprint >> place & 1 == 1, "{recipe}");
                 }
@@ -132,7 +135,7 @@ fn the_bits_are_those_of_the_fingerprints_and_the_sums_those_of_the_features() {
 }
 
 #[test]
-fn an_unreliable_fingerprint_says_why_and_matches_nothing() {
+fn unreliable_fingerprint_is_explained_and_matches_nothing() {
     let folder = Folder::new();
     let phrase = "click here, ".repeat(4);
     for (text, doubt) in [
@@ -150,7 +153,7 @@ fn an_unreliable_fingerprint_says_why_and_matches_nothing() {
         assert_eq!(line["distance"], json!(0));
         assert_eq!(line["found_from_radius"], json!(null));
         assert_eq!(line["strict"]["near_duplicates"], json!(false));
-        // The wording is the same.
+        // The texts are equal after normalisation.
         assert_eq!(line["near_duplicates"], json!(true));
     }
     let said = folder.cli(&["explain", "ok", SHIPS]).ends(1).stdout;
@@ -165,7 +168,7 @@ fn an_unreliable_fingerprint_says_why_and_matches_nothing() {
 }
 
 #[test]
-fn the_report_names_blocks_features_bits_wording_and_both_decisions() {
+fn report_has_blocks_features_bits_wording_and_decisions() {
     let folder = Folder::new();
     let said = folder.cli(&["explain", MUM, OTHER_MUM]).ends(0).stdout;
     for part in [
@@ -185,7 +188,7 @@ fn the_report_names_blocks_features_bits_wording_and_both_decisions() {
     ] {
         assert!(said.contains(part), "{part:?} is not said: {said}");
     }
-    // The same but for dress: nothing differs.
+    // The texts are equal after normalisation: nothing differs.
     let same = folder
         .cli(&["explain", SHIPS, &SHIPS.to_uppercase()])
         .ends(0)
@@ -199,7 +202,7 @@ fn the_report_names_blocks_features_bits_wording_and_both_decisions() {
 }
 
 #[test]
-fn what_is_enough_can_be_said() {
+fn similarity_options_set_the_thresholds() {
     let folder = Folder::new();
     let explain = |edits: &str, phrases: &str| {
         folder.cli(&[
@@ -227,7 +230,7 @@ fn what_is_enough_can_be_said() {
 }
 
 #[test]
-fn stored_documents_are_named_by_their_ids() {
+fn stored_documents_are_given_by_id() {
     let folder = database(&["--keep-texts"]);
     let explain = |arguments: &[&str]| {
         let given = ["explain", "--database", "a.simdb", "--json"];
@@ -257,7 +260,7 @@ fn stored_documents_are_named_by_their_ids() {
 }
 
 #[test]
-fn without_texts_there_are_only_bits() {
+fn database_without_texts_explains_bits_only() {
     let folder = database(&[]);
     let explain = ["explain", "--database", "a.simdb", "1", "2", "--json"];
     let line = folder.cli(&explain).ends(0).one_json();
@@ -271,7 +274,7 @@ fn without_texts_there_are_only_bits() {
 }
 
 #[test]
-fn a_fingerprint_that_is_not_made_of_the_text_is_not_explained_by_it() {
+fn fingerprint_not_made_of_its_text_is_reported() {
     let folder = Folder::new();
     let lines = format!(
         "{}\n{}\n",
@@ -301,7 +304,7 @@ fn a_fingerprint_that_is_not_made_of_the_text_is_not_explained_by_it() {
 }
 
 #[test]
-fn texts_come_from_files_and_from_standard_input() {
+fn texts_are_read_from_files_and_standard_input() {
     let folder = Folder::new();
     let given = folder
         .cli(&["explain", MUM, OTHER_MUM, "--json"])

@@ -1,23 +1,24 @@
-//! Corpus readers on any bytes: the inputs that a fuzzer kept in `tests/data/fuzz/parsers`, and inputs
-//! that proptest makes (`SIMDB_TEST_FUZZ_CASES`). How to fuzz: `tests/fuzz/lib.rs`.
+//! Corpus readers on arbitrary bytes: the fuzzer inputs in `tests/data/fuzz/parsers`, and random
+//! inputs from proptest. `SIMDB_TEST_FUZZ_CASES` sets their number. `tests/fuzz/lib.rs` says how to
+//! fuzz.
 
 use std::path::Path;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use test_support::entries::edge::at_the_edge;
+use test_support::entries::panics::deny_panics;
 
 #[path = "parsers.rs"]
 mod parsers;
 
 #[test]
-fn any_bytes_are_records_or_rejects_of_a_corpus() {
+fn any_bytes_as_corpus_are_records_or_rejects() {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/fuzz/parsers");
     let mut replayed = 0;
     for input in std::fs::read_dir(Path::new(kept)).unwrap() {
         let input = std::fs::read(input.unwrap().path()).unwrap();
-        at_the_edge(|| parsers::run(&input));
+        deny_panics(|| parsers::run(&input));
         replayed += 1;
     }
     assert!(replayed > 0);
@@ -37,7 +38,7 @@ fn any_bytes_are_records_or_rejects_of_a_corpus() {
     };
     TestRunner::new(config)
         .run(&inputs, |input| {
-            at_the_edge(|| parsers::run(&input));
+            deny_panics(|| parsers::run(&input));
             Ok(())
         })
         .unwrap();

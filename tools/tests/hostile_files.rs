@@ -1,10 +1,10 @@
-//! The tools with inputs from strangers, numbers beyond all bounds, and names that lead elsewhere.
+//! Hostile input to the tools: untrusted files, huge numbers, links and special files as paths.
 
 use std::io::Write;
 
 use crate::common::{Folder, Ran, TEXTS, raw_pairs};
 #[cfg(unix)]
-use crate::common::{PATIENCE, beside};
+use crate::common::{PATIENCE, in_thread};
 use serde_json::{Value, json};
 
 const TEXT: &str = "the quick brown fox jumps over the lazy dog near the river bank this morning";
@@ -16,7 +16,7 @@ fn with_texts() -> Folder {
     folder
 }
 
-/// The reasons why lines were left out, by line.
+/// The reasons for rejected lines, by line.
 fn reasons(folder: &Folder, name: &str) -> Vec<(u64, String)> {
     let rejects = folder.read_json(name);
     let reason = |reject: &Value| {
@@ -27,7 +27,7 @@ fn reasons(folder: &Folder, name: &str) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn lines_that_are_no_documents_are_named_and_the_others_are_loaded() {
+fn invalid_lines_are_reported_and_rest_loaded() {
     let folder = Folder::new();
     let nested = format!("{{\"id\":1,\"x\":{}", "[".repeat(100_000));
     let many: String = (0..100_000).map(|n| format!("\"x{n}\":{n},")).collect();
@@ -86,7 +86,7 @@ fn lines_that_are_no_documents_are_named_and_the_others_are_loaded() {
 }
 
 #[test]
-fn texts_are_as_long_as_they_may_be_and_no_longer() {
+fn text_length_limit_is_exact() {
     let folder = Folder::new();
     let (fits, long) = ("a".repeat(1 << 10), "a".repeat((1 << 10) + 1));
     let line = |id: u64, text: &str| format!("{}\n", json!({"id": id, "text": text}));
@@ -146,10 +146,10 @@ fn member(extension: &str) -> Vec<u8> {
     }
 }
 
-/// A gigabyte in one line, in a file of some hundred kilobytes, and 700 MB of address space.
+/// One line of a gigabyte, in a file of a few hundred kilobytes, with 700 MB of address space.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_small_file_that_expands_to_one_endless_line_is_read_over_in_little_memory() {
+fn decompression_bomb_is_skipped_in_little_memory() {
     let folder = Folder::new();
     let good = format!("\n{}\n", json!({"id": 1, "text": TEXT}));
     for extension in ["gz", "zst"] {
@@ -187,9 +187,9 @@ fn a_small_file_that_expands_to_one_endless_line_is_read_over_in_little_memory()
 }
 
 #[test]
-fn a_compressed_file_that_asks_for_a_huge_window_is_refused() {
+fn zstd_with_huge_window_is_refused() {
     let folder = Folder::new();
-    // A frame of Zstandard with a window of 2 GiB, and a raw block of one byte.
+    // A Zstandard frame with a window of 2 GiB, and a raw block of one byte.
     folder.write("w.jsonl.zst", b"\x28\xb5\x2f\xfd\x00\xa8\x09\x00\x00a");
     folder
         .load(&["a.simdb", "w.jsonl.zst"])
@@ -198,7 +198,7 @@ fn a_compressed_file_that_asks_for_a_huge_window_is_refused() {
 }
 
 #[test]
-fn a_million_columns_give_a_short_message() {
+fn million_columns_give_short_message() {
     let folder = Folder::new();
     let columns: String = (0..1_000_000).map(|n| format!("c{n},")).collect();
     folder.write("header.csv", format!("{columns}\u{1b}[31mend\n1\n"));
@@ -220,7 +220,7 @@ fn a_million_columns_give_a_short_message() {
 }
 
 #[test]
-fn numbers_beyond_all_bounds_are_as_good_as_all() {
+fn huge_numbers_mean_no_limit() {
     let folder = with_texts();
     let most = u64::MAX.to_string();
     for option in ["--limit", "--nearest"] {
@@ -238,7 +238,7 @@ fn numbers_beyond_all_bounds_are_as_good_as_all() {
         &most,
     ];
     folder.cli(&similar).ends(0);
-    // There may be so much address space, or not.
+    // The address space may suffice or not.
     let before = folder.names();
     let loaded = folder.load(&["b.simdb", "a.jsonl", "--memory", "16EiB"]);
     match loaded.code {
@@ -269,7 +269,7 @@ fn numbers_beyond_all_bounds_are_as_good_as_all() {
 }
 
 #[test]
-fn an_answer_with_thousands_of_matches_is_printed_whole() {
+fn thousands_of_matches_are_printed_whole() {
     let folder = Folder::new();
     let pairs: Vec<_> = (0..3000).map(|id| (id, 7)).collect();
     folder.write("a.raw", raw_pairs(&pairs));
@@ -304,7 +304,7 @@ fn an_answer_with_thousands_of_matches_is_printed_whole() {
 }
 
 #[test]
-fn texts_without_end_are_cut_in_a_table() {
+fn long_texts_are_truncated_in_tables() {
     let folder = Folder::new();
     let text = format!("{TEXT} {}", "\u{301}".repeat(200_000));
     folder.write("a.jsonl", json!({"id": 1, "text": text}).to_string());
@@ -321,7 +321,7 @@ fn texts_without_end_are_cut_in_a_table() {
 }
 
 #[test]
-fn a_byte_order_mark_is_no_part_of_a_text() {
+fn byte_order_mark_is_not_part_of_text() {
     let folder = Folder::new();
     for recipe in ["ngram", "java-string-hash"] {
         let hash = |input: &str| {
@@ -338,7 +338,7 @@ fn a_byte_order_mark_is_no_part_of_a_text() {
 }
 
 #[test]
-fn files_of_cases_and_pairs_say_what_is_wrong_with_a_line() {
+fn invalid_line_of_cases_or_pairs_is_explained() {
     let folder = Folder::new();
     let nested = format!("{{\"text\":{}", "[".repeat(100_000));
     for (line, said) in [
@@ -359,7 +359,7 @@ fn files_of_cases_and_pairs_say_what_is_wrong_with_a_line() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_of_words_without_end_is_refused() {
+fn oversized_dictionary_is_refused() {
     let folder = Folder::new();
     for option in ["--dictionary", "--idf", "--stop-words"] {
         folder
@@ -370,7 +370,7 @@ fn a_file_of_words_without_end_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_written_goes_to_pipes_and_standard_output_too() {
+fn output_to_pipe_or_standard_output_is_complete() {
     let folder = with_texts();
     let exported = folder.cli(&["export", "a.simdb"]).ends(0).stdout;
     for name in ["-", "/dev/stdout"] {
@@ -386,7 +386,7 @@ fn what_is_written_goes_to_pipes_and_standard_output_too() {
     assert!(made.expect("mkfifo").success());
     let read = || {
         let path = folder.file("pipe");
-        beside(|| std::fs::read_to_string(path).expect("read"))
+        in_thread(|| std::fs::read_to_string(path).expect("read"))
     };
     let reading = read();
     folder.cli(&["export", "a.simdb", "-o", "pipe"]).ends(0);
@@ -405,7 +405,7 @@ fn what_is_written_goes_to_pipes_and_standard_output_too() {
 
 #[cfg(unix)]
 #[test]
-fn what_exists_is_replaced_only_where_that_is_asked_for() {
+fn existing_file_is_replaced_only_with_force() {
     use std::os::unix::fs::symlink;
     let folder = with_texts();
     let pair = json!({"a": TEXT, "b": TEXT, "label": 1}).to_string();
@@ -448,7 +448,7 @@ fn what_exists_is_replaced_only_where_that_is_asked_for() {
         for ran in runs(name, &["--force"]) {
             ran.ends(0);
         }
-        // That of the last run, and no other.
+        // Only the report of the last run.
         assert_eq!(folder.read_json("precious").len(), 4);
         assert!(folder.file("link").is_symlink());
     }
@@ -464,7 +464,7 @@ fn what_exists_is_replaced_only_where_that_is_asked_for() {
 
 #[cfg(unix)]
 #[test]
-fn a_database_that_is_no_file_is_refused_and_left_alone() {
+fn path_of_no_regular_file_is_refused() {
     use std::os::unix::fs::symlink;
     let folder = with_texts();
     folder.write("empty", "");
@@ -500,7 +500,7 @@ fn a_database_that_is_no_file_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_line_that_is_no_object_is_not_repeated_in_full() {
+fn invalid_line_is_quoted_in_part() {
     let folder = Folder::new();
     let article = json!(TEXT.repeat(1000)).to_string();
     folder.write("a.jsonl", format!("{article}\n"));
@@ -525,13 +525,13 @@ fn a_line_that_is_no_object_is_not_repeated_in_full() {
 }
 
 #[test]
-fn names_that_no_file_can_get_are_refused_before_anything_is_done() {
+fn impossible_file_names_are_refused_early() {
     let folder = with_texts();
     folder.write("bad.jsonl", "bad\n");
     #[cfg(unix)]
     std::os::unix::fs::symlink("nowhere", folder.file("link")).expect("a link");
     let before = folder.names();
-    // A bad line is told of when work is begun.
+    // A rejected line would be reported as soon as work begins.
     for unique in [&[][..], &["--unique", "3"]] {
         for name in ["new/", "new/."] {
             folder
@@ -560,7 +560,7 @@ fn names_that_no_file_can_get_are_refused_before_anything_is_done() {
 
 #[cfg(unix)]
 #[test]
-fn names_may_be_as_long_as_names_can_be() {
+fn longest_file_names_are_accepted() {
     let folder = with_texts();
     folder.write("bad.jsonl", "bad\n");
     for len in [240, 241, 243, 244, 255] {

@@ -1,4 +1,4 @@
-//! `simdb-load` as a user meets it: what comes in, what is refused and where, what is left behind.
+//! `simdb-load`: inputs, rejected records, reports, and files left behind.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 #[cfg(unix)]
 use test_support::small_disk::SmallDisk;
 
-/// The fate of all records, from the summary.
+/// The counts of records by fate, from the summary.
 fn counts(ran: &Ran) -> [u64; 5] {
     let summary = ran.one_json();
     ["read", "inserted", "duplicates", "rejected", "present"]
@@ -130,7 +130,7 @@ fn compressed_inputs_are_read_through() {
 }
 
 #[test]
-fn cut_compressed_inputs_are_refused_and_leave_nothing() {
+fn truncated_compressed_input_is_refused_and_leaves_no_file() {
     let folder = Folder::new();
     let gz = gzip(TEXTS);
     folder.write("cut.jsonl.gz", &gz[..gz.len() / 2]);
@@ -138,7 +138,7 @@ fn cut_compressed_inputs_are_refused_and_leave_nothing() {
     folder.write("cut.jsonl.zst", &zst[..zst.len() / 2]);
     folder.write("no.jsonl.gz", TEXTS);
     for name in ["cut.jsonl.gz", "cut.jsonl.zst", "no.jsonl.gz"] {
-        // What is skipped is a record, never the rest of a file.
+        // Skipping applies to records, not to the rest of a file.
         for on_error in ["abort", "skip"] {
             folder
                 .load(&["a.simdb", name, "--on-error", on_error])
@@ -172,7 +172,7 @@ fn standard_input_is_read_as_json_lines_unless_told_otherwise() {
 }
 
 #[test]
-fn fields_are_found_by_their_names() {
+fn fields_are_selected_by_name() {
     let folder = Folder::new();
     folder.write(
         "a.jsonl",
@@ -212,7 +212,7 @@ fn fields_are_found_by_their_names() {
 }
 
 #[test]
-fn ids_of_lines_go_on_over_all_inputs() {
+fn line_ids_continue_over_all_inputs() {
     let folder = Folder::new();
     folder.write("a.txt", "one\n\nthree");
     folder.write("b.txt", "four\n");
@@ -231,7 +231,7 @@ fn ids_of_lines_go_on_over_all_inputs() {
 }
 
 #[test]
-fn a_bad_record_aborts_with_its_place_and_leaves_nothing() {
+fn bad_record_aborts_with_its_place_and_leaves_no_file() {
     let good = "{\"id\":1,\"text\":\"a good text\"}\n";
     for (bad, said) in [
         ("{\"id\":2,", "malformed JSON"),
@@ -239,7 +239,7 @@ fn a_bad_record_aborts_with_its_place_and_leaves_nothing() {
         ("[", "jq -c '.[]'"),
         ("{\"text\":\"a\"}", "no field \"id\""),
         ("{\"id\":2}", "no field \"text\""),
-        ("{\"id\":2,\"text\":3}", "field \"text\" is a number"),
+        ("{\"id\":2,\"text\":3}", "field \"text\": it is a number"),
         ("{\"id\":-2,\"text\":\"a\"}", "-2 is not an id"),
         ("{\"id\":2.5,\"text\":\"a\"}", "2.5 is not an id"),
         (
@@ -282,7 +282,7 @@ fn invalid_utf8_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_cut_raw_record_is_refused_with_its_offset() {
+fn truncated_raw_record_is_refused_with_its_offset() {
     let folder = Folder::new();
     let mut bytes = raw_pairs(&[(1, 1), (2, 2)]);
     bytes.extend([0; 5]);
@@ -369,7 +369,7 @@ fn skipped_records_are_listed_with_file_line_id_and_reason() {
 }
 
 #[test]
-fn skipped_records_are_named_on_standard_error_when_no_file_is() {
+fn skipped_records_are_listed_on_standard_error_by_default() {
     let folder = Folder::new();
     folder.write("a.jsonl", "bad\n".repeat(9));
     let ran = folder
@@ -389,7 +389,7 @@ fn skipped_records_are_named_on_standard_error_when_no_file_is() {
 }
 
 #[test]
-fn an_input_that_cannot_be_read_is_named_before_anything_is_done() {
+fn unreadable_input_is_named_before_the_load() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder.write("a.unknown", TEXTS);
@@ -411,7 +411,7 @@ fn an_input_that_cannot_be_read_is_named_before_anything_is_done() {
 }
 
 #[test]
-fn an_empty_text_is_stored_and_counted_as_unreliable() {
+fn empty_text_is_stored_as_unreliable() {
     let folder = Folder::new();
     folder.write(
         "a.jsonl",
@@ -430,7 +430,7 @@ fn an_empty_text_is_stored_and_counted_as_unreliable() {
 }
 
 #[test]
-fn repeating_a_load_is_harmless() {
+fn repeated_load_changes_nothing() {
     for mode in [&[][..], &["--unique", "3"]] {
         let folder = Folder::new();
         folder.write("a.jsonl", TEXTS);
@@ -447,7 +447,7 @@ fn repeating_a_load_is_harmless() {
 }
 
 #[test]
-fn a_failed_load_leaves_the_database_as_it_was() {
+fn failed_load_leaves_database_unchanged() {
     for mode in [&[][..], &["--unique", "3"]] {
         let folder = Folder::new();
         folder.write("a.jsonl", TEXTS);
@@ -472,7 +472,7 @@ fn a_failed_load_leaves_the_database_as_it_was() {
 }
 
 #[test]
-fn only_the_first_of_near_duplicates_is_kept_and_the_rest_is_reported() {
+fn unique_keeps_first_of_near_duplicates_and_reports_rest() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     let ran = folder
@@ -505,7 +505,7 @@ fn only_the_first_of_near_duplicates_is_kept_and_the_rest_is_reported() {
     folder.cli(&["get", "a.simdb", "2"]).ends(1);
     assert_eq!(folder.names(), ["a.jsonl", "a.simdb", "d.jsonl"]);
 
-    // Nor is what an existing database has already.
+    // Documents of the existing database count as well.
     folder.write("b.jsonl", "{\"id\":9,\"text\":\"THE QUICK BROWN FOX jumps over the lazy dog near the river bank this morning\"}\n");
     let ran = folder
         .load(&["a.simdb", "b.jsonl", "--unique", "3", "--json"])
@@ -514,7 +514,7 @@ fn only_the_first_of_near_duplicates_is_kept_and_the_rest_is_reported() {
 }
 
 #[test]
-fn duplicates_on_standard_output_stand_alone() {
+fn duplicates_on_standard_output_come_without_summary() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     let ran = folder
@@ -525,7 +525,7 @@ fn duplicates_on_standard_output_stand_alone() {
 }
 
 #[test]
-fn duplicates_are_shown_beside_what_is_kept() {
+fn duplicates_are_shown_with_kept_document() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     let arguments = [
@@ -552,7 +552,7 @@ fn duplicates_are_shown_beside_what_is_kept() {
 }
 
 #[test]
-fn a_failed_load_reports_no_duplicates() {
+fn failed_load_reports_no_duplicates() {
     let folder = Folder::new();
     folder.write("a.jsonl", format!("{TEXTS}bad\n"));
     folder
@@ -569,7 +569,7 @@ fn a_failed_load_reports_no_duplicates() {
 }
 
 #[test]
-fn a_failed_load_leaves_the_reports_of_an_earlier_one() {
+fn failed_load_keeps_earlier_reports() {
     let folder = Folder::new();
     folder.write("bad.jsonl", format!("{TEXTS}bad\n"));
     const DUPLICATES: &str = "{\"id\":7,\"fingerprint\":\"00000000000000ff\",\"duplicate_of\":1}\n";
@@ -592,7 +592,7 @@ fn a_failed_load_leaves_the_reports_of_an_earlier_one() {
 }
 
 #[test]
-fn a_report_that_would_replace_the_database_or_an_input_is_refused() {
+fn report_over_database_or_input_is_refused() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder.write("b.jsonl", "");
@@ -627,7 +627,7 @@ fn a_report_that_would_replace_the_database_or_an_input_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_report_under_a_linked_name_of_an_input_is_refused() {
+fn report_over_linked_input_is_refused() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     std::fs::hard_link(folder.file("a.jsonl"), folder.file("hard")).expect("a link");
@@ -642,7 +642,7 @@ fn a_report_under_a_linked_name_of_an_input_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_report_to_a_device_or_standard_output_is_written_as_it_comes() {
+fn report_to_device_or_standard_output_is_streamed() {
     let folder = Folder::new();
     folder.write("a.jsonl", format!("{TEXTS}bad\n"));
     let fixed = ["a.jsonl", "--unique", "3", "--on-error", "skip"];
@@ -659,7 +659,7 @@ fn a_report_to_a_device_or_standard_output_is_written_as_it_comes() {
 }
 
 #[test]
-fn a_frozen_database_is_loaded_once() {
+fn frozen_database_is_loaded_once() {
     for mode in [&[][..], &["--unique", "3"]] {
         let folder = Folder::new();
         folder.write("a.jsonl", TEXTS);
@@ -681,7 +681,7 @@ fn a_frozen_database_is_loaded_once() {
 }
 
 #[test]
-fn a_database_made_for_similar_texts_keeps_them_and_their_bands() {
+fn similar_option_stores_texts_and_bands() {
     for mode in [&[][..], &["--unique", "3"], &["--frozen"]] {
         let folder = Folder::new();
         folder.write("a.jsonl", TEXTS);
@@ -704,7 +704,7 @@ fn a_database_made_for_similar_texts_keeps_them_and_their_bands() {
 }
 
 #[test]
-fn what_is_fixed_at_creation_cannot_be_changed() {
+fn options_fixed_at_creation_cannot_be_changed() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder.load(&["a.simdb", "a.jsonl"]).ends(0);
@@ -756,7 +756,7 @@ fn retention_cannot_be_changed() {
     assert_eq!(folder.names(), ["a.jsonl", "times.simdb", "window.simdb"]);
 }
 
-/// Id and time of arrival of every document.
+/// The id and arrival of every document.
 fn arrivals(folder: &Folder, database: &str) -> Vec<(u64, String)> {
     let exported = folder.cli(&["export", database]).ends(0).json();
     exported
@@ -769,7 +769,7 @@ fn arrivals(folder: &Folder, database: &str) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn times_of_arrival_are_read_from_every_format_with_fields() {
+fn arrivals_are_read_from_every_format_with_fields() {
     let folder = Folder::new();
     let times = [
         "2024-02-29T20:34:56+08:00",
@@ -796,6 +796,7 @@ fn times_of_arrival_are_read_from_every_format_with_fields() {
         (2, "2024-02-29T12:34:56.008Z".to_owned()),
         (3, "2024-02-29T12:34:56.000Z".to_owned()),
     ];
+    // With `--unique` the documents go through changes instead of a bulk load.
     for name in ["a.jsonl", "a.csv", "a.tsv"] {
         for unique in [&[][..], &["--unique", "3"]] {
             let database = format!("{name}.{}.simdb", unique.len());
@@ -837,7 +838,7 @@ fn times_of_arrival_are_read_from_every_format_with_fields() {
 }
 
 #[test]
-fn documents_without_times_arrive_when_they_are_loaded() {
+fn documents_without_arrival_arrive_at_load() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder.load(&["a.simdb", "a.jsonl", "--arrivals"]).ends(0);
@@ -848,7 +849,7 @@ fn documents_without_times_arrive_when_they_are_loaded() {
 }
 
 #[test]
-fn times_that_cannot_be_kept_are_rejected_with_the_reason() {
+fn invalid_arrivals_are_rejected_with_reason() {
     let folder = Folder::new();
     folder.write(
         "a.jsonl",
@@ -893,7 +894,7 @@ fn times_that_cannot_be_kept_are_rejected_with_the_reason() {
 }
 
 #[test]
-fn times_need_a_database_that_keeps_them_and_inputs_that_have_them() {
+fn time_option_needs_retention_and_time_field() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder.write("a.txt", "text\n");
@@ -912,7 +913,7 @@ fn times_need_a_database_that_keeps_them_and_inputs_that_have_them() {
 }
 
 #[test]
-fn the_recipe_of_a_new_database_can_be_chosen() {
+fn recipe_of_new_database_can_be_chosen() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder
@@ -926,7 +927,7 @@ fn the_recipe_of_a_new_database_can_be_chosen() {
 }
 
 #[test]
-fn what_is_no_database_is_left_alone() {
+fn non_database_is_left_unchanged() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder.write("a.simdb", "this is a text, not a database");
@@ -935,11 +936,11 @@ fn what_is_no_database_is_left_alone() {
 }
 
 #[test]
-fn many_documents_on_many_threads_keep_their_order() {
+fn parallel_load_keeps_order_of_documents() {
     let folder = Folder::new();
     let mut lines = String::new();
     for id in 0..30_000u64 {
-        // Every tenth is a copy of the text before it.
+        // Every tenth text is a copy of the previous one.
         let text = (id - u64::from(id % 10 == 9)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         lines.push_str(&format!(
             "{{\"id\":{id},\"text\":\"{text:x} {:x} {:x}\"}}\n",
@@ -975,7 +976,7 @@ fn many_documents_on_many_threads_keep_their_order() {
 }
 
 #[test]
-fn what_is_exported_can_be_loaded_again() {
+fn export_can_be_loaded_again() {
     let folder = Folder::new();
     folder.write("a.jsonl", format!("{TEXTS}{{\"id\":5,\"text\":\"\"}}\n"));
     folder.load(&["a.simdb", "a.jsonl", "--keep-texts"]).ends(0);
@@ -1013,7 +1014,7 @@ fn what_is_exported_can_be_loaded_again() {
 }
 
 #[test]
-fn progress_is_shown_only_when_it_is_asked_for() {
+fn progress_is_shown_only_on_request() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     assert_eq!(folder.load(&["a.simdb", "a.jsonl"]).ends(0).stderr, "");
@@ -1028,7 +1029,7 @@ fn progress_is_shown_only_when_it_is_asked_for() {
 }
 
 #[test]
-fn options_that_cannot_be_meant_are_refused() {
+fn contradictory_options_are_refused() {
     let folder = Folder::new();
     folder.write("a.txt", "text\n");
     folder
@@ -1051,7 +1052,7 @@ fn options_that_cannot_be_meant_are_refused() {
 /// The process gets the signal while it waits for input.
 #[cfg(unix)]
 #[test]
-fn an_interrupted_load_leaves_nothing() {
+fn interrupted_load_leaves_no_file() {
     use std::process::Stdio;
     let reports = ["--unique", "3", "--duplicates", "d.jsonl"];
     for mode in [&[][..], &["--rejects", "r.jsonl"], &reports] {
@@ -1068,7 +1069,7 @@ fn an_interrupted_load_leaves_nothing() {
                 .expect("the loader starts");
             let mut pipe = child.stdin.take().expect("a pipe");
             pipe.write_all(TEXTS.as_bytes()).expect("written");
-            // The handler is there before the temporary file is.
+            // The signal handler is installed before the temporary file is created.
             folder.wait_for(|_| true);
             let ran = stop(child, signal);
             drop(pipe);
@@ -1078,7 +1079,7 @@ fn an_interrupted_load_leaves_nothing() {
     }
 }
 
-/// Loads `a.raw` into `a.simdb`, where a file can have no more than so many blocks.
+/// Loads `a.raw` into `a.simdb`, with files limited to this many blocks.
 #[cfg(unix)]
 fn load_with_files_of(blocks: u32, folder: &Folder) -> Ran {
     let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
@@ -1091,10 +1092,10 @@ fn load_with_files_of(blocks: u32, folder: &Folder) -> Ran {
     Ran::from(output)
 }
 
-/// A limit on the size of files is what a test can have of a full disk.
+/// A limit on file sizes stands in for a full disk.
 #[cfg(unix)]
 #[test]
-fn a_new_database_that_cannot_be_written_is_said_not_to_be_created() {
+fn unwritable_new_database_is_reported_as_not_created() {
     for blocks in [1, 100, 2000, 6000] {
         let folder = Folder::new();
         let pairs: Vec<_> = (0..200_000u64)
@@ -1108,10 +1109,10 @@ fn a_new_database_that_cannot_be_written_is_said_not_to_be_created() {
     }
 }
 
-/// A database that is small enough to be in its journal until the very end.
+/// The database is small enough to stay in its journal until the close.
 #[cfg(unix)]
 #[test]
-fn a_new_database_is_there_whole_or_said_not_to_be_created() {
+fn new_database_is_whole_or_reported_as_not_created() {
     let pairs: Vec<_> = (0..60_000u64)
         .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
         .collect();
@@ -1159,12 +1160,22 @@ fn load_on_a_full_disk_says_what_is_there_and_to_free_space() {
         let full = "the disk is full: free some space on it";
         let ran = folder.load(&load);
         let ran = ran.fails(&["nothing was loaded", "a.simdb was not created", full]);
-        assert_eq!(ran.stderr.matches("No space left").count(), 1, "{}", ran.stderr);
+        assert_eq!(
+            ran.stderr.matches("No space left").count(),
+            1,
+            "{}",
+            ran.stderr
+        );
 
         folder.load(&[database, "some.raw"]).ends(0);
         let ran = folder.load(&load);
         let ran = ran.fails(&["nothing was loaded", "a.simdb is as it was", full]);
-        assert_eq!(ran.stderr.matches("No space left").count(), 1, "{}", ran.stderr);
+        assert_eq!(
+            ran.stderr.matches("No space left").count(),
+            1,
+            "{}",
+            ran.stderr
+        );
         assert!(!ran.stderr.contains("unknown"), "{}", ran.stderr);
         let checked = folder.cli(&["check", database]).ends(0);
         assert!(checked.stdout.contains("1,000 documents"), "{checked:?}");
@@ -1213,9 +1224,9 @@ fn help_has_examples() {
     let help = folder.load(&["--help"]).ends(0).stdout;
     for said in [
         ".simdb-load-",
-        "text has changed is ignored",
+        "even if its text has changed",
         "Formats:",
-        "2 not loaded, or loaded,\nbut a report",
+        "2 not loaded, or loaded but a\nreport",
     ] {
         assert!(help.contains(said), "{said}: {help}");
     }

@@ -1,5 +1,5 @@
-//! The two command line tools as a user meets them, verb by verb: standard output, standard error,
-//! exit codes, files. One program, since each is linked with the whole library:
+//! The two command line tools, verb by verb: standard output, standard error, exit codes, files.
+//! The tests are one program, since each test program links the whole library:
 //!
 //! ```sh
 //! cargo test -p simdb-tools --test tools -- dedup

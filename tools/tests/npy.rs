@@ -1,4 +1,4 @@
-//! Arrays of NumPy as a user meets them.
+//! NumPy arrays as input and output.
 
 use crate::common::{Folder, raw_pairs};
 
@@ -14,14 +14,14 @@ fn npy(kind: &str, words: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// The pairs of a database, in order of id.
+/// The raw pairs of a database, in order of id.
 fn pairs(folder: &Folder, database: &str) -> Vec<u8> {
     let export = ["export", database, "--format", "raw"];
     folder.cli(&export).ends(0).stdout_bytes
 }
 
 #[test]
-fn an_array_is_fingerprints_and_its_places_are_their_ids() {
+fn array_positions_are_ids() {
     let folder = Folder::new();
     folder.write("a.npy", npy("<u8", &[7, u64::MAX]));
     folder.write("b.npy", npy("<i8", &[9]));
@@ -41,7 +41,7 @@ fn an_array_is_fingerprints_and_its_places_are_their_ids() {
 }
 
 #[test]
-fn ids_may_be_in_an_array_of_their_own() {
+fn ids_are_read_from_second_array() {
     let folder = Folder::new();
     folder.write("f.npy", npy("<u8", &[7, 8]));
     folder.write("ids.npy", npy("<u8", &[u64::MAX, 3]));
@@ -62,7 +62,7 @@ fn ids_may_be_in_an_array_of_their_own() {
     folder.load(&several).fails(&["--ids goes with one array"]);
     let missing = ["b.simdb", "f.npy", "--ids", "none.npy"];
     folder.load(&missing).fails(&["none.npy"]);
-    // A conflict is named by its row.
+    // A conflict is reported by its row.
     let conflict = ["a.simdb", "one.npy", "--first-id", "3"];
     folder
         .load(&conflict)
@@ -70,7 +70,7 @@ fn ids_may_be_in_an_array_of_their_own() {
 }
 
 #[test]
-fn an_export_is_two_arrays_that_are_loaded_together() {
+fn export_is_two_arrays_that_load_together() {
     let folder = Folder::new();
     let there = [(1, 7), (1 << 63, u64::MAX), (u64::MAX, 0)];
     folder.write("a.raw", raw_pairs(&there));
@@ -93,7 +93,7 @@ fn an_export_is_two_arrays_that_are_loaded_together() {
 }
 
 #[test]
-fn what_is_no_array_of_fingerprints_is_refused_with_what_it_is() {
+fn other_arrays_are_refused_with_their_type() {
     let folder = Folder::new();
     folder.write("f4.npy", npy("<f4", &[1]));
     folder.write("big.npy", npy(">u8", &[1]));
@@ -105,7 +105,7 @@ fn what_is_no_array_of_fingerprints_is_refused_with_what_it_is() {
         ("f4.npy", "<f4"),
         ("big.npy", ">u8"),
         ("cut.npy", "beyond row 1: it is cut"),
-        ("text.npy", "no array of NumPy"),
+        ("text.npy", "not an array of NumPy"),
     ] {
         folder.load(&["a.simdb", name]).fails(&[name, said]);
         assert!(!folder.file("a.simdb").exists());
@@ -120,7 +120,7 @@ fn what_is_no_array_of_fingerprints_is_refused_with_what_it_is() {
 }
 
 #[test]
-fn no_id_is_handed_out_twice() {
+fn no_id_is_assigned_twice() {
     let folder = Folder::new();
     folder.write("a.npy", npy("<u8", &[7]));
     folder.write("two.npy", npy("<u8", &[7, 8]));
@@ -146,7 +146,7 @@ fn no_id_is_handed_out_twice() {
         assert_eq!(summary["inserted"], 1, "{inputs:?}: {summary}");
         assert_eq!(summary["present"], 0, "{inputs:?}: {summary}");
     }
-    // The last id is one.
+    // The largest id can be assigned, once.
     folder.write(
         "a.jsonl",
         "{\"text\":\"a line of text that is long enough\"}\n",

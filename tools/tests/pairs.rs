@@ -1,11 +1,11 @@
-//! `simdb-cli pairs` as a user meets it.
+//! `simdb-cli pairs`: output, exit codes, errors.
 
 use std::process::Stdio;
 
 use crate::common::{Folder, Ran, TEXTS, raw_pairs, stop};
 use serde_json::{Value, json};
 
-/// Three copies, of which 3 is the first; 1 is two bits from them, 2 is three bits from 1.
+/// Three copies, 3 being the first; 1 is two bits from them, 2 is three bits from 1.
 const NEAR: [(u64, u64); 6] = [
     (9, 0xff00),
     (3, 0xff00),
@@ -29,7 +29,7 @@ fn pairs(folder: &Folder, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn groups_come_first_and_their_first_documents_stand_for_them_in_pairs() {
+fn groups_come_first_and_pairs_use_their_first_document() {
     let folder = with_fingerprints(&NEAR);
     let ran = pairs(&folder, &["--sorted"]).ends(0);
     let group = json!({"fingerprint": "000000000000ff00", "documents": [3, 5, 9]});
@@ -50,7 +50,7 @@ fn groups_come_first_and_their_first_documents_stand_for_them_in_pairs() {
 }
 
 #[test]
-fn expanded_they_are_all_pairs_of_documents() {
+fn expand_lists_all_pairs_of_documents() {
     let folder = with_fingerprints(&NEAR);
     let ran = pairs(&folder, &["--sorted", "--expand", "--format", "csv"]).ends(0);
     let expected = [
@@ -68,7 +68,7 @@ fn expanded_they_are_all_pairs_of_documents() {
 }
 
 #[test]
-fn a_group_in_csv_is_its_first_document_with_each_of_the_others() {
+fn group_in_csv_pairs_its_first_document_with_the_rest() {
     let folder = with_fingerprints(&NEAR);
     let ran = pairs(&folder, &["--sorted", "--format", "csv"]).ends(0);
     let expected = ["a,b,distance", "3,5,0", "3,9,0", "1,2,3", "1,3,2"];
@@ -76,7 +76,7 @@ fn a_group_in_csv_is_its_first_document_with_each_of_the_others() {
 }
 
 #[test]
-fn what_is_not_sorted_has_the_same_lines() {
+fn unsorted_output_has_the_same_lines() {
     let near = |id: u64| (id, (id / 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (id % 3));
     let folder = with_fingerprints(&(0..6000).map(near).collect::<Vec<_>>());
     for more in [
@@ -99,7 +99,7 @@ fn what_is_not_sorted_has_the_same_lines() {
 }
 
 #[test]
-fn no_pair_is_a_plain_no() {
+fn no_pair_exits_with_1() {
     let folder = with_fingerprints(&[(1, 0), (2, 0xff)]);
     let ran = pairs(&folder, &[]).ends(1);
     assert_eq!(ran.stdout, "");
@@ -107,7 +107,7 @@ fn no_pair_is_a_plain_no() {
 }
 
 #[test]
-fn a_file_appears_when_it_is_whole_and_is_counted() {
+fn output_file_appears_when_complete() {
     let folder = with_fingerprints(&NEAR);
     let ran = pairs(&folder, &["-o", "pairs.jsonl", "--json"]).ends(0);
     let count = ran.one_json();
@@ -128,13 +128,13 @@ fn a_file_appears_when_it_is_whole_and_is_counted() {
     pairs(&folder, &["-o", "none/pairs.jsonl"]).fails(&["cannot write none/pairs.jsonl"]);
     let plain = pairs(&folder, &["-o", "pairs.csv", "--format", "csv"]).ends(0);
     assert_eq!(plain.stdout, "2 pairs, 1 group of 3 copies\n");
-    // Nothing to be found is a file without lines.
+    // A search without matches writes an empty file.
     let none = pairs(&folder, &["-o", "none.jsonl", "--radius", "1", "--json"]).ends(0);
     assert_eq!(none.one_json()["pairs"], 0);
 }
 
 #[test]
-fn texts_of_the_same_wording_are_copies() {
+fn texts_of_equal_wording_are_copies() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder.load(&["a.simdb", "a.jsonl"]).ends(0);
@@ -144,7 +144,7 @@ fn texts_of_the_same_wording_are_copies() {
 }
 
 #[test]
-fn what_cannot_be_done_ends_with_2() {
+fn failure_exits_with_2() {
     let folder = with_fingerprints(&NEAR);
     pairs(&folder, &["--radius", "65"]).ends(2);
     pairs(&folder, &["--json"]).ends(2);
@@ -156,7 +156,7 @@ fn what_cannot_be_done_ends_with_2() {
 }
 
 #[test]
-fn a_dash_is_standard_output_and_no_file_of_that_name() {
+fn dash_means_standard_output() {
     let folder = with_fingerprints(&NEAR);
     let plain = pairs(&folder, &[]).ends(0);
     let dashed = pairs(&folder, &["-o", "-"]).ends(0);
@@ -166,16 +166,16 @@ fn a_dash_is_standard_output_and_no_file_of_that_name() {
 }
 
 #[test]
-fn progress_is_shown_when_asked_for() {
+fn progress_is_shown_on_request() {
     let folder = with_fingerprints(&NEAR);
     let ran = pairs(&folder, &["--progress", "always", "-o", "pairs.jsonl"]).ends(0);
     assert!(ran.stderr.contains("pairing"), "{}", ran.stderr);
 }
 
-/// Thirty-six million pairs of copies take seconds to be written one by one.
+/// Thirty-six million pairs of copies take seconds to write.
 #[cfg(unix)]
 #[test]
-fn an_interrupted_search_leaves_no_file() {
+fn interrupted_search_leaves_no_file() {
     let folder = with_fingerprints(&(0..12_000).map(|id| (id, id % 2)).collect::<Vec<_>>());
     let child = folder
         .command("simdb-cli")
@@ -191,7 +191,7 @@ fn an_interrupted_search_leaves_no_file() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn closed_pipe_is_no_error() {
     let folder = with_fingerprints(&(0..3000).map(|id| (id, id % 2)).collect::<Vec<_>>());
     let mut child = folder
         .command("simdb-cli")

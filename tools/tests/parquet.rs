@@ -1,5 +1,4 @@
-//! Parquet as a user meets it: what is exported and loaded again, what others have written, what is
-//! refused.
+//! Parquet files: exported and loaded again, written by other software, refused.
 
 use std::path::Path;
 
@@ -8,13 +7,13 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use serde_json::Value;
 
-/// A file of the test data, by its name from any folder.
+/// The path of a file of test data, valid from any folder.
 fn data(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/parquet");
     path.join(name).to_str().expect("a name").to_owned()
 }
 
-/// What `simdb-cli export` says of each document but for its text and time.
+/// The documents of `simdb-cli export`, without text and arrival.
 fn documents(folder: &Folder, database: &str) -> Vec<(u64, String, bool)> {
     let line = |line: &Value| {
         let fingerprint = line["fingerprint"].as_str().expect("a fingerprint");
@@ -28,7 +27,7 @@ fn documents(folder: &Folder, database: &str) -> Vec<(u64, String, bool)> {
     exported.iter().map(line).collect()
 }
 
-/// A database with texts of which the last says too little.
+/// A database with texts, the last one unreliable.
 fn with_texts(folder: &Folder, more: &[&str]) {
     folder.write("a.jsonl", format!("{TEXTS}{{\"id\":9,\"text\":\"7\"}}\n"));
     let arguments = [&["a.simdb", "a.jsonl"][..], more].concat();
@@ -46,7 +45,7 @@ fn value(file: &SerializedFileReader<std::fs::File>, key: &str) -> Option<String
 }
 
 #[test]
-fn an_export_is_a_folder_that_another_database_is_made_of() {
+fn exported_folder_loads_into_another_database() {
     let folder = Folder::new();
     with_texts(&folder, &[]);
     let ran = folder
@@ -66,13 +65,13 @@ fn an_export_is_a_folder_that_another_database_is_made_of() {
     reliable.retain(|(_, _, is_reliable)| *is_reliable);
     assert_eq!(reliable.len(), 4);
     assert_eq!(documents(&folder, "b.simdb"), reliable);
-    // Repeating it is harmless.
+    // Repeating the load changes nothing.
     let again = folder.load(&["b.simdb", "out", "--json"]).ends(0);
     assert_eq!(again.one_json()["present"], 4);
 }
 
 #[test]
-fn documents_that_say_nothing_come_along_if_they_are_asked_for() {
+fn unreliable_documents_are_exported_on_request() {
     let folder = Folder::new();
     with_texts(&folder, &[]);
     let export = [
@@ -99,7 +98,7 @@ fn documents_that_say_nothing_come_along_if_they_are_asked_for() {
 }
 
 #[test]
-fn an_export_is_columns_of_plain_integers_and_says_how_they_were_made() {
+fn export_has_integer_columns_and_recipe_metadata() {
     let folder = Folder::new();
     let pairs = [(3, 0xff), (u64::MAX, 1 << 63), (1 << 63, 7)];
     folder.write("a.raw", raw_pairs(&pairs));
@@ -146,7 +145,7 @@ fn an_export_is_columns_of_plain_integers_and_says_how_they_were_made() {
 }
 
 #[test]
-fn an_empty_database_has_an_export_too() {
+fn empty_database_is_exported() {
     let folder = Folder::new();
     folder.write("a.raw", "");
     folder.load(&["a.simdb", "a.raw"]).ends(0);
@@ -158,7 +157,7 @@ fn an_empty_database_has_an_export_too() {
 }
 
 #[test]
-fn the_recipe_of_an_export_is_that_of_the_database_or_it_is_refused() {
+fn export_loads_only_into_a_database_of_its_recipe() {
     let folder = Folder::new();
     with_texts(&folder, &["--recipe", "python-simhash"]);
     let export = ["export", "a.simdb", "--format", "parquet", "-o", "out"];
@@ -196,7 +195,7 @@ fn the_recipe_of_an_export_is_that_of_the_database_or_it_is_refused() {
     folder
         .load(&["c.simdb", "out", "n.parquet"])
         .fails(&["together"]);
-    // Whoever names the columns is told too.
+    // The error also appears if the columns are named.
     let named = [
         "ngram.simdb",
         "out",
@@ -210,7 +209,7 @@ fn the_recipe_of_an_export_is_that_of_the_database_or_it_is_refused() {
 }
 
 #[test]
-fn what_pyarrow_has_written_is_loaded_whatever_packs_it() {
+fn pyarrow_files_load_with_any_compression() {
     let folder = Folder::new();
     folder
         .load(&[
@@ -261,7 +260,7 @@ fn what_pyarrow_has_written_is_loaded_whatever_packs_it() {
 }
 
 #[test]
-fn ids_are_integers_or_digits_and_columns_in_structs_are_named_by_their_path() {
+fn ids_may_be_digits_and_nested_columns_are_named_by_path() {
     let folder = Folder::new();
     let file = data("snappy.parquet");
     for id in ["small", "digits"] {
@@ -288,7 +287,7 @@ fn ids_are_integers_or_digits_and_columns_in_structs_are_named_by_their_path() {
 }
 
 #[test]
-fn columns_that_are_missing_or_of_another_type_are_named_with_those_there_are() {
+fn missing_or_mistyped_column_is_named_with_existing_columns() {
     let folder = Folder::new();
     let file = data("snappy.parquet");
     for (option, column, said) in [
@@ -323,7 +322,7 @@ fn columns_that_are_missing_or_of_another_type_are_named_with_those_there_are() 
 }
 
 #[test]
-fn fingerprints_are_read_as_bits_or_as_digits() {
+fn fingerprints_are_read_as_integers_or_hex_digits() {
     let folder = Folder::new();
     let load = ["a.simdb", &data("snappy.parquet"), "--fingerprint", "id"];
     folder
@@ -340,7 +339,7 @@ fn fingerprints_are_read_as_bits_or_as_digits() {
 }
 
 #[test]
-fn the_files_of_a_folder_are_loaded_in_order_and_others_in_it_are_not() {
+fn folder_loads_its_parquet_files_in_order() {
     let folder = Folder::new();
     std::fs::create_dir(folder.file("in")).expect("a folder");
     folder
@@ -366,7 +365,7 @@ fn the_files_of_a_folder_are_loaded_in_order_and_others_in_it_are_not() {
 }
 
 #[test]
-fn what_is_no_file_of_columns_is_refused_by_its_name() {
+fn non_parquet_file_is_refused_by_name() {
     let folder = Folder::new();
     folder.write("text.parquet", TEXTS);
     folder.write("short.parquet", "PAR1");
@@ -395,7 +394,7 @@ fn what_is_no_file_of_columns_is_refused_by_its_name() {
 }
 
 #[test]
-fn near_duplicates_are_left_out_of_columns_too() {
+fn near_duplicates_in_parquet_are_skipped() {
     let folder = Folder::new();
     let load = [
         "a.simdb",
@@ -423,7 +422,7 @@ fn near_duplicates_are_left_out_of_columns_too() {
 }
 
 #[test]
-fn pairs_are_written_as_columns_and_groups_as_their_star() {
+fn pairs_are_exported_with_groups_as_stars() {
     let folder = Folder::new();
     let top = 1 << 63;
     let pairs = [(1, 0), (2, 0), (top, 0), (4, 0b111), (5, u64::MAX)];
@@ -472,7 +471,7 @@ fn pairs_are_written_as_columns_and_groups_as_their_star() {
 }
 
 #[test]
-fn nothing_that_is_there_is_replaced() {
+fn existing_files_are_not_replaced() {
     let folder = Folder::new();
     with_texts(&folder, &[]);
     std::fs::create_dir(folder.file("out")).expect("a folder");

@@ -1,4 +1,4 @@
-//! Any bytes as a corpus, in every format.
+//! Arbitrary bytes as a corpus, in every format.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use simdb::{Fingerprinter, Recipe};
 use simdb_tools::formats::input::Source;
-use simdb_tools::formats::{Fields, Format, Item, Wanted, reader};
+use simdb_tools::formats::{DocumentFields, Format, Item, Wanted, reader};
 
-/// The first byte says which format it is, and which fields are asked for; the second, whether it
-/// comes from a file that is compressed, or says so.
+/// The first byte selects the format and the requested fields, the second one compression and the
+/// file name.
 pub fn run(input: &[u8]) {
     let Some((&[mode, packing], bytes)) = input.split_first_chunk() else {
         return;
@@ -26,9 +26,9 @@ pub fn run(input: &[u8]) {
     let format = formats[usize::from(mode & 7) % formats.len()];
     let asked = |bit: u8, name: &str| (mode >> bit & 1 == 0).then(|| name.to_owned());
     let fingerprint = asked(4, "fingerprint");
-    let fields = Fields {
+    let fields = DocumentFields {
         id: "id".to_owned(),
-        // One of both is asked for, always.
+        // The text or the fingerprint is always requested.
         text: asked(3, "text").or_else(|| fingerprint.is_none().then(|| "text".to_owned())),
         fingerprint,
         time: asked(5, "time"),
@@ -44,7 +44,7 @@ pub fn run(input: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let path = write(&folder.path().join("input.jsonl"), packing % 8, bytes);
     let source = Source::new(&path).unwrap();
-    // Of an input that is packed, what it holds has no bound in its bytes.
+    // The size of decompressed input is not bounded by the number of bytes.
     let most = match (packing % 8, format) {
         (1..=4, _) => 1 << 16,
         (_, Format::Parquet) => 1 << 16,
@@ -53,7 +53,7 @@ pub fn run(input: &[u8]) {
     let Ok(mut records) = reader(format, &source, &wanted, &Arc::default()) else {
         return;
     };
-    // To make one takes longer than all the rest.
+    // Making a fingerprinter takes longer than everything else.
     static FINGERPRINTER: OnceLock<Fingerprinter> = OnceLock::new();
     let fingerprinter = FINGERPRINTER.get_or_init(|| Fingerprinter::new(Recipe::ngram()));
     let mut last = 0;
@@ -93,8 +93,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// Writes the bytes to a file, as they are, or packed, or with a name that says so although they are
-/// not.
+/// Writes the bytes to a file: plain, compressed, or plain under the name of a compressed file.
 fn write(path: &Path, kind: u8, bytes: &[u8]) -> PathBuf {
     let (extension, content) = match kind {
         1 => ("gz", bytes.to_vec()),

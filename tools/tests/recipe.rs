@@ -1,9 +1,9 @@
-//! Recipes on the command line: the verb `recipe`, and recipes chosen and given files elsewhere.
+//! Recipes: the verb `recipe`, and the recipe options of other verbs.
 
 use crate::common::{Folder, TEXTS};
 use serde_json::Value;
 
-/// A file of cases in the test data.
+/// The path of a file of test vectors.
 fn vectors(name: &str) -> String {
     format!(
         "{}/../tests/data/vectors/{name}",
@@ -47,7 +47,7 @@ fn recipes_are_listed_and_shown() {
 }
 
 #[test]
-fn what_is_given_to_a_recipe_is_shown() {
+fn recipe_files_and_options_are_shown() {
     let folder = Folder::new();
     folder.write("words", "海康云 9 n\n");
     let shown = folder
@@ -94,7 +94,7 @@ fn what_is_given_to_a_recipe_is_shown() {
 }
 
 #[test]
-fn known_cases_agree() {
+fn recipe_test_passes_known_vectors() {
     let folder = Folder::new();
     for (recipe, file) in KNOWN {
         let file = vectors(file);
@@ -120,7 +120,7 @@ fn known_cases_agree() {
 }
 
 #[test]
-fn a_case_that_differs_is_found_and_shown() {
+fn differing_case_is_reported() {
     let folder = Folder::new();
     for (recipe, file) in KNOWN {
         let cases = std::fs::read_to_string(vectors(file)).unwrap();
@@ -155,7 +155,7 @@ fn a_case_that_differs_is_found_and_shown() {
 }
 
 #[test]
-fn words_cut_otherwise_decide_only_if_that_is_asked_for() {
+fn segmentation_differences_fail_only_on_request() {
     let folder = Folder::new();
     let cases = std::fs::read_to_string(vectors("jenkins_cppjieba.jsonl")).unwrap();
     let mut case: Value = serde_json::from_str(cases.lines().next().unwrap()).unwrap();
@@ -173,7 +173,7 @@ fn words_cut_otherwise_decide_only_if_that_is_asked_for() {
 }
 
 #[test]
-fn what_is_no_file_of_cases_is_said() {
+fn file_without_cases_is_refused() {
     let folder = Folder::new();
     folder.write("empty.jsonl", "\n");
     folder.write("text.jsonl", "{\"text\":\"a\"}\nno json\n");
@@ -213,7 +213,7 @@ fn what_is_no_file_of_cases_is_said() {
 }
 
 #[test]
-fn every_recipe_of_texts_can_be_loaded_and_queried() {
+fn database_of_every_text_recipe_is_loaded_and_queried() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     for recipe in [
@@ -251,7 +251,7 @@ fn every_recipe_of_texts_can_be_loaded_and_queried() {
 }
 
 #[test]
-fn a_database_of_weighted_features_is_loaded_with_fingerprints() {
+fn weighted_database_is_loaded_with_fingerprints() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder
@@ -292,7 +292,7 @@ fn a_database_of_weighted_features_is_loaded_with_fingerprints() {
 }
 
 #[test]
-fn features_are_hashed_by_any_recipe() {
+fn feature_lists_are_hashed_by_any_recipe() {
     let folder = Folder::new();
     folder.write("keywords.jsonl", "[\"你好\", 1]\n\n[\"世界\", 1.5]\n");
     let hash = |recipe: &str, bits: &str| {
@@ -352,7 +352,7 @@ fn features_are_hashed_by_any_recipe() {
 }
 
 #[test]
-fn a_database_with_a_dictionary_asks_for_it() {
+fn database_with_dictionary_requires_it_at_open() {
     let folder = Folder::new();
     folder.write(
         "a.jsonl",

@@ -1,19 +1,19 @@
-//! What tools write of single documents: `--rejects`, `--duplicates` and `dedup --report`.
+//! Report files of single documents: `--rejects`, `--duplicates` and `dedup --report`.
 
 use crate::common::{Folder, Ran, TEXTS};
 
-/// Texts of which one is a near-duplicate, and a line that is none.
+/// Texts with a near-duplicate, and an invalid line.
 fn folder_with_reports() -> Folder {
     let folder = Folder::new();
     folder.write("a.jsonl", format!("{TEXTS}bad\n"));
     folder
 }
 
-/// What the tools are asked for that write reports.
+/// Options for a load that writes reports.
 const LOAD: [&str; 5] = ["a.jsonl", "--unique", "3", "--on-error", "skip"];
 const DEDUP: [&str; 4] = ["dedup", "a.jsonl", "--on-error", "skip"];
 
-/// Runs a tool that writes a report with that option, which names a file.
+/// Runs a tool with an option that names a report file.
 fn report(folder: &Folder, run: usize, option: &str, named: &[&str]) -> Ran {
     let made = &format!("{run}.made")[..];
     match option {
@@ -23,7 +23,7 @@ fn report(folder: &Folder, run: usize, option: &str, named: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_report_replaces_another_file_only_where_that_is_asked_for() {
+fn report_replaces_other_file_only_with_force() {
     let folder = folder_with_reports();
     for (run, option) in [(0, "--rejects"), (10, "--duplicates"), (20, "--report")] {
         let name = option.trim_start_matches('-');
@@ -43,7 +43,7 @@ fn a_report_replaces_another_file_only_where_that_is_asked_for() {
 }
 
 #[test]
-fn what_a_command_reads_and_databases_are_not_replaced_by_a_report() {
+fn report_never_replaces_input_or_database() {
     let folder = folder_with_reports();
     folder.load(&["other.simdb"]).ends(0);
     let other = std::fs::read(folder.file("other.simdb")).expect("a database");
@@ -66,7 +66,7 @@ fn what_a_command_reads_and_databases_are_not_replaced_by_a_report() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_report_on_a_full_disk_keeps_nothing_else_from_being_done() {
+fn report_on_full_disk_does_not_stop_the_run() {
     const FULL: &str = "/dev/full";
     let folder = folder_with_reports();
     folder.write(

@@ -1,11 +1,11 @@
-//! `simdb-cli salvage`, and what `simdb-cli check` says of the same file.
+//! `simdb-cli salvage`, and `simdb-cli check` of the same file.
 
 use crate::common::Folder;
 
 const PAGE_BYTES: usize = 4096;
 
 #[test]
-fn the_tool_lists_what_it_could_not_read() {
+fn salvage_lists_lost_documents() {
     let folder = Folder::new();
     let path = folder.file("docs.simdb");
     let lines: String = (0..4_000)
@@ -45,7 +45,7 @@ fn the_tool_lists_what_it_could_not_read() {
 }
 
 #[test]
-fn what_was_never_a_database_is_refused() {
+fn non_database_is_refused() {
     let folder = Folder::new();
     folder.write(
         "text.simdb",

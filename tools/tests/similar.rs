@@ -1,5 +1,4 @@
-//! `query --similar`, `query --verify` and `--unique similar`: what the tools make of texts that
-//! are like each other.
+//! Similar texts in the tools: `query --similar`, `query --verify` and `--unique similar`.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +6,16 @@ use crate::common::Folder;
 use serde_json::{Value, json};
 
 const FERRY: &str = "The ferry to the islands was cancelled this morning due to heavy fog.";
-/// The same news, far more than three bits away.
+/// The news of `FERRY` in other words, far more than three bits away.
 const FERRIES: &str = "The ferries to the islands were cancelled this morning because of fog.";
 const CAT: &str = "Three grey cats sat on the warm stove and would not be moved by anyone.";
 
-/// A line of JSON with a text.
+/// A JSON line with a text.
 fn line(id: u64, text: &str) -> String {
     format!("{}\n", json!({"id": id, "text": text}))
 }
 
-/// A folder with `a.simdb`, which has bands if wanted, and FERRY and CAT as 1 and 2.
+/// A folder with `a.simdb`, created with `option`, and FERRY and CAT as 1 and 2.
 fn folder(option: &str) -> Folder {
     let folder = Folder::new();
     folder.write("a.jsonl", line(1, FERRY) + &line(2, CAT));
@@ -33,7 +32,7 @@ fn ids(answer: &Value) -> Vec<u64> {
 // ---- query ----
 
 #[test]
-fn similar_finds_an_edited_text_that_the_radius_does_not() {
+fn similar_finds_edited_text_beyond_radius() {
     let folder = folder("--similar");
     let query = ["query", "a.simdb", "--text", FERRIES, "--json"];
     folder.cli(&query).ends(1);
@@ -77,7 +76,7 @@ fn similar_finds_an_edited_text_that_the_radius_does_not() {
 }
 
 #[test]
-fn the_measures_asked_for_decide_and_the_limit_cuts() {
+fn similarity_options_decide_and_limit_truncates() {
     let folder = folder("--similar");
     folder.write("b.jsonl", line(3, &FERRY.to_uppercase()));
     folder.load(&["a.simdb", "b.jsonl"]).ends(0);
@@ -94,9 +93,9 @@ fn the_measures_asked_for_decide_and_the_limit_cuts() {
 }
 
 #[test]
-fn verify_drops_a_candidate_whose_text_is_another() {
+fn verify_drops_candidate_with_unlike_text() {
     let folder = Folder::new();
-    // The fingerprint of FERRY, made elsewhere, with another text.
+    // A given fingerprint equal to that of FERRY, with another text.
     let fingerprint = folder.cli(&["hash", FERRY, "--json"]).one_json()["fingerprint"].clone();
     let wrong = json!({"id": 2, "text": CAT, "f": fingerprint});
     let right = json!({"id": 1, "text": FERRY, "f": fingerprint});
@@ -115,10 +114,10 @@ fn verify_drops_a_candidate_whose_text_is_another() {
         assert_eq!(ids(&found), [1]);
         assert_eq!(found["matches"][0]["same_wording"], true);
         assert_eq!(found["matches"][0]["edit_similarity"], 1.0);
-        // The same of a document, whose fingerprint is the one it was given.
+        // The same for a document with a given fingerprint.
         let query = ["query", database, "--id", "2", "--json", "--verify"];
         folder.cli(&query).ends(1);
-        // Only what lies within the radius is compared, with bands too.
+        // Also with bands, `--verify` compares only texts within the radius.
         let query = ["query", database, "--text", FERRIES, "--json", "--verify"];
         folder.cli(&query).ends(1);
         let far = folder.cli(&[&query[..], &["--radius", "40"]].concat());
@@ -127,7 +126,7 @@ fn verify_drops_a_candidate_whose_text_is_another() {
 }
 
 #[test]
-fn a_document_is_not_like_itself_and_the_limit_does_not_count_it() {
+fn document_is_not_similar_to_itself() {
     let folder = folder("--similar");
     folder.write("b.jsonl", line(3, FERRIES) + &line(4, FERRY));
     folder.load(&["a.simdb", "b.jsonl"]).ends(0);
@@ -143,7 +142,7 @@ fn a_document_is_not_like_itself_and_the_limit_does_not_count_it() {
 }
 
 #[test]
-fn each_line_of_a_file_is_answered_in_its_order() {
+fn query_lines_are_answered_in_order() {
     let folder = folder("--similar");
     let mut lines = String::new();
     let mut expected = Vec::new();
@@ -170,20 +169,20 @@ fn each_line_of_a_file_is_answered_in_its_order() {
     let shown = folder.cli(&query).ends(0).stdout;
     let second = shown.lines().nth(1).expect("a line");
     assert_eq!(second.split_whitespace().next(), Some("1"));
-    // What `get` prints is a query; its text is what counts.
+    // The output of `get` is a query by its text.
     let stored = folder.cli(&["get", "a.simdb", "2", "--json"]).stdout;
     let query = ["query", "a.simdb", "--file", "-", "--similar", "--json"];
     let found = folder.cli_from(&query, stored.as_bytes()).ends(0);
     assert_eq!(ids(&found.one_json()), [2]);
 }
 
-/// Answers of more bytes than there is address space for: few long ones, then many short ones.
+/// Answers of more bytes than the address space: few long ones, then many short ones.
 #[cfg(target_os = "linux")]
 #[test]
-fn answers_need_not_fit_into_memory() {
+fn answers_larger_than_memory_are_printed() {
     let folder = Folder::new();
     for (name, documents, queries) in [("long", 20, 60), ("many", 3, 400)] {
-        // Characters that say nothing, and take six times as many bytes in JSON.
+        // Control characters, which take six bytes each in JSON.
         let text = |id: u64| format!("{FERRY}{}", "\u{1}".repeat(50_000 + id as usize));
         let lines: String = (0..documents).map(|id| line(id, &text(id))).collect();
         folder.write("a.jsonl", lines);
@@ -216,7 +215,7 @@ fn answers_need_not_fit_into_memory() {
 }
 
 #[test]
-fn queries_that_cannot_be_compared_are_refused() {
+fn invalid_similar_query_is_refused() {
     let with_bands = folder("--similar");
     let fingerprint = "00000000000000ff";
     with_bands.write(
@@ -244,7 +243,7 @@ fn queries_that_cannot_be_compared_are_refused() {
         let without_texts = folder("--arrivals");
         let ran = without_texts.cli(&["query", "a.simdb", "--text", FERRY, option]);
         let ran = ran.fails(&[option, "a.simdb", "keeps none", "new database with --"]);
-        // What only a program can do is not advised.
+        // No advice that only a program can follow.
         assert!(!ran.stderr.contains("with the query"), "{ran:?}");
     }
     let query = ["query", "a.simdb", "--text", FERRY, "--jaccard", "0.5"];
@@ -254,7 +253,7 @@ fn queries_that_cannot_be_compared_are_refused() {
 }
 
 #[test]
-fn a_database_with_texts_and_no_bands_finds_what_is_near_and_says_so() {
+fn database_without_bands_finds_near_texts_with_warning() {
     let folder = folder("--keep-texts");
     let query = |text| folder.cli(&["query", "a.simdb", "--text", text, "--similar", "--json"]);
     let near = FERRY.replace("heavy fog", "heavy fogs");
@@ -266,7 +265,7 @@ fn a_database_with_texts_and_no_bands_finds_what_is_near_and_says_so() {
 }
 
 #[test]
-fn a_text_that_says_too_little_finds_its_equals() {
+fn uninformative_text_finds_equal_texts() {
     let folder = folder("--similar");
     folder.write("b.jsonl", line(3, "13800138000") + &line(4, "13800138001"));
     folder.load(&["a.simdb", "b.jsonl"]).ends(0);
@@ -285,7 +284,7 @@ fn a_text_that_says_too_little_finds_its_equals() {
 
 // ---- groups of near-duplicates ----
 
-/// Texts of groups: those of one are alike, each with each, and no two groups are.
+/// Texts in groups: all texts of a group are similar, and texts of two groups are not.
 struct Groups {
     /// The group of each line, by id from 0.
     of: Vec<u64>,
@@ -304,12 +303,12 @@ fn groups(count: u64, seed: u64) -> Groups {
     };
     let mut texts: Vec<(u64, String)> = Vec::new();
     for group in 0..count {
-        // Words of seeded letters: no two groups share more than a few shingles.
+        // Random words: no two groups share more than a few shingles.
         let mut letter = |_| char::from(b'a' + below(26) as u8);
         let word = |_| (0..6).map(&mut letter).collect();
         let words: Vec<String> = (0..12).map(word).collect();
         for member in 0..4 {
-            // One word of each is another.
+            // Each text differs from the first in one word.
             let mut words = words.clone();
             words[3 * member] = format!("edit{member}");
             texts.push((group, words.join(" ")));
@@ -340,7 +339,7 @@ impl Groups {
         assert_eq!(stored.iter().map(id).collect::<Vec<_>>(), expected);
     }
 
-    /// Asserts that a duplicate is one of a document of its group.
+    /// Asserts that the reported duplicate belongs to the group of the document.
     #[track_caller]
     fn assert_duplicate(&self, id: &Value, of: &Value, said: &Value) {
         let group = |id: &Value| self.of[id.as_u64().expect("an id") as usize];
@@ -356,7 +355,7 @@ impl Groups {
 }
 
 #[test]
-fn a_load_keeps_the_first_of_each_group_and_reports_the_others() {
+fn load_keeps_first_of_each_group_and_reports_rest() {
     let groups = groups(1_000, 1);
     for frozen in [&[][..], &["--frozen"]] {
         let folder = Folder::new();
@@ -377,7 +376,7 @@ fn a_load_keeps_the_first_of_each_group_and_reports_the_others() {
             assert_eq!(said["file"], "a.jsonl");
             assert!(said["text"].is_string());
         }
-        // A new database is made to find similar texts.
+        // A new database can find similar texts.
         let query = ["query", "a.simdb", "--id", "0", "--similar"];
         assert_eq!(folder.cli(&query).ends(1).stderr, "");
         let check = folder.cli(&["check", "a.simdb", "--json"]).ends(0);
@@ -386,7 +385,7 @@ fn a_load_keeps_the_first_of_each_group_and_reports_the_others() {
 }
 
 #[test]
-fn a_second_load_goes_by_what_the_first_has_kept() {
+fn second_load_compares_with_documents_of_first() {
     let groups = groups(600, 2);
     let folder = Folder::new();
     let half = groups.lines.len() / 2;
@@ -400,7 +399,7 @@ fn a_second_load_goes_by_what_the_first_has_kept() {
         let summary = folder.load(&load).ends(0).one_json();
         inserted += summary["inserted"].as_u64().expect("a number");
         assert_eq!(summary["read"], half);
-        // To load it again is harmless.
+        // Repeating the load changes nothing.
         let again = folder.load(&load).ends(0).one_json();
         assert_eq!(again["present"], summary["inserted"]);
         assert_eq!(again["duplicates"], summary["duplicates"]);
@@ -411,7 +410,7 @@ fn a_second_load_goes_by_what_the_first_has_kept() {
 }
 
 #[test]
-fn watch_keeps_the_first_of_each_group_too() {
+fn watch_keeps_first_of_each_group() {
     let groups = groups(600, 3);
     let folder = Folder::new();
     let watch = ["watch", "a.simdb", "--unique", "similar"];
@@ -437,7 +436,7 @@ fn watch_keeps_the_first_of_each_group_too() {
 }
 
 #[test]
-fn duplicates_are_shown_beside_what_is_kept() {
+fn duplicates_are_shown_with_kept_document() {
     let folder = Folder::new();
     folder.write(
         "a.jsonl",
@@ -452,7 +451,7 @@ fn duplicates_are_shown_beside_what_is_kept() {
     ];
     let shown = folder.load(&load).ends(0).stdout;
     let lines: Vec<&str> = shown.lines().collect();
-    // The least alike first.
+    // The least similar comes first.
     assert!(
         lines[0].contains("bits apart, edit similarity 0."),
         "{shown}"
@@ -476,7 +475,7 @@ fn duplicates_are_shown_beside_what_is_kept() {
 }
 
 #[test]
-fn insert_refuses_what_is_like_a_document_and_names_it() {
+fn insert_refuses_similar_text_and_names_document() {
     let folder = folder("--similar");
     let insert = ["insert", "a.simdb", "5", "--unique", "similar", "--text"];
     let said = folder
@@ -507,7 +506,7 @@ fn insert_refuses_what_is_like_a_document_and_names_it() {
 }
 
 #[test]
-fn unique_similar_without_texts_is_refused_before_anything_is_done() {
+fn unique_similar_without_texts_is_refused_early() {
     let without_texts = folder("--arrivals");
     without_texts.write("a.raw", []);
     without_texts.write("b.jsonl", line(3, FERRIES));
@@ -534,7 +533,7 @@ fn unique_similar_without_texts_is_refused_before_anything_is_done() {
 }
 
 #[test]
-fn a_line_without_a_text_is_a_bad_one_and_the_others_are_not() {
+fn line_without_text_is_rejected_alone() {
     let folder = Folder::new();
     let bits = "00000000000000ff";
     let lines = [
@@ -572,7 +571,7 @@ fn a_line_without_a_text_is_a_bad_one_and_the_others_are_not() {
 }
 
 #[test]
-fn a_database_with_texts_and_no_bands_drops_light_edits_and_says_what_it_misses() {
+fn database_without_bands_drops_light_edits_with_warning() {
     let folder = folder("--keep-texts");
     let near = FERRY.replace("heavy fog", "heavy fogs");
     folder.write(

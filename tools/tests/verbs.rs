@@ -1,4 +1,4 @@
-//! `simdb-cli` as a user meets it: standard output, standard error, exit codes.
+//! The verbs of `simdb-cli`: standard output, standard error, exit codes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::common::{Folder, Ran, TEXTS, raw_pairs, stop};
 use serde_json::{Value, json};
 
-/// A folder with a database `a.simdb` of [`TEXTS`], texts kept.
+/// A folder with a database `a.simdb` of [`TEXTS`], texts stored.
 fn with_texts() -> Folder {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
@@ -26,7 +26,7 @@ fn hex(bits: u64) -> String {
     format!("{bits:016x}")
 }
 
-/// The ids and distances of a line of `query --json`.
+/// The ids and distances in a line of `query --json`.
 fn matches(line: &Value) -> Vec<(u64, u64)> {
     let found = line["matches"].as_array().expect("matches");
     let number = |found: &Value, name: &str| found[name].as_u64().expect("a number");
@@ -37,7 +37,7 @@ fn matches(line: &Value) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn a_command_line_that_is_not_understood_ends_with_2() {
+fn invalid_command_line_exits_with_2() {
     let folder = with_fingerprints(&[(1, 1)]);
     let one = hex(1);
     for arguments in [
@@ -138,7 +138,7 @@ fn stats_of_an_empty_database_have_no_bytes_per_document() {
 }
 
 #[test]
-fn documents_are_shown_by_their_ids() {
+fn documents_are_shown_by_id() {
     let folder = with_texts();
     let got = folder
         .cli(&["get", "a.simdb", "3", "1", "--json"])
@@ -156,7 +156,7 @@ fn documents_are_shown_by_their_ids() {
 }
 
 #[test]
-fn a_document_that_is_not_stored_is_a_plain_no() {
+fn absent_document_exits_with_1() {
     let folder = with_texts();
     let ran = folder.cli(&["get", "a.simdb", "99", "1", "--json"]).ends(1);
     assert_eq!(ran.one_json()["id"], 1);
@@ -170,7 +170,7 @@ fn a_document_that_is_not_stored_is_a_plain_no() {
 }
 
 #[test]
-fn a_text_that_is_not_kept_is_absent() {
+fn text_not_stored_is_shown_as_absent() {
     let folder = with_fingerprints(&[(1, 1)]);
     let got = folder
         .cli(&["get", "a.simdb", "1", "--json"])
@@ -188,7 +188,7 @@ fn a_text_that_is_not_kept_is_absent() {
 }
 
 #[test]
-fn queries_find_what_lies_within_the_radius_nearest_first() {
+fn query_finds_documents_within_radius_nearest_first() {
     let folder = with_fingerprints(&[(9, 0), (5, 0b1), (4, 0b10), (3, 0b111), (2, 0b1111)]);
     let ask = |more: &[&str]| {
         let zero = hex(0);
@@ -210,7 +210,7 @@ fn queries_find_what_lies_within_the_radius_nearest_first() {
 }
 
 #[test]
-fn a_query_has_the_documented_shape_even_if_nothing_matches() {
+fn query_output_has_documented_shape_without_matches() {
     let folder = with_fingerprints(&[(9, 0)]);
     let far = hex(u64::MAX);
     let ran = folder
@@ -235,7 +235,7 @@ fn a_query_has_the_documented_shape_even_if_nothing_matches() {
 }
 
 #[test]
-fn queries_by_text_show_the_texts_that_match() {
+fn query_by_text_shows_matching_texts() {
     let folder = with_texts();
     let text = "THE QUICK brown fox jumps over the lazy dog near the river bank this morning!";
     let ran = folder
@@ -259,7 +259,7 @@ fn queries_by_text_show_the_texts_that_match() {
 }
 
 #[test]
-fn a_document_is_not_among_its_own_matches() {
+fn document_does_not_match_itself() {
     let folder = with_fingerprints(&[(1, 0), (2, 0), (3, 0b11)]);
     let ask = |more: &[&str]| {
         let fixed = ["query", "a.simdb", "--id", "2", "--json"];
@@ -271,7 +271,7 @@ fn a_document_is_not_among_its_own_matches() {
 }
 
 #[test]
-fn a_text_too_short_to_say_anything_matches_nothing_and_is_told() {
+fn uninformative_query_text_matches_nothing_with_warning() {
     let folder = Folder::new();
     folder.write(
         "a.jsonl",
@@ -290,7 +290,7 @@ fn a_text_too_short_to_say_anything_matches_nothing_and_is_told() {
 }
 
 #[test]
-fn queries_of_a_file_are_answered_in_order() {
+fn queries_from_file_are_answered_in_order() {
     let pairs: Vec<_> = (0..5000u64)
         .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
         .collect();
@@ -324,7 +324,7 @@ fn queries_of_a_file_are_answered_in_order() {
 }
 
 #[test]
-fn what_get_prints_can_be_asked_for() {
+fn output_of_get_is_a_valid_query() {
     let folder = with_texts();
     let got = folder
         .cli(&["get", "a.simdb", "4", "1", "--json"])
@@ -351,7 +351,7 @@ fn what_get_prints_can_be_asked_for() {
 }
 
 #[test]
-fn a_bad_query_is_named_by_its_place() {
+fn invalid_query_is_reported_by_line() {
     let folder = with_fingerprints(&[(1, 1)]);
     folder.write(
         "q.jsonl",
@@ -375,7 +375,7 @@ fn a_bad_query_is_named_by_its_place() {
 }
 
 #[test]
-fn hash_gives_the_fingerprint_that_is_stored() {
+fn hash_prints_the_stored_fingerprint() {
     let folder = with_texts();
     let got = folder
         .cli(&["get", "a.simdb", "1", "--json"])
@@ -409,7 +409,7 @@ fn hash_gives_the_fingerprint_that_is_stored() {
 }
 
 #[test]
-fn hash_explains_itself() {
+fn hash_explain_shows_features_and_weights() {
     let folder = Folder::new();
     let text = "The quick brown fox jumps over the lazy dog near the river bank";
     let line = folder
@@ -423,7 +423,7 @@ fn hash_explains_itself() {
         .map(|feature| feature["weight"].as_f64().expect("a weight"))
         .collect();
     assert!(weights.is_sorted_by(|a, b| a >= b), "{weights:?}");
-    // `the` is there three times: 1 + ln 3 to the nearest 1/1024, as `explain` has it.
+    // `the` occurs three times: weight 1 + ln 3, to the nearest 1/1024.
     assert_eq!(weights[0], 2149.0 / 1024.0);
     assert_eq!(weights.last(), Some(&1.0));
     let explained = folder
@@ -439,7 +439,7 @@ fn hash_explains_itself() {
 }
 
 #[test]
-fn hash_says_when_a_fingerprint_says_nothing() {
+fn hash_reports_unreliable_fingerprint() {
     let folder = Folder::new();
     let ran = folder.cli(&["hash", "", "--json"]).ends(0);
     assert_eq!(ran.one_json()["reliable"], false);
@@ -448,7 +448,7 @@ fn hash_says_when_a_fingerprint_says_nothing() {
 }
 
 #[test]
-fn a_phrase_over_and_over_is_not_said_to_be_only_short() {
+fn repeated_phrase_is_not_reported_as_short() {
     let folder = with_texts();
     let text = "haha ".repeat(100);
     let hash = folder.cli(&["hash", &text]).ends(0);
@@ -467,7 +467,7 @@ fn a_phrase_over_and_over_is_not_said_to_be_only_short() {
 }
 
 #[test]
-fn hash_explains_only_what_it_shows_the_hashes_of() {
+fn hash_explain_of_128_bits_is_refused() {
     let folder = Folder::new();
     folder
         .cli(&["hash", "a text", "--bits", "128", "--explain"])
@@ -478,7 +478,7 @@ fn hash_explains_only_what_it_shows_the_hashes_of() {
 }
 
 #[test]
-fn an_id_that_is_taken_can_be_replaced_by_what_the_message_says() {
+fn message_for_taken_id_names_the_replacing_option() {
     let folder = with_fingerprints(&[(1, 1)]);
     let two = hex(2);
     let insert = ["insert", "a.simdb", "1", "--fingerprint", &two];
@@ -489,7 +489,7 @@ fn an_id_that_is_taken_can_be_replaced_by_what_the_message_says() {
 }
 
 #[test]
-fn progress_never_goes_back() {
+fn progress_is_monotonic() {
     let folder = with_texts();
     let check = ["check", "a.simdb", "--progress", "always"];
     let load = ["b.simdb", "a.jsonl", "--progress", "always"];
@@ -505,7 +505,7 @@ fn progress_never_goes_back() {
 }
 
 #[test]
-fn distance_is_the_number_of_differing_bits() {
+fn distance_counts_differing_bits() {
     let folder = Folder::new();
     assert_eq!(
         folder
@@ -533,7 +533,7 @@ fn distance_is_the_number_of_differing_bits() {
 }
 
 #[test]
-fn documents_are_inserted_and_removed_by_hand() {
+fn documents_are_inserted_and_removed() {
     let folder = with_texts();
     let insert = |more: &[&str], code| {
         let fixed = ["insert", "a.simdb", "--json"];
@@ -589,7 +589,7 @@ fn documents_are_inserted_and_removed_by_hand() {
 }
 
 #[test]
-fn a_sound_database_is_proved_sound() {
+fn check_of_sound_database_exits_with_0() {
     let folder = with_texts();
     let ran = folder.cli(&["check", "a.simdb", "--json"]).ends(0);
     assert_eq!(ran.one_json(), json!({"ok": true, "documents": 4}));
@@ -599,14 +599,14 @@ fn a_sound_database_is_proved_sound() {
     );
 }
 
-/// `a.simdb` with a flipped bit in a page of its tables.
+/// A folder with `a.simdb`, in which a bit of a table page is flipped.
 fn with_damage() -> Folder {
     let pairs: Vec<_> = (0..20_000u64)
         .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
         .collect();
     let folder = with_fingerprints(&pairs);
     let mut bytes = std::fs::read(folder.file("a.simdb")).expect("the database");
-    // Some page of a packed table: an id and its fingerprint are surely in one.
+    // The bytes of an id and its fingerprint occur in a page of a packed table.
     let wanted = pairs[10_000].1.to_le_bytes();
     let place = bytes
         .windows(8)
@@ -618,7 +618,7 @@ fn with_damage() -> Folder {
 }
 
 #[test]
-fn damage_is_a_plain_no() {
+fn check_of_damaged_database_exits_with_1() {
     let folder = with_damage();
     let line = folder
         .cli(&["check", "a.simdb", "--json"])
@@ -634,7 +634,7 @@ fn damage_is_a_plain_no() {
 }
 
 #[test]
-fn a_backup_is_a_database_and_overwrites_nothing() {
+fn backup_is_a_database_and_overwrites_no_file() {
     let folder = with_texts();
     let line = folder
         .cli(&["backup", "a.simdb", "b.simdb", "--json"])
@@ -664,7 +664,7 @@ fn a_backup_is_a_database_and_overwrites_nothing() {
 }
 
 #[test]
-fn a_folder_is_replaced_only_if_it_holds_nothing_else() {
+fn folder_with_other_files_is_not_replaced() {
     let folder = with_texts();
     let export = |force: &[&str]| {
         let arguments = ["export", "a.simdb", "--format", "npy", "-o", "out"];
@@ -685,7 +685,7 @@ fn a_folder_is_replaced_only_if_it_holds_nothing_else() {
 }
 
 #[test]
-fn a_vacuum_keeps_all_documents() {
+fn vacuum_keeps_all_documents() {
     let folder = with_texts();
     let before = folder.cli(&["export", "a.simdb"]).ends(0).stdout;
     let line = folder
@@ -698,7 +698,7 @@ fn a_vacuum_keeps_all_documents() {
 }
 
 #[test]
-fn export_writes_all_documents_in_order_of_id() {
+fn export_writes_documents_in_order_of_id() {
     let folder = with_fingerprints(&[(7, 0xff), (3, 1)]);
     let csv = folder
         .cli(&["export", "a.simdb", "--format", "csv"])
@@ -732,7 +732,7 @@ fn export_writes_all_documents_in_order_of_id() {
 }
 
 #[test]
-fn times_of_arrival_are_shown_where_they_are_kept() {
+fn arrivals_are_shown_with_retention() {
     let folder = Folder::new();
     folder.write(
         "a.jsonl",
@@ -779,7 +779,7 @@ fn times_of_arrival_are_shown_where_they_are_kept() {
 }
 
 #[test]
-fn times_of_arrival_are_not_shown_where_none_are_kept() {
+fn arrivals_are_not_shown_without_retention() {
     let folder = with_fingerprints(&[(1, 1)]);
     let stats = folder.cli(&["stats", "a.simdb", "--json"]).ends(0);
     let stats = stats.one_json();
@@ -791,7 +791,7 @@ fn times_of_arrival_are_not_shown_where_none_are_kept() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_export_leaves_no_cut_file() {
+fn interrupted_export_leaves_no_partial_file() {
     let pairs: Vec<_> = (0..300_000u64)
         .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
         .collect();
@@ -806,7 +806,7 @@ fn an_interrupted_export_leaves_no_cut_file() {
             .expect("the export starts");
         folder.wait_for(|name| name.contains("out.jsonl"));
         let ran = stop(child, signal);
-        // It may be faster than the signal.
+        // The export may end before the signal.
         if ran.code == 0 {
             assert_eq!(folder.read_json("out.jsonl").len(), pairs.len());
             std::fs::remove_file(folder.file("out.jsonl")).expect("removed");
@@ -818,7 +818,7 @@ fn an_interrupted_export_leaves_no_cut_file() {
 }
 
 #[test]
-fn an_export_overwrites_nothing() {
+fn export_overwrites_no_file() {
     let folder = with_texts();
     folder
         .cli(&["export", "a.simdb", "-o", "a.jsonl"])
@@ -831,7 +831,7 @@ fn an_export_overwrites_nothing() {
 }
 
 #[test]
-fn a_text_may_begin_with_a_hyphen() {
+fn text_may_begin_with_hyphen() {
     let folder = with_texts();
     let text = "--the quick brown fox jumps over the lazy dog near the river bank this morning";
     folder
@@ -848,7 +848,7 @@ fn a_text_may_begin_with_a_hyphen() {
 }
 
 #[test]
-fn completions_are_there_for_every_shell() {
+fn completions_exist_for_every_shell() {
     let folder = Folder::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = folder.cli(&["completions", shell]).ends(0).stdout;
@@ -860,7 +860,7 @@ fn completions_are_there_for_every_shell() {
 }
 
 #[test]
-fn an_answer_that_nobody_reads_is_the_same_answer() {
+fn exit_code_does_not_depend_on_closed_output() {
     fn end(folder: &Folder, arguments: &[&str], code: i32) {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
@@ -890,7 +890,7 @@ fn an_answer_that_nobody_reads_is_the_same_answer() {
 }
 
 #[test]
-fn a_closed_pipe_is_a_quiet_success() {
+fn closed_pipe_exits_with_0() {
     let pairs: Vec<_> = (0..50_000u64)
         .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
         .collect();
@@ -923,9 +923,9 @@ fn a_closed_pipe_is_a_quiet_success() {
 }
 
 #[test]
-fn readers_share_a_database_and_writers_do_not() {
+fn readers_share_database_and_exclude_writers() {
     let folder = with_fingerprints(&[(1, 1)]);
-    // A reader that waits for its queries holds the database open.
+    // A reader that waits for queries holds the database open.
     let mut reader = folder
         .command("simdb-cli")
         .args(["query", "a.simdb", "--json", "--file", "-"])
@@ -934,8 +934,8 @@ fn readers_share_a_database_and_writers_do_not() {
         .spawn()
         .expect("the tool starts");
     let mut pipe = reader.stdin.take().expect("a pipe");
-    // More than a batch of queries, so that there is an answer while the tool waits for the
-    // rest, and less than a pipe holds, so that nobody waits for us.
+    // More than a batch, so that answers come while the tool waits for more queries, and less than
+    // a pipe holds, so that the tool never blocks on its output.
     const QUERIES: usize = 1500;
     let query = format!("{{\"fingerprint\":\"{}\"}}\n", hex(1));
     pipe.write_all(query.repeat(QUERIES).as_bytes())
@@ -953,9 +953,7 @@ fn readers_share_a_database_and_writers_do_not() {
         .cli(&["insert", "a.simdb", "2", "--fingerprint", &hex(2)])
         .fails(&[&holder]);
     folder.write("b.raw", raw_pairs(&[(2, 2)]));
-    folder
-        .load(&["a.simdb", "b.raw"])
-        .fails(&[&holder]);
+    folder.load(&["a.simdb", "b.raw"]).fails(&[&holder]);
 
     drop(pipe);
     assert_eq!(answers.count(), QUERIES - 1);

@@ -1,4 +1,4 @@
-//! `simdb-cli watch` and `prune`: a stream that is deduplicated as it comes, and grows old.
+//! `simdb-cli watch` and `prune`: deduplication of a stream, and expiry.
 
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -18,12 +18,12 @@ fn line(id: u64, bits: u64, minutes: u64) -> String {
     )
 }
 
-/// Fingerprints that lie far apart.
-fn spread(id: u64) -> u64 {
+/// A fingerprint far from those of other ids.
+fn distinct_fingerprint(id: u64) -> u64 {
     id.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// What an answer says: line, id, verdict.
+/// The line, id and verdict of an answer.
 fn verdict(answer: &Value) -> (u64, Option<u64>, &str) {
     let line = answer["line"].as_u64().expect("a line");
     (
@@ -33,14 +33,14 @@ fn verdict(answer: &Value) -> (u64, Option<u64>, &str) {
     )
 }
 
-/// The ids of the documents that are stored.
+/// The ids of the stored documents.
 fn stored(folder: &Folder) -> Vec<u64> {
     let documents = folder.cli(&["export", "a.simdb"]).ends(0).json();
     let id = |document: &Value| document["id"].as_u64().expect("an id");
     documents.iter().map(id).collect()
 }
 
-/// A tool that runs, and what goes in and comes out.
+/// A running tool with its input and its answers.
 struct Running {
     child: Child,
     input: ChildStdin,
@@ -66,13 +66,13 @@ fn start(folder: &Folder, arguments: &[&str]) -> Running {
     }
 }
 
-/// Answers as they come, so that a test need not wait for ever.
+/// The answers as they arrive, read in a thread, so that the test can time out.
 fn answers(output: Lines<BufReader<ChildStdout>>) -> Receiver<Value> {
     let (send, receive) = channel();
     std::thread::spawn(move || {
         for line in output {
             let line = line.expect("a line");
-            // A tool that was killed may have left a part of one.
+            // A killed tool may leave a partial line.
             let Ok(answer) = serde_json::from_str(&line) else {
                 break;
             };
@@ -85,7 +85,7 @@ fn answers(output: Lines<BufReader<ChildStdout>>) -> Receiver<Value> {
 }
 
 #[test]
-fn every_line_has_its_verdict_in_order() {
+fn every_line_gets_its_verdict_in_order() {
     let folder = Folder::new();
     let input = [
         TEXTS,
@@ -150,12 +150,12 @@ fn without_a_radius_every_line_is_new() {
 }
 
 #[test]
-fn many_lines_are_decided_as_if_one_by_one() {
+fn many_lines_are_decided_like_single_lines() {
     let folder = Folder::new();
-    // Each of the second half differs in one bit from one of the first.
+    // Each fingerprint of the second half differs in one bit from one of the first half.
     const HALF: u64 = 15_000;
     let input: String = (0..2 * HALF)
-        .map(|id| line(id, spread(id % HALF + 1) ^ (id / HALF), 0))
+        .map(|id| line(id, distinct_fingerprint(id % HALF + 1) ^ (id / HALF), 0))
         .collect();
     let arguments = ["watch", "a.simdb", "--create", "--fingerprint", "fp"];
     let arguments = [&arguments[..], &["--unique", "1"]].concat();
@@ -173,7 +173,7 @@ fn many_lines_are_decided_as_if_one_by_one() {
 }
 
 #[test]
-fn a_lone_line_is_answered_at_once() {
+fn single_line_is_answered_at_once() {
     let folder = Folder::new();
     let Running {
         mut child,
@@ -183,7 +183,7 @@ fn a_lone_line_is_answered_at_once() {
     let answers = answers(output);
     for id in 1..4 {
         input
-            .write_all(line(id, spread(id), 0).as_bytes())
+            .write_all(line(id, distinct_fingerprint(id), 0).as_bytes())
             .expect("written");
         let answer = answers.recv_timeout(PATIENCE).expect("an answer");
         assert_eq!(verdict(&answer), (id, Some(id), "new"));
@@ -196,12 +196,12 @@ fn a_lone_line_is_answered_at_once() {
 /// The process gets the signal while it waits for input.
 #[cfg(unix)]
 #[test]
-fn a_signal_ends_it_with_everything_on_its_way_answered() {
+fn signal_ends_watch_after_pending_answers() {
     for signal in ["-INT", "-TERM"] {
         let folder = Folder::new();
         let mut running = start(&folder, &["--create", "--fingerprint", "fp"]);
         for id in 0..1000 {
-            let line = line(id, spread(id), 0);
+            let line = line(id, distinct_fingerprint(id), 0);
             running.input.write_all(line.as_bytes()).expect("written");
         }
         let answers = answers(running.output);
@@ -217,9 +217,9 @@ fn a_signal_ends_it_with_everything_on_its_way_answered() {
     }
 }
 
-/// Waits until no more bytes go in, because all pipes are full; not for ever.
+/// Waits until all pipes are full and no more bytes are accepted. Panics after [`PATIENCE`].
 #[cfg(unix)]
-fn wait_until_it_stands(fed: &AtomicUsize) {
+fn wait_until_pipes_are_full(fed: &AtomicUsize) {
     const PIPE_BYTES: usize = 64 << 10;
     let started = Instant::now();
     let (mut last, mut since) = (0, started);
@@ -233,10 +233,10 @@ fn wait_until_it_stands(fed: &AtomicUsize) {
     }
 }
 
-/// Nobody reads its answers, but might still.
+/// The pipe of the answers is open, but no longer read.
 #[cfg(unix)]
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn second_signal_ends_watch_at_once() {
     let folder = Folder::new();
     let Running {
         mut child,
@@ -247,13 +247,13 @@ fn a_second_signal_ends_it_at_once() {
     let bytes_fed = Arc::clone(&fed);
     let feeder = std::thread::spawn(move || {
         (0..).find(|id| {
-            let line = line(*id, spread(*id), 0);
+            let line = line(*id, distinct_fingerprint(*id), 0);
             bytes_fed.fetch_add(line.len(), Ordering::Relaxed);
             input.write_all(line.as_bytes()).is_err()
         })
     });
     output.next().expect("a line").expect("UTF-8");
-    wait_until_it_stands(&fed);
+    wait_until_pipes_are_full(&fed);
     let pid = child.id().to_string();
     let kill = std::process::Command::new("kill").arg(&pid).status();
     assert!(kill.expect("kill").success());
@@ -265,7 +265,7 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn what_was_answered_is_stored_after_a_kill() {
+fn answered_lines_survive_kill() {
     let folder = Folder::new();
     let Running {
         mut child,
@@ -276,10 +276,10 @@ fn what_was_answered_is_stored_after_a_kill() {
         &["--create", "--fingerprint", "fp", "--unique", "3"],
     );
     let feeder = std::thread::spawn(move || {
-        // Until it is killed.
+        // Feed lines until the tool is killed.
         (0..).find(|id| {
             input
-                .write_all(line(*id, spread(*id), 0).as_bytes())
+                .write_all(line(*id, distinct_fingerprint(*id), 0).as_bytes())
                 .is_err()
         })
     });
@@ -297,7 +297,7 @@ fn what_was_answered_is_stored_after_a_kill() {
     child.wait().expect("the tool ends");
     feeder.join().expect("all is written");
     answers.into_iter().for_each(&mut note);
-    // Only a writer can mend the file, and go on with it.
+    // Only a writer recovers the database.
     let rest = line(u64::MAX, 0x5555, 0);
     let go_on = ["watch", "a.simdb", "--fingerprint", "fp"];
     folder.cli_from(&go_on, rest.as_bytes()).ends(0);
@@ -310,7 +310,7 @@ fn what_was_answered_is_stored_after_a_kill() {
 }
 
 #[test]
-fn a_line_that_is_no_document_is_rejected_and_the_others_go_on() {
+fn invalid_line_is_rejected_and_rest_answered() {
     let folder = Folder::new();
     let input = "junk\n{\"id\":1,\"text\":7}\n{\"text\":\"x\"}\n[]\n{\"id\":5,\"text\":\"x\"}\n";
     let answers = folder
@@ -340,7 +340,7 @@ fn a_line_that_is_no_document_is_rejected_and_the_others_go_on() {
 }
 
 #[test]
-fn one_bad_line_is_enough_where_that_is_asked_for() {
+fn bad_line_aborts_on_request() {
     let folder = Folder::new();
     let watch = |input: &str| -> Ran {
         let arguments = ["watch", "a.simdb", "--create", "--fingerprint", "fp"];
@@ -353,7 +353,7 @@ fn one_bad_line_is_enough_where_that_is_asked_for() {
     assert_eq!(verdicts, [(1, Some(1), "new"), (2, None, "rejected")]);
     assert!(ran.stderr.contains("error: <stdin>:2: "), "{}", ran.stderr);
     assert_eq!(stored(&folder), [1]);
-    // A repetition is harmless, another fingerprint is not; what was on its way is answered.
+    // A repetition is accepted, another fingerprint for the id is not; pending lines are answered.
     let ran = watch(&[line(1, 1, 0), line(1, 3, 0), line(4, 4, 0)].concat());
     assert!(
         ran.stderr.contains("error: <stdin>:2: the id 1 is taken"),
@@ -370,7 +370,7 @@ fn one_bad_line_is_enough_where_that_is_asked_for() {
 }
 
 #[test]
-fn ids_that_are_given_are_never_taken() {
+fn given_ids_are_never_assigned() {
     let folder = Folder::new();
     let watch = |arguments: &[&str], lines: &[&str]| -> Vec<(Option<u64>, String)> {
         let fixed = ["watch", "a.simdb", "--assign-ids", "--unique", "0"];
@@ -396,7 +396,7 @@ fn ids_that_are_given_are_never_taken() {
             "{\"id\":null,\"fp\":\"00000000000000ff\"}",
         ],
     );
-    // The id that the duplicate did not need is left out.
+    // The id that was reserved for the duplicate stays unused.
     let duplicate = (None, "duplicate".to_owned());
     assert_eq!(said, [new(100), new(200), duplicate, new(202), new(203)]);
     assert_eq!(watch(&[], &[&fp(9)]), [new(204)]);
@@ -409,7 +409,7 @@ fn ids_that_are_given_are_never_taken() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_ends_it_quietly() {
+fn closed_pipe_ends_watch_quietly() {
     let folder = Folder::new();
     let Running {
         mut child,
@@ -419,7 +419,7 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
     let feeder = std::thread::spawn(move || {
         (0..).find(|id| {
             input
-                .write_all(line(*id, spread(*id), 0).as_bytes())
+                .write_all(line(*id, distinct_fingerprint(*id), 0).as_bytes())
                 .is_err()
         })
     });
@@ -442,7 +442,7 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
 }
 
 #[test]
-fn a_database_is_created_only_if_that_is_asked_for_and_only_as_asked_for() {
+fn database_is_created_only_on_request_with_given_options() {
     let folder = Folder::new();
     let watch = |arguments: &[&str]| folder.cli(&[&["watch", "a.simdb"], arguments].concat());
     watch(&[]).fails(&["there is no database a.simdb", "--create"]);
@@ -464,7 +464,7 @@ fn a_database_is_created_only_if_that_is_asked_for_and_only_as_asked_for() {
 }
 
 #[test]
-fn a_frozen_database_says_so_before_anything_comes() {
+fn frozen_database_is_refused_before_reading() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder.load(&["a.simdb", "a.jsonl", "--frozen"]).ends(0);
@@ -472,7 +472,7 @@ fn a_frozen_database_says_so_before_anything_comes() {
 }
 
 #[test]
-fn what_is_old_never_matches_and_goes_by_itself() {
+fn expired_documents_never_match_and_are_removed() {
     let folder = Folder::new();
     let fields = [
         "watch",
@@ -489,15 +489,15 @@ fn what_is_old_never_matches_and_goes_by_itself() {
         let verdict = |answer: &Value| answer["verdict"].as_str().expect("a verdict").to_owned();
         ran.ends(0).json().iter().map(verdict).collect()
     };
-    let same = spread(7);
+    let same = distinct_fingerprint(7);
     let input = [
         line(1, same, 0),
         line(2, same, 60),
         line(3, same, 61),
         line(4, same ^ 1, 90),
         line(5, same, 300),
-        // Its id was that of one that is gone.
-        line(1, spread(8), 301),
+        // Its id belonged to a removed document.
+        line(1, distinct_fingerprint(8), 301),
     ];
     let create = ["--create", "--retention", "1h"];
     assert_eq!(
@@ -505,14 +505,18 @@ fn what_is_old_never_matches_and_goes_by_itself() {
         ["new", "duplicate", "new", "duplicate", "new", "new"]
     );
     assert_eq!(stored(&folder), [1, 5]);
-    let many: String = (1000..1200).map(|id| line(id, spread(id), 310)).collect();
+    let many: String = (1000..1200)
+        .map(|id| line(id, distinct_fingerprint(id), 310))
+        .collect();
     watch(&[], &many);
     assert_eq!(stored(&folder).len(), 202);
-    let later: String = (2000..2100).map(|id| line(id, spread(id), 600)).collect();
+    let later: String = (2000..2100)
+        .map(|id| line(id, distinct_fingerprint(id), 600))
+        .collect();
     watch(&[], &later);
     let left = stored(&folder);
     assert_eq!(left, (2000..2100).collect::<Vec<_>>());
-    // They are gone from the file as well.
+    // The expired documents are removed from the file as well.
     let stats = folder
         .cli(&["stats", "a.simdb", "--json"])
         .ends(0)
@@ -522,9 +526,11 @@ fn what_is_old_never_matches_and_goes_by_itself() {
 }
 
 #[test]
-fn what_arrived_long_ago_is_pruned() {
+fn old_documents_are_pruned() {
     let folder = Folder::new();
-    let input: String = (0..100).map(|id| line(id, spread(id), 60 * id)).collect();
+    let input: String = (0..100)
+        .map(|id| line(id, distinct_fingerprint(id), 60 * id))
+        .collect();
     let create = [
         "--create",
         "--arrivals",
@@ -542,7 +548,7 @@ fn what_arrived_long_ago_is_pruned() {
     let nothing = json!({"before": null, "older": 0, "removed": 0});
     assert_eq!(prune(&["--older-than", "2d"]), nothing);
     folder.cli_from(&watch, input.as_bytes()).ends(0);
-    // Counted back from the latest, which arrived in hour 99; what arrived in hour 51 stays.
+    // Counted from the latest arrival, hour 99; a document of hour 51 stays.
     let hour_51 = "1970-01-03T03:00:00.000Z";
     let said =
         |older: u64, removed: u64| json!({"before": hour_51, "older": older, "removed": removed});
@@ -552,7 +558,7 @@ fn what_arrived_long_ago_is_pruned() {
     assert_eq!(stored(&folder), (51..100).collect::<Vec<_>>());
     assert_eq!(prune(&["--older-than", "2d"]), said(0, 0));
     assert_eq!(prune(&["--older-than", "100000d"])["removed"], 0);
-    // A moment in all its forms.
+    // The same time in each accepted form.
     assert_eq!(prune(&["--before", hour_51])["older"], 0);
     let hour_60 = (60 * 3600).to_string();
     assert_eq!(prune(&["--before", &hour_60])["removed"], 9);
@@ -566,14 +572,19 @@ fn what_arrived_long_ago_is_pruned() {
 }
 
 #[test]
-fn what_is_expired_is_not_counted_as_old() {
+fn expired_documents_are_not_counted_as_pruned() {
     let folder = Folder::new();
     let watch = ["watch", "a.simdb", "--create", "--retention", "1h"];
     let watch = [&watch[..], &["--fingerprint", "fp", "--time", "t"]].concat();
-    let input: String = (0..1000).map(|id| line(id, spread(id), 0)).collect();
+    let input: String = (0..1000)
+        .map(|id| line(id, distinct_fingerprint(id), 0))
+        .collect();
     folder.cli_from(&watch, input.as_bytes()).ends(0);
-    // Too few for all that is expired to go at once.
-    let input = [line(5000, spread(5000), 100), line(5001, spread(5001), 150)];
+    // Too few changes to remove all expired documents.
+    let input = [
+        line(5000, distinct_fingerprint(5000), 100),
+        line(5001, distinct_fingerprint(5001), 150),
+    ];
     folder.cli_from(&watch, input.concat().as_bytes()).ends(0);
     let prune = ["prune", "a.simdb", "--older-than", "30m", "--json"];
     let counted = folder.cli(&[&prune[..], &["--dry-run"]].concat());
@@ -583,7 +594,7 @@ fn what_is_expired_is_not_counted_as_old() {
 }
 
 #[test]
-fn a_database_without_times_is_not_pruned() {
+fn prune_without_arrivals_is_refused() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);
     folder.load(&["a.simdb", "a.jsonl"]).ends(0);

@@ -287,6 +287,10 @@ impl Database {
             Ok(())
         };
         snapshot.for_each_arrived_before(older_than, PRUNED_PER_COMMIT, &mut remove)?;
+        log::info!(
+            "pruned {removed} documents of {} from before {older_than}",
+            self.path().display()
+        );
         Ok(removed)
     }
 

@@ -1,4 +1,4 @@
-//! [`InOrderWriter`]: documents whose ids ascend, written as they are pushed.
+//! [`InOrderWriter`]: writes documents with ascending ids as they are pushed.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -8,16 +8,15 @@ use crate::store::bulk::new_file::NewFile;
 use crate::store::bulk::worker::Worker;
 use crate::store::tables::packed::chunk::pair;
 
-/// Entries that are handed at once to the thread that writes them.
+/// Entries per batch for the writer thread: 256 KiB.
 const ENTRIES_PER_BATCH: usize = 16 << 10;
-/// Batches that may wait for that thread: with those at either end 1.5 MiB.
+/// Batches in the queue. With the two at its ends they take 1.5 MiB.
 const WAITING_BATCHES: usize = 4;
 
-/// A new file whose table `fingerprints` is written by a thread while documents are pushed, as
-/// long as their ids ascend. So nothing is sorted by id, and the disk is at work from the start.
+/// A thread writes `fingerprints` while documents are pushed: ascending ids need no sort.
 pub(super) struct InOrderWriter {
     batch: Vec<u128>,
-    /// Dropped before `worker`, whose thread ends with it.
+    /// Declared before `worker`, whose thread ends when the sender is dropped.
     sender: SyncSender<Vec<u128>>,
     worker: Worker<Result<NewFile>>,
     last_id: Option<u64>,
@@ -43,12 +42,12 @@ impl InOrderWriter {
         })
     }
 
-    /// Returns `true` if the id lies beyond those pushed so far.
+    /// Returns `true` if the id is larger than all before.
     pub(super) fn accepts(&self, id: u64) -> bool {
         self.last_id.is_none_or(|last| last < id)
     }
 
-    /// Writes a document, whose id must be accepted.
+    /// Writes a document whose id is [accepted](Self::accepts).
     pub(super) fn push(&mut self, id: u64, fingerprint: u64) -> Result<()> {
         self.last_id = Some(id);
         self.batch.push(pair(id, fingerprint));
@@ -58,12 +57,12 @@ impl InOrderWriter {
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(ENTRIES_PER_BATCH));
         match self.sender.send(batch) {
             Ok(()) => Ok(()),
-            // The thread ends early only with an error.
+            // The thread ends early only with an error, which `join` returns.
             Err(_) => self.worker.join().map_or(Ok(()), |ended| ended.map(drop)),
         }
     }
 
-    /// The file, once every document pushed is written.
+    /// Waits for the thread, and returns the file.
     pub(super) fn finish(self) -> Result<NewFile> {
         let Self {
             batch,

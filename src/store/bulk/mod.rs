@@ -1,18 +1,18 @@
-//! Bulk load: documents in any order, sorted outside memory, each table written in its order.
+//! Bulk load: documents in any order, sorted in memory and temporary files for each table.
 //!
 //! ```text
 //! push ── ids ascend, new file ──► InOrderWriter ──► fingerprints
 //!   │ ╲── otherwise ─────────────► PushedSorter ─┐       │
 //!   ╰──── texts ──► TextWriter ──► texts         │       │
 //!                       │                        ▼       ▼
-//! finish                │              NewDocuments: which are new
+//! finish                │              NewDocuments
 //!                       ▼                        │
 //!         bands ◄── TableWriter: a sort a table ◄┘ ──► every other table
 //! ```
 //!
-//! A load into a database is one transaction. A load into a new file commits to it as it goes on,
-//! and gives it its name at the end ([`new_file`]). Of several documents with one id the first
-//! stays, stored before or pushed; the caller hears of the others ([`Conflict`]).
+//! A load into a database is one transaction. A load into a new file commits often, and names the
+//! file at the end ([`new_file`]). The first document with an id stays; a later one with another
+//! fingerprint is a [`Conflict`].
 //!
 //! May use `tables`, `pager`, `disk` and the write transactions of `commit`.
 
@@ -47,39 +47,35 @@ use crate::store::tables::texts::refuse_too_long;
 
 pub use crate::store::bulk::reporter::Conflict;
 
-/// Texts gathered before they are written, or an eighth of the memory where that is less.
+/// 16 MiB of texts are written at once, or an eighth of the memory.
 const TEXT_BATCH_BYTES: usize = 16 << 20;
-/// redb's cache while a new file is written, or an eighth of the memory where that is less.
+/// 96 MiB for redb's cache in a new file, or an eighth of the memory.
 const CACHE_BYTES: usize = 96 << 20;
-/// The memory of a load that is given less.
+/// A load uses at least 16 MiB.
 pub(super) const MIN_MEMORY_BYTES: u64 = 16 << 20;
 
-/// What a bulk load did.
+/// The result of a bulk load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BulkReport {
-    /// Documents that are new in the database.
+    /// New documents.
     pub inserted: u64,
-    /// Documents that were there already, id and fingerprint alike.
+    /// Documents whose id and fingerprint were stored or pushed before.
     pub present: u64,
-    /// Documents left out because their id has another fingerprint.
+    /// Documents left out: see [`Conflict`].
     pub conflicts: u64,
 }
 
-/// A bulk load, to which documents are pushed.
 pub(crate) struct Load {
-    /// Takes the documents as long as their ids ascend.
-    in_order: Option<InOrderWriter>,
-    /// The target once documents are sorted by id. Neither this nor `in_order` is there after a
-    /// document was taken only in part: then the load cannot go on.
-    target: Option<Target>,
-    /// The documents that `in_order` did not take.
+    /// `None` after an error, which may leave a document taken in part.
+    stage: Option<PushStage>,
+    /// Documents pushed while sorting.
     pushed: PushedSorter,
     new_documents: NewDocuments,
     texts: TextWriter,
-    /// The number of documents pushed.
+    /// Documents pushed.
     documents: u64,
     keeps: Keeps,
-    /// The arrival time of documents that are pushed without one.
+    /// The default arrival time.
     now: Timestamp,
     path: PathBuf,
     /// The memory of one sort.
@@ -87,44 +83,56 @@ pub(crate) struct Load {
     context: SortContext,
 }
 
+enum PushStage {
+    /// All ids ascended so far.
+    InOrder(InOrderWriter),
+    Sorting(Target),
+}
+
+impl PushStage {
+    fn into_target(self) -> Result<Target> {
+        match self {
+            Self::InOrder(writer) => Ok(Target::New(Box::new(writer.finish()?))),
+            Self::Sorting(target) => Ok(target),
+        }
+    }
+}
+
 impl Load {
-    /// A load into a new file.
     pub(crate) fn create(db_path: &DbPath, header: &Header, memory_bytes: u64) -> Result<Self> {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let file = NewFile::create(db_path, header, CACHE_BYTES.min(memory_bytes / 8), None)?;
         let mut load = Self::new(db_path.path(), memory_bytes, header.keeps(), file.bands());
-        if header.keep_texts {
-            // The texts are written to the file meanwhile.
-            load.target = Some(Target::New(Box::new(file)));
+        load.stage = Some(if header.keep_texts {
+            // Texts are written while documents are pushed, and redb allows one writer.
+            PushStage::Sorting(Target::New(Box::new(file)))
         } else {
-            load.in_order = Some(InOrderWriter::new(file)?);
-        }
+            PushStage::InOrder(InOrderWriter::new(file)?)
+        });
         Ok(load)
     }
 
-    /// A load into a database that is open.
     pub(crate) fn into_existing(store: &Store, memory_bytes: u64) -> Result<Self> {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let target = Target::Existing(Box::new(store.begin_write()?));
         let (keeps, bands) = (store.header().keeps(), store.tables().bands().cloned());
         let mut load = Self::new(store.path(), memory_bytes, keeps, bands);
-        load.target = Some(target);
+        load.stage = Some(PushStage::Sorting(target));
         Ok(load)
     }
 
     fn new(path: &Path, memory_bytes: usize, keeps: Keeps, bands: Option<BandMaker>) -> Self {
         let context = SortContext::new(folder_of(path));
-        // Three quarters are for sorts, the rest for the cache of redb and the texts. Bands are
-        // many times as long as all else, and sorted beside all else. The memory that they leave
-        // is for two sorts at a time, each with one more of arrival times where those are kept.
+        // Three quarters are for sorts, the rest for redb's cache and the texts. Bands outnumber all
+        // other entries and are sorted beside them, so they get half. The other half is for two sorts
+        // at a time, each with a sort of arrival times if those are kept.
         let band_bytes = if keeps.bands { memory_bytes / 8 * 3 } else { 0 };
         let sorts = if keeps.arrivals { 4 } else { 2 };
         let sorter_bytes = (memory_bytes / 4 * 3 - band_bytes) / sorts;
         let bands = bands.map(|maker| BandSorter::new(maker, band_bytes, &context));
         let text_batch_bytes = TEXT_BATCH_BYTES.min(memory_bytes / 8);
         Self {
-            in_order: None,
-            target: None,
+            stage: None,
             pushed: PushedSorter::new(sorter_bytes, keeps.arrivals, &context),
             new_documents: NewDocuments::new(sorter_bytes, keeps.arrivals, &context),
             texts: TextWriter::new(text_batch_bytes, bands, &context),
@@ -137,13 +145,13 @@ impl Load {
         }
     }
 
-    /// Gives documents that are pushed without an arrival time this one.
+    /// Sets the default arrival time.
     pub(crate) fn arriving_at(self, now: Timestamp) -> Self {
         Self { now, ..self }
     }
 
     pub(crate) fn push(&mut self, document: Document) -> Result<()> {
-        if self.in_order.is_none() && self.target.is_none() {
+        if self.stage.is_none() {
             return Err(self.failed());
         }
         if let Some(text) = document.text.as_ref().filter(|_| self.keeps.texts) {
@@ -151,7 +159,7 @@ impl Load {
         }
         let taken = self.take(document);
         if taken.is_err() {
-            (self.in_order, self.target) = (None, None);
+            self.stage = None;
         }
         taken
     }
@@ -175,15 +183,20 @@ impl Load {
             arrival,
         };
         self.documents += 1;
-        // The documents written so far stay; those pushed from now on are sorted.
-        if let Some(writer) = self.in_order.take_if(|writer| !writer.accepts(id.0)) {
-            self.target = Some(Target::New(Box::new(writer.finish()?)));
-        }
-        if let Some(writer) = &mut self.in_order {
-            writer.push(id.0, fingerprint.bits())?;
-            self.new_documents.insert(document)?;
-        } else {
-            self.pushed.push(document)?;
+        match &mut self.stage {
+            Some(PushStage::InOrder(writer)) if writer.accepts(id.0) => {
+                writer.push(id.0, fingerprint.bits())?;
+                self.new_documents.insert(document)?;
+            }
+            stage => {
+                // The first id out of order: documents written so far stay, later ones are sorted.
+                if let Some(in_order) =
+                    stage.take_if(|stage| matches!(stage, PushStage::InOrder(_)))
+                {
+                    *stage = Some(PushStage::Sorting(in_order.into_target()?));
+                }
+                self.pushed.push(document)?;
+            }
         }
         if let Some(text) = text {
             self.texts.push(id, text);
@@ -200,27 +213,24 @@ impl Load {
     }
 
     fn write_texts(&mut self) -> Result<()> {
-        match &mut self.target {
-            Some(target) if self.keeps.texts => {
+        match &mut self.stage {
+            Some(PushStage::Sorting(target)) if self.keeps.texts => {
                 target.in_transaction(|transaction| self.texts.write(transaction))
             }
             _ => Ok(()),
         }
     }
 
-    /// Sorts and writes everything.
+    /// Sorts and writes all tables.
     pub(crate) fn finish(
         mut self,
         progress: &ProgressHandler,
         on_conflict: &mut OnConflict<'_>,
     ) -> Result<BulkReport> {
         self.write_texts()?;
-        let target = match (self.in_order.take(), self.target.take()) {
-            (Some(writer), _) => Target::New(Box::new(writer.finish()?)),
-            (None, Some(target)) => target,
-            (None, None) => return Err(self.failed()),
-        };
-        // Of so many steps are `fingerprints`, `block0` to `block3`, `times` and `arrivals`.
+        let stage = self.stage.take().ok_or_else(|| self.failed())?;
+        let target = stage.into_target()?;
+        // `fingerprints`, `block0` to `block3` and, if kept, `times` and `arrivals`.
         let tables = if self.keeps.arrivals { 7 } else { 5 };
         let steps = tables * self.documents + self.texts.band_entries();
         let writer = TableWriter {

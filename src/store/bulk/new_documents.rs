@@ -1,5 +1,4 @@
-//! [`NewDocuments`]: which of the pushed documents are new, and the sorters that take their parts
-//! to the tables.
+//! [`NewDocuments`]: selects the new documents, and sorts their parts for the tables.
 
 use bytemuck::{Pod, Zeroable};
 use rdst::RadixKey;
@@ -12,20 +11,21 @@ use crate::store::bulk::reporter::{Conflict, LoadReporter};
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
 use crate::store::tables::packed::chunk::pair;
 
-/// A document as it was pushed, its text apart.
+/// A pushed document without its text.
 #[derive(Clone, Copy)]
 pub(super) struct PushedDocument {
-    /// Documents are counted from 0 as they are pushed.
+    /// The position among all documents pushed, from 0.
     pub(super) position: u64,
     pub(super) id: DocId,
     pub(super) fingerprint: Fingerprint,
     pub(super) is_reliable: bool,
     pub(super) has_text: bool,
-    /// The arrival time in ms, where those are kept.
+    /// In ms, if arrival times are kept.
     pub(super) arrival: Option<u64>,
 }
 
-/// The fingerprint or the arrival time of a pushed document, ordered by id, then by position.
+/// A fingerprint or an arrival time, not both: most loads have no arrival times. Ordered by id, then
+/// by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct PushedRecord {
@@ -34,7 +34,7 @@ struct PushedRecord {
     value: u64,
 }
 
-/// The number of combinations of flags.
+/// A position is multiplied by the number of flag combinations.
 const FLAGS: u64 = 4;
 const UNRELIABLE: u64 = 1;
 const WITH_TEXT: u64 = 2;
@@ -55,12 +55,11 @@ impl RadixKey for PushedRecord {
 /// Sorts pushed documents by id, then by position.
 pub(super) struct PushedSorter {
     fingerprints: Sorter<PushedRecord>,
-    /// Apart from the fingerprints, because most loads have no arrival times.
     arrivals: Option<Sorter<PushedRecord>>,
 }
 
 impl PushedSorter {
-    /// A sorter that uses up to `memory_bytes`, twice if it takes arrival times.
+    /// A sorter in up to `memory_bytes`, or twice that with arrival times.
     pub(super) fn new(memory_bytes: usize, with_arrivals: bool, context: &SortContext) -> Self {
         Self {
             fingerprints: Sorter::new(memory_bytes, context),
@@ -86,65 +85,53 @@ impl PushedSorter {
         self.fingerprints.push(record(document.fingerprint.bits()))
     }
 
-    pub(super) fn sorted(self) -> Result<SortedPushed> {
-        Ok(SortedPushed {
-            fingerprints: self.fingerprints.sorted()?,
-            arrivals: self.arrivals.map(Sorter::sorted).transpose()?,
-        })
-    }
-}
-
-/// Pushed documents in order.
-pub(super) struct SortedPushed {
-    fingerprints: Sorted<PushedRecord>,
-    /// As many as `fingerprints`, in the same order.
-    arrivals: Option<Sorted<PushedRecord>>,
-}
-
-impl SortedPushed {
-    fn next(&mut self) -> Result<Option<PushedDocument>> {
-        let Some(record) = self.fingerprints.next().transpose()? else {
-            return Ok(None);
-        };
-        let arrival = self.arrivals.as_mut().and_then(Sorted::next).transpose()?;
-        Ok(Some(PushedDocument {
-            position: record.position_and_flags / FLAGS,
-            id: DocId(record.id),
-            fingerprint: Fingerprint::from_bits(record.value),
-            is_reliable: record.position_and_flags & UNRELIABLE == 0,
-            has_text: record.position_and_flags & WITH_TEXT != 0,
-            arrival: arrival.map(|arrival| arrival.value),
+    /// The pushed documents by id, then by position.
+    pub(super) fn sorted(self) -> Result<impl Iterator<Item = Result<PushedDocument>>> {
+        // Both sorters hold a record of each document, so their orders are equal.
+        let fingerprints = self.fingerprints.sorted()?;
+        let mut arrivals = self.arrivals.map(Sorter::sorted).transpose()?;
+        Ok(fingerprints.map(move |record| {
+            let record = record?;
+            let arrival = arrivals.as_mut().and_then(Sorted::next).transpose()?;
+            Ok(PushedDocument {
+                position: record.position_and_flags / FLAGS,
+                id: DocId(record.id),
+                fingerprint: Fingerprint::from_bits(record.value),
+                is_reliable: record.position_and_flags & UNRELIABLE == 0,
+                has_text: record.position_and_flags & WITH_TEXT != 0,
+                arrival: arrival.map(|arrival| arrival.value),
+            })
         }))
     }
 }
 
-/// The documents of a load that are new, taken apart for the tables behind `fingerprints`.
+/// Sorters of the parts of new documents, for all tables except `fingerprints`.
 pub(super) struct NewDocuments {
-    /// Fingerprint and id of each reliable document.
+    /// Fingerprint, document id: reliable documents.
     pub(super) by_fingerprint: Sorter<u128>,
-    /// Ids of the other documents.
+    /// The ids of all other documents.
     pub(super) unreliable: Sorter<u64>,
-    /// Id and arrival time of each document, where arrival times are kept.
+    /// Document id, arrival time.
     pub(super) times: Option<Sorter<u128>>,
     pub(super) latest_arrival: u64,
-    /// Ids whose first push had no text and whose later push had one, which is stored and must go.
+    /// Ids pushed first without and later with a text, which was stored and must be removed.
     pub(super) orphaned_texts: Sorter<u64>,
     pub(super) report: BulkReport,
 }
 
-/// The first document that has an id, stored before or pushed.
+/// The document that holds an id: stored before the load, or the first pushed.
 #[derive(Clone, Copy)]
 struct IdHolder {
     id: DocId,
     fingerprint: Fingerprint,
-    /// `false` if a text pushed under this id later is orphaned. A stored document counts as
-    /// having a text: texts pushed under its id are never stored.
+    /// `false` if a text pushed later becomes orphaned. `true` for a stored document: no text is
+    /// stored for it.
     has_text: bool,
 }
 
 impl NewDocuments {
-    /// Gives the memory to the fingerprints, as much again to arrival times, and some more to the
-    /// sorters that are mostly empty.
+    /// `memory_bytes` each for fingerprints and arrival times; a 64th for the others, which are mostly
+    /// empty.
     pub(super) fn new(memory_bytes: usize, with_arrivals: bool, context: &SortContext) -> Self {
         let few_bytes = memory_bytes / 64;
         Self {
@@ -157,7 +144,6 @@ impl NewDocuments {
         }
     }
 
-    /// Takes a document that is new.
     pub(super) fn insert(&mut self, document: PushedDocument) -> Result<()> {
         let id = document.id.0;
         self.report.inserted += 1;
@@ -173,66 +159,67 @@ impl NewDocuments {
         }
     }
 
-    /// Takes those of the pushed documents that are new, and gives their entries of
-    /// `fingerprints` in order. `stored` returns the fingerprint that is stored for an id; it is
-    /// called with ascending ids.
+    /// Adds the new documents, and returns their entries of `fingerprints` in order. `stored` returns
+    /// the stored fingerprint of an id, and is called with ascending ids.
     pub(super) fn new_only(
         &mut self,
-        mut pushed: SortedPushed,
+        pushed: impl Iterator<Item = Result<PushedDocument>>,
         reporter: &mut LoadReporter<'_>,
         mut stored: impl FnMut(u64) -> Result<Option<u64>>,
     ) -> impl Iterator<Item = Result<u128>> {
         let mut last = None;
-        std::iter::from_fn(move || {
-            self.next_new(&mut pushed, reporter, &mut last, &mut stored)
+        pushed.filter_map(move |document| {
+            document
+                .and_then(|document| self.insert_if_new(document, reporter, &mut last, &mut stored))
                 .transpose()
         })
     }
 
-    fn next_new(
+    /// `last` holds the id before.
+    fn insert_if_new(
         &mut self,
-        pushed: &mut SortedPushed,
+        document: PushedDocument,
         reporter: &mut LoadReporter<'_>,
         last: &mut Option<IdHolder>,
-        mut stored: impl FnMut(u64) -> Result<Option<u64>>,
+        stored: &mut impl FnMut(u64) -> Result<Option<u64>>,
     ) -> Result<Option<u128>> {
-        while let Some(document) = pushed.next()? {
-            let PushedDocument {
-                id, fingerprint, ..
-            } = document;
-            reporter.step()?;
-            let holder = match *last {
-                Some(last) if last.id == id => Some(last),
-                _ => stored(id.0)?.map(|stored| IdHolder {
-                    id,
-                    fingerprint: Fingerprint::from_bits(stored),
-                    has_text: true,
-                }),
-            };
-            let Some(mut holder) = holder else {
-                *last = Some(IdHolder {
-                    id,
-                    fingerprint,
-                    has_text: document.has_text,
-                });
-                self.insert(document)?;
-                return Ok(Some(pair(id.0, fingerprint.bits())));
-            };
-            if !holder.has_text && document.has_text {
-                holder.has_text = true;
-                self.orphaned_texts.push(id.0)?;
-            }
-            *last = Some(holder);
-            if holder.fingerprint == fingerprint {
-                self.report.present += 1;
-            } else {
-                self.report.conflicts += 1;
-                reporter.conflict(Conflict {
-                    position: document.position,
-                    id,
-                    stored: holder.fingerprint,
-                })?;
-            }
+        let PushedDocument {
+            id, fingerprint, ..
+        } = document;
+        reporter.step()?;
+        // Documents with one id are neighbours, so the table is read once for all of them.
+        let holder = match *last {
+            Some(last) if last.id == id => Some(last),
+            _ => stored(id.0)?.map(|stored| IdHolder {
+                id,
+                fingerprint: Fingerprint::from_bits(stored),
+                has_text: true,
+            }),
+        };
+        let Some(mut holder) = holder else {
+            *last = Some(IdHolder {
+                id,
+                fingerprint,
+                has_text: document.has_text,
+            });
+            self.insert(document)?;
+            return Ok(Some(pair(id.0, fingerprint.bits())));
+        };
+        // `TextWriter` stored the first text of the id, although an earlier push had none.
+        if !holder.has_text && document.has_text {
+            holder.has_text = true;
+            self.orphaned_texts.push(id.0)?;
+        }
+        *last = Some(holder);
+        if holder.fingerprint == fingerprint {
+            self.report.present += 1;
+        } else {
+            self.report.conflicts += 1;
+            reporter.conflict(Conflict {
+                position: document.position,
+                id,
+                stored: holder.fingerprint,
+            })?;
         }
         Ok(None)
     }

@@ -1,4 +1,4 @@
-//! The progress of a bulk load and the documents that it leaves out, as the caller hears of them.
+//! [`LoadReporter`]: the progress and the conflicts of a bulk load.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -8,28 +8,25 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 
-/// A document that a bulk load leaves out, because its id is that of another document, stored
-/// before or pushed earlier, with another fingerprint.
+/// A document that a bulk load leaves out: a document stored or pushed before has its id and another
+/// fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
-    /// The number of the document that is left out, counted from 0 as they were pushed.
+    /// The position among all documents pushed, from 0.
     pub position: u64,
     /// The id.
     pub id: DocId,
-    /// The fingerprint that the id has.
+    /// The fingerprint stored under the id.
     pub stored: Fingerprint,
 }
 
-/// The caller's function for conflicts. Behind a pointer, because all that a load does would be
-/// compiled anew for each closure.
+/// A trait object, because a type parameter would compile the whole load for each closure.
 pub(crate) type OnConflict<'o> = dyn FnMut(Conflict) -> ControlFlow<()> + 'o;
 
-/// Reports the progress of a bulk load and its conflicts.
 pub(super) struct LoadReporter<'o> {
     on_conflict: &'o mut OnConflict<'o>,
     progress: ProgressReporter,
-    /// Steps of the tables that are written.
     steps_of_tables: u64,
 }
 
@@ -51,8 +48,8 @@ impl<'o> LoadReporter<'o> {
         self.progress.step()
     }
 
-    /// Reports that a table is written, for which `total` has so many steps: fewer were counted
-    /// where fingerprints repeat.
+    /// Advances to the planned steps of a finished table, which has fewer entries if fingerprints
+    /// repeat.
     pub(super) fn finish_table(&mut self, steps: u64) -> Result<()> {
         self.steps_of_tables += steps;
         self.progress.advance_to(self.steps_of_tables)

@@ -1,4 +1,4 @@
-//! External sort: more records than memory holds, in order.
+//! External sort, for more records than memory holds.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,20 +16,19 @@ use crate::error::{Error, Result};
 use crate::store::bulk::worker::Worker;
 use crate::store::view::pool::Pool;
 
-/// Bytes that are read at once of each run while runs are merged; fewer than the most only where
-/// the memory of the sorter does not suffice.
+/// 4 to 256 KiB are read at once of each run, as the memory of the sorter allows.
 const READ_BUFFER_BYTES: RangeInclusive<usize> = 4 << 10..=256 << 10;
 
-/// Plain bytes that are ordered as their radix key is.
+/// Plain bytes with the order of their radix key.
 pub(crate) trait Record: Pod + Ord + RadixKey + Send + Sync {}
 impl<R: Pod + Ord + RadixKey + Send + Sync> Record for R {}
 
-/// A sort of records that are pushed in any order. Records that do not fit the memory of the
-/// sorter go, in sorted runs, to unnamed temporary files, which vanish with the process.
+/// Sorts pushed records. Spills sorted runs to unnamed temporary files, which vanish with the
+/// process.
 pub(crate) struct Sorter<R> {
     records: Vec<R>,
-    /// The most records gathered before they are spilled: all that fit until the first spill,
-    /// then half of them, because the other half is sorted and written meanwhile.
+    /// Records gathered before a spill. Half of the first number after a spill, because the other half
+    /// of the memory is sorted and written meanwhile.
     capacity: usize,
     runs: Vec<File>,
     spilling: Option<Worker<Result<Spilled<R>>>>,
@@ -37,11 +36,11 @@ pub(crate) struct Sorter<R> {
     len: u64,
 }
 
-/// A run, and the memory that its records had.
+/// A run, and the empty vector of its records.
 type Spilled<R> = (File, Vec<R>);
 
 impl<R: Record> Sorter<R> {
-    /// A sorter that uses up to `memory_bytes`. No memory is taken before the first push.
+    /// A sorter in up to `memory_bytes`. Allocates at the first push.
     pub(crate) fn new(memory_bytes: usize, context: &SortContext) -> Self {
         Self {
             records: Vec::new(),
@@ -53,7 +52,7 @@ impl<R: Record> Sorter<R> {
         }
     }
 
-    /// A sorter of records that are in memory, and get no more memory.
+    /// A sorter without room for more records.
     pub(crate) fn from_vec(records: Vec<R>, context: &SortContext) -> Self {
         Self {
             capacity: records.len().max(1),
@@ -65,7 +64,6 @@ impl<R: Record> Sorter<R> {
         }
     }
 
-    /// The number of records pushed.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -75,7 +73,7 @@ impl<R: Record> Sorter<R> {
             self.spill()?;
         }
         if self.records.len() == self.records.capacity() {
-            // Doubled, as a vector grows by itself, but never beyond the memory given.
+            // A vector doubles by itself, but may not exceed the memory of the sorter.
             let grown = (self.records.len() * 2).clamp(1024.min(self.capacity), self.capacity);
             self.records.reserve_exact(grown - self.records.len());
         }
@@ -98,8 +96,8 @@ impl<R: Record> Sorter<R> {
         Merge::new(self.runs, memory_bytes, self.context).map(Sorted::Merge)
     }
 
-    /// Sorts and writes the gathered records on a thread, and goes on in the memory of the run
-    /// before.
+    /// Sorts and writes the gathered records on a thread, and gathers the next ones in the memory of
+    /// the run before.
     fn spill(&mut self) -> Result<()> {
         let is_first = self.runs.is_empty() && self.spilling.is_none();
         let mut spare = self.wait_for_spill()?;
@@ -110,14 +108,14 @@ impl<R: Record> Sorter<R> {
             .map_err(self.context.io("start a thread to sort for"))?;
         self.spilling = Some(worker);
         if is_first {
-            // This run has all the memory, so there is none to go on in meanwhile.
+            // The first run takes all the memory.
             self.wait_for_spill()?;
             self.capacity = (self.capacity / 2).max(1);
         }
         Ok(())
     }
 
-    /// The memory of the run that is being written, if there is one.
+    /// Waits for a spill and returns the empty vector of its records.
     fn wait_for_spill(&mut self) -> Result<Vec<R>> {
         match self.spilling.take().and_then(|mut worker| worker.join()) {
             Some(spilled) => {
@@ -130,7 +128,7 @@ impl<R: Record> Sorter<R> {
     }
 }
 
-/// The folder for the temporary files of sorts, and the threads that sort.
+/// The folder for temporary files and the threads of all sorts of a load.
 #[derive(Clone)]
 pub(crate) struct SortContext {
     folder: PathBuf,
@@ -145,14 +143,13 @@ impl SortContext {
         }
     }
 
-    /// Runs work that uses all cores.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.pool.run(work)
     }
 
-    /// Sorts in place, on all cores. Records that are in order already, as those of ids often
-    /// are, are left as they are.
+    /// Sorts in place, on all cores.
     pub(crate) fn sort<R: Record>(&self, records: &mut [R]) {
+        // Ids are often pushed in order.
         if !records.is_sorted() {
             self.pool
                 .run(|| records.radix_sort_builder().with_low_mem_tuner().sort());
@@ -169,7 +166,6 @@ impl SortContext {
     }
 }
 
-/// Sorts records into a new file.
 fn write_run<R: Record>(mut records: Vec<R>, context: &SortContext) -> Result<Spilled<R>> {
     context.sort(&mut records);
     let file = tempfile::tempfile_in(&context.folder)
@@ -200,7 +196,6 @@ impl<R: Record> Iterator for Sorted<R> {
     }
 }
 
-/// Sorted runs, merged as they are read.
 pub(crate) struct Merge<R> {
     runs: Vec<BufReader<File>>,
     /// The next record of each run, and the number of the run.
@@ -245,7 +240,7 @@ impl<R: Record> Iterator for Merge<R> {
     }
 }
 
-/// The next record of a run. A run holds whole records, so a part of one is an error.
+/// A partial record at the end is an error.
 fn next_record<R: Record>(run: &mut BufReader<File>) -> io::Result<Option<R>> {
     if run.fill_buf()?.is_empty() {
         return Ok(None);

@@ -1,10 +1,9 @@
-//! [`TableWriter`]: the last part of a bulk load, which writes one table after another.
+//! [`TableWriter`]: the last phase of a bulk load, which writes one table after another.
 //!
-//! Each table is written once, in order. The entries of one table, as they are written, feed the
-//! sorter for the next, so that at most two sorts are in memory: by id for `fingerprints`, which
-//! tells the documents that are new; by fingerprint for `block0`; each distinct fingerprint rotated
-//! once, twice and three times for `block1`, `block2` and `block3`. Arrival times, where they are kept, are sorted beside the
-//! fingerprints: by id for `times`, then by time for `arrivals`.
+//! The entries of each table, as they are written, feed the sorter of the next, so that at most two
+//! sorts are in memory: by id for `fingerprints`, which shows the new documents; by fingerprint for
+//! `block0`; then each distinct fingerprint rotated once, twice and three times. Arrival times are
+//! sorted beside them: by id for `times`, then by time for `arrivals`.
 
 use redb::ReadableTable;
 
@@ -23,14 +22,14 @@ use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TA
 
 /// The file that a bulk load writes.
 pub(super) enum Target {
-    /// A new file. Its many transactions are not seen before it has its name.
+    /// In many transactions, which are visible once the file has its name.
     New(Box<NewFile>),
-    /// A database that is open, in one transaction.
+    /// In one transaction.
     Existing(Box<WriteTransaction>),
 }
 
 impl Target {
-    /// Writes entries in ascending order into one table, and returns how many of them are new.
+    /// Writes ascending entries, and returns the number of new ones.
     fn write<E: Entry>(
         &mut self,
         table: TableOf<E>,
@@ -62,7 +61,6 @@ impl Target {
         }
     }
 
-    /// Makes everything durable and visible.
     fn commit(self) -> Result<()> {
         match self {
             Self::New(file) => file.publish(),
@@ -71,20 +69,17 @@ impl Target {
     }
 }
 
-/// Sorts the parts of the documents and writes the tables.
 pub(super) struct TableWriter<'o> {
     pub(super) target: Target,
     pub(super) reporter: LoadReporter<'o>,
     pub(super) context: SortContext,
-    /// The memory of one sort.
     pub(super) sorter_bytes: usize,
-    /// The documents pushed: the steps that a table counts for, except `bands`.
+    /// Documents pushed: the steps of each table except `bands`.
     pub(super) documents: u64,
 }
 
 impl TableWriter<'_> {
-    /// Writes everything. `new_documents` has taken the documents that are in `fingerprints`
-    /// already; `pushed` holds those pushed after them.
+    /// The documents in `new_documents` are in `fingerprints` already; `pushed` came after them.
     pub(super) fn run(
         mut self,
         mut new_documents: NewDocuments,
@@ -118,7 +113,6 @@ impl TableWriter<'_> {
         Ok(report)
     }
 
-    /// Writes the entries of the pushed documents that are new.
     fn write_fingerprints(
         &mut self,
         new_documents: &mut NewDocuments,
@@ -132,8 +126,8 @@ impl TableWriter<'_> {
                 file.append(|tables| &mut tables.fingerprints, entries)?;
             }
             Target::New(file) => {
-                // A table can only be appended to, so the documents that were written in order
-                // are written once more, between those that came after them.
+                // A table can only be appended to, so the documents written in order are written
+                // again, merged with the later ones.
                 let written = file.read()?.fingerprints;
                 file.clear(|tables| &mut tables.fingerprints)?;
                 let entries = new_documents.new_only(pushed, reporter, stored_of(&written));
@@ -141,7 +135,7 @@ impl TableWriter<'_> {
                 file.append(|tables| &mut tables.fingerprints, entries)?;
             }
             Target::Existing(transaction) => {
-                // The table cannot be asked while it is written: first ask, then write.
+                // The table is borrowed while it is written, so all look-ups come before.
                 let mut entries = Sorter::new(self.sorter_bytes / 4, &self.context);
                 let tables = transaction.tables()?;
                 let stored = stored_of(&tables.fingerprints);
@@ -156,7 +150,7 @@ impl TableWriter<'_> {
         Ok(())
     }
 
-    /// Removes the orphaned texts, and writes the bands of the other texts.
+    /// Removes orphaned texts, and writes the bands of all others.
     fn write_bands(&mut self, texts: TextWriter, orphaned: Sorted<u64>) -> Result<()> {
         let steps = texts.band_entries();
         let bands = (self.target)
@@ -168,7 +162,7 @@ impl TableWriter<'_> {
             .map(drop)
     }
 
-    /// Writes `block0` to `block3`, and returns how many distinct fingerprints are new.
+    /// Writes `block0` to `block3`, and returns the number of new distinct fingerprints.
     fn write_blocks(&mut self, by_fingerprint: Sorter<u128>) -> Result<u64> {
         let rotate = |word: u64| word.rotate_left(BLOCK_BITS);
         let mut rotated = self.sorter();
@@ -187,7 +181,7 @@ impl TableWriter<'_> {
         self.write(block3, rotated.sorted()?)
     }
 
-    /// Writes a table, and hands its entries to a sorter as `map` makes them.
+    /// Writes a table, and maps its entries into a sorter.
     fn write_and_sort<E: Entry + Record>(
         &mut self,
         table: TableOf<E>,
@@ -195,7 +189,7 @@ impl TableWriter<'_> {
         map: impl Fn(E) -> E,
     ) -> Result<Sorter<E>> {
         match entries.sorted()? {
-            // Mapped where they are: a second sorter in memory costs some 2 % of a load.
+            // Mapped in place: a second sorter in memory takes about 2 % of the time of a load.
             Sorted::Memory(mut entries) => {
                 self.write(table, entries.as_slice().iter().copied().map(Ok))?;
                 for entry in entries.as_mut_slice() {
@@ -215,7 +209,6 @@ impl TableWriter<'_> {
         Sorter::new(self.sorter_bytes, &self.context)
     }
 
-    /// Writes a table that counts for as many steps as there are documents.
     fn write<E: Entry>(
         &mut self,
         table: TableOf<E>,
@@ -237,7 +230,6 @@ impl TableWriter<'_> {
     }
 }
 
-/// The entries, each handed to `each` as it passes.
 fn feeding<E: Copy>(
     entries: impl Iterator<Item = Result<E>>,
     mut each: impl FnMut(E) -> Result<()>,
@@ -249,11 +241,11 @@ fn feeding<E: Copy>(
     })
 }
 
-/// Looks up the fingerprints of ids, which must ascend, and reads each chunk once.
+/// A look-up of the fingerprints of ascending ids, which reads each chunk once.
 fn stored_of<T: ReadableTable<u128, &'static [u8]>>(
     table: &Packed<T>,
 ) -> impl FnMut(u64) -> Result<Option<u64>> {
-    // The rest of the chunk in which an id was looked up last.
+    // The entries of the last chunk read, from the id that was looked up on.
     let mut rest: Vec<u128> = Vec::new();
     let mut is_at_end = false;
     move |id| {
@@ -277,7 +269,7 @@ fn stored_of<T: ReadableTable<u128, &'static [u8]>>(
     }
 }
 
-/// An ascending sequence without the entries that occur twice.
+/// An ascending sequence without the entries that are in it twice.
 fn singles(entries: Sorted<u128>) -> impl Iterator<Item = Result<u128>> {
     let mut entries = entries.peekable();
     std::iter::from_fn(move || {
@@ -291,7 +283,7 @@ fn singles(entries: Sorted<u128>) -> impl Iterator<Item = Result<u128>> {
     })
 }
 
-/// Two ascending sequences as one.
+/// A merge of two ascending sequences.
 fn merged(
     left: impl Iterator<Item = Result<u128>>,
     right: impl Iterator<Item = Result<u128>>,

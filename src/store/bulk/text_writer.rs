@@ -1,5 +1,4 @@
-//! [`TextWriter`]: the texts of a bulk load, stored as they are pushed, and the bands that they
-//! make, to be sorted.
+//! [`TextWriter`]: stores texts as they are pushed, and sorts their bands.
 
 use rayon::prelude::*;
 
@@ -12,12 +11,11 @@ use crate::store::tables::packed::chunk::pair;
 use crate::store::tables::texts::Encoder;
 use crate::store::view::source::FingerprintSource;
 
-/// Texts that are encoded in memory before they are stored.
+/// Texts encoded in memory before they are stored.
 const TEXTS_ENCODED_AT_ONCE: usize = 4096;
-/// Texts that one core encodes at a time: enough to pay for the tables of a compressor.
+/// Each task creates a compressor, which takes longer than compressing a short text.
 const TEXTS_PER_TASK: usize = 128;
 
-/// Gathers texts and writes them in batches.
 pub(super) struct TextWriter {
     pending: Vec<(DocId, String)>,
     pending_bytes: usize,
@@ -26,7 +24,7 @@ pub(super) struct TextWriter {
     context: SortContext,
 }
 
-/// The entries that `bands` gains, on their way to be sorted. Those of an orphaned text come twice.
+/// Sorts new entries of `bands`. An entry of an orphaned text is pushed twice.
 pub(super) struct BandSorter {
     maker: BandMaker,
     entries: Sorter<u128>,
@@ -41,7 +39,7 @@ impl BandSorter {
     }
 }
 
-/// A text as it is stored, and the band keys of the text.
+/// The stored form of a text, and its band keys.
 struct EncodedText {
     id: DocId,
     bytes: Vec<u8>,
@@ -63,22 +61,20 @@ impl TextWriter {
         }
     }
 
-    /// Gathers a text.
     pub(super) fn push(&mut self, id: DocId, text: String) {
         self.pending_bytes += text.capacity() + size_of::<(DocId, String)>();
         self.pending.push((id, text));
     }
 
-    /// Returns `true` if so much is gathered that it is time to write.
     pub(super) fn is_full(&self) -> bool {
         self.pending_bytes > self.batch_bytes
     }
 
-    /// Stores the gathered texts. Of several texts with one id the first stays, as the first of
-    /// their fingerprints does; a document that was stored before the load keeps what it has.
+    /// Stores the first gathered text of each id, unless its document was stored before the load.
     pub(super) fn write(&mut self, transaction: &mut WriteTransaction) -> Result<()> {
         self.pending_bytes = 0;
         let mut pending = std::mem::take(&mut self.pending);
+        // A stable sort, so that `dedup` leaves the first text of each id.
         pending.sort_by_key(|(id, _)| *id);
         pending.dedup_by_key(|(id, _)| *id);
         let without_text = transaction.without_text(pending)?;
@@ -123,8 +119,7 @@ impl TextWriter {
         })
     }
 
-    /// Removes the texts of these documents, and returns the entries for `bands`, those of the
-    /// removed texts twice.
+    /// Removes texts, and returns the sorter of `bands`. It holds the entries of a removed text twice.
     pub(super) fn remove_orphaned(
         self,
         transaction: &mut WriteTransaction,
@@ -138,7 +133,7 @@ impl TextWriter {
         Ok(entries)
     }
 
-    /// The number of entries that `bands` gains, if no text is orphaned; 0 if no bands are kept.
+    /// The number of new entries of `bands`, those of orphaned texts included.
     pub(super) fn band_entries(&self) -> u64 {
         self.bands.as_ref().map_or(0, |bands| bands.entries.len())
     }

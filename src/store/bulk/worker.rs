@@ -4,8 +4,8 @@ use std::io;
 use std::panic::resume_unwind;
 use std::thread::{Builder, JoinHandle};
 
-/// A thread that is joined at the latest when the handle is dropped. The temporary files that the
-/// thread holds open are closed then, and their space on the disk is free.
+/// A thread that is joined on drop: after a failed load it would keep temporary files open, and
+/// their space taken.
 #[derive(Debug)]
 pub(super) struct Worker<T>(Option<JoinHandle<T>>);
 
@@ -15,8 +15,7 @@ impl<T: Send + 'static> Worker<T> {
         Ok(Self(Some(thread)))
     }
 
-    /// What the thread returned; `None` if it was joined before. A panic of the thread goes on in
-    /// the caller.
+    /// The result of the thread; `None` if it was joined before. A panic continues in the caller.
     pub(super) fn join(&mut self) -> Option<T> {
         let ended = self.0.take()?.join();
         Some(ended.unwrap_or_else(|panic| resume_unwind(panic)))
@@ -26,7 +25,7 @@ impl<T: Send + 'static> Worker<T> {
 impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
-            // A panic of the thread is no reason for another one here.
+            // A panic while another one unwinds would abort.
             drop(thread.join());
         }
     }

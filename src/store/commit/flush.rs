@@ -13,6 +13,8 @@
 //! After a crash the flush is repeated from the beginning. A flush is idempotent: to put an entry that
 //! exists, or to remove an entry that does not exist, changes nothing.
 
+use std::time::Instant;
+
 use crate::block::BLOCKS;
 use crate::error::Result;
 use crate::store::commit::Committer;
@@ -82,6 +84,7 @@ impl Committer {
             (sealed, mark)
         };
         let db_path = &self.tables.db_path;
+        let started = Instant::now();
         // redb answers damaged pages with a panic.
         let flushed = db_path.catch_panics(|| {
             flush_edits(
@@ -100,6 +103,12 @@ impl Committer {
             )
         });
         flushed.map_err(|error| db_path.flushing(error))?;
+        log::info!(
+            "flushed {} changes to the tables of {} in {:.1?}",
+            sealed.len(),
+            db_path.path().display(),
+            started.elapsed()
+        );
         // Dropped only after the last commit: until then the tables are incomplete.
         let mut memtables = self.memtables.lock();
         memtables.sealed = None;

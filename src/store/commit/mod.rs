@@ -208,7 +208,11 @@ impl Committer {
         // The commit is durable, so the caller must not get an error from here on.
         match self.seal_if_large(write_guard) {
             // Without space for a second journal, the active one grows. The next commit tries again.
-            Ok(()) | Err(Error::Io { .. }) => {}
+            Ok(()) => {}
+            Err(error @ Error::Io { .. }) => log::warn!(
+                "the journal of {} grows, because no second journal can be created: {error}",
+                self.tables.db_path.path().display()
+            ),
             Err(error) => self.poison(Some(error)),
         }
         Ok(())
@@ -339,6 +343,12 @@ impl Committer {
 
     /// Refuses all later writes. Reads still work.
     pub(super) fn poison(&self, background_error: Option<Error>) {
+        let path = self.tables.db_path.path().display();
+        match &background_error {
+            // Without this line, only the next writer would report the error.
+            Some(error) => log::error!("{path} refuses writes until it is reopened: {error}"),
+            None => log::error!("{path} refuses writes until it is reopened, after a failed write"),
+        }
         let mut memtables = self.memtables.lock();
         memtables.is_poisoned = true;
         // The first error is the cause; later ones are consequences.

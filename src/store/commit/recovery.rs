@@ -135,6 +135,15 @@ impl Journals<'_> {
             Lookup::Missing | Lookup::Other(_) => {}
         }
         memtables.counts = Some(counts);
+        log::info!(
+            "replayed {} changes from the journals of {}, which was not closed",
+            memtables.sealed.as_ref().map_or(0, |sealed| sealed.len())
+                + memtables
+                    .active
+                    .as_ref()
+                    .map_or(0, |(active, _)| active.len()),
+            self.tables.db_path.path().display()
+        );
 
         if let Some(mut sealed) = sealed.journal {
             // A crash may have interrupted a flush of the first generation. The tables then hold some of
@@ -160,6 +169,10 @@ impl Journals<'_> {
                 // Without space for a journal the database can still be read. The next writer returns
                 // the error.
                 Err(error) => {
+                    log::error!(
+                        "{} can only be read: {error}",
+                        self.tables.db_path.path().display()
+                    );
                     memtables.is_poisoned = true;
                     memtables.background_error = Some(error);
                 }

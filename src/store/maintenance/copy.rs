@@ -2,32 +2,37 @@
 
 use std::path::Path;
 
+use redb::ReadOnlyTable;
+
 use super::check;
 use crate::document::DocId;
 use crate::error::{LockHolder, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
 use crate::store::bulk::new_file::{FinishedFile, NOT_MADE, NewFile};
-use crate::store::disk::path::DbPath;
-use crate::store::tables::texts;
-use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE};
+use crate::store::disk::path::{DbPath, RedbResult};
+use crate::store::tables::packed::Packed;
+use crate::store::tables::packed::chunk::Entry;
+use crate::store::tables::{
+    ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf, texts,
+};
 use crate::store::view::limits::Limits;
 use crate::store::view::snapshot_tables::SnapshotTables;
 
-/// The engine's cache while a copy is made.
+/// 160 MiB for redb's cache, a third of which is written per commit.
 const CACHE_BYTES: usize = 160 << 20;
 
-/// Bytes of texts written between two commits.
+/// 32 MiB of texts per commit.
 const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
 
 /// The times of copy and check, which read the same entries.
 const STAGE_TIMES: [u64; 2] = [1, 1];
 
-/// Writes the database as of now to a new file at `path`.
+/// Writes a snapshot of the database to a new file.
 pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> Result<()> {
-    // A copy of what is private is private.
     let info = store.db_path().info("read the permissions of")?;
     let target = store.db_path().with_path(path);
+    // The copy of a private file is private.
     let permissions = info.permissions.as_ref();
     let file = NewFile::create(&target, store.header(), CACHE_BYTES, permissions)?;
     let view = store.read()?;
@@ -39,55 +44,52 @@ pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> 
         transaction.advance_latest_arrival(view.counts().latest_arrival);
         transaction.commit()?;
     }
-    // What was there is not needed any more.
+    // Lets redb reuse pages during the long check of the copy.
     drop(view);
-    let whole = file.finish()?;
-    prove(&whole, &target, progress)?;
-    whole.publish()
+    let finished = file.finish()?;
+    check_copy(&finished, &target, progress)?;
+    finished.publish()
 }
 
-/// What became of a file that was rewritten.
+/// The result of a vacuum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vacuumed {
-    /// The length it had, its journal merged.
+    /// The length of the old file, with its journal flushed.
     pub before_bytes: u64,
-    /// The length it has.
+    /// The length of the new file.
     pub after_bytes: u64,
 }
 
-/// Rewrites the file at a place.
 pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vacuumed> {
-    // Open until the end, so that nobody else can write meanwhile.
+    // The store stays open until the end, so its lock keeps other writers out.
     let store = Store::open(db_path, CACHE_BYTES, Limits::default())?;
     store.file_lock().set_holder(LockHolder::Vacuum);
     store.close()?;
-    // A link stays what it is, and the file it names is replaced.
+    // A link stays; the file that it leads to is replaced.
     let target = db_path.disk().resolve(db_path.path());
     let target = db_path.with_path(&target.map_err(db_path.io("find"))?);
     let old = target.info("read the size of")?;
     let permissions = old.permissions.as_ref();
-    // It stays the same database; what its journal held, the file holds.
+    // With the old identity and mark the old journals, all flushed, still belong to the file.
     let journal = store.journal_mark()?;
     let file =
         NewFile::create_replacement(&target, store.header(), CACHE_BYTES, permissions, journal)?;
-    let tables = store.read()?.tables;
     let progress = &progress.for_operation(&STAGE_TIMES);
-    copy(&tables, &file, progress)?;
+    copy(&store.read()?.tables, &file, progress)?;
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
     }
-    let whole = file.finish()?;
-    prove(&whole, &target, progress)?;
+    let finished = file.finish()?;
+    check_copy(&finished, &target, progress)?;
     Ok(Vacuumed {
         before_bytes: old.len_bytes,
-        after_bytes: whole.replace()?,
+        after_bytes: finished.replace()?,
     })
 }
 
-/// Proves a copy before it gets its name.
-fn prove(copy: &FinishedFile, target: &DbPath, progress: &ProgressHandler) -> Result<()> {
-    let copied = Store::open_read_only(&copy.temporary_path(), CACHE_BYTES, Limits::default())?;
-    let damage = check::check_tables(&copied, progress, target.path())?;
+fn check_copy(copy: &FinishedFile, target: &DbPath, progress: &ProgressHandler) -> Result<()> {
+    let copy = Store::open_read_only(&copy.temporary_path(), CACHE_BYTES, Limits::default())?;
+    let damage = check::check_tables(&copy, progress, target.path())?;
     match damage.first() {
         None => Ok(()),
         Some(what) => Err(target.corrupt_advising(
@@ -97,49 +99,45 @@ fn prove(copy: &FinishedFile, target: &DbPath, progress: &ProgressHandler) -> Re
     }
 }
 
-/// The steps of a copy, each an entry.
-struct Steps(ProgressReporter);
-
-impl Steps {
-    /// Entries on their way, each a step.
-    fn each<E>(
-        &mut self,
-        entries: impl Iterator<Item = Result<E>>,
-    ) -> impl Iterator<Item = Result<E>> {
-        entries.map(|entry| self.0.step().and(entry))
-    }
-}
-
-/// Copies every table, proving each chunk and each text as it goes.
+/// Copies every table, and verifies each chunk and each text.
 fn copy(tables: &SnapshotTables, file: &NewFile, progress: &ProgressHandler) -> Result<()> {
-    let mut steps = Steps(ProgressReporter::new(
-        progress,
-        Stage::Copy,
-        Some(check::steps(tables)?),
-        file.db_path().path(),
-    ));
-    steps.0.report()?;
-    let fingerprints = steps.each(tables.fingerprints.entries()?);
-    file.append(|tables| &mut tables.fingerprints, fingerprints)?;
-    let block0 = steps.each(tables.block0.entries()?);
-    file.append(|tables| &mut tables.block0, block0)?;
+    let steps = check::steps(tables)?;
+    let path = file.db_path().path();
+    let reporter = &mut ProgressReporter::new(progress, Stage::Copy, Some(steps), path);
+    reporter.report()?;
+    let fingerprints: TableOf<u128> = |tables| &mut tables.fingerprints;
+    let block0: TableOf<u128> = |tables| &mut tables.block0;
+    copy_table(&tables.fingerprints, file, fingerprints, reporter)?;
+    copy_table(&tables.block0, file, block0, reporter)?;
     for (source, target) in tables.rotated.iter().zip(ROTATED_TABLES) {
-        file.append(target, steps.each(source.entries()?))?;
+        copy_table(source, file, target, reporter)?;
     }
+    // Not counted in the steps: few documents are unreliable.
     let unreliable = tables.unreliable.entries()?;
     file.append(|tables| &mut tables.unreliable, unreliable)?;
     if let Some(kept) = &tables.times {
-        file.append(ARRIVALS_TABLE, steps.each(kept.arrivals.entries()?))?;
-        file.append(TIMES_TABLE, steps.each(kept.times.entries()?))?;
+        copy_table(&kept.arrivals, file, ARRIVALS_TABLE, reporter)?;
+        copy_table(&kept.times, file, TIMES_TABLE, reporter)?;
     }
     if let Some(bands) = &tables.bands {
-        file.append(BANDS_TABLE, steps.each(bands.entries()?))?;
+        copy_table(bands, file, BANDS_TABLE, reporter)?;
     }
-    copy_texts(tables, file, &mut steps.0)?;
-    steps.0.finish()?;
+    copy_texts(tables, file, reporter)?;
+    reporter.finish()?;
     let mut transaction = file.write()?;
     *transaction.counters_mut() = tables.counters();
     transaction.commit()
+}
+
+fn copy_table<E: Entry>(
+    source: &Packed<ReadOnlyTable<E, &'static [u8]>>,
+    file: &NewFile,
+    target: TableOf<E>,
+    progress: &mut ProgressReporter,
+) -> Result<()> {
+    let entries = source.entries()?;
+    file.append(target, entries.map(|entry| progress.step().and(entry)))?;
+    Ok(())
 }
 
 fn copy_texts(
@@ -150,30 +148,25 @@ fn copy_texts(
     let Some(source) = &tables.texts else {
         return Ok(());
     };
-    let mut rows = texts::rows(source, &tables.db_path)?;
-    loop {
+    let mut rows = texts::rows(source, &tables.db_path)?.peekable();
+    // An empty table needs no commit: a new file has the table already.
+    while rows.peek().is_some() {
         let mut transaction = file.write()?;
+        let mut target = transaction.texts_mut()?;
         let mut bytes_written = 0;
-        let mut more = false;
+        while bytes_written <= TEXT_BYTES_PER_COMMIT
+            && let Some(row) = rows.next()
         {
-            let mut target = transaction.texts_mut()?;
-            for row in rows.by_ref() {
-                let (id, sealed) = row?;
-                texts::decode(DocId(id.value()), sealed.value(), &tables.db_path)?;
-                target
-                    .insert(id.value(), sealed.value())
-                    .map_err(|cause| file.db_path().writing(cause))?;
-                bytes_written += sealed.value().len();
-                progress.step()?;
-                if bytes_written > TEXT_BYTES_PER_COMMIT {
-                    more = true;
-                    break;
-                }
-            }
+            let (id, sealed) = row?;
+            texts::decode(DocId(id.value()), sealed.value(), &tables.db_path)?;
+            target
+                .insert(id.value(), sealed.value())
+                .writing(file.db_path())?;
+            bytes_written += sealed.value().len();
+            progress.step()?;
         }
+        drop(target);
         transaction.commit()?;
-        if !more {
-            return Ok(());
-        }
     }
+    Ok(())
 }

@@ -1,5 +1,5 @@
-//! Work on a whole database: proving it sound, saving what a damaged file still holds, copying,
-//! counting. May use every other folder of the store.
+//! Work on a whole database: check, salvage, backup, vacuum and statistics. May use every other
+//! folder of the store.
 
 pub(crate) mod check;
 pub(crate) mod copy;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use redb::ReadableTable;
+use redb::ReadOnlyTable;
 
 use crate::block;
 use crate::document::{DocId, Timestamp};
@@ -11,13 +11,13 @@ use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::view::View;
 
-/// Counts and sizes of a database, as [`Snapshot::stats`](crate::Snapshot::stats) gives them.
+/// Counts and sizes of a database, returned by [`Snapshot::stats`](crate::Snapshot::stats).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Documents stored, those that are expired and not removed yet among them.
+    /// Documents stored, expired ones included until they are removed.
     pub documents: u64,
-    /// Distinct fingerprints among the reliable ones.
+    /// Distinct reliable fingerprints.
     pub distinct_fingerprints: u64,
     /// Documents whose fingerprint is not reliable.
     pub unreliable: u64,
@@ -27,8 +27,8 @@ pub struct Stats {
     pub oldest_arrival: Option<Timestamp>,
     /// The last arrival of a document, if arrival times are kept.
     pub latest_arrival: Option<Timestamp>,
-    /// Changes that are durable in the journal and not in the tables yet: the counts above include
-    /// them, the sizes below do not.
+    /// Changes in the journal that are not in the tables yet. The counts above include these changes,
+    /// the sizes below do not.
     pub unmerged_changes: u64,
     /// Length of the file.
     pub file_bytes: u64,
@@ -42,129 +42,119 @@ pub struct Stats {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TableStats {
-    /// Its name in the file.
+    /// The name in the file.
     pub name: &'static str,
-    /// Entries it holds.
+    /// Entries in the table.
     pub entries: u64,
-    /// Chunks of one page they are cut into.
+    /// Chunks, of one page each.
     pub chunks: u64,
-    /// The share of the room in those chunks that is used, from 0 to 1.
+    /// The used share of the chunks, from 0 to 1.
     pub fill: f64,
 }
 
+/// Reads every packed table.
 pub(crate) fn stats(view: &View) -> Result<Stats> {
-    let totals = Totals::new(view)?;
     let tables = &view.tables;
-    let file_bytes = tables.db_path.info("read the size of")?.len_bytes;
-    let mut sizes = Sizes::default();
-    sizes.add(&tables.fingerprints, |_: u128| {})?;
-    sizes.add(&tables.block0, |_: u128| {})?;
+    let mut stats = with_counts(view)?;
+    stats.file_bytes = tables.db_path.info("read the size of")?.len_bytes;
+    stats.add_table(&tables.fingerprints, |_| {})?;
+    stats.add_table(&tables.block0, |_| {})?;
     for table in &tables.rotated {
-        sizes.add(table, |_: u64| {})?;
+        stats.add_table(table, |_| {})?;
     }
-    sizes.add(&tables.unreliable, |_: u64| {})?;
-    let mut arrivals: Option<(u64, u64)> = None;
+    stats.add_table(&tables.unreliable, |_| {})?;
     if let Some(kept) = &tables.times {
         // The entries are sorted by time.
-        sizes.add(&kept.arrivals, |entry: u128| {
+        let (mut oldest, mut latest) = (None, None);
+        stats.add_table(&kept.arrivals, |entry| {
             if view.is_in_tables(DocId(entry.second())) {
-                let time = entry.first();
-                arrivals = Some((arrivals.map_or(time, |(oldest, _)| oldest), time));
+                let time = Timestamp(entry.first());
+                oldest = oldest.or(Some(time));
+                latest = Some(time);
             }
         })?;
-        sizes.add(&kept.times, |_: u128| {})?;
+        stats.add_arrivals(oldest.into_iter().chain(latest));
+        stats.add_table(&kept.times, |_| {})?;
     }
     if let Some(bands) = &tables.bands {
-        sizes.add(bands, |_: u128| {})?;
+        stats.add_table(bands, |_| {})?;
     }
-    let arrivals = arrivals.map(|(oldest, latest)| [Timestamp(oldest), Timestamp(latest)]);
-    let arrivals = arrivals.into_iter().flatten().chain(totals.arrivals);
-    Ok(Stats {
-        documents: view.stored_len(),
-        distinct_fingerprints: totals.distinct_fingerprints,
-        unreliable: totals.unreliable,
-        texts: totals.texts,
-        oldest_arrival: arrivals.clone().min(),
-        latest_arrival: arrivals.max(),
-        unmerged_changes: view.unflushed_changes(),
-        file_bytes,
-        packed_bytes: sizes.packed_bytes,
-        tables: sizes.tables,
-    })
+    Ok(stats)
 }
 
-/// Counts of the tables together with the changes that are not in them yet.
-struct Totals {
-    distinct_fingerprints: u64,
-    unreliable: u64,
-    texts: u64,
-    /// The arrival times that are not in the tables yet.
-    arrivals: Vec<Timestamp>,
-}
-
-impl Totals {
-    fn new(view: &View) -> Result<Self> {
-        let tables = &view.tables;
-        let mut arrivals = Vec::new();
-        let (mut distinct, mut unreliable, mut texts) = (0, 0, 0);
-        let mut fingerprints = BTreeSet::new();
-        for edit in view.unflushed_edits().into_iter().flatten() {
-            let states = [edit.before, edit.after].into_iter().flatten();
-            let reliable = states.filter(|state| state.reliable);
-            fingerprints.extend(reliable.map(|state| state.fingerprint));
-        }
-        for fingerprint in fingerprints {
-            let rotated = block::rotate(fingerprint, 1);
-            let was_there = tables.rotated[0].first_in(rotated, rotated)?;
-            distinct += change(was_there.is_some(), view.has_fingerprint(fingerprint)?);
-        }
-        for id in view.ids_in_memtables() {
-            let was_unreliable = tables.unreliable.first_in(id.0, id.0)?;
-            let state = view.stored(*id)?;
-            let is_unreliable = state.is_some_and(|state| !state.reliable);
-            unreliable += change(was_unreliable.is_some(), is_unreliable);
-            let has_text = state.is_some() && view.has_text(*id)?;
-            texts += change(tables.has_text(*id)?, has_text);
-            arrivals.extend(state.and_then(|state| state.arrival));
-        }
-        let changed = |count: u64, by: i64| {
+/// The counters of the tables, corrected by the unflushed changes, and the arrivals of these.
+fn with_counts(view: &View) -> Result<Stats> {
+    let tables = &view.tables;
+    let mut arrivals = Vec::new();
+    let (mut distinct, mut unreliable, mut texts) = (0, 0, 0);
+    let mut fingerprints = BTreeSet::new();
+    for edit in view.unflushed_edits().into_iter().flatten() {
+        let states = [edit.before, edit.after].into_iter().flatten();
+        let reliable = states.filter(|state| state.reliable);
+        fingerprints.extend(reliable.map(|state| state.fingerprint));
+    }
+    for fingerprint in fingerprints {
+        let rotated = block::rotate(fingerprint, 1);
+        let was_there = tables.rotated[0].first_in(rotated, rotated)?;
+        distinct += change(was_there.is_some(), view.has_fingerprint(fingerprint)?);
+    }
+    for id in view.ids_in_memtables() {
+        let was_unreliable = tables.unreliable.first_in(id.0, id.0)?;
+        let state = view.stored(*id)?;
+        let is_unreliable = state.is_some_and(|state| !state.reliable);
+        unreliable += change(was_unreliable.is_some(), is_unreliable);
+        let has_text = state.is_some() && view.has_text(*id)?;
+        texts += change(tables.has_text(*id)?, has_text);
+        arrivals.extend(state.and_then(|state| state.arrival));
+    }
+    // Only the counters of a damaged file can overflow.
+    let changed = |count: u64, by: i64| {
+        let count = count.checked_add_signed(by);
+        count.ok_or_else(|| {
             let db_path = &tables.db_path;
-            let count = count.checked_add_signed(by);
-            count.ok_or_else(|| db_path.corrupt("the counters do not fit the tables"))
-        };
-        let counters = tables.counters();
-        Ok(Self {
-            distinct_fingerprints: changed(counters.distinct_fingerprints, distinct)?,
-            unreliable: changed(counters.unreliable, unreliable)?,
-            texts: changed(counters.texts, texts)?,
-            arrivals,
+            db_path.corrupt("the counters do not fit the tables")
         })
-    }
+    };
+    let counters = tables.counters();
+    let mut stats = Stats {
+        documents: view.stored_len(),
+        distinct_fingerprints: changed(counters.distinct_fingerprints, distinct)?,
+        unreliable: changed(counters.unreliable, unreliable)?,
+        texts: changed(counters.texts, texts)?,
+        oldest_arrival: None,
+        latest_arrival: None,
+        unmerged_changes: view.unflushed_changes(),
+        file_bytes: 0,
+        packed_bytes: 0,
+        tables: Vec::new(),
+    };
+    stats.add_arrivals(arrivals);
+    Ok(stats)
 }
 
-/// The change of a count.
 fn change(was: bool, is: bool) -> i64 {
     i64::from(is) - i64::from(was)
 }
 
-/// The sizes of packed tables.
-#[derive(Default)]
-struct Sizes {
-    tables: Vec<TableStats>,
-    packed_bytes: u64,
-}
+impl Stats {
+    fn add_arrivals(&mut self, arrivals: impl IntoIterator<Item = Timestamp>) {
+        for arrival in arrivals {
+            let oldest = self.oldest_arrival.unwrap_or(arrival);
+            self.oldest_arrival = Some(oldest.min(arrival));
+            self.latest_arrival = self.latest_arrival.max(Some(arrival));
+        }
+    }
 
-impl Sizes {
-    /// Adds a table, and calls `each` with its entries in order.
-    fn add<E: Entry, T: ReadableTable<E, &'static [u8]>>(
+    /// Adds a table, and calls `visitor` with its entries in order.
+    fn add_table<E: Entry>(
         &mut self,
-        table: &Packed<T>,
-        mut each: impl FnMut(E),
+        table: &Packed<ReadOnlyTable<E, &'static [u8]>>,
+        mut visitor: impl FnMut(E),
     ) -> Result<()> {
         let mut entries = 0;
         for entry in table.entries()? {
             entries += 1;
-            each(entry?);
+            visitor(entry?);
         }
         let chunks = table.chunks()?;
         let capacity = chunks * E::CAPACITY as u64;

@@ -1,22 +1,22 @@
-//! What becomes of what was not durable when power fails: all, nothing, or any part of it.
+//! The fate of unsynced data at a power cut: all, none, or any part of it survives.
 
 use super::content::Content;
 use super::file::sectors;
 use crate::SplitMix;
 
-/// A seeded sequence of such decisions.
+/// A seeded sequence of decisions.
 pub struct Chance(SplitMix);
 
-/// What becomes of what was done to a file, or to names, since the last sync.
+/// The fate of the operations on a file, or on names, since the last sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     All,
     Nothing,
-    /// What came first.
+    /// The first operations survive.
     Prefix,
-    /// Each sector for itself, with so many chances of eight.
+    /// Each sector survives on its own, with this many chances in eight.
     Sectors(u64),
-    /// Each write for itself.
+    /// Each write survives on its own.
     Writes,
 }
 
@@ -41,7 +41,7 @@ impl Chance {
 }
 
 impl Fate {
-    /// How many of so many things in their order are kept.
+    /// The number of operations that survive, of `count` in order.
     pub fn prefix(self, chance: &mut Chance, count: usize) -> usize {
         match self {
             Self::All => count,
@@ -50,7 +50,7 @@ impl Fate {
         }
     }
 
-    /// Whether one of many things that do not depend on each other is kept.
+    /// Returns `true` if one of many independent parts survives.
     pub fn keeps(self, chance: &mut Chance, is_in_prefix: bool) -> bool {
         match self {
             Self::All => true,
@@ -60,7 +60,7 @@ impl Fate {
         }
     }
 
-    /// Does a write, or what is kept of it.
+    /// Applies the surviving part of a write.
     pub fn write(
         self,
         chance: &mut Chance,

@@ -1,18 +1,18 @@
-//! The bytes of a file, in pages that copies share until one of them is written to; so do they with
-//! what says where the pages are, group by group, since a file may have a million.
+//! The bytes of a file in pages. Copies share pages until a write, and also share the page
+//! directory in groups, since a file may have a million pages.
 
 use std::io;
 use std::sync::Arc;
 
 pub const PAGE_BYTES: u64 = 4096;
 
-/// Pages that are known together.
+/// Pages in one group of the directory.
 const GROUP_PAGES: usize = 1024;
 
 type Page = [u8; PAGE_BYTES as usize];
 type Group = Vec<Option<Arc<Page>>>;
 
-/// The bytes of a file. What was never written is zero and takes no memory.
+/// The bytes of a file. Unwritten bytes are zero and take no memory.
 #[derive(Clone, Debug, Default)]
 pub struct Content {
     len: u64,
@@ -24,7 +24,7 @@ impl Content {
         self.len
     }
 
-    /// Fills `bytes` from a place; an error where the file ends before.
+    /// Fills `bytes` from `offset`. Fails if the file ends before.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         let end = offset.checked_add(bytes.len() as u64);
         if end.is_none_or(|end| end > self.len) {
@@ -40,7 +40,7 @@ impl Content {
         Ok(())
     }
 
-    /// Writes all of `bytes`; the file grows if it must.
+    /// Writes all of `bytes`, extending the file if necessary.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) {
         self.len = self.len.max(offset + bytes.len() as u64);
         for (page, from, part) in parts(offset, bytes.len()) {
@@ -55,7 +55,7 @@ impl Content {
         }
     }
 
-    /// Cuts the file, or makes it longer with zeros.
+    /// Truncates the file, or extends it with zeros.
     pub fn set_len(&mut self, len: u64) {
         if len < self.len {
             let pages = len.div_ceil(PAGE_BYTES) as usize;
@@ -75,7 +75,7 @@ impl Content {
         self.len = len;
     }
 
-    /// Takes over the pages of another file that hold these bytes.
+    /// Shares the pages of another file that hold these bytes.
     pub fn take_over(&mut self, other: &Self, offset: u64, count: u64) {
         if count == 0 {
             return;
@@ -95,7 +95,7 @@ impl Content {
         group.get(number % GROUP_PAGES)?.as_ref()
     }
 
-    /// Where a page is noted.
+    /// The directory entry of a page.
     fn slot(&mut self, number: usize) -> &mut Option<Arc<Page>> {
         let (group, place) = (number / GROUP_PAGES, number % GROUP_PAGES);
         if self.groups.len() <= group {
@@ -109,8 +109,8 @@ impl Content {
     }
 }
 
-/// The parts of so many bytes from `offset` on that are in one page each: the page, where in it
-/// the part begins, and which of the bytes it is.
+/// The parts of a byte range that lie in one page each: page number, offset within the page, and
+/// range within the bytes.
 fn parts(
     offset: u64,
     count: usize,

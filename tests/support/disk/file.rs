@@ -1,38 +1,38 @@
-//! A file: what is in it, what of that is durable, and what was done since.
+//! A file: its current content, its durable content, and the operations since the last sync.
 
 use super::chance::Chance;
 use super::content::Content;
 
-/// What a disk writes at a time, wholly or not at all.
+/// Bytes that a disk writes wholly or not at all.
 const SECTOR_BYTES: u64 = 512;
 
-/// A file of the disk, by whatever names.
+/// A file of the disk, independent of its names.
 #[derive(Clone, Debug, Default)]
 pub struct File {
-    /// What who reads it gets.
+    /// The content that reads return.
     pub now: Content,
-    /// What is on the medium for certain.
+    /// The content that survives any power cut.
     durable: Content,
-    /// What was done since it was synced.
+    /// The operations since the last sync.
     since: Vec<Done>,
 }
 
 #[derive(Clone, Debug)]
 enum Done {
     Write(u64, Vec<u8>),
-    /// Zeros where they were written.
+    /// Zeros written at an offset, with their length.
     Zeros(u64, u64),
     SetLen(u64),
 }
 
-/// What becomes of what was not durable when a sync fails.
+/// The fate of unsynced data when a sync fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsynced {
-    /// Nothing: the next sync may bring it to the medium.
+    /// The data stays: the next sync may make it durable.
     Stays,
-    /// Who reads the file gets it, but no sync will bring it to the medium any more.
+    /// The data stays readable, but no later sync makes it durable.
     StaysInMemory,
-    /// It is gone.
+    /// The data is lost.
     Goes,
 }
 
@@ -50,7 +50,7 @@ impl File {
         self.since.push(Done::SetLen(len));
     }
 
-    /// Makes durable what was done.
+    /// Makes all operations durable.
     pub fn sync(&mut self) {
         for done in std::mem::take(&mut self.since) {
             match done {
@@ -77,13 +77,13 @@ impl File {
         }
     }
 
-    /// What is in the file after power failed.
-    pub fn after_a_cut(&self, chance: &mut Chance) -> Self {
+    /// The file as it is after a power cut.
+    pub fn after_cut(&self, chance: &mut Chance) -> Self {
         let mut found = self.durable.clone();
         let fate = chance.fate();
         let lengths = self.since.iter();
         let lengths = lengths.filter(|done| matches!(done, Done::SetLen(_)));
-        // The length is changed in the order in which that was asked for.
+        // Changes of the length survive in their order only.
         let mut lengths_kept = fate.prefix(chance, lengths.count());
         let mut writes_kept = fate.prefix(chance, self.since.len());
         for done in &self.since {

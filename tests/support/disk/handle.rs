@@ -7,9 +7,9 @@ use simdb::{DiskFile, FileInfo};
 use super::SimDisk;
 use super::chance::Chance;
 use super::names::Inode;
-use super::plan::{Asked, Fault};
+use super::plan::{Fault, Operation};
 
-/// An open file, and its lock while it has one.
+/// An open file, with its lock if it has one.
 #[derive(Debug)]
 pub struct Handle {
     disk: SimDisk,
@@ -19,7 +19,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// The caller has the disk.
+    /// Opens a file. The caller holds the lock of the disk's state.
     pub fn new(disk: &SimDisk, inode: Inode, to_write: bool) -> Self {
         static LAST: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         Self {
@@ -41,23 +41,23 @@ impl Handle {
 impl DiskFile for Handle {
     fn info(&self) -> io::Result<FileInfo> {
         let mut state = self.disk.state();
-        state.ask(Asked::Info)?;
+        state.ask(Operation::Info)?;
         Ok(state.info(self.inode))
     }
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         let mut state = self.disk.state();
-        state.ask(Asked::Read)?;
+        state.ask(Operation::Read)?;
         state.file(self.inode).now.read(offset, bytes)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.refuse_unless_writable()?;
         let mut state = self.disk.state();
-        match state.failing(Asked::Write)? {
+        match state.next_fault(Operation::Write)? {
             None => {}
             Some(Fault::Short) => {
-                // Any number of bytes, and always the same for the same write.
+                // The length of the partial write depends on the offset, so that a seed repeats it.
                 let part = Chance::new(offset).below(bytes.len().max(1) as u64);
                 state
                     .file(self.inode)
@@ -67,19 +67,21 @@ impl DiskFile for Handle {
             Some(fault) => return Err(fault.error()),
         }
         state.file(self.inode).write(offset, bytes);
-        state.go_on_unless_dead()
+        state.fail_if_cut()
     }
 
     fn set_len(&self, len_bytes: u64) -> io::Result<()> {
         self.refuse_unless_writable()?;
         let mut state = self.disk.state();
         let inode = self.inode;
-        state.ask_and(Asked::SetLen, |state| state.file(inode).set_len(len_bytes))
+        state.perform(Operation::SetLen, |state| {
+            state.file(inode).set_len(len_bytes)
+        })
     }
 
     fn sync(&self) -> io::Result<()> {
         let mut state = self.disk.state();
-        match state.failing(Asked::Sync)? {
+        match state.next_fault(Operation::Sync)? {
             None => {}
             Some(Fault::Sync(unsynced)) => {
                 state.file(self.inode).fail_to_sync(unsynced);
@@ -87,15 +89,15 @@ impl DiskFile for Handle {
             }
             Some(fault) => return Err(fault.error()),
         }
-        // Of a sync during which power fails, what is kept is decided then.
-        state.go_on_unless_dead()?;
+        // If power is cut during the sync, `after_cut` decides which data survives.
+        state.fail_if_cut()?;
         state.file(self.inode).sync();
         Ok(())
     }
 
     fn try_lock(&self, alone: bool) -> io::Result<bool> {
         let mut state = self.disk.state();
-        state.ask(Asked::Lock)?;
+        state.ask(Operation::Lock)?;
         let locks = state.locks.entry(self.inode).or_default();
         let mut others = locks.iter().filter(|(number, _)| *number != self.number);
         if others.any(|(_, others_alone)| alone || *others_alone) {

@@ -1,9 +1,9 @@
-//! A disk in memory that forgets what was not synced when power is cut, and fails when told to.
+//! A disk in memory that loses unsynced data at a power cut and fails as planned.
 //!
-//! A file is what it holds *now*, what of that is *durable*, and the writes in between; the same
-//! goes for names. [`SimDisk::after_a_cut`] is the disk as a machine finds it when power is back:
-//! of what was not durable there is all, nothing, the first part, or any part, in sectors of 512
-//! bytes. A name can be there without what was written to its file, and the other way round.
+//! A file has its current content, its durable content, and the writes in between; so have names.
+//! [`SimDisk::after_cut`] is the disk after the restart: of the unsynced writes all, none, the
+//! first ones, or any part survive, in sectors of 512 bytes. A name can survive without the content
+//! of its file, and vice versa.
 
 mod chance;
 mod content;
@@ -23,7 +23,7 @@ use simdb::{Disk, DiskFile, FileInfo};
 pub use chance::Chance;
 pub use file::Unsynced;
 use handle::Handle;
-pub use plan::{Asked, Fault, Plan};
+pub use plan::{Fault, Operation, Plan};
 use state::State;
 
 /// A disk in memory. All clones are the same disk.
@@ -31,7 +31,7 @@ use state::State;
 pub struct SimDisk(Arc<Mutex<State>>);
 
 impl SimDisk {
-    /// The disk as a database takes it.
+    /// The disk in the form that a database builder accepts.
     pub fn for_database(&self) -> Arc<dyn Disk> {
         Arc::new(self.clone())
     }
@@ -40,52 +40,52 @@ impl SimDisk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The disk as it is when power is back after it was cut now.
-    pub fn after_a_cut(&self, chance: &mut Chance) -> Self {
-        Self(Arc::new(Mutex::new(self.state().after_a_cut(chance))))
+    /// The disk after a power cut and a restart.
+    pub fn after_cut(&self, chance: &mut Chance) -> Self {
+        Self(Arc::new(Mutex::new(self.state().after_cut(chance))))
     }
 
-    /// The disk as it is when every process on it was killed, and the machine goes on.
-    pub fn after_a_kill(&self) -> Self {
-        Self(Arc::new(Mutex::new(self.state().after_a_kill())))
+    /// The disk after all of its processes were killed; unsynced data survives.
+    pub fn after_kill(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.state().after_kill())))
     }
 
-    /// Has something go wrong from now on; operations are counted anew.
+    /// Sets the plan, and resets the counters.
     pub fn plan(&self, plan: Plan) {
         self.state().plan(plan);
     }
 
-    /// Whether power was cut.
-    pub fn is_dead(&self) -> bool {
-        self.state().died_at.is_some()
+    /// Returns `true` if power was cut.
+    pub fn is_cut(&self) -> bool {
+        self.state().cut_operation.is_some()
     }
 
-    /// What was asked for when power was cut.
-    pub fn died_at(&self) -> Option<Asked> {
-        self.state().died_at
+    /// The operation at which power was cut.
+    pub fn cut_operation(&self) -> Option<Operation> {
+        self.state().cut_operation
     }
 
-    /// How often what was planned went wrong.
+    /// Operations that failed as planned.
     pub fn failures(&self) -> u64 {
         self.state().failures
     }
 
-    /// Operations since the plan was made that the planned fault could have met.
+    /// Operations since the plan was made that its fault applies to.
     pub fn concerned(&self) -> u64 {
         self.state().concerned
     }
 
-    /// Operations since the plan was made that change something.
+    /// Operations since the plan was made that change the disk.
     pub fn changes(&self) -> u64 {
         self.state().changes
     }
 
-    /// Operations there ever were on this disk, since it was made or found again.
+    /// Operations since this disk was made or restarted.
     pub fn operations(&self) -> u64 {
         self.state().operations
     }
 
-    /// The names of all files, and how long these are.
+    /// The names and lengths of all files.
     pub fn files(&self) -> Vec<(PathBuf, u64)> {
         self.state().files()
     }
@@ -94,7 +94,7 @@ impl SimDisk {
 impl Disk for SimDisk {
     fn open(&self, path: &Path, to_write: bool) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.state();
-        state.ask(Asked::Open)?;
+        state.ask(Operation::Open)?;
         let inode = state.names.find(path)?;
         Ok(Arc::new(Handle::new(self, inode, to_write)))
     }
@@ -108,7 +108,7 @@ impl Disk for SimDisk {
         if state.names.find(path).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        state.ask_and(Asked::Create, |state| {
+        state.perform(Operation::Create, |state| {
             let inode = state.new_file();
             state.names.give(path, inode);
         })?;
@@ -118,7 +118,7 @@ impl Disk for SimDisk {
 
     fn info(&self, path: &Path) -> io::Result<FileInfo> {
         let mut state = self.state();
-        state.ask(Asked::Info)?;
+        state.ask(Operation::Info)?;
         let inode = state.names.find(path)?;
         Ok(state.info(inode))
     }
@@ -129,7 +129,7 @@ impl Disk for SimDisk {
 
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         let mut state = self.state();
-        state.ask(Asked::Info)?;
+        state.ask(Operation::Info)?;
         state.names.find(path)?;
         Ok(path.to_path_buf())
     }
@@ -137,7 +137,7 @@ impl Disk for SimDisk {
     fn replace(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.names.find(from)?;
-        state.ask_and(Asked::Rename, |state| state.names.rename(from, to))
+        state.perform(Operation::Rename, |state| state.names.rename(from, to))
     }
 
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -146,24 +146,24 @@ impl Disk for SimDisk {
         if state.names.find(to).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        state.ask_and(Asked::Rename, |state| state.names.rename(from, to))
+        state.perform(Operation::Rename, |state| state.names.rename(from, to))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.names.find(path)?;
-        state.ask_and(Asked::Remove, |state| state.names.take(path))
+        state.perform(Operation::Remove, |state| state.names.unlink(path))
     }
 
     fn set_permissions(&self, path: &Path, _permissions: &Permissions) -> io::Result<()> {
         let mut state = self.state();
         state.names.find(path)?;
-        state.ask_and(Asked::Permissions, |_| ())
+        state.perform(Operation::Permissions, |_| ())
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         let mut state = self.state();
-        state.ask(Asked::SyncFolder)?;
+        state.ask(Operation::SyncFolder)?;
         state.names.sync(folder);
         Ok(())
     }

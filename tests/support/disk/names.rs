@@ -1,4 +1,4 @@
-//! Which files have which names, and what of that is durable.
+//! The names of files, and the durable part of their changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use super::chance::Chance;
 
-/// What tells a file from all others, whatever its names.
+/// The identity of a file, independent of its names.
 pub type Inode = u64;
 
-/// The names of a disk. Folders need not be created.
+/// The names of a disk. Folders exist implicitly.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     now: BTreeMap<PathBuf, Inode>,
     durable: BTreeMap<PathBuf, Inode>,
-    /// What was done since the folder was synced.
+    /// The operations since the folder was synced.
     since: Vec<Done>,
 }
 
@@ -37,7 +37,7 @@ impl Names {
             .map(|(path, inode)| (path.as_path(), *inode))
     }
 
-    /// Every file that has a name or may have one after a crash.
+    /// Every file that has a name, or may have one after a crash.
     pub fn inodes(&self) -> BTreeSet<Inode> {
         let given = self.since.iter().filter_map(|done| match done {
             Done::Give(_, inode) => Some(*inode),
@@ -51,7 +51,7 @@ impl Names {
         self.do_now(Done::Give(path.to_path_buf(), inode));
     }
 
-    pub fn take(&mut self, path: &Path) {
+    pub fn unlink(&mut self, path: &Path) {
         self.do_now(Done::Take(path.to_path_buf()));
     }
 
@@ -67,7 +67,7 @@ impl Names {
         self.since.push(done);
     }
 
-    /// Makes durable which files have which names in a folder.
+    /// Makes the names in a folder durable.
     pub fn sync(&mut self, folder: &Path) {
         let (synced, others) = std::mem::take(&mut self.since)
             .into_iter()
@@ -79,9 +79,9 @@ impl Names {
         }
     }
 
-    /// Which files have which names after power failed. What is kept of what was done to a name
-    /// is kept with all that was done before it to the same.
-    pub fn after_a_cut(&self, chance: &mut Chance) -> Self {
+    /// The names after a power cut. An operation on a name survives only with all earlier
+    /// operations on the same name.
+    pub fn after_cut(&self, chance: &mut Chance) -> Self {
         let fate = chance.fate();
         let in_prefix = fate.prefix(chance, self.since.len());
         let mut kept: Vec<bool> = (0..self.since.len())

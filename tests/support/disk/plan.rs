@@ -1,12 +1,12 @@
-//! What shall go wrong, and when.
+//! The plan of a disk: the fault and the operation that fails.
 
 use std::io;
 
 use super::file::Unsynced;
 
-/// What is asked of a disk, by kind.
+/// An operation of a disk, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Asked {
+pub enum Operation {
     Open,
     Create,
     Info,
@@ -21,28 +21,28 @@ pub enum Asked {
     SyncFolder,
 }
 
-impl Asked {
-    /// Whether it may change what is on the disk, or makes durable what is.
+impl Operation {
+    /// Returns `true` if the operation changes the disk or makes changes durable.
     pub fn changes(self) -> bool {
         !matches!(self, Self::Open | Self::Info | Self::Read | Self::Lock)
     }
 }
 
-/// What goes wrong with an operation.
+/// The failure of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The device gives an error; nothing was done.
+    /// The device reports an error; the operation has no effect.
     Device,
-    /// There is no room; nothing was done. Only what writes is concerned.
+    /// The disk is full; the operation has no effect. Applies to writes only.
     Full,
-    /// Part of what was to be written was written. Only writes are concerned.
+    /// Part of the bytes is written. Applies to writes only.
     Short,
-    /// A sync fails, and this becomes of what was not durable.
+    /// A sync fails, with this fate of the unsynced data.
     Sync(Unsynced),
 }
 
 impl Fault {
-    /// Every kind there is.
+    /// Every fault.
     pub const ALL: [Self; 6] = [
         Self::Device,
         Self::Full,
@@ -52,13 +52,16 @@ impl Fault {
         Self::Sync(Unsynced::Goes),
     ];
 
-    /// Whether an operation can fail in this way.
-    pub fn concerns(self, asked: Asked) -> bool {
+    /// Returns `true` if an operation can fail in this way.
+    pub fn concerns(self, operation: Operation) -> bool {
         match self {
             Self::Device => true,
-            Self::Full => matches!(asked, Asked::Create | Asked::Write | Asked::SetLen),
-            Self::Short => asked == Asked::Write,
-            Self::Sync(_) => asked == Asked::Sync,
+            Self::Full => matches!(
+                operation,
+                Operation::Create | Operation::Write | Operation::SetLen
+            ),
+            Self::Short => operation == Operation::Write,
+            Self::Sync(_) => operation == Operation::Sync,
         }
     }
 
@@ -70,15 +73,15 @@ impl Fault {
     }
 }
 
-/// What shall go wrong.
+/// The planned fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Plan {
     #[default]
     Nothing,
-    /// Power fails at this operation of those that change something. What it does may be done or
-    /// not.
+    /// Power is cut at this operation, counting those that change the disk. The operation itself is
+    /// done if `is_done`.
     Cut { at: u64, is_done: bool },
-    /// The operation of this number among those that the fault concerns fails, and all later ones
-    /// too if it lasts.
+    /// The operation of this number fails, counting those that the fault applies to, and all later
+    /// ones if it lasts.
     Fault { at: u64, fault: Fault, lasts: bool },
 }

@@ -1,4 +1,4 @@
-//! What is on the disk, and what was asked of it.
+//! The state of a disk: files, names, locks, the plan, and counters of operations.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,23 +9,23 @@ use simdb::FileInfo;
 use super::chance::Chance;
 use super::file::File;
 use super::names::{Inode, Names};
-use super::plan::{Asked, Fault, Plan};
+use super::plan::{Fault, Operation, Plan};
 
-/// What is on a disk.
+/// The state of a disk.
 #[derive(Debug, Default)]
 pub struct State {
     pub names: Names,
     pub files: BTreeMap<Inode, File>,
     last_inode: Inode,
-    /// The handles that have a file locked, and whether alone.
+    /// Locks of each file: the handle, and `true` if the lock is exclusive.
     pub locks: BTreeMap<Inode, Vec<(u64, bool)>>,
     plan: Plan,
-    /// Operations that the planned fault concerns, since it was planned.
+    /// Operations since the plan was made that its fault applies to.
     pub concerned: u64,
     pub changes: u64,
     pub operations: u64,
     pub failures: u64,
-    pub died_at: Option<Asked>,
+    pub cut_operation: Option<Operation>,
 }
 
 impl State {
@@ -40,7 +40,7 @@ impl State {
         self.last_inode
     }
 
-    /// The file of a handle, which has it for as long as it lives.
+    /// The file of a handle, which lives at least as long as the handle.
     pub fn file(&mut self, inode: Inode) -> &mut File {
         self.files.entry(inode).or_default()
     }
@@ -61,46 +61,46 @@ impl State {
         with_len.collect()
     }
 
-    /// Something is asked that changes nothing, or is not done at all when power fails.
-    pub fn ask(&mut self, asked: Asked) -> io::Result<()> {
-        self.ask_and(asked, |_| ())
+    /// Counts an operation without effect on the disk.
+    pub fn ask(&mut self, operation: Operation) -> io::Result<()> {
+        self.perform(operation, |_| ())
     }
 
-    /// Something is asked, and is done unless it fails.
-    pub fn ask_and(&mut self, asked: Asked, run: impl FnOnce(&mut Self)) -> io::Result<()> {
-        match self.failing(asked)? {
+    /// Performs an operation unless the plan makes it fail.
+    pub fn perform(&mut self, operation: Operation, run: impl FnOnce(&mut Self)) -> io::Result<()> {
+        match self.next_fault(operation)? {
             Some(fault) => Err(fault.error()),
             None => {
                 run(self);
-                self.go_on_unless_dead()
+                self.fail_if_cut()
             }
         }
     }
 
-    /// Whether what is asked shall fail; an error if the disk is dead. Where power fails at this
-    /// very operation, and it shall be done, nothing fails yet.
-    pub fn failing(&mut self, asked: Asked) -> io::Result<Option<Fault>> {
-        if self.died_at.is_some() {
+    /// The fault that the plan chooses for this operation. Fails if power is cut already. A cut at
+    /// this operation returns `None` if the operation is to be done first.
+    pub fn next_fault(&mut self, operation: Operation) -> io::Result<Option<Fault>> {
+        if self.cut_operation.is_some() {
             return Err(dead());
         }
         self.operations += 1;
-        if asked.changes() {
+        if operation.changes() {
             self.changes += 1;
         }
         match self.plan {
             Plan::Nothing => Ok(None),
             Plan::Cut { at, is_done } => {
-                if !asked.changes() || self.changes <= at {
+                if !operation.changes() || self.changes <= at {
                     return Ok(None);
                 }
-                self.died_at = Some(asked);
+                self.cut_operation = Some(operation);
                 match is_done {
                     true => Ok(None),
                     false => Err(dead()),
                 }
             }
             Plan::Fault { at, fault, lasts } => {
-                if !fault.concerns(asked) {
+                if !fault.concerns(operation) {
                     return Ok(None);
                 }
                 self.concerned += 1;
@@ -114,19 +114,19 @@ impl State {
         }
     }
 
-    /// An error if power failed just now.
-    pub fn go_on_unless_dead(&self) -> io::Result<()> {
-        match self.died_at {
+    /// Fails if power was cut by this operation.
+    pub fn fail_if_cut(&self) -> io::Result<()> {
+        match self.cut_operation {
             Some(_) => Err(dead()),
             None => Ok(()),
         }
     }
 
-    pub fn after_a_cut(&self, chance: &mut Chance) -> Self {
-        let names = self.names.after_a_cut(chance);
+    pub fn after_cut(&self, chance: &mut Chance) -> Self {
+        let names = self.names.after_cut(chance);
         let files = names.inodes().into_iter().map(|inode| {
             let file = self.files.get(&inode);
-            let found = file.map(|file| file.after_a_cut(chance));
+            let found = file.map(|file| file.after_cut(chance));
             (inode, found.unwrap_or_default())
         });
         Self {
@@ -137,7 +137,7 @@ impl State {
         }
     }
 
-    pub fn after_a_kill(&self) -> Self {
+    pub fn after_kill(&self) -> Self {
         let named = self.names.inodes();
         let files = self.files.iter();
         let files = files.filter(|(inode, _)| named.contains(inode));

@@ -1,5 +1,5 @@
-//! The sound databases that are edited. They are kept as files, so that an input means the same for
-//! as long as there are inputs: what a new version of the library would write is laid out otherwise.
+//! The sound databases that fuzz inputs edit. They are stored as files, because an input depends on
+//! their layout, which another version of the library may change.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -10,15 +10,15 @@ use super::ask::{builder, path};
 use super::memory::MemoryDisk;
 use crate::{SplitMix, document, journal};
 
-/// A database that was closed, or one that a crash left, and its journals.
+/// A closed or crashed database, with its journals.
 pub struct Base {
     pub file: Vec<u8>,
-    /// The content of each by its number.
+    /// The content of each journal, with its number.
     pub journals: Vec<(u32, Vec<u8>)>,
 }
 
 impl Base {
-    pub fn of(crashed: bool) -> &'static Self {
+    pub fn shared(crashed: bool) -> &'static Self {
         static BASES: [OnceLock<Base>; 2] = [const { OnceLock::new() }; 2];
         BASES[usize::from(crashed)].get_or_init(|| {
             let unpack = |bytes: &[u8]| zstd::decode_all(bytes).unwrap();
@@ -38,7 +38,7 @@ impl Base {
         })
     }
 
-    /// A disk with this file in the place of its own.
+    /// A disk with this file in place of the database.
     pub fn disk_with(&self, file: Vec<u8>) -> MemoryDisk {
         let path = path();
         let journals = self.journals.iter();
@@ -47,7 +47,7 @@ impl Base {
     }
 }
 
-/// Writes them anew, packed, into a folder. What was found with the old ones is then worth nothing.
+/// Writes new databases, compressed, into a folder. Inputs for the old ones become meaningless.
 pub fn write(folder: &Path) {
     let disk = MemoryDisk::default();
     let path = path();
@@ -80,7 +80,7 @@ pub fn write(folder: &Path) {
     pack("crashed.journal.zst", content);
 }
 
-/// Documents of every kind, with few different bits, so that they pack well.
+/// Documents of every kind that differ in few bits, so that they compress well.
 fn documents(seed: u64, first_id: u64, count: u64) -> Vec<Document> {
     let mut sequence = SplitMix(seed);
     let ids = first_id..first_id + count;

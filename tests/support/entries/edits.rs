@@ -1,18 +1,18 @@
-//! Edits that a string of bytes stands for, eight bytes each: so that a fuzzer that puts in, takes
-//! out or moves bytes eight at a time changes edits as a whole.
+//! Edits decoded from bytes, eight bytes each, so that a fuzzer that inserts, deletes or moves
+//! groups of eight bytes changes whole edits.
 
-/// One edit. What its numbers mean depends on what is edited; they are taken modulo what there is.
+/// One edit. Its numbers are taken modulo the size of the edited thing.
 #[derive(Clone, Copy, Debug)]
 pub struct Edit {
     pub kind: u8,
-    /// Which of many.
+    /// Index of the edited thing.
     pub which: usize,
-    /// Where in it.
+    /// Position within the edited thing.
     pub at: usize,
     pub value: [u8; 4],
 }
 
-/// More would make an input slow, and say little.
+/// At most 64 edits per input: more would be slow and find little.
 const MOST_EDITS: usize = 64;
 
 pub fn edits(input: &[u8]) -> impl Iterator<Item = Edit> + '_ {
@@ -33,17 +33,17 @@ impl Edit {
         u32::from_le_bytes(self.value)
     }
 
-    /// Another place beside `at`.
+    /// A second position.
     pub fn other(&self) -> usize {
         usize::from(u16::from_le_bytes([self.value[0], self.value[1]]))
     }
 
-    /// How many bytes, or how much else.
+    /// A number of bytes, rows or records.
     pub fn count(&self) -> usize {
         usize::from(self.value[2])
     }
 
-    /// Puts bytes into others, as far as they reach.
+    /// Overwrites bytes from `at`, as far as `bytes` reaches.
     pub fn put(bytes: &mut [u8], at: usize, new: &[u8]) {
         if let Some(place) = bytes.get_mut(at..).filter(|place| !place.is_empty()) {
             let count = new.len().min(place.len());

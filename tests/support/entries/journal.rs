@@ -1,5 +1,5 @@
-//! A database that a crash left, with another journal: of any bytes, or with edited records and the
-//! right checksums. What the format says is written here a second time.
+//! A crashed database with another journal: arbitrary bytes, or edited records with right
+//! checksums. This is a second implementation of the journal format.
 
 use super::ask::{everything, path};
 use super::bases::Base;
@@ -10,24 +10,24 @@ const HEADER_BYTES: usize = 32;
 const ALIGNMENT_BYTES: usize = 64;
 const LEAST_BYTES: usize = 1 << 20;
 
-/// The first byte says what the rest is: edits of the records, or all that is in the file; whether
-/// that is the first journal or the second; and whether the file has its least length.
+/// The first byte selects edited records or arbitrary bytes, the first or the second journal, and
+/// the least file length.
 pub fn run(input: &[u8]) {
     let Some((mode, input)) = input.split_first() else {
         return;
     };
-    let base = Base::of(true);
+    let base = Base::shared(true);
     let (_, sound) = &base.journals[0];
     let mut journal = match mode & 3 {
         0 => input.to_vec(),
         // Behind a sound header.
         1 => [&sound[..ALIGNMENT_BYTES], input].concat(),
         2 => {
-            let mut records = Records::of(sound);
+            let mut records = Records::decode(sound);
             edits(input).for_each(|edit| records.apply(edit));
             records.encode(sound)
         }
-        // One record that is all payload.
+        // One record, all payload.
         _ => {
             let mut records = Records(vec![Record {
                 changes: u32::from(mode >> 4),
@@ -50,13 +50,13 @@ struct Records(Vec<Record>);
 
 #[derive(Clone)]
 struct Record {
-    /// How many changes its header says it has.
+    /// Number of changes according to the record header.
     changes: u32,
     payload: Vec<u8>,
 }
 
 impl Records {
-    fn of(journal: &[u8]) -> Self {
+    fn decode(journal: &[u8]) -> Self {
         let mut records = Vec::new();
         let mut from = ALIGNMENT_BYTES;
         loop {
@@ -94,7 +94,7 @@ impl Records {
                 record.payload.drain(at..end);
             }
             6 => record.changes = edit.word(),
-            // Changes that are there once more.
+            // Duplicate the changes.
             7 => {
                 let end = (at + 64 * edit.count()).min(length);
                 let again = record.payload[at..end].to_vec();
@@ -109,7 +109,7 @@ impl Records {
         }
     }
 
-    /// A journal with these records, of the database and generation of another.
+    /// Encodes a journal with these records, and the database id and generation of `like`.
     fn encode(&mut self, like: &[u8]) -> Vec<u8> {
         let mut journal = like[..ALIGNMENT_BYTES].to_vec();
         let (database, generation) = (&like[12..20], &like[20..28]);

@@ -1,5 +1,5 @@
-//! A disk in memory, since a fuzzer opens thousands of databases a minute. It is full at some
-//! point, so that a file that asks for a terabyte is told no.
+//! A disk in memory: a fuzzer opens thousands of databases a minute. Its size is limited, so that a
+//! file that asks for a terabyte gets an error.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use simdb::{Disk, DiskFile, FileInfo};
 
-/// No file can be longer.
+/// No file grows beyond 64 MiB.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// A disk in memory. All clones are the same disk.
@@ -32,7 +32,7 @@ impl MemoryDisk {
         disk
     }
 
-    /// What is in every file.
+    /// The content of every file.
     pub fn contents(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let files = self.files();
         let contents = files
@@ -41,7 +41,7 @@ impl MemoryDisk {
         contents.collect()
     }
 
-    /// Puts a file under a name, in the place of what has it.
+    /// Stores a file under a name, replacing an existing one.
     pub fn put(&self, path: &Path, bytes: Vec<u8>) {
         self.files()
             .insert(path.to_path_buf(), MemoryFile::new(bytes));
@@ -173,7 +173,7 @@ impl DiskFile for MemoryFile {
         Ok(())
     }
 
-    /// Whoever fuzzes has one handle at a time.
+    /// Always succeeds: a fuzz target has one handle at a time.
     fn try_lock(&self, _alone: bool) -> io::Result<bool> {
         Ok(true)
     }

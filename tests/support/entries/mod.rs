@@ -1,22 +1,22 @@
-//! What must hold for any input whatever: one entry point a kind of input, from bytes. They are
-//! driven by the fuzz targets in `tests/fuzz`, and on the stable toolchain by `tests/damage/fuzzing.rs`.
+//! Entry points that check invariants for any input bytes, one for each kind of input. The fuzz
+//! targets in `tests/fuzz` run them, and on the stable toolchain `tests/damage/fuzzing.rs`.
 //!
-//! An entry point panics if the library does what it must not do.
+//! An entry point panics if an invariant is violated.
 
 mod ask;
 pub mod bases;
-pub mod edge;
 mod edits;
 mod journal;
 mod memory;
 mod open;
 mod operations;
 mod pages;
+pub mod panics;
 mod text;
 
 type Entry = fn(&[u8]);
 
-/// The entry points by their names.
+/// The entry points by name.
 pub const ALL: [(&str, Entry); 5] = [
     ("open", open::run),
     ("pages", pages::run),
@@ -25,9 +25,9 @@ pub const ALL: [(&str, Entry); 5] = [
     ("text", text::run),
 ];
 
-/// Runs the entry point of that name on an input; panics if it panics, or if the library did
-/// anywhere, caught or not.
+/// Runs an entry point on an input. Panics if the entry point panics, or if library code panicked,
+/// caught or not.
 pub fn run(name: &str, input: &[u8]) {
     let (_, entry) = ALL.iter().find(|(known, _)| *known == name).unwrap();
-    edge::at_the_edge(|| entry(input));
+    panics::deny_panics(|| entry(input));
 }

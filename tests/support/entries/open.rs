@@ -1,4 +1,4 @@
-//! Whatever bytes as a database and its journal.
+//! Arbitrary bytes as a database and its journal.
 
 use std::sync::OnceLock;
 
@@ -9,13 +9,13 @@ use crate::{engine::file_of, journal};
 
 const PAGE: usize = 4096;
 
-/// The first byte says what is put before the bytes so that they are not refused at once, and
-/// whether the last of them are a journal: how many is in the two bytes behind.
+/// Bits of the first byte select the header in front of the bytes, so that they are not refused at
+/// once, and a journal; the next two bytes give the length of the journal.
 pub fn run(input: &[u8]) {
     let Some((&[mode, low, high], bytes)) = input.split_first_chunk() else {
         return;
     };
-    let base = Base::of(false);
+    let base = Base::shared(false);
     let journal_bytes = usize::from(u16::from_le_bytes([low, high]));
     let (bytes, journal_content) = match mode & 1 {
         0 => (bytes, None),
@@ -27,7 +27,7 @@ pub fn run(input: &[u8]) {
     let file = match mode >> 1 & 3 {
         0 => bytes.to_vec(),
         1 => [front(base), bytes].concat(),
-        // Pages of the engine, the first of which is sound or not.
+        // Pages of redb, the first of them sound or not.
         kind => {
             let header = &base.file[2 * PAGE..3 * PAGE];
             let before = if kind == 2 { header } else { &[] };

@@ -1,4 +1,4 @@
-//! Any sequence of changes, with crashes and reopening in between, equals a plain map.
+//! A database equals a plain map after any sequence of changes, crashes and reopens.
 
 use simdb::{Change, Database, DocId, Document, Fingerprint, Retention, Timestamp};
 
@@ -7,15 +7,16 @@ use super::edits::{Edit, edits};
 use super::memory::MemoryDisk;
 use crate::{Model, assert_holds, assert_sound, document};
 
-/// Ids are few, so that most changes meet what earlier ones left; the last stands for the largest.
+/// Number of ids: few, so that most changes meet an earlier document. The last one stands for the
+/// largest id.
 const IDS: u8 = 24;
-/// Fingerprints lie a few bits beside one of these.
+/// Centres of fingerprints, each a few bits from one.
 const CENTRES: [u64; 4] = [0, u64::MAX, 0x0123_4567_89ab_cdef, 0x0123_4567_89ab_0000];
-/// Places of flipped bits: few, in every block, so that flips meet again.
+/// Positions of flipped bits: few, in every block, so that flips coincide.
 const FLIPS: [u32; 8] = [0, 1, 15, 16, 33, 47, 62, 63];
 const RADII: [u32; 5] = [0, 1, 3, 7, 64];
 
-/// A database, what it should hold, and changes that are not handed over yet.
+/// A database, its model, and changes that are not submitted yet.
 struct Trial {
     disk: MemoryDisk,
     database: Option<Database>,
@@ -23,7 +24,7 @@ struct Trial {
     batch: Vec<Change>,
 }
 
-/// The first byte says what the database keeps, the rest what is done.
+/// The first byte selects the settings of the database, the rest the operations.
 pub fn run(input: &[u8]) {
     let Some((mode, input)) = input.split_first() else {
         return;
@@ -87,7 +88,7 @@ impl Trial {
         assert_eq!(self.open().apply(batch).unwrap(), expected);
     }
 
-    /// The same in a transaction, that comes to nothing or not.
+    /// Applies the pending changes in a transaction, which is dropped or committed.
     fn transaction(&mut self, is_dropped: bool) {
         let batch = std::mem::take(&mut self.batch);
         let before = self.model.clone();
@@ -107,7 +108,7 @@ impl Trial {
         self.database = Some(builder(&self.disk).open(path()).unwrap());
     }
 
-    /// Goes on with what a killed process would have left.
+    /// Continues with the files that a killed process would leave.
     fn crash(&mut self) {
         let left = MemoryDisk::with(self.disk.contents());
         self.disk = left;

@@ -1,5 +1,4 @@
-//! A sound database with edited pages and the right checksums, so that the storage engine itself
-//! meets them.
+//! A sound database with edited pages and right checksums, so that redb itself reads them.
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -9,18 +8,17 @@ use super::edits::{Edit, edits};
 use crate::engine::{file_of, pages_of};
 
 const PAGE: usize = 4096;
-/// Where in the first page the engine has the two slots for its last commits, and in each the
-/// checksum of what precedes.
+/// Offsets of redb's two commit slots in its first page, and the offset of the checksum in each.
 const SLOTS: [usize; 2] = [64, 192];
 const SLOT_SUM: usize = 112;
 
-/// The first byte says which database it is, and whether the checksums in the header of the
-/// engine are put right as well; the rest are edits.
+/// Bits of the first byte select the database, and the repair of the checksums in redb's header.
+/// The rest are edits.
 pub fn run(input: &[u8]) {
     let Some((mode, input)) = input.split_first() else {
         return;
     };
-    let base = Base::of(mode & 1 != 0);
+    let base = Base::shared(mode & 1 != 0);
     let mut pages = pages_of(&base.file);
     let used = used_pages(&pages);
     for edit in edits(input) {
@@ -35,7 +33,7 @@ pub fn run(input: &[u8]) {
     everything(&base.disk_with(file_of(&base.file, &pages)));
 }
 
-/// Pages in which something is: many are empty, and nobody looks at those.
+/// Pages with content. The empty ones are never read.
 fn used_pages(pages: &[u8]) -> Vec<usize> {
     let pages = pages.chunks(PAGE).enumerate();
     let used = pages.filter(|(_, page)| page.iter().any(|byte| *byte != 0));
@@ -53,9 +51,9 @@ fn apply(edit: Edit, used: &[usize], pages: &mut Vec<u8>) {
         0 => pages[from + at] = edit.value[0],
         1 => pages[from + at] ^= 1 << (edit.value[0] % 8),
         2 => Edit::put(&mut pages[page], at, &edit.value),
-        // What a page begins with: its kind, and how many rows it has.
+        // The start of a page: its kind and its number of rows.
         3 => Edit::put(&mut pages[page], 0, &edit.value),
-        // A pointer to a page: its number, and behind it how large it is.
+        // A pointer to a page: page number, then size.
         4 => {
             let number = (nth(edit.other()) / PAGE) as u64;
             let pointer = number | u64::from(edit.value[2]) << 20 | u64::from(edit.value[3]) << 56;

@@ -1,4 +1,4 @@
-//! Any text through every recipe and measure, as a query, and as the files that recipes are given.
+//! Arbitrary text through every recipe and similarity, as a query, and as the files of recipes.
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
@@ -11,18 +11,18 @@ use simdb::{
 use super::ask::{builder, path};
 use super::memory::MemoryDisk;
 
-/// Edit similarity takes time in proportion to the product of the lengths.
+/// Longest text for edit similarity, in bytes: its time grows with the product of the lengths.
 const MOST_EDITED_BYTES: usize = 2_000;
 
-/// What is made once.
+/// Objects that are made once per process.
 struct Made {
     fingerprinters: Vec<Fingerprinter>,
     normaliser: Normaliser,
-    /// Holds a few texts, and their bands.
+    /// A database with a few texts and their bands.
     database: Database,
 }
 
-/// The first byte says where the text is cut in two; how much is one text, and how much the other.
+/// The first byte gives the position where the rest is cut into two texts.
 pub fn run(input: &[u8]) {
     let Some((share, input)) = input.split_first() else {
         return;
@@ -38,7 +38,7 @@ pub fn run(input: &[u8]) {
     normalise(&made.normaliser, &text);
     measure(made, one, other);
     query(made, one, other);
-    // To make a database takes longer than all the rest.
+    // Creating a database takes longer than everything else, so only one input in eight does.
     if share % 8 == 0 {
         store(one, other);
     }
@@ -82,47 +82,52 @@ fn made() -> &'static Made {
     })
 }
 
-/// What the documentation says of every fingerprint.
+/// Asserts the documented properties of a fingerprint.
 fn fingerprint(fingerprinter: &Fingerprinter, text: &str) {
     let made = fingerprinter.fingerprint(text);
     let Ok(made) = made else {
         assert_eq!(fingerprinter.recipe(), &Recipe::weighted());
         return;
     };
-    let told = || format!("{} of {text:?}", fingerprinter.recipe());
-    assert_eq!(fingerprinter.fingerprint(text).unwrap(), made, "{}", told());
+    let context = || format!("{} of {text:?}", fingerprinter.recipe());
+    assert_eq!(
+        fingerprinter.fingerprint(text).unwrap(),
+        made,
+        "{}",
+        context()
+    );
     let doubt = fingerprinter.unreliable_reason(text).unwrap();
-    assert_eq!(doubt.is_none(), made.reliable, "{}", told());
+    assert_eq!(doubt.is_none(), made.reliable, "{}", context());
     let features = fingerprinter.features(text).unwrap();
     let weighed: Vec<(&str, f64)> = features
         .iter()
         .map(|feature| (feature.token.as_str(), feature.weight))
         .collect();
     let again = fingerprinter.fingerprint_tokens(&weighed).unwrap();
-    assert_eq!(again.fingerprint, made.fingerprint, "{}", told());
+    assert_eq!(again.fingerprint, made.fingerprint, "{}", context());
     let normalised = fingerprinter.normalise(text);
     assert_eq!(
         fingerprinter.normalise(&normalised),
         normalised,
         "{}",
-        told()
+        context()
     );
     if fingerprinter.recipe() == &Recipe::ngram() {
         let of_it = fingerprinter.fingerprint(&normalised).unwrap();
-        assert_eq!(of_it.fingerprint, made.fingerprint, "{}", told());
+        assert_eq!(of_it.fingerprint, made.fingerprint, "{}", context());
     }
     let wide = fingerprinter.fingerprint128(text);
     assert_eq!(
         wide.is_ok(),
         fingerprinter.recipe().name() != "cppjieba",
         "{}",
-        told()
+        context()
     );
     let is_imitation = fingerprinter.recipe().name() == "cppjieba";
     for word in fingerprinter.words(text) {
-        assert!(text.contains(&word) || !is_imitation, "{}", told());
+        assert!(text.contains(&word) || !is_imitation, "{}", context());
         let idf = fingerprinter.idf(&word);
-        assert!(idf.is_none_or(|idf| idf > 0.0), "{}", told());
+        assert!(idf.is_none_or(|idf| idf > 0.0), "{}", context());
     }
 }
 
@@ -135,47 +140,52 @@ fn normalise(normaliser: &Normaliser, text: &str) {
 }
 
 fn measure(made: &Made, one: &str, other: &str) {
-    let told = || format!("{one:?}, {other:?}");
+    let context = || format!("{one:?}, {other:?}");
     let is_share = |measure: f64| (0.0..=1.0).contains(&measure);
     let shingled = NonZeroUsize::new(2).unwrap();
     let jaccard = shingle_jaccard(one, other, shingled);
-    assert!(is_share(jaccard), "{jaccard} of {}", told());
-    assert_eq!(jaccard, shingle_jaccard(other, one, shingled), "{}", told());
-    assert_eq!(shingle_jaccard(one, one, shingled), 1.0, "{}", told());
+    assert!(is_share(jaccard), "{jaccard} of {}", context());
+    assert_eq!(
+        jaccard,
+        shingle_jaccard(other, one, shingled),
+        "{}",
+        context()
+    );
+    assert_eq!(shingle_jaccard(one, one, shingled), 1.0, "{}", context());
     if one.len().max(other.len()) <= MOST_EDITED_BYTES {
         let similarity = edit_similarity(one, other);
-        assert!(is_share(similarity), "{similarity} of {}", told());
-        assert_eq!(similarity, edit_similarity(other, one), "{}", told());
-        assert_eq!(similarity == 1.0, one == other, "{}", told());
+        assert!(is_share(similarity), "{similarity} of {}", context());
+        assert_eq!(similarity, edit_similarity(other, one), "{}", context());
+        assert_eq!(similarity == 1.0, one == other, "{}", context());
         let at_least = edit_similarity_at_least(one, other, 0.5);
         assert_eq!(
             at_least,
             Some(similarity).filter(|found| *found >= 0.5),
             "{}",
-            told()
+            context()
         );
     }
     let resemblance = Resemblance::new(&made.normaliser, one, other);
     assert!(
         is_share(resemblance.score()),
         "{resemblance:?} of {}",
-        told()
+        context()
     );
     assert_eq!(
         resemblance,
         Resemblance::new(&made.normaliser, other, one),
         "{}",
-        told()
+        context()
     );
     let same = Resemblance::new(&made.normaliser, one, one);
     assert!(
         same.same_wording && same.is_enough(&Likeness::default()),
         "{}",
-        told()
+        context()
     );
 }
 
-/// Both ways to ask for a text.
+/// Both kinds of search for a text.
 fn query(made: &Made, one: &str, other: &str) {
     let snapshot = made.database.snapshot().unwrap();
     for text in [one, other] {
@@ -195,7 +205,7 @@ fn query(made: &Made, one: &str, other: &str) {
     }
 }
 
-/// What is stored is found, and comes back as it was.
+/// Asserts that a stored document is found and returned unchanged.
 fn store(one: &str, other: &str) {
     let disk = MemoryDisk::default();
     let database = builder(&disk).similar(true).create(path()).unwrap();
@@ -219,7 +229,7 @@ fn store(one: &str, other: &str) {
     assert_eq!(stored.text.as_deref(), Some(one));
 }
 
-/// The text as a file of words; to make a recipe with one ready takes a tenth of a second.
+/// The text as a dictionary file. Making a recipe with it takes 0.1 s, so only if `is_made`.
 fn files_of_words(one: &str, other: &str, is_made: bool) {
     let _ = Recipe::python_simhash().with_characters(one);
     for recipe in [Recipe::jieba(), Recipe::cppjieba()] {

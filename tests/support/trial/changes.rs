@@ -1,4 +1,4 @@
-//! Changes at random.
+//! Random changes.
 
 use simdb::{Change, DocId, Document, Fingerprint, Likeness, Timestamp};
 
@@ -7,16 +7,16 @@ use super::pool::Pool;
 use super::settings::Settings;
 use crate::SplitMix;
 
-/// Fingerprints lie within some bits of one of these, so that most lie near some other.
+/// Centres of fingerprints, each within some bits of one, so that most have near neighbours.
 const CENTRES: [u64; 3] = [0, u64::MAX, 0x0123_4567_89ab_cdef];
 
-/// Draws changes that suit a database.
+/// Generates changes for a database.
 #[derive(Clone, Debug)]
 pub struct Changes {
     settings: Settings,
-    /// Ids are drawn from these many, so that most changes meet what earlier ones left.
+    /// Number of ids: few, so that most changes meet an earlier document.
     ids: u64,
-    /// The last arrival that was drawn.
+    /// The last generated arrival.
     clock: u64,
 }
 
@@ -29,7 +29,7 @@ impl Changes {
         }
     }
 
-    /// A document with an id of those that are used again and again.
+    /// A document with one of the reused ids.
     pub fn document(&mut self, sequence: &mut SplitMix) -> Document {
         let id = match sequence.below(64) {
             0 => u64::MAX,
@@ -65,7 +65,7 @@ impl Changes {
             document.fingerprint = text.made.fingerprint;
             document.reliable = text.made.reliable;
         } else if sequence.below(6) == 0 {
-            // One that takes pages of its own.
+            // A text that takes pages of its own.
             let long = 2_000 + sequence.below(20_000) as usize;
             let mut noise = SplitMix(document.fingerprint.bits() ^ document.id.0);
             let letters = std::iter::repeat_with(|| char::from(b'!' + noise.below(90) as u8));
@@ -97,8 +97,7 @@ impl Changes {
         }
     }
 
-    /// Up to so many changes together. Where documents expire, the first of them leaves a trace of
-    /// how late it is.
+    /// At most `most` changes. With a retention, the first change leaves a trace of its arrival.
     pub fn batch(
         &mut self,
         most: u64,
@@ -107,15 +106,15 @@ impl Changes {
     ) -> Vec<Change> {
         let mut changes = Vec::new();
         if self.settings.retention.is_some() {
-            changes.push(Change::Upsert(self.beat(sequence)));
+            changes.push(Change::Upsert(self.advance_time(sequence)));
         }
         let count = 1 + sequence.below(most);
         changes.extend((0..count).map(|_| self.change(expected, sequence)));
         changes
     }
 
-    /// Time goes on, and a document arrives that shows it.
-    pub fn beat(&mut self, sequence: &mut SplitMix) -> Document {
+    /// A document with a later arrival than any before.
+    pub fn advance_time(&mut self, sequence: &mut SplitMix) -> Document {
         self.clock += match sequence.below(8) {
             0 => 900,
             _ => 1 + sequence.below(150),

@@ -1,4 +1,5 @@
-//! What a database should hold and answer: a plain map, and comparing with every document.
+//! The expected contents and answers of a database: a plain map, and comparison with every
+//! document.
 
 use simdb::{Change, DocId, Document, Fingerprint, Outcome, Snapshot, Timestamp};
 
@@ -6,27 +7,27 @@ use super::pool::Pool;
 use super::settings::{Settings, WINDOW_MS};
 use crate::{Model, SplitMix};
 
-/// What a database should hold.
+/// The expected contents of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     pub model: Model,
     settings: Settings,
-    /// The latest arrival there ever was.
+    /// The latest arrival so far.
     now: u64,
 }
 
-/// What should become of a change.
+/// The expected outcome of a change.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Foreseen {
+pub enum Prediction {
     Exactly(Outcome),
-    /// One of these documents is like it.
+    /// Refused as similar to one of these documents.
     Like(Vec<DocId>),
 }
 
-impl Foreseen {
+impl Prediction {
     pub fn is(&self, outcome: &Outcome) -> bool {
         match (self, outcome) {
-            (Self::Exactly(foreseen), outcome) => foreseen == outcome,
+            (Self::Exactly(prediction), outcome) => prediction == outcome,
             (Self::Like(documents), Outcome::Similar(found)) => documents.contains(&found.id),
             _ => false,
         }
@@ -47,7 +48,7 @@ impl Expected {
         }
     }
 
-    /// What counts as now.
+    /// The current time of the database.
     pub fn now(&self) -> u64 {
         self.now
     }
@@ -62,32 +63,31 @@ impl Expected {
         self.model.documents.keys().nth(place).copied()
     }
 
-    /// What a change does. Where documents expire, changes with later arrivals than any before must
-    /// leave a trace.
-    pub fn apply(&mut self, change: &Change) -> Foreseen {
+    /// Applies a change. With a retention, a change later than any before must leave a trace.
+    pub fn apply(&mut self, change: &Change) -> Prediction {
         let arrival = arrival_of(change);
-        // What a document meets is what is there when it arrives.
+        // A document is compared with those alive at its arrival.
         self.now = self.now.max(arrival.map_or(0, |arrival| arrival.0));
         self.forget_expired();
-        let foreseen = match change {
+        let prediction = match change {
             Change::InsertUnlessSimilar { document, .. } => {
                 let like = self.like(document.text.as_deref().unwrap_or_default());
                 match self.model.documents.contains_key(&document.id) || like.is_empty() {
                     true => self.insert(document),
-                    false => Foreseen::Like(like),
+                    false => Prediction::Like(like),
                 }
             }
             Change::RemoveOlder { id, than } => {
                 let stored = self.model.documents.get(id);
                 let is_older = stored.is_some_and(|stored| stored.arrival < Some(*than));
-                Foreseen::Exactly(match is_older {
+                Prediction::Exactly(match is_older {
                     true => self.model.apply(Change::Remove(*id)),
                     false => Outcome::Missing,
                 })
             }
-            change => Foreseen::Exactly(self.model.apply(change.clone())),
+            change => Prediction::Exactly(self.model.apply(change.clone())),
         };
-        if let Foreseen::Exactly(Outcome::Duplicate(of)) = &foreseen
+        if let Prediction::Exactly(Outcome::Duplicate(of)) = &prediction
             && self
                 .settings
                 .retention
@@ -96,18 +96,18 @@ impl Expected {
         {
             document.arrival = document.arrival.max(arrival);
         }
-        foreseen
+        prediction
     }
 
-    pub fn apply_all(&mut self, changes: &[Change]) -> Vec<Foreseen> {
+    pub fn apply_all(&mut self, changes: &[Change]) -> Vec<Prediction> {
         changes.iter().map(|change| self.apply(change)).collect()
     }
 
-    fn insert(&mut self, document: &Document) -> Foreseen {
-        Foreseen::Exactly(self.model.apply(Change::Insert(document.clone())))
+    fn insert(&mut self, document: &Document) -> Prediction {
+        Prediction::Exactly(self.model.apply(Change::Insert(document.clone())))
     }
 
-    /// Removes what arrived before a moment; how many these are.
+    /// Removes the documents that arrived before a time; returns their number.
     pub fn prune(&mut self, older_than: Timestamp) -> u64 {
         let before = self.len();
         let documents = &mut self.model.documents;
@@ -125,7 +125,7 @@ impl Expected {
         }
     }
 
-    /// The documents with a text like this one, in order of their ids.
+    /// The documents with a text similar to this one, by id.
     pub fn like(&self, text: &str) -> Vec<DocId> {
         let pool = Pool::shared();
         let is_like = |stored: &&Document| {
@@ -136,7 +136,7 @@ impl Expected {
         documents.map(|document| document.id).collect()
     }
 
-    /// What is wrong with what a snapshot holds, if anything is; an error if it cannot be read.
+    /// Compares a snapshot: a description of the first difference, or `None`.
     pub fn compare(&self, snapshot: &Snapshot) -> simdb::Result<Option<String>> {
         let mut stored = snapshot.documents();
         let mut expected = self.model.documents.values();
@@ -151,8 +151,8 @@ impl Expected {
         }
     }
 
-    /// Asks for some documents by id, fingerprint and text; an error if nothing could be read. What
-    /// is answered must be right.
+    /// Queries some documents by id, fingerprint and text. Asserts that the answers are right; a
+    /// failed read is an error.
     pub fn ask(&self, snapshot: &Snapshot, sequence: &mut SplitMix) -> simdb::Result<()> {
         let near = |id: Option<DocId>, flips: u64| {
             let document = id.and_then(|id| self.model.documents.get(&id));

@@ -1,16 +1,16 @@
-//! A database on a simulated disk, beside a plain map that is changed in the same way.
+//! A database on a simulated disk, beside a plain map with the same changes.
 //!
-//! A [`World`] takes [`Step`]s. What is acknowledged is in `expected`; of what ended in an error it
-//! is known by the kind of error whether it may be there. Whatever the disk does, what is read must
-//! be one or the other.
+//! A [`World`] takes [`Step`]s. Acknowledged changes are in `expected`; the kind of an error says
+//! if its change may have been made. Whatever the disk does, every read must equal one of the two
+//! states.
 
 mod changes;
 mod expected;
-mod looks;
 mod pool;
 mod settings;
 mod step;
 mod steps;
+mod verify;
 mod world;
 
 pub use settings::Settings;

@@ -1,5 +1,4 @@
-//! Texts of which it is known which are alike: some families of near-duplicates that have nothing
-//! to do with each other.
+//! Texts with known similarities: some families of near-duplicates, unrelated to each other.
 
 use std::sync::OnceLock;
 
@@ -11,31 +10,31 @@ use crate::disk::SimDisk;
 
 const FAMILIES: usize = 6;
 const VARIANTS: usize = 3;
-/// Words of a text. One of them differs between two variants.
+/// Words of a text. Two variants differ in one word.
 const WORDS: u64 = 24;
 
-/// A text, and what a database with the usual recipe makes of it.
+/// A text, with the fingerprint and bands of the default recipe.
 pub struct Text {
     pub text: String,
     pub made: TextFingerprint,
     pub query: TextQuery,
 }
 
-/// The texts, and which are alike.
+/// The texts, and their similarities.
 pub struct Pool {
     pub texts: Vec<Text>,
     alike: Vec<Vec<bool>>,
 }
 
 impl Pool {
-    /// The same for all.
+    /// The pool, shared by all tests of the process.
     pub fn shared() -> &'static Self {
         static POOL: OnceLock<Pool> = OnceLock::new();
         POOL.get_or_init(Self::new)
     }
 
     fn new() -> Self {
-        // What a query is made of takes milliseconds to make for a database, and is the same for all.
+        // A text query takes milliseconds to prepare, and is equal for all databases.
         let settings = Settings {
             similar: true,
             ..Settings::default()
@@ -63,7 +62,7 @@ impl Pool {
             .iter()
             .map(|a| texts.iter().map(|b| is_like(a, b)).collect());
         let alike: Vec<Vec<bool>> = alike.collect();
-        // None is a doubtful case, so a search that decides by texts has but one right answer.
+        // No pair is close to the decision limit, so each similar search has one right answer.
         for (a, row) in alike.iter().enumerate() {
             for (b, is_like) in row.iter().enumerate() {
                 assert_eq!(*is_like, a / VARIANTS == b / VARIANTS, "{a} {b}");
@@ -72,7 +71,7 @@ impl Pool {
         Self { texts, alike }
     }
 
-    /// The number of a text; nothing if it is none of these.
+    /// The index of a text; `None` if it is not in the pool.
     fn number(&self, text: &str) -> Option<usize> {
         self.texts.iter().position(|known| known.text == text)
     }

@@ -1,4 +1,4 @@
-//! The kinds of databases that are tried.
+//! The settings of tested databases.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use simdb::{Builder, Database, Retention};
 use crate::SplitMix;
 use crate::disk::SimDisk;
 
-/// How long documents stay where they do not stay for ever.
+/// The retention window of databases that have one, in milliseconds.
 pub const WINDOW_MS: u64 = 1000;
 
-/// What a database is made for.
+/// The settings of a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     pub keep_texts: bool,
     pub similar: bool,
     pub retention: Option<Retention>,
     pub cache_bytes: usize,
-    /// Changes after which a tail is set aside and merged in the background, and a transaction goes
-    /// on in the tables, if it is not the usual number.
-    pub merge_from: Option<usize>,
+    /// Changes after which a memtable is sealed and flushed in the background, and a transaction
+    /// continues in the tables; `None` for the default.
+    pub seal_after_changes: Option<usize>,
 }
 
 impl Settings {
@@ -50,7 +50,7 @@ impl Settings {
                 settings.retention = Some(window(false));
             }
         }
-        settings.merge_from = match sequence.below(6) {
+        settings.seal_after_changes = match sequence.below(6) {
             0 => Some(4),
             1 => Some(16),
             2 => Some(100),
@@ -73,7 +73,7 @@ impl Settings {
             Some(retention) => builder.retention(retention),
             None => builder,
         };
-        match self.merge_from {
+        match self.seal_after_changes {
             Some(changes) => builder.merge_after_changes(changes),
             None => builder,
         }

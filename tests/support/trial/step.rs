@@ -1,9 +1,9 @@
-//! What is done to a database, by kind.
+//! The kinds of steps.
 
-/// Something that is done to a database.
+/// An operation on a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// A new file, empty or loaded.
+    /// Creates a file, empty or loaded.
     Create,
     BulkCreate,
     Open,
@@ -12,7 +12,7 @@ pub enum Step {
     Upsert,
     Remove,
     Batch,
-    Submits,
+    Submit,
     Transaction,
     DroppedTransaction,
     BulkLoad,
@@ -22,19 +22,19 @@ pub enum Step {
     Check,
     Vacuum,
     Backup,
-    /// A snapshot is taken, and kept while others write.
+    /// Takes a snapshot, and keeps it during later steps.
     Snapshot,
 }
 
 impl Step {
-    /// Everything that is done to a database that is there.
+    /// All steps of an existing database.
     pub const ON_A_DATABASE: [Self; 16] = [
         Self::Insert,
         Self::InsertUnique,
         Self::Upsert,
         Self::Remove,
         Self::Batch,
-        Self::Submits,
+        Self::Submit,
         Self::Transaction,
         Self::DroppedTransaction,
         Self::BulkLoad,
@@ -47,14 +47,14 @@ impl Step {
         Self::Snapshot,
     ];
 
-    /// All that changes a few documents, or none.
+    /// Steps that change few documents, or none.
     pub const LIGHT: [Self; 7] = [
         Self::Insert,
         Self::InsertUnique,
         Self::Upsert,
         Self::Remove,
         Self::Batch,
-        Self::Submits,
+        Self::Submit,
         Self::Snapshot,
     ];
 }

@@ -1,4 +1,4 @@
-//! How each step is taken, and what it must come to.
+//! The steps of a [`World`], with their expected outcomes.
 
 use std::ops::ControlFlow;
 
@@ -7,21 +7,21 @@ use simdb::{
     Timestamp,
 };
 
-use super::expected::Foreseen;
+use super::expected::Prediction;
 use super::step::Step;
 use super::world::{Known, World};
 
-/// The least there can be.
+/// The least memory of a bulk load, in bytes.
 const LOAD_BYTES: u64 = 16 << 20;
 
 impl World {
-    /// Takes a step. After an error it is known what may be there.
+    /// Takes a step. After an error the possible contents are known.
     pub fn take(&mut self, step: Step) -> Result<()> {
         match step {
             Step::Create => return self.create(),
             Step::BulkCreate => return self.bulk_create(),
-            // Of what is unknown it is then known what is there.
-            _ if !self.is_open() => self.look()?,
+            // First find out the outcome of an unknown commit.
+            _ if !self.is_open() => self.verify()?,
             _ => {}
         }
         match step {
@@ -31,7 +31,7 @@ impl World {
             Step::Upsert => self.upsert(),
             Step::Remove => self.remove(),
             Step::Batch => self.batch(),
-            Step::Submits => self.submits(),
+            Step::Submit => self.submit_batches(),
             Step::Transaction => self.transaction(true),
             Step::DroppedTransaction => self.transaction(false),
             Step::BulkLoad => self.bulk_load(),
@@ -46,41 +46,41 @@ impl World {
     }
 
     fn create(&mut self) -> Result<()> {
-        self.is_there = Known::Perhaps;
+        self.exists = Known::Perhaps;
         self.database = Some(self.builder().create(&self.path)?);
-        self.is_there = Known::Yes;
+        self.exists = Known::Yes;
         Ok(())
     }
 
     fn bulk_create(&mut self) -> Result<()> {
         let documents = self.documents_to_load();
         let mut tried = self.expected.clone();
-        let foreseen = foreseen_of_load(&mut tried, &documents);
-        self.is_there = Known::Perhaps;
-        // A file that is there is whole.
+        let prediction = predict_load(&mut tried, &documents);
+        self.exists = Known::Perhaps;
+        // An existing file is complete, so its contents are known.
         self.expected = tried;
         let mut load = self.builder().bulk_create(&self.path, LOAD_BYTES)?;
         for document in documents {
             load.push(document)?;
         }
         let report = load.finish(|_| ControlFlow::Continue(()))?;
-        assert_eq!(report, foreseen);
-        self.is_there = Known::Yes;
+        assert_eq!(report, prediction);
+        self.exists = Known::Yes;
         if self.sequence.below(4) == 0 {
             let (path, expected) = (self.path.clone(), self.expected.clone());
-            self.look_at_copy_after_a_cut(&path, &expected);
+            self.verify_backup_after_cut(&path, &expected);
         }
         Ok(())
     }
 
     fn documents_to_load(&mut self) -> Vec<Document> {
-        let time = self.changes.beat(&mut self.sequence).arrival;
+        let time = self.changes.advance_time(&mut self.sequence).arrival;
         let count = match self.is_large {
             true => self.sequence.below(3_000),
             false => self.sequence.below(60),
         };
         let is_in_order = self.sequence.below(2) == 0;
-        // Where documents expire, their ids are not those of any that were there.
+        // With a retention, an expired id may be stored or not: use new ids.
         let first = match self.settings.retention {
             Some(_) => 1 << 32 | self.sequence.next() >> 33 << 33,
             None => 0,
@@ -98,22 +98,22 @@ impl World {
         load.collect()
     }
 
-    /// Makes changes, all at once, in one of the ways there are.
+    /// Applies changes together, in one of several ways.
     fn apply(&mut self, changes: Vec<Change>) -> Result<()> {
         let mut tried = self.expected.clone();
-        let foreseen = tried.apply_all(&changes);
+        let prediction = tried.apply_all(&changes);
         self.changed += changes.len() as u64;
         let outcomes = self.database().apply(changes);
         let outcomes = self.conclude(tried, outcomes)?;
-        assert_foreseen(&foreseen, &outcomes);
+        assert_predicted(&prediction, &outcomes);
         Ok(())
     }
 
-    /// Where documents expire, time goes on first.
-    fn beat(&mut self) -> Result<()> {
+    /// With a retention, advances the time first.
+    fn advance_time(&mut self) -> Result<()> {
         match self.settings.retention {
             Some(_) => {
-                let document = self.changes.beat(&mut self.sequence);
+                let document = self.changes.advance_time(&mut self.sequence);
                 self.apply(vec![Change::Upsert(document)])
             }
             None => Ok(()),
@@ -121,13 +121,13 @@ impl World {
     }
 
     fn insert(&mut self) -> Result<()> {
-        self.beat()?;
+        self.advance_time()?;
         let document = self.changes.document(&mut self.sequence);
         if document.text.is_some() || document.arrival.is_some() || !document.reliable {
             return self.apply(vec![Change::Insert(document)]);
         }
         let mut tried = self.expected.clone();
-        let foreseen = tried.apply(&Change::Insert(document.clone()));
+        let prediction = tried.apply(&Change::Insert(document.clone()));
         self.changed += 1;
         let inserted = match self.database().insert(document.id, document.fingerprint) {
             Err(Error::DocumentExists { id, stored }) => {
@@ -138,12 +138,12 @@ impl World {
             inserted => inserted.map(|()| Outcome::Inserted),
         };
         let outcome = self.conclude(tried, inserted)?;
-        assert_foreseen(&[foreseen], &[outcome]);
+        assert_predicted(&[prediction], &[outcome]);
         Ok(())
     }
 
     fn insert_unique(&mut self) -> Result<()> {
-        self.beat()?;
+        self.advance_time()?;
         let document = self.changes.document(&mut self.sequence);
         let radius = self.sequence.below(6) as u32;
         let by_text = document.text.is_some() && self.settings.similar;
@@ -159,7 +159,7 @@ impl World {
         }
         let mut tried = self.expected.clone();
         let (id, fingerprint) = (document.id, document.fingerprint);
-        let foreseen = tried.apply(&Change::InsertUnique { document, radius });
+        let prediction = tried.apply(&Change::InsertUnique { document, radius });
         self.changed += 1;
         let inserted = match self.database().insert_unique(id, fingerprint, radius) {
             Err(Error::DocumentExists { stored, .. }) => Ok(Outcome::Exists {
@@ -172,12 +172,12 @@ impl World {
             }),
         };
         let outcome = self.conclude(tried, inserted)?;
-        assert_foreseen(&[foreseen], &[outcome]);
+        assert_predicted(&[prediction], &[outcome]);
         Ok(())
     }
 
     fn upsert(&mut self) -> Result<()> {
-        let document = self.changes.beat(&mut self.sequence);
+        let document = self.changes.advance_time(&mut self.sequence);
         self.apply(vec![Change::Upsert(Document {
             arrival: self.settings.retention.and(document.arrival),
             ..document
@@ -188,14 +188,14 @@ impl World {
         let some = self.expected.some_id(&mut self.sequence);
         let id = some.unwrap_or(DocId(self.sequence.below(9)));
         let mut tried = self.expected.clone();
-        let foreseen = tried.apply(&Change::Remove(id));
+        let prediction = tried.apply(&Change::Remove(id));
         self.changed += 1;
         let removed = self.database().remove(id);
         let outcome = match self.conclude(tried, removed)? {
             Some(stored) => Outcome::Removed { stored },
             None => Outcome::Missing,
         };
-        assert_foreseen(&[foreseen], &[outcome]);
+        assert_predicted(&[prediction], &[outcome]);
         Ok(())
     }
 
@@ -212,7 +212,7 @@ impl World {
     fn batch(&mut self) -> Result<()> {
         let mut changes = self.drawn_batch();
         if self.is_large && changes.len() > 500 {
-            // New documents, so that a merge has something to do.
+            // New documents, so that a flush has something to do.
             let first = self.sequence.next() >> 20 << 12;
             for number in 0..changes.len() as u64 {
                 let mut document = self.changes.document_of(first + number, &mut self.sequence);
@@ -223,8 +223,8 @@ impl World {
         self.apply(changes)
     }
 
-    /// Some batches are handed over before any is answered.
-    fn submits(&mut self) -> Result<()> {
+    /// Submits several batches before it waits for any.
+    fn submit_batches(&mut self) -> Result<()> {
         let count = 2 + self.sequence.below(3);
         let batches: Vec<_> = (0..count).map(|_| self.drawn_batch()).collect();
         let mut tickets = Vec::new();
@@ -241,8 +241,8 @@ impl World {
         self.wait(tickets)
     }
 
-    /// What was handed over is made in its order. What is refused changes nothing; what is committed
-    /// together is there wholly or not at all.
+    /// Waits for submitted batches, which are applied in order. A refused batch changes nothing;
+    /// batches committed together are there wholly or not at all.
     fn wait(&mut self, tickets: Vec<(&Vec<Change>, Ticket)>) -> Result<()> {
         let (mut unknown, mut failed) = (None, Ok(()));
         for (batch, ticket) in tickets {
@@ -252,8 +252,8 @@ impl World {
                         unknown.is_none(),
                         "written after a commit of unknown outcome"
                     );
-                    let foreseen = self.expected.apply_all(batch);
-                    assert_foreseen(&foreseen, &outcomes);
+                    let prediction = self.expected.apply_all(batch);
+                    assert_predicted(&prediction, &outcomes);
                 }
                 Err(error) => {
                     if matches!(error, Error::CommitUnknown { .. }) {
@@ -272,18 +272,18 @@ impl World {
         let count = 1 + self.sequence.below(3);
         let batches: Vec<_> = (0..count).map(|_| self.drawn_batch()).collect();
         let mut tried = self.expected.clone();
-        let most = self.settings.merge_from.unwrap_or(usize::MAX);
+        let most = self.settings.seal_after_changes.unwrap_or(usize::MAX);
         let (mut changes, mut is_large) = (0, false);
         let mut transaction = self.database.as_ref().expect("it is open").begin()?;
         for batch in batches {
             self.changed += batch.len() as u64;
-            let foreseen = tried.apply_all(&batch);
+            let prediction = tried.apply_all(&batch);
             changes += batch.len();
             if !is_large && changes > most {
                 is_large = true;
                 self.large_transactions += 1;
             }
-            assert_foreseen(&foreseen, &transaction.apply(batch)?);
+            assert_predicted(&prediction, &transaction.apply(batch)?);
         }
         if !is_committed {
             return Ok(());
@@ -295,7 +295,7 @@ impl World {
     fn bulk_load(&mut self) -> Result<()> {
         let documents = self.documents_to_load();
         let mut tried = self.expected.clone();
-        let foreseen = foreseen_of_load(&mut tried, &documents);
+        let prediction = predict_load(&mut tried, &documents);
         self.changed += documents.len() as u64;
         let mut load = (self.database.as_ref().expect("it is open")).bulk_load(LOAD_BYTES)?;
         for document in documents {
@@ -306,7 +306,7 @@ impl World {
         }
         let loaded = load.finish(|_| ControlFlow::Continue(()));
         let report = self.conclude(tried, loaded)?;
-        assert_eq!(report, foreseen);
+        assert_eq!(report, prediction);
         Ok(())
     }
 
@@ -318,7 +318,7 @@ impl World {
                 pruned => pruned.map(|count| panic!("{count} pruned")),
             };
         }
-        // Of what is not expired much, or little.
+        // The documents to prune are many, or few.
         let reach = [100, 1_100][self.sequence.below(2) as usize];
         let age = self.sequence.below(reach);
         let older_than = Timestamp(self.expected.now().saturating_sub(age));
@@ -333,7 +333,7 @@ impl World {
     }
 
     fn close(&mut self) -> Result<()> {
-        self.look_at_held()?;
+        self.verify_snapshots()?;
         self.held.clear();
         let database = self.database.take().expect("it is open");
         if self.sequence.below(4) == 0 {
@@ -344,7 +344,7 @@ impl World {
     }
 
     fn check(&mut self) -> Result<()> {
-        self.look_at_held()?;
+        self.verify_snapshots()?;
         self.held.clear();
         let database = self.database.as_mut().expect("it is open");
         let damage = database.check()?;
@@ -358,18 +358,18 @@ impl World {
     }
 
     fn backup(&mut self) -> Result<()> {
-        // Never the same name twice: what was removed may be back after power failed.
+        // A new name each time: a removed file may come back after a power cut.
         let name = format!("copy-{:016x}.simdb", self.sequence.next());
         let path = self.path.with_file_name(name);
         self.backup = Some((path.clone(), self.expected.clone()));
         self.database().backup(&path)?;
         let expected = self.expected.clone();
-        self.look_at_copy_after_a_cut(&path, &expected);
-        self.look_at_backup()
+        self.verify_backup_after_cut(&path, &expected);
+        self.verify_backup()
     }
 
     fn hold_snapshot(&mut self) -> Result<()> {
-        self.look_at_held()?;
+        self.verify_snapshots()?;
         if self.held.len() > 1 {
             self.held.remove(0);
         }
@@ -379,13 +379,13 @@ impl World {
     }
 }
 
-fn foreseen_of_load(tried: &mut super::expected::Expected, documents: &[Document]) -> BulkReport {
+fn predict_load(tried: &mut super::expected::Expected, documents: &[Document]) -> BulkReport {
     let mut report = BulkReport::default();
     for document in documents {
         let change = Change::Insert(document.clone());
         match tried.apply(&change) {
-            Foreseen::Exactly(Outcome::Inserted) => report.inserted += 1,
-            Foreseen::Exactly(Outcome::Exists { stored }) if stored == document.fingerprint => {
+            Prediction::Exactly(Outcome::Inserted) => report.inserted += 1,
+            Prediction::Exactly(Outcome::Exists { stored }) if stored == document.fingerprint => {
                 report.present += 1;
             }
             _ => report.conflicts += 1,
@@ -394,9 +394,12 @@ fn foreseen_of_load(tried: &mut super::expected::Expected, documents: &[Document
     report
 }
 
-fn assert_foreseen(foreseen: &[Foreseen], outcomes: &[Outcome]) {
-    assert_eq!(foreseen.len(), outcomes.len());
-    for (foreseen, outcome) in foreseen.iter().zip(outcomes) {
-        assert!(foreseen.is(outcome), "{outcome:?} instead of {foreseen:?}");
+fn assert_predicted(prediction: &[Prediction], outcomes: &[Outcome]) {
+    assert_eq!(prediction.len(), outcomes.len());
+    for (prediction, outcome) in prediction.iter().zip(outcomes) {
+        assert!(
+            prediction.is(outcome),
+            "{outcome:?} instead of {prediction:?}"
+        );
     }
 }

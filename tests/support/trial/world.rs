@@ -1,4 +1,4 @@
-//! A database, and what it should hold.
+//! A database on a simulated disk, and its expected contents.
 
 use std::path::PathBuf;
 
@@ -10,34 +10,34 @@ use super::settings::Settings;
 use crate::SplitMix;
 use crate::disk::{Chance, SimDisk};
 
-/// A database on a disk, and what is known of it.
+/// A database on a disk, and the knowledge about its contents.
 pub struct World {
     pub disk: SimDisk,
     pub settings: Settings,
     pub path: PathBuf,
     pub(super) database: Option<Database>,
-    /// What was acknowledged.
+    /// The acknowledged changes.
     pub expected: Expected,
-    /// The same and what may be there or not.
+    /// The acknowledged changes plus the commit of unknown outcome.
     pub possible: Option<Expected>,
-    /// What is older than this was to be removed, part by part.
+    /// Start of the window of an interrupted prune, which removes older documents part by part.
     pub(super) pruned: Option<Timestamp>,
-    /// Whether the file is there.
-    pub is_there: Known,
+    /// Existence of the database file.
+    pub exists: Known,
     pub(super) changes: Changes,
     pub sequence: SplitMix,
     pub(super) held: Vec<(Snapshot, Expected)>,
-    /// A copy that is to be made, and what it should hold.
+    /// The backup in progress, and its expected contents.
     pub(super) backup: Option<(PathBuf, Expected)>,
-    /// Changes of documents so far.
+    /// Changed documents so far.
     pub changed: u64,
-    /// Transactions so far that went on in the tables.
+    /// Transactions so far that continued in the tables.
     pub large_transactions: u64,
-    /// Whether some changes come by thousands.
+    /// Some batches have thousands of changes.
     pub is_large: bool,
 }
 
-/// Whether something is there.
+/// Knowledge about a commit or a file of uncertain outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     Yes,
@@ -56,7 +56,7 @@ impl World {
             expected: Expected::new(settings),
             possible: None,
             pruned: None,
-            is_there: Known::No,
+            exists: Known::No,
             changes: Changes::new(settings, &mut sequence),
             sequence,
             held: Vec::new(),
@@ -71,7 +71,7 @@ impl World {
         self.settings.builder(&self.disk)
     }
 
-    /// The database, opened if it is not open.
+    /// The database, opened if necessary.
     pub fn open(&mut self) -> Result<()> {
         if self.database.is_none() {
             self.database = Some(self.builder().open(&self.path)?);
@@ -87,7 +87,7 @@ impl World {
         self.database.as_ref().expect("the database is open")
     }
 
-    /// What was tried is done, or may be, or is not, as the result says.
+    /// Records the tried change as made, not made, or of unknown outcome, according to the result.
     pub(super) fn conclude<T>(&mut self, tried: Expected, result: Result<T>) -> Result<T> {
         match &result {
             Ok(_) => {
@@ -103,18 +103,19 @@ impl World {
         result
     }
 
-    /// The same on a copy of the disk, as another process finds it. Nothing may be open.
+    /// The same world on a copy of the disk, as another process finds it. The database must be
+    /// closed.
     pub fn copy(&self) -> Self {
         assert!(!self.is_open() && self.held.is_empty() && self.possible.is_none());
         Self {
-            disk: self.disk.after_a_kill(),
+            disk: self.disk.after_kill(),
             settings: self.settings,
             path: self.path.clone(),
             database: None,
             expected: self.expected.clone(),
             possible: None,
             pruned: None,
-            is_there: self.is_there,
+            exists: self.exists,
             changes: self.changes.clone(),
             sequence: SplitMix(self.sequence.0),
             held: Vec::new(),
@@ -125,7 +126,8 @@ impl World {
         }
     }
 
-    /// Whether a tail was set aside since the database was opened: the next has a journal too.
+    /// Returns `true` if a memtable was sealed since the open: the next memtable has a second
+    /// journal.
     pub fn has_two_journals(&self) -> bool {
         let files = self.disk.files();
         let journals = ["journal-1", "journal-2"].map(|name| {
@@ -135,21 +137,21 @@ impl World {
         journals == [true, true]
     }
 
-    /// The process is gone, and with it all that it had open.
+    /// Ends the process: drops the database and all snapshots.
     pub fn stop(&mut self) {
         self.held.clear();
         self.database = None;
     }
 
-    /// Power fails, and is back.
+    /// Cuts power and restarts.
     pub fn restart(&mut self, chance: &mut Chance) {
         self.stop();
-        self.disk = self.disk.after_a_cut(chance);
+        self.disk = self.disk.after_cut(chance);
     }
 
-    /// The process is killed, and another one begun.
+    /// Kills the process and starts another one.
     pub fn restart_process(&mut self) {
         self.stop();
-        self.disk = self.disk.after_a_kill();
+        self.disk = self.disk.after_kill();
     }
 }

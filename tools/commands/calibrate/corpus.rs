@@ -1,14 +1,13 @@
-//! The input of `simdb-cli calibrate`: documents, and pairs of them with labels.
+//! The input of `simdb-cli calibrate`: documents, and labelled pairs of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Map, Value};
 
+use super::Calibrate;
 use crate::commands::json_object::for_each_object;
 use crate::formats::{MAX_TEXT_BYTES, id_of, text_of};
-use crate::options::OnError;
 
 /// The classes by length: the least number of characters, and the name.
 const LENGTHS: [(usize, &str); 5] = [
@@ -19,48 +18,40 @@ const LENGTHS: [(usize, &str); 5] = [
     (500, "500+"),
 ];
 
-/// A document, which is stored under its index.
+/// A document, which is stored under its index as the id.
 pub(super) struct LabelledText {
     pub text: String,
     /// Documents of one family are edits of one text.
     family: Option<Value>,
     class: String,
-    /// `true` if the fingerprint is reliable, which is known once it is stored.
+    /// `true` if the fingerprint is reliable; set when the document is stored.
     pub reliable: bool,
 }
 
-/// The indices of two documents, the smaller one first.
+/// The indices of two documents, the smaller index first.
 pub(super) type PairKey = (u32, u32);
 
-/// A pair of documents.
+#[derive(Default)]
 pub(super) struct LabelledPair {
     /// `true` for near-duplicates, `None` for a pair that is found and not listed.
     pub label: Option<bool>,
     pub class: String,
     /// The least radius at which fingerprints alone find the pair.
     pub alone: Option<u32>,
-    /// The least radius at which fingerprints find the pair and the wording is enough.
+    /// The least radius at which fingerprints find the pair and it passes the wording check.
     pub checked: Option<u32>,
-    /// `true` if similar search finds the pair, by bands and fingerprints, and the wording is enough.
+    /// `true` if similar search finds the pair.
     pub similar: bool,
 }
 
-/// The documents and the pairs.
 #[derive(Default)]
 pub(super) struct LabelledCorpus {
     pub documents: Vec<LabelledText>,
     pub pairs: BTreeMap<PairKey, LabelledPair>,
-    /// `true` if a pair that is found and not listed is a false alarm, unless it is
+    /// `true` if a pair that is found and not listed is a false positive, unless it is
     /// [ignored](Self::ignores).
     pub is_closed: bool,
     grey: HashSet<PairKey>,
-}
-
-/// The way in which files are read.
-pub(super) struct CorpusReader<'o> {
-    /// The field that names the class; by length without one.
-    pub class: Option<&'o str>,
-    pub on_error: OnError,
 }
 
 /// The order of classes: by length, then by name.
@@ -74,16 +65,76 @@ pub(super) fn key(a: u32, b: u32) -> PairKey {
 }
 
 impl LabelledCorpus {
-    /// The class of a pair: that of the shorter document.
-    pub fn class_of_pair(&self, (a, b): PairKey) -> &str {
-        let classes = [a, b].map(|index| self.documents[index as usize].class.as_str());
-        classes
-            .into_iter()
-            .min_by_key(|class| class_order(class))
-            .unwrap_or_default()
+    /// Reads pairs of texts, or pairs of ids and the documents of these ids.
+    pub fn read(options: &Calibrate) -> Result<Self> {
+        let mut corpus = Self {
+            is_closed: options.closed,
+            ..Self::default()
+        };
+        match &options.docs {
+            Some(_) => corpus.read_pairs_of_ids(options)?,
+            None => corpus.read_pairs_of_texts(options)?,
+        }
+        Ok(corpus)
     }
 
-    /// Returns `true` if a pair that is not listed is neither a near-duplicate nor a false alarm.
+    fn read_pairs_of_texts(&mut self, options: &Calibrate) -> Result<()> {
+        // A text that is paired with itself is two documents: the flag marks the second.
+        let mut indices: HashMap<(String, bool), u32> = HashMap::new();
+        for_each_object(&options.pairs, options.on_error, |_, fields| {
+            let label = label(&fields)?;
+            let [a, b] = [text(&fields, "a")?, text(&fields, "b")?];
+            let is_same = a == b;
+            let class = class(&fields, options)?;
+            let [a, b] = [(a, false), (b, is_same)].map(|given| {
+                let text = given.0.clone();
+                let index = indices.entry(given);
+                *index.or_insert_with(|| self.add_text(text, None, None))
+            });
+            self.list(key(a, b), label, class)
+        })
+    }
+
+    fn read_pairs_of_ids(&mut self, options: &Calibrate) -> Result<()> {
+        let (documents, on_error) = (
+            options.docs.as_deref().unwrap_or(&options.pairs),
+            options.on_error,
+        );
+        let mut indices = HashMap::new();
+        for_each_object(documents, on_error, |_, fields| {
+            let id = id(&fields, "id")?;
+            let text = text(&fields, "text")?;
+            let class = class(&fields, options)?;
+            if indices.contains_key(&id) {
+                return Err(format!("document {id} is there already"));
+            }
+            let family = fields.get("fam").filter(|family| !family.is_null());
+            indices.insert(id, self.add_text(text, family.cloned(), class));
+            Ok(())
+        })?;
+        let index = |fields: &Map<String, Value>, name: &str| {
+            let id = id(fields, name)?;
+            let index = indices.get(&id).copied();
+            index.ok_or_else(|| format!("document {id} is not in {}", documents.display()))
+        };
+        let pair = |fields: &Map<String, Value>| match (index(fields, "a")?, index(fields, "b")?) {
+            (a, b) if a == b => Err("a document is paired with itself".to_owned()),
+            (a, b) => Ok(key(a, b)),
+        };
+        for_each_object(&options.pairs, on_error, |_, fields| {
+            self.list(pair(&fields)?, label(&fields)?, class(&fields, options)?)
+        })?;
+        let Some(grey) = &options.grey else {
+            return Ok(());
+        };
+        for_each_object(grey, on_error, |_, fields| {
+            self.grey.insert(pair(&fields)?);
+            Ok(())
+        })
+    }
+
+    /// Returns `true` if a pair that is not listed is neither a near-duplicate nor a false
+    /// positive.
     pub fn ignores(&self, key: PairKey) -> bool {
         let [a, b] = [key.0, key.1].map(|index| &self.documents[index as usize].family);
         self.grey.contains(&key) || a.is_some() && a == b
@@ -91,30 +142,30 @@ impl LabelledCorpus {
 
     /// The pair with this key, which is added without a label if it is not listed.
     pub fn pair(&mut self, key: PairKey) -> &mut LabelledPair {
-        let class = self.class_of_pair(key).to_owned();
-        self.pairs.entry(key).or_insert(LabelledPair {
-            label: None,
-            class,
-            alone: None,
-            checked: None,
-            similar: false,
-        })
+        // The class of a pair is that of the shorter document.
+        let classes = [key.0, key.1].map(|index| &self.documents[index as usize].class[..]);
+        let class = classes.into_iter().min_by_key(|class| class_order(class));
+        let pair = || LabelledPair {
+            class: class.unwrap_or_default().to_owned(),
+            ..LabelledPair::default()
+        };
+        self.pairs.entry(key).or_insert_with(pair)
     }
 
     fn add_text(&mut self, text: String, family: Option<Value>, class: Option<String>) -> u32 {
         let characters = text.chars().count();
         let length = LENGTHS.iter().rfind(|(least, _)| characters >= *least);
-        let length = length.map_or("", |(_, name)| name);
+        let class = class.unwrap_or_else(|| length.map_or("", |(_, name)| name).to_owned());
         self.documents.push(LabelledText {
             text,
             family,
-            class: class.unwrap_or_else(|| length.to_owned()),
+            class,
             reliable: false,
         });
         self.documents.len() as u32 - 1
     }
 
-    /// Lists a pair, unless it is listed already.
+    /// Labels a pair, unless it has this label already.
     fn list(&mut self, key: PairKey, label: bool, class: Option<String>) -> Result<(), String> {
         let pair = self.pair(key);
         match (pair.label, class) {
@@ -129,81 +180,16 @@ impl LabelledCorpus {
     }
 }
 
-impl CorpusReader<'_> {
-    /// Reads pairs of texts.
-    pub fn pairs_of_texts(&self, path: &Path) -> Result<LabelledCorpus> {
-        let mut corpus = LabelledCorpus::default();
-        // A text that is paired with itself is two documents.
-        let mut indices: HashMap<(String, bool), u32> = HashMap::new();
-        for_each_object(path, self.on_error, |_, fields| {
-            let label = label(&fields)?;
-            let [a, b] = [text(&fields, "a")?, text(&fields, "b")?];
-            let is_twin = a == b;
-            let class = self.class(&fields)?;
-            let [a, b] = [(a, false), (b, is_twin)].map(|twin| {
-                let text = twin.0.clone();
-                let index = indices.entry(twin);
-                *index.or_insert_with(|| corpus.add_text(text, None, None))
-            });
-            corpus.list(key(a, b), label, class)
-        })?;
-        Ok(corpus)
-    }
-
-    /// Reads pairs of ids of documents in another file. With `closed`, that file holds all documents;
-    /// it may name a file of pairs to ignore.
-    pub fn pairs_of_documents(
-        &self,
-        path: &Path,
-        documents: &Path,
-        is_closed: bool,
-        grey: Option<&Path>,
-    ) -> Result<LabelledCorpus> {
-        let mut corpus = LabelledCorpus {
-            is_closed,
-            ..LabelledCorpus::default()
-        };
-        let mut indices = HashMap::new();
-        for_each_object(documents, self.on_error, |_, fields| {
-            let id = id(&fields, "id")?;
-            let text = text(&fields, "text")?;
-            let class = self.class(&fields)?;
-            if indices.contains_key(&id) {
-                return Err(format!("document {id} is there already"));
-            }
-            let family = fields.get("fam").filter(|family| !family.is_null());
-            indices.insert(id, corpus.add_text(text, family.cloned(), class));
-            Ok(())
-        })?;
-        let index = |fields: &Map<String, Value>, name: &str| {
-            let id = id(fields, name)?;
-            let index = indices.get(&id).copied();
-            index.ok_or_else(|| format!("document {id} is not in {}", documents.display()))
-        };
-        let pair = |fields: &Map<String, Value>| match (index(fields, "a")?, index(fields, "b")?) {
-            (a, b) if a == b => Err("a document is paired with itself".to_owned()),
-            (a, b) => Ok(key(a, b)),
-        };
-        for_each_object(path, self.on_error, |_, fields| {
-            corpus.list(pair(&fields)?, label(&fields)?, self.class(&fields)?)
-        })?;
-        if let Some(grey) = grey {
-            for_each_object(grey, self.on_error, |_, fields| {
-                corpus.grey.insert(pair(&fields)?);
-                Ok(())
-            })?;
-        }
-        Ok(corpus)
-    }
-
-    /// The class that a line names, if lines are to name one.
-    fn class(&self, fields: &Map<String, Value>) -> Result<Option<String>, String> {
-        let class = self.class.map(|name| match field(fields, name)? {
+/// The value of the field of `--class`; `None` without the option.
+fn class(fields: &Map<String, Value>, options: &Calibrate) -> Result<Option<String>, String> {
+    let class = options
+        .class
+        .as_ref()
+        .map(|name| match field(fields, name)? {
             Value::String(class) => Ok(class.clone()),
             other => Ok(other.to_string()),
         });
-        class.transpose()
-    }
+    class.transpose()
 }
 
 fn field<'f>(fields: &'f Map<String, Value>, name: &str) -> Result<&'f Value, String> {

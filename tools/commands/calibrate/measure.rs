@@ -1,4 +1,5 @@
-//! The pairs that a database finds: by fingerprints alone, with the wording check, and by bands.
+//! The pairs that a database finds: by fingerprints alone, with the wording check, by similar
+//! search.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,21 +11,21 @@ use simdb::{Database, DocId, Document, Fingerprinter, Likeness, Recipe, Snapshot
 use super::corpus::{LabelledCorpus, LabelledText, PairKey, key};
 use crate::console::interrupt::Interrupt;
 
-/// The largest radius that is tried.
-pub(super) const MOST_RADIUS: u32 = 16;
+/// Radii from 0 to 16 are tried: larger radii find too many unrelated texts.
+pub(super) const MAX_RADIUS: u32 = 16;
 
-/// 256 MiB to load with, and for the page cache.
+/// 256 MiB for sorting, and 256 MiB of page cache.
 const MEMORY_BYTES: u64 = 256 << 20;
 
-/// A way in which a document is found, with the distance.
+/// The way in which a document is found, with the distance.
 enum Sighting {
     Alone(u32),
     Checked(Option<u32>),
     Similar,
 }
 
-/// Loads the documents into a temporary database, asks it for the documents of the pairs, or for all
-/// documents if the corpus is closed, and notes the pairs that are found.
+/// Loads the documents into a temporary database, and marks the pairs that its queries find. A
+/// closed corpus is queried for all documents, otherwise for one document of each pair.
 pub(super) fn find_pairs(
     corpus: &mut LabelledCorpus,
     recipe: &Recipe,
@@ -35,7 +36,7 @@ pub(super) fn find_pairs(
     let path = folder.path().join("texts.simdb");
     let database = load(&path, recipe, &mut corpus.documents, interrupt)?;
     let snapshot = database.snapshot()?;
-    // One document of a pair finds the other or is found by it, so one of them is asked for.
+    // Near-duplication is symmetric, so one query per pair is enough.
     let asked: BTreeSet<u32> = if corpus.is_closed {
         (0..corpus.documents.len() as u32).collect()
     } else {
@@ -46,10 +47,9 @@ pub(super) fn find_pairs(
         let text = &corpus.documents[index as usize].text;
         let found = near(&database, &snapshot, text, likeness)?.into_iter();
         let pairs = found.map(|(id, sighting)| (key(index, id.0 as u32), sighting));
-        let is_noted = |key: &PairKey| corpus.is_closed || corpus.pairs.contains_key(key);
-        Ok(pairs
-            .filter(|(key, _)| key.0 != key.1 && is_noted(key))
-            .collect::<Vec<_>>())
+        let is_counted = |key: &PairKey| corpus.is_closed || corpus.pairs.contains_key(key);
+        let pairs = pairs.filter(|(key, _)| key.0 != key.1 && is_counted(key));
+        Ok(pairs.collect::<Vec<_>>())
     });
     for (key, sighting) in sightings.collect::<Result<Vec<_>>>()?.into_iter().flatten() {
         let pair = corpus.pair(key);
@@ -62,7 +62,6 @@ pub(super) fn find_pairs(
     Ok(())
 }
 
-/// Loads the documents into a new database.
 fn load(
     path: &Path,
     recipe: &Recipe,
@@ -72,22 +71,20 @@ fn load(
     let fingerprinter = Fingerprinter::new(recipe.clone());
     let texts = documents.par_iter().map(|document| &document.text);
     let made: Vec<_> = texts.map(|text| fingerprinter.fingerprint(text)).collect();
-    // A recipe with a dictionary takes memory.
+    // Frees the dictionary of the recipe before the load.
     drop(fingerprinter);
     let builder = Database::builder()
         .recipe(recipe.clone())
         .cache_bytes(MEMORY_BYTES as usize)
         .similar(true);
     let mut load = builder.clone().bulk_create(path, MEMORY_BYTES)?;
-    for (index, (document, made)) in documents.iter_mut().zip(made).enumerate() {
+    for ((id, document), made) in (0..).map(DocId).zip(documents).zip(made) {
         let made = made?;
         document.reliable = made.reliable;
         load.push(Document {
-            id: DocId(index as u64),
-            fingerprint: made.fingerprint,
             reliable: made.reliable,
-            arrival: None,
             text: Some(document.text.clone()),
+            ..Document::new(id, made.fingerprint)
         })?;
     }
     load.finish(|_| interrupt.flow())?;
@@ -95,7 +92,7 @@ fn load(
     Ok(builder.open_read_only(path)?)
 }
 
-/// Finds the documents that are like a text in any way.
+/// Finds the documents near a text in each way.
 fn near(
     database: &Database,
     snapshot: &Snapshot,
@@ -105,14 +102,13 @@ fn near(
     let query = database.text_query(text)?.likeness(likeness);
     let mut found = Vec::new();
     if let Some(made) = query.fingerprint().filter(|made| made.reliable) {
-        let alone = snapshot.within(made.fingerprint, MOST_RADIUS)?.into_iter();
+        let alone = snapshot.within(made.fingerprint, MAX_RADIUS)?.into_iter();
         found.extend(alone.map(|near| (near.id, Sighting::Alone(near.distance))));
     }
     let similar = snapshot.similar(&query)?.into_iter();
     found.extend(similar.map(|similar| (similar.id, Sighting::Similar)));
-    let checked = snapshot
-        .similar(&query.without_bands().radius(MOST_RADIUS))?
-        .into_iter();
+    let query = query.without_bands().radius(MAX_RADIUS);
+    let checked = snapshot.similar(&query)?.into_iter();
     found.extend(checked.map(|checked| (checked.id, Sighting::Checked(checked.distance))));
     Ok(found)
 }

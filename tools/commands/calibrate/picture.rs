@@ -1,9 +1,10 @@
-//! A picture of precision, recall and F1 against the radius, one chart for each class.
+//! The picture of `simdb-cli calibrate`: precision, recall and F1 by radius, a chart for each
+//! class.
 
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
-use super::measure::MOST_RADIUS;
+use super::measure::MAX_RADIUS;
 use super::score::{ClassScore, WayScore};
 use crate::console::{counted, grouped};
 
@@ -11,7 +12,7 @@ use crate::console::{counted, grouped};
 const CHART_PIXELS: (u32, u32) = (560, 380);
 const CHARTS_ACROSS: usize = 2;
 
-/// The strip above all charts that names the curves, in their colours.
+/// The rows and columns of the legend above all charts.
 const ROW_PIXELS: i32 = 20;
 const NAME_PIXELS: i32 = 220;
 
@@ -19,12 +20,12 @@ const FONT: &str = "sans-serif";
 const TITLE_PIXELS: i32 = 18;
 const LABEL_PIXELS: i32 = 14;
 
-/// The length of the strokes of a dashed curve, and of the gaps.
+/// The lengths of dashes and gaps of a dashed curve.
 const DASH_PIXELS: (i32, i32) = (8, 4);
 
 type Measure = fn(&WayScore) -> Option<f64>;
 
-/// The curves of each way, with their colours.
+/// The measures that are drawn, with their colours.
 const CURVES: [(&str, Measure, RGBColor); 3] = [
     ("precision", |score| score.precision, RGBColor(27, 120, 184)),
     ("recall", |score| score.recall, RGBColor(217, 95, 2)),
@@ -34,10 +35,9 @@ const CURVES: [(&str, Measure, RGBColor); 3] = [
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-/// Draws the picture as SVG.
 pub(super) fn picture(scores: &[ClassScore]) -> Result<String> {
     let mut svg = String::new();
-    draw(scores, &mut svg).map_err(|reason| anyhow!("cannot draw: {reason}"))?;
+    draw(scores, &mut svg).map_err(|reason| anyhow!("cannot draw the picture: {reason}"))?;
     Ok(svg)
 }
 
@@ -45,10 +45,8 @@ fn draw(scores: &[ClassScore], svg: &mut String) -> Drawn {
     let down = scores.len().div_ceil(CHARTS_ACROSS);
     let (width, height) = CHART_PIXELS;
     let strip_pixels = 3 * ROW_PIXELS as u32;
-    let size = (
-        width * CHARTS_ACROSS as u32,
-        height * down as u32 + strip_pixels,
-    );
+    let height = height * down as u32 + strip_pixels;
+    let size = (width * CHARTS_ACROSS as u32, height);
     let root = SVGBackend::with_string(svg, size).into_drawing_area();
     root.fill(&WHITE)?;
     let (strip, charts) = root.split_vertically(strip_pixels);
@@ -59,18 +57,12 @@ fn draw(scores: &[ClassScore], svg: &mut String) -> Drawn {
     };
     for (column, (measure, _, colour)) in (0..).zip(CURVES) {
         name(0, column, format!("{measure}, fingerprints"), colour)?;
-        name(
-            1,
-            column,
-            format!("{measure}, with wording (dashed)"),
-            colour,
-        )?;
+        let checked = format!("{measure}, with wording (dashed)");
+        name(1, column, checked, colour)?;
     }
     name(2, 0, "F1, similar".to_owned(), BLACK)?;
-    for (score, area) in scores
-        .iter()
-        .zip(charts.split_evenly((down, CHARTS_ACROSS)))
-    {
+    let areas = charts.split_evenly((down, CHARTS_ACROSS));
+    for (score, area) in scores.iter().zip(areas) {
         chart(score, &area)?;
     }
     root.present()?;
@@ -84,17 +76,17 @@ fn chart(score: &ClassScore, area: &Area<'_>) -> Drawn {
         counted(score.pairs, "pair"),
         grouped(score.near_duplicates)
     );
-    let most_radius = f64::from(MOST_RADIUS);
+    let max_radius = f64::from(MAX_RADIUS);
     let mut chart = ChartBuilder::on(area)
         .caption(title, (FONT, TITLE_PIXELS))
         .margin(8)
         .x_label_area_size(36)
         .y_label_area_size(44)
-        .build_cartesian_2d(0.0..most_radius, 0.0..1.0)?;
+        .build_cartesian_2d(0.0..max_radius, 0.0..1.0)?;
     chart
         .configure_mesh()
         .max_light_lines(0)
-        .x_labels(MOST_RADIUS as usize + 1)
+        .x_labels(MAX_RADIUS as usize + 1)
         .x_label_formatter(&|radius| format!("{radius:.0}"))
         .x_desc("radius")
         .y_label_formatter(&|share| format!("{share:.1}"))
@@ -109,16 +101,15 @@ fn chart(score: &ClassScore, area: &Area<'_>) -> Drawn {
         chart.draw_series(DashedLineSeries::new(checked, dash, gap, thin))?;
     }
     if let Some(f1) = score.similar.f1 {
-        let ends = [(0.0, f1), (most_radius, f1)];
+        let ends = [(0.0, f1), (max_radius, f1)];
         chart.draw_series(LineSeries::new(ends, BLACK.stroke_width(1)))?;
     }
     Ok(())
 }
 
-/// The points of a curve; without a point where no pair is found.
+/// The points of a curve, without the radii at which no pair is found.
 fn points(scores: &[WayScore], measure: Measure) -> Vec<(f64, f64)> {
     let points = scores.iter().enumerate();
-    points
-        .filter_map(|(radius, score)| Some((radius as f64, measure(score)?)))
-        .collect()
+    let points = points.filter_map(|(radius, score)| Some((radius as f64, measure(score)?)));
+    points.collect()
 }

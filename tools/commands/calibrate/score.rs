@@ -1,12 +1,11 @@
-//! The precision, recall and F1 of each way of finding near-duplicates, for each class.
+//! The precision, recall and F1 of each way to find near-duplicates, for each class.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Display, Formatter};
 
 use serde::Serialize;
 
 use super::corpus::{LabelledCorpus, LabelledPair, LabelledText, PairKey, class_order};
-use super::measure::MOST_RADIUS;
+use super::measure::MAX_RADIUS;
 use crate::console::rows::or_dash;
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::Table;
@@ -15,30 +14,25 @@ use crate::console::{counted, grouped};
 /// The class of all pairs.
 const ALL: &str = "all";
 
-/// The wording check pays if the best F1 is this much better with it.
+/// The wording check pays if it raises the best F1 by at least 0.005.
 const LEAST_GAIN: f64 = 0.005;
 
-/// Counts of pairs by whether they are found and whether they should be, and shares of them, `None`
-/// where they are shares of nothing.
+/// The confusion matrix of one way, and its shares, which are `None` for shares of 0 pairs.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct WayScore {
-    #[serde(rename = "tp")]
-    true_positives: u64,
-    #[serde(rename = "fp")]
-    false_positives: u64,
-    #[serde(rename = "fn")]
-    false_negatives: u64,
-    #[serde(rename = "tn")]
-    true_negatives: u64,
+    tp: u64,
+    fp: u64,
+    r#fn: u64,
+    tn: u64,
     pub precision: Option<f64>,
     pub recall: Option<f64>,
     pub f1: Option<f64>,
 }
 
-/// The scores of all ways for one class of pairs.
 #[derive(Serialize)]
 pub(super) struct ClassScore {
     pub class: String,
+    /// Listed pairs.
     pub pairs: u64,
     pub near_duplicates: u64,
     /// Documents of the listed pairs.
@@ -63,34 +57,30 @@ struct Recommended {
     check_pays: bool,
 }
 
-/// The radii that are recommended for one way.
 #[derive(Clone, Copy, Serialize)]
 struct Radii {
-    /// The least of the radii with the best F1; `None` if no radius finds a near-duplicate.
+    /// The least radius with the best F1; `None` if no radius finds a near-duplicate.
     best: Option<usize>,
-    /// The largest radius that is precise enough, if any is.
+    /// The largest radius with enough precision; `None` if there is no such radius.
     precise: Option<usize>,
 }
 
 /// The numbers of pairs that are found and not listed.
 #[derive(Clone, Copy, Serialize)]
 pub(super) struct Unlisted {
-    /// False alarms.
+    /// False positives.
     pub counted: usize,
     /// Pairs that are grey, or of one family.
     pub ignored: usize,
 }
 
-/// Scores each class, and all pairs.
 pub(super) fn scores(corpus: &LabelledCorpus, least_precision: f64) -> (Vec<ClassScore>, Unlisted) {
-    let is_ignored =
-        |(key, pair): &(&PairKey, &LabelledPair)| pair.label.is_none() && corpus.ignores(**key);
-    let (ignored, pairs): (Vec<_>, Vec<_>) = corpus.pairs.iter().partition(is_ignored);
+    let is_unlisted = |pair: &(&PairKey, &LabelledPair)| pair.1.label.is_none();
+    let (ignored, pairs): (Vec<_>, Vec<_>) =
+        (corpus.pairs.iter()).partition(|pair| is_unlisted(pair) && corpus.ignores(*pair.0));
+    let counted = pairs.iter().filter(|pair| is_unlisted(pair)).count();
     let unlisted = Unlisted {
-        counted: pairs
-            .iter()
-            .filter(|(_, pair)| pair.label.is_none())
-            .count(),
+        counted,
         ignored: ignored.len(),
     };
     let mut classes: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -110,28 +100,27 @@ pub(super) fn scores(corpus: &LabelledCorpus, least_precision: f64) -> (Vec<Clas
 }
 
 impl WayScore {
-    /// Scores pairs: whether each is found, and its label, `None` for one that is not listed.
+    /// Scores pairs: `true` for a pair that is found, and its label, `None` for an unlisted pair.
     fn new(pairs: impl Iterator<Item = (bool, Option<bool>)>) -> Self {
-        // Positives and negatives.
-        let (mut right, mut wrong) = ([0, 0], [0, 0]);
+        let [mut tp, mut fp, mut fn_, mut tn] = [0; 4];
         for pair in pairs {
             match pair {
-                (true, Some(true)) => right[0] += 1,
-                (true, _) => wrong[0] += 1,
-                (false, Some(true)) => wrong[1] += 1,
-                (false, Some(false)) => right[1] += 1,
+                (true, Some(true)) => tp += 1,
+                (true, _) => fp += 1,
+                (false, Some(true)) => fn_ += 1,
+                (false, Some(false)) => tn += 1,
                 (false, None) => {}
             }
         }
         let share = |part: u64, all: u64| (all > 0).then(|| part as f64 / all as f64);
         Self {
-            true_positives: right[0],
-            false_positives: wrong[0],
-            false_negatives: wrong[1],
-            true_negatives: right[1],
-            precision: share(right[0], right[0] + wrong[0]),
-            recall: share(right[0], right[0] + wrong[1]),
-            f1: share(2 * right[0], 2 * right[0] + wrong[0] + wrong[1]),
+            tp,
+            fp,
+            r#fn: fn_,
+            tn,
+            precision: share(tp, tp + fp),
+            recall: share(tp, tp + fn_),
+            f1: share(2 * tp, 2 * tp + fp + fn_),
         }
     }
 }
@@ -147,11 +136,8 @@ impl ClassScore {
             WayScore::new(pairs.iter().map(|(_, pair)| (is_found(pair), pair.label)))
         };
         let at_radii = |least: fn(&LabelledPair) -> Option<u32>| -> Vec<WayScore> {
-            let is_within = |radius| {
-                move |pair: &LabelledPair| least(pair).is_some_and(|least| least <= radius)
-            };
-            (0..=MOST_RADIUS)
-                .map(|radius| score(&is_within(radius)))
+            (0..=MAX_RADIUS)
+                .map(|radius| score(&|pair| least(pair).is_some_and(|least| least <= radius)))
                 .collect()
         };
         let fingerprints = at_radii(|pair| pair.alone);
@@ -162,11 +148,10 @@ impl ClassScore {
             .iter()
             .filter(|index| !documents[**index as usize].reliable);
         let near_duplicates = listed.clone().filter(|(_, pair)| pair.label == Some(true));
+        let is_precise = |score: &WayScore| score.precision >= Some(least_precision);
         let radii = |scores: &[WayScore]| Radii {
             best: best(scores),
-            precise: scores
-                .iter()
-                .rposition(|score| score.precision >= Some(least_precision)),
+            precise: scores.iter().rposition(is_precise),
         };
         let best_f1 = |scores: &[WayScore]| best(scores).and_then(|radius| scores[radius].f1);
         let gain = best_f1(&checked).unwrap_or(0.0) - best_f1(&fingerprints).unwrap_or(0.0);
@@ -187,31 +172,11 @@ impl ClassScore {
             least_precision,
         }
     }
-}
 
-/// The least radius with the best F1, if any near-duplicate is found.
-fn best(scores: &[WayScore]) -> Option<usize> {
-    let f1 = |radius: usize| scores[radius].f1.unwrap_or(0.0);
-    // The last of the maxima is taken, so the order is reversed.
-    let best = (0..scores.len())
-        .rev()
-        .max_by(|one, other| f1(*one).total_cmp(&f1(*other)));
-    best.filter(|best| f1(*best) > 0.0)
-}
-
-impl Display for ClassScore {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+    /// The table of scores, and the recommended radii.
+    pub fn text(&self) -> String {
         let unreliable = self.unreliable as f64 / self.documents as f64;
         let unreliable = (self.documents > 0).then(|| format!("{:.1}%", unreliable * 100.0));
-        writeln!(
-            f,
-            "{}: {}, {} of them near-duplicates; {} of {} have an unreliable fingerprint",
-            self.class,
-            counted(self.pairs, "pair"),
-            grouped(self.near_duplicates),
-            unreliable.as_deref().unwrap_or("none"),
-            counted(self.documents as u64, "document"),
-        )?;
         let mut table = Table::new(&[Left, Right, Right, Right, Right, Right, Right]);
         table.row("radius|precision|recall|F1|checked: precision|recall|F1".split('|'));
         let shares = |score: &WayScore| [score.precision, score.recall, score.f1].map(decimal);
@@ -220,7 +185,6 @@ impl Display for ClassScore {
         }
         let beside = ["similar", "", "", ""].map(str::to_owned);
         table.row([&beside[..], &shares(&self.similar)].concat());
-        writeln!(f, "{table}")?;
 
         let Recommended {
             fingerprints,
@@ -235,26 +199,38 @@ impl Display for ClassScore {
             Some(radius) => format!("radius {radius}"),
             None => "no radius".to_owned(),
         };
-        writeln!(
-            f,
-            "best F1: fingerprints alone {}, with the wording check {}, similar {}",
+        format!(
+            "{}: {}, {} of them near-duplicates; {} of {} have an unreliable fingerprint\n{table}\n\
+             best F1: fingerprints alone {}, with the wording check {}, similar {}\n\
+             largest with a precision of at least {}: fingerprints alone {}, with the wording check {}\n\
+             the wording check {}",
+            self.class,
+            counted(self.pairs, "pair"),
+            grouped(self.near_duplicates),
+            unreliable.as_deref().unwrap_or("none"),
+            counted(self.documents as u64, "document"),
             best(fingerprints, &self.fingerprints),
             best(checked, &self.checked),
             decimal(self.similar.f1),
-        )?;
-        writeln!(
-            f,
-            "largest with a precision of at least {}: fingerprints alone {}, with the wording check {}",
             self.least_precision,
             precise(fingerprints),
             precise(checked),
-        )?;
-        f.write_str(if check_pays {
-            "the wording check pays: the best F1 with it is higher"
-        } else {
-            "the wording check does not pay: the best F1 without it is as high"
-        })
+            if check_pays {
+                "pays: the best F1 with it is higher"
+            } else {
+                "does not pay: the best F1 without it is as high"
+            },
+        )
     }
+}
+
+/// The least radius with the best F1; `None` if no near-duplicate is found.
+fn best(scores: &[WayScore]) -> Option<usize> {
+    let f1 = |radius: usize| scores[radius].f1.unwrap_or(0.0);
+    // `max_by` returns the last maximum, so the order is reversed.
+    let radii = (0..scores.len()).rev();
+    let best = radii.max_by(|one, other| f1(*one).total_cmp(&f1(*other)));
+    best.filter(|best| f1(*best) > 0.0)
 }
 
 fn decimal(share: Option<f64>) -> String {
@@ -275,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_nothing_are_none() {
+    fn share_of_no_pairs_is_none() {
         let none = score([0, 0, 0, 5]);
         assert_eq!((none.precision, none.recall, none.f1), (None, None, None));
         let some = score([3, 1, 2, 0]);
@@ -285,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_radius_is_the_least_of_equals() {
+    fn best_radius_is_least_of_equal_f1() {
         let radii = [[0, 0, 4, 4], [2, 0, 2, 4], [2, 0, 2, 4], [3, 3, 1, 1]].map(score);
         assert_eq!(best(&radii), Some(1));
         assert_eq!(best(&radii[..1]), None);

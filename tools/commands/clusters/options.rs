@@ -1,4 +1,4 @@
-//! [`ClusterOptions`]: the options that say which documents are near-duplicates.
+//! [`ClusterOptions`]: the options that define clusters.
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -7,33 +7,33 @@ use simdb::{Clustering, Database, DocId, Keep, Likeness, Shape};
 use crate::console::grouped;
 use crate::options::LikenessOptions;
 
-/// The options of clusters.
+/// The options that define clusters.
 #[derive(Debug, Args)]
 pub struct ClusterOptions {
-    /// The most bits in which the fingerprints of near-duplicates differ
+    /// The largest distance of near-duplicates, in bits
     #[arg(
         long,
         default_value_t = 3,
         value_parser = clap::value_parser!(u32).range(0..=64),
         help_heading = "Duplicates"
     )]
-    radius: u32,
+    pub radius: u32,
 
     /// The shape of clusters
     #[arg(long, value_enum, default_value_t, help_heading = "Duplicates")]
     shape: ShapeRule,
 
-    /// With --shape connected, split what has more documents than this into stars; 0: never
+    /// With --shape connected, split clusters with more documents than this into stars; 0: never
     /// [default: 1000]
     #[arg(long, value_name = "N", help_heading = "Duplicates")]
     cap: Option<u64>,
 
-    /// Let the texts decide: only what is also alike by --edit-similarity or --jaccard belongs
-    /// together
+    /// Compare the texts too: near-duplicates must also be alike by --edit-similarity or --jaccard
     ///
-    /// In a star each member is compared with its keeper. A document without a text is like none.
+    /// In a star each member is compared with its keeper. A document without a text is alike to no
+    /// other.
     #[arg(long, help_heading = "Duplicates")]
-    verify: bool,
+    pub verify: bool,
 
     #[command(flatten)]
     likeness: LikenessOptions,
@@ -42,41 +42,41 @@ pub struct ClusterOptions {
 /// The shape of clusters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum ShapeRule {
-    /// A keeper and what is within the radius of it.
+    /// A keeper and the documents within its radius.
     #[default]
     Star,
-    /// Whatever is connected by a chain of near-duplicates.
+    /// Documents that are linked by a chain of near-duplicates.
     Connected,
 }
 
 /// The document of a cluster that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum KeepRule {
-    /// The one with the smallest id.
+    /// The document with the smallest id.
     #[default]
     First,
-    /// The one that arrived first.
+    /// The document that arrived first.
     Oldest,
-    /// The one with the longest text.
+    /// The document with the longest text.
     Longest,
 }
 
-/// The most documents that may be connected, without `--cap`.
+/// At most 1,000 documents in a connected cluster, without `--cap`. More are split into stars.
 const DEFAULT_CAP: u64 = 1000;
 
 impl ClusterOptions {
     /// Refuses options that contradict one another.
     pub fn check(&self) -> Result<()> {
         if self.cap.is_some() && self.shape == ShapeRule::Star {
-            bail!("--cap is of no use without --shape connected: stars do not run away");
+            bail!("--cap needs --shape connected: stars have no limit");
         }
         if self.likeness.is_given() && !self.verify {
-            bail!("--edit-similarity and --jaccard say when texts are alike: they need --verify");
+            bail!("--edit-similarity and --jaccard need --verify, which compares texts");
         }
         Ok(())
     }
 
-    /// Refuses a database that does not keep the texts or times that the options need.
+    /// Refuses a database without the texts or times of arrival that the options need.
     pub fn refuse_unkept(&self, keep: KeepRule, database: &Database) -> Result<()> {
         let path = database.path().display();
         let settings = database.settings();
@@ -95,21 +95,12 @@ impl ClusterOptions {
         }
     }
 
-    pub fn radius(&self) -> u32 {
-        self.radius
-    }
-
-    /// The measure by which texts are alike; `None` if they are not compared.
+    /// The thresholds of texts that are alike; `None` if texts are not compared.
     pub fn likeness(&self) -> Option<Likeness> {
         self.verify.then(|| self.likeness.likeness())
     }
 
-    /// Returns `true` if texts are compared.
-    pub fn verifies(&self) -> bool {
-        self.verify
-    }
-
-    /// The clustering that the options ask for.
+    /// The clustering of these options.
     pub fn clustering(&self, keep: KeepRule) -> Clustering {
         Clustering {
             radius: self.radius,
@@ -128,7 +119,7 @@ impl ClusterOptions {
         }
     }
 
-    /// The warning about a component that was split.
+    /// The warning about a connected cluster that was split.
     pub fn split_warning(&self, id: DocId, documents: u64) -> String {
         format!(
             "warning: {} documents are connected with document {id}, more than --cap {}; they are \

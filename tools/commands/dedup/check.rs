@@ -1,5 +1,5 @@
-//! The checks of `simdb-cli dedup` before anything is read: options that contradict one another, inputs
-//! that cannot be copied, outputs that would replace an input.
+//! The checks of `simdb-cli dedup` before it reads inputs: contradicting options, inputs that
+//! cannot be copied, outputs that would replace an input.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,28 +18,28 @@ use crate::formats::parquet::columns::{document_columns, has_default_names};
 use crate::formats::parquet::copy::{MOST_GROUPS, check_marks};
 use crate::formats::parquet::metadata::recipe_of;
 use crate::formats::parquet::same_columns::check_same_columns;
-use crate::formats::{Fields, Format};
+use crate::formats::{DocumentFields, Format};
 
 impl Dedup {
-    /// Refuses options that contradict one another.
+    /// Refuses contradicting options.
     pub(super) fn check(&self) -> Result<()> {
         self.clustering.check()?;
         self.document_fields()?;
-        if is_stdout(&self.output) {
-            bail!(
-                "-o names a new file, which appears when it is whole; standard output cannot be one"
-            );
-        }
+        ensure!(
+            !is_stdout(&self.output),
+            "-o needs a file, which is renamed when it is complete; standard output cannot be \
+             renamed"
+        );
         for (report, option) in [(&self.report, "--report"), (&self.rejects, "--rejects")] {
             if report.as_deref().is_some_and(is_stdout) {
-                bail!("{option} needs a file: the summary goes to standard output");
+                bail!("{option} needs a file: the counts go to standard output");
             }
         }
         if self.keeper_field == self.distance_field {
             bail!("--keeper-field and --distance-field must name different fields");
         }
         let reads_texts = self.fields.fingerprint.is_none() || self.fields.text.is_some();
-        if self.clustering.verifies() && !reads_texts {
+        if self.clustering.verify && !reads_texts {
             bail!("--verify compares texts; name their field with --text");
         }
         if self.keep == KeepRule::Longest && !reads_texts {
@@ -51,22 +51,26 @@ impl Dedup {
         Ok(())
     }
 
-    /// Returns the format of all inputs, which the output will have too. An error if they cannot be
-    /// copied as the options say.
+    /// Returns the format of all inputs, which is the format of the output too. Inputs that these
+    /// options cannot copy are an error.
     pub(super) fn check_inputs(&self, inputs: &[Input]) -> Result<Format> {
         let Some(Input { source, format }) = inputs.first() else {
             bail!("there is nothing to read");
         };
         if let Some(other) = inputs.iter().find(|input| input.format != *format) {
             bail!(
-                "all inputs must be of one format, which OUTPUT will have; {} is of another than {}",
+                "all inputs must have one format, the format of OUTPUT; {} has another format \
+                 than {}",
                 other.source.name(),
                 source.name()
             );
         }
         match format {
             Format::Raw | Format::Npy => {
-                bail!("fingerprints alone are no texts; load them, and use simdb-cli clusters")
+                bail!(
+                    "fingerprints alone are no texts; load them with simdb-load, and use \
+                     simdb-cli clusters"
+                )
             }
             Format::Parquet => self.check_parquet(inputs)?,
             Format::Lines if self.score.is_some() => {
@@ -88,14 +92,17 @@ impl Dedup {
         Ok(*format)
     }
 
-    /// Refuses Parquet files that cannot be copied as the options say. The footer of each is read.
+    /// Refuses Parquet files that these options cannot copy. Reads the footer of each file.
     fn check_parquet(&self, inputs: &[Input]) -> Result<()> {
         if self.no_id {
-            bail!("--no-id goes with jsonl, csv and tsv, not with parquet");
+            bail!("--no-id needs jsonl, csv or tsv, not parquet");
         }
         let output = self.output.display();
         if Compression::of(&self.output) != Compression::None {
-            bail!("Parquet is packed by its pages; give OUTPUT a name without .gz or .zst");
+            bail!(
+                "the pages of Parquet are compressed already; give OUTPUT a name without .gz or \
+                 .zst"
+            );
         }
         let is_folder = is_folder(&self.output, Format::Parquet);
         if !is_folder && !Format::of(&self.output).is_ok_and(|named| named == Format::Parquet) {
@@ -134,10 +141,10 @@ impl Dedup {
         Ok(())
     }
 
-    /// Opens an input. An error if it lacks columns that are read, or has those of marks.
-    fn open_checked(&self, input: &Input, fields: &Fields) -> Result<ParquetFile> {
+    fn open_checked(&self, input: &Input, fields: &DocumentFields) -> Result<ParquetFile> {
         let file = ParquetFile::open(&input.source, &Default::default())?;
-        // The copy would have the metadata of the first file, whatever the recipes of the others.
+        // The copy gets the metadata of the first file, which would be wrong for fingerprints of
+        // other recipes.
         let reads_fingerprints = has_default_names(fields) || fields.fingerprint.is_some();
         if reads_fingerprints && recipe_of(&file)?.is_some() {
             bail!(
@@ -153,7 +160,7 @@ impl Dedup {
         Ok(file)
     }
 
-    /// Refuses outputs that would replace an input or one another.
+    /// Refuses outputs that are an input or another output.
     pub(super) fn check_outputs(&self, inputs: &[Input], format: Format) -> Result<DedupOutputs> {
         let mut paths = OutputPaths::new(self.overwrite);
         reserve_inputs(&mut paths, inputs);
@@ -168,11 +175,11 @@ impl Dedup {
         } else {
             paths.file("--output", &self.output)?
         };
-        if !corpus.is_file() {
-            bail!(
-                "-o names a new file, which appears when it is whole; a pipe or a device cannot be one"
-            );
-        }
+        ensure!(
+            corpus.is_file(),
+            "-o needs a file, which is renamed when it is complete; a pipe or a device cannot be \
+             renamed"
+        );
         let mut report = |option: &str, path: &Option<PathBuf>| {
             let report = path.as_deref().map(|path| paths.file(option, path));
             report.transpose()
@@ -185,7 +192,6 @@ impl Dedup {
     }
 }
 
-/// The paths of all outputs.
 pub(super) struct DedupOutputs {
     pub corpus: OutputPath,
     pub rejects: Option<OutputPath>,

@@ -1,4 +1,4 @@
-//! [`Copier`]: the second reading of a corpus, in which records that are kept are copied.
+//! [`Copier`]: the second pass over a corpus, which copies the records to keep.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
@@ -7,29 +7,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, bail};
+use serde_json::json;
 use simdb::{Database, Snapshot};
 
 use super::decisions::{Decisions, Removal};
 use super::options::Dedup;
 use super::output::CorpusOutput;
-use super::summary::{DedupSummary, RemovalLine};
+use super::summary::DedupSummary;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
 use crate::corpus::report::RecordReport;
 use crate::corpus::statistics::{Rejected, Statistics};
 use crate::formats::copy::{CopyDecision, KeeperMark};
-use crate::formats::{Content, Item, reader};
+use crate::formats::{DocumentContent, Item, reader};
 
-/// Copies a corpus record by record.
 pub struct Copier<'c> {
     pub options: &'c Dedup,
     pub decisions: &'c Decisions,
     /// The database of `--against`.
     pub against: Option<&'c Snapshot>,
-    /// The records that were bad in the first reading.
+    /// The bad records of the first pass.
     pub rejected: Rejected,
-    /// The ids so far, if some records have the id of an earlier one.
+    /// The ids read so far; `None` if no id is repeated.
     pub ids: Option<HashSet<u64>>,
     pub statistics: &'c mut Statistics,
     pub report: Option<&'c mut RecordReport>,
@@ -69,13 +69,12 @@ impl Copier<'_> {
         Ok(self.summary)
     }
 
-    /// Decides about a record, counts and reports it.
+    /// Decides if a record is copied, counts the record and reports it.
     fn decide(&mut self, input: usize, item: Item) -> Result<CopyDecision> {
         self.statistics.counts.read += 1;
+        let is_good = |number| !self.rejected.records.contains(&(input, number));
         let record = match item {
-            Item::Record(record) if !self.rejected.records.contains(&(input, record.number)) => {
-                record
-            }
+            Item::Record(record) if is_good(record.number) => record,
             _ => return Ok(CopyDecision::Drop),
         };
         let id = record.id.0;
@@ -87,7 +86,7 @@ impl Copier<'_> {
         let mut removal = self.decisions.removed.get(&id).copied();
         let is_keeper = self.decisions.keepers.contains_key(&id);
         if self.ids.as_mut().is_some_and(|ids| !ids.insert(id)) {
-            // A record with the id of an earlier one is its duplicate.
+            // A record with the id of an earlier record is a duplicate of that record.
             self.summary.identical += 1;
             let cluster = self.decisions.keepers.get(&id).copied().unwrap_or(id);
             removal = removal.or(Some(Removal {
@@ -96,7 +95,7 @@ impl Copier<'_> {
                 cluster: Some(cluster),
             }));
         } else if removal.is_some() || is_keeper {
-            self.note_text(id, removal, &record.content)?;
+            self.record_text(id, removal, &record.content)?;
         }
         let Some(removal) = removal else {
             self.summary.kept += 1;
@@ -105,21 +104,39 @@ impl Copier<'_> {
         self.summary.removed += 1;
         self.summary.against += u64::from(removal.cluster.is_none());
         if let Some(report) = &mut self.report {
-            let input = &self.statistics.inputs[input];
-            report.line(&RemovalLine::new(id, &removal, input, record.number))?;
+            let location = self.statistics.inputs[input].location(record.number);
+            let mut line = json!({
+                "id": id,
+                "keeper": removal.keeper,
+                "distance": removal.distance,
+                "cluster": removal.cluster,
+                "against": removal.cluster.is_none(),
+                "file": location.file,
+                "line": location.line,
+            });
+            if let Some(row) = location.row {
+                line["row"] = json!(row);
+            }
+            report.line(&line)?;
         }
-        if !self.options.mark {
-            return Ok(CopyDecision::Drop);
-        }
-        Ok(CopyDecision::Keep(Some(KeeperMark {
-            keeper: removal.keeper,
-            distance: removal.distance,
-        })))
+        let Removal {
+            keeper, distance, ..
+        } = removal;
+        Ok(if self.options.mark {
+            CopyDecision::Keep(Some(KeeperMark { keeper, distance }))
+        } else {
+            CopyDecision::Drop
+        })
     }
 
-    /// Notes the text of a document that is removed or a keeper, to count those with the same text. A
-    /// keeper in another database is compared at once.
-    fn note_text(&mut self, id: u64, removal: Option<Removal>, content: &Content) -> Result<()> {
+    /// Records the text of a removed document or a keeper, to count documents with identical texts.
+    /// The text of a keeper in the database of `--against` is compared at once.
+    fn record_text(
+        &mut self,
+        id: u64,
+        removal: Option<Removal>,
+        content: &DocumentContent,
+    ) -> Result<()> {
         let stored_keeper = removal.filter(|removal| removal.cluster.is_none());
         if let (Some(removal), Some(against)) = (stored_keeper, self.against) {
             let stored = against.get(removal.keeper.into())?;
@@ -132,7 +149,7 @@ impl Copier<'_> {
     }
 }
 
-/// The texts of removed documents and of keepers, as hashes.
+/// The hashes of the texts of removed documents and keepers.
 #[derive(Default)]
 pub struct TextHashes {
     state: RandomState,
@@ -144,14 +161,13 @@ impl TextHashes {
         self.by_id.insert(id, self.state.hash_one(text));
     }
 
-    /// Returns `true` if both documents have the same text.
     fn are_same(&self, a: u64, b: u64) -> bool {
         let text = |id| self.by_id.get(&id);
         text(a).is_some_and(|hash| text(b) == Some(hash))
     }
 }
 
-/// Adds the documents of a corpus that are kept to a database. Returns the number of new ones.
+/// Adds the documents to keep to a database. Returns the number of new documents.
 pub fn add(
     options: &Dedup,
     corpus: &Database,

@@ -1,4 +1,4 @@
-//! [`Decisions`]: the documents that are removed, and the reason of each.
+//! [`Decisions`]: the documents to remove, each with the reason.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -15,40 +15,48 @@ use crate::console::interrupt::Interrupt;
 use crate::console::progress::handler;
 use crate::console::{counted, note};
 
-/// The most documents that are compared with another database at a time.
+/// At most 65,536 documents are compared with another database at a time.
 const CHUNK_DOCUMENTS: usize = 1 << 16;
-/// A chunk with this many bytes of texts is full.
+/// At most 64 MiB of texts, and one more text, are compared at a time.
 const CHUNK_BYTES: usize = 64 << 20;
 
 /// The reason why a document is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removal {
-    /// The document that is kept instead.
+    /// The document to keep instead.
     pub keeper: u64,
-    /// The number of bits in which both differ. External clusters may not say it.
+    /// The distance of both; `None` if it is unknown to external clusters.
     pub distance: Option<u32>,
     /// The cluster of both; `None` if the keeper is in another database.
     pub cluster: Option<u64>,
 }
 
-/// The decisions about documents, by their ids. A document that is not in them is kept.
+impl Removal {
+    fn new(keeper: DocId, distance: u32, cluster: Option<u64>) -> Self {
+        let (keeper, distance) = (keeper.0, Some(distance));
+        Self {
+            keeper,
+            distance,
+            cluster,
+        }
+    }
+}
+
+/// The documents to remove, by their ids. All other documents are kept.
 #[derive(Default)]
 pub struct Decisions {
     pub removed: HashMap<u64, Removal>,
-    /// The cluster of each document that others are removed for.
+    /// The cluster of each keeper.
     pub keepers: HashMap<u64, u64>,
-    /// Documents whose ids are taken in the database of `--add`, and the fingerprints there.
+    /// Documents whose ids are taken in the database of `--add`, with the stored fingerprints.
     pub taken: HashMap<u64, Fingerprint>,
     pub clusters: u64,
-    /// The number of documents in the largest cluster.
     pub largest: u64,
-    /// The number of clusters that were split.
     pub split: u64,
 }
 
 impl Decisions {
-    /// Removes the documents of a corpus that external clusters remove. An error if the clusters are
-    /// of another corpus.
+    /// Removes the members of external clusters. Clusters of another corpus are an error.
     pub fn from_external(
         clusters: &ExternalClusters,
         corpus: &LoadedCorpus,
@@ -57,13 +65,13 @@ impl Decisions {
     ) -> Result<Self> {
         let mut decisions = Self::default();
         let (mut without_keeper, mut kept) = (0, 0);
-        // The number of documents of each cluster that are in the corpus.
+        // The number of documents in the corpus, for each cluster.
         let mut sizes: HashMap<u64, u64> = HashMap::new();
         let snapshot = corpus.database.snapshot()?;
         let progress = options.progress;
         let absent = clusters.for_each_removed(&snapshot, progress, interrupt, &mut |member| {
             let (keeper, cluster) = (member.keeper, member.cluster);
-            // If the keeper is a bad record, no document of the cluster would be left.
+            // If the keeper is a bad record, no document of the cluster would remain.
             if !member.has_keeper && corpus.rejected.may_be(keeper) {
                 kept += 1;
                 return;
@@ -84,30 +92,25 @@ impl Decisions {
         })?;
         decisions.clusters = sizes.len() as u64;
         decisions.largest = sizes.values().copied().max().unwrap_or(0);
-        if absent > 0 {
-            let absent = counted(absent, "document");
-            let all = clusters.len();
-            note(format_args!(
-                "not in the inputs: {absent} of the {all} in the clusters"
-            ));
-        }
-        if kept > 0 {
-            note(format_args!(
-                "kept, since what would be kept for them may be a bad record: {}",
-                counted(kept, "document")
-            ));
-        }
-        if without_keeper > 0 {
-            note(format_args!(
-                "left out for keepers that are not in the inputs, so not compared with them: {}",
-                counted(without_keeper, "document")
-            ));
+        let all = format!(" of the {} in the clusters", clusters.len());
+        for (count, reason, of) in [
+            (absent, "not in the inputs", &all[..]),
+            (kept, "kept, because their keeper may be a bad record", ""),
+            (
+                without_keeper,
+                "left out for keepers that are not in the inputs, so not compared with them",
+                "",
+            ),
+        ] {
+            if count > 0 {
+                note(format_args!("{reason}: {}{of}", counted(count, "document")));
+            }
         }
         Ok(decisions)
     }
 
-    /// Removes the documents of a corpus that are near a document of another database, from the corpus
-    /// too, so that they are in no cluster.
+    /// Removes near-duplicates of the documents of another database. Also deletes them from the
+    /// temporary database, so that they are in no cluster.
     pub fn remove_near(
         &mut self,
         against: &Database,
@@ -115,10 +118,8 @@ impl Decisions {
         options: &Dedup,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let bar = options.progress.work();
-        bar.set_prefix("comparing");
         let (stored, snapshot) = (against.snapshot()?, corpus.snapshot()?);
-        bar.set_length(snapshot.len()?);
+        let bar = options.progress.steps("comparing", snapshot.len()?);
         let mut documents = snapshot.documents();
         loop {
             let (mut chunk, mut bytes) = (Vec::new(), 0);
@@ -157,7 +158,7 @@ impl Decisions {
     ) -> Result<()> {
         let reliable: Vec<&Document> = documents.iter().filter(|each| each.reliable).collect();
         let queries: Vec<Fingerprint> = reliable.iter().map(|each| each.fingerprint).collect();
-        let radius = options.clustering.radius();
+        let radius = options.clustering.radius;
         let mut nearest = Vec::new();
         stored.within_batch_with(&queries, radius, 1, |index, matches| {
             nearest.extend(matches.first().map(|nearest| (reliable[index], *nearest)));
@@ -168,11 +169,12 @@ impl Decisions {
                 None => Some((nearest.id, nearest.distance)),
                 Some(likeness) => {
                     let text = document.text.as_deref().unwrap_or_default();
-                    let fingerprint = TextFingerprint {
-                        fingerprint: document.fingerprint,
+                    let fingerprint = document.fingerprint;
+                    let made = TextFingerprint {
+                        fingerprint,
                         reliable: true,
                     };
-                    let query = against.text_query(text)?.with_fingerprint(fingerprint);
+                    let query = against.text_query(text)?.with_fingerprint(made);
                     let query = query.likeness(likeness).without_bands().radius(radius);
                     let similar = stored.similar(&query)?;
                     similar.first().map(|similar| {
@@ -182,11 +184,7 @@ impl Decisions {
                 }
             };
             if let Some((keeper, distance)) = keeper {
-                let removal = Removal {
-                    keeper: keeper.0,
-                    distance: Some(distance),
-                    cluster: None,
-                };
+                let removal = Removal::new(keeper, distance, None);
                 self.removed.insert(document.id.0, removal);
             }
         }
@@ -204,7 +202,8 @@ impl Decisions {
         Ok(())
     }
 
-    /// Removes near-duplicates within a corpus. With `scores`, the document with the highest is kept.
+    /// Removes near-duplicates within the corpus. With `scores`, the document with the highest
+    /// score is kept.
     pub fn remove_clustered(
         &mut self,
         corpus: &Database,
@@ -227,12 +226,11 @@ impl Decisions {
                     let members = cluster.members.iter();
                     let removed = members.filter(|member| member.id != cluster.keeper);
                     self.removed.extend(removed.map(|member| {
-                        let removal = Removal {
-                            keeper: cluster.keeper.0,
-                            distance: Some(member.distance),
-                            cluster: Some(cluster.id.0),
-                        };
-                        (member.id.0, removal)
+                        let id = Some(cluster.id.0);
+                        (
+                            member.id.0,
+                            Removal::new(cluster.keeper, member.distance, id),
+                        )
                     }));
                 }
                 _ => {}

@@ -1,4 +1,4 @@
-//! The first reading of a corpus: into a database of its own.
+//! The first pass over a corpus: the load into a temporary database.
 
 use std::fs::File;
 use std::io;
@@ -17,18 +17,17 @@ use crate::corpus::memory::MemoryBudget;
 use crate::corpus::pipeline::{Pipeline, PipelineConfig};
 use crate::corpus::statistics::{Rejected, Statistics};
 
-/// A corpus in a database of its own.
 pub struct LoadedCorpus {
     pub database: Database,
     /// The number of records, bad ones included.
     pub records: u64,
     /// The bad records.
     pub rejected: Rejected,
-    /// `true` if there are records with the id and the fingerprint of an earlier one.
+    /// `true` if some record has the id and the fingerprint of an earlier record.
     pub has_repeats: bool,
 }
 
-/// Returns the inputs, with copies of those that can be read only once in their place.
+/// Replaces standard input and pipes by copies, because the second pass reads all inputs again.
 pub fn copies_of_streams(
     inputs: Vec<Input>,
     folder: &Path,
@@ -39,7 +38,7 @@ pub fn copies_of_streams(
             return Ok(input);
         }
         let name = input.source.path().and_then(Path::file_name);
-        // The end of the name says how the copy is compressed.
+        // The copy keeps the extension, which determines the compression.
         let name = name.unwrap_or_default().to_string_lossy();
         let path = folder.join(format!("{number}-{name}"));
         let cannot = || format!("cannot copy {} to {}", input.source.name(), path.display());
@@ -49,7 +48,7 @@ pub fn copies_of_streams(
         };
         let mut copy = File::create_new(&path).with_context(cannot)?;
         let (done, copied) = std::sync::mpsc::channel();
-        // Reading a silent pipe would block this thread, which has to see an interrupt.
+        // A pipe without data blocks its reader, and this thread must notice an interrupt.
         std::thread::spawn(move || done.send(io::copy(&mut stream, &mut copy).map(drop)));
         loop {
             interrupt.check()?;
@@ -57,7 +56,7 @@ pub fn copies_of_streams(
                 Ok(outcome) => break outcome.with_context(cannot)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    bail!("a thread failed that copies {}", input.source.name())
+                    bail!("the thread that copies {} failed", input.source.name())
                 }
             }
         }
@@ -67,10 +66,10 @@ pub fn copies_of_streams(
     copied.collect()
 }
 
-/// The time between two checks for an interrupt.
+/// The copy of a stream checks for an interrupt every 100 ms.
 const INTERRUPT_CHECK: Duration = Duration::from_millis(100);
 
-/// Loads all documents into a new database in `folder`.
+/// Loads all documents into a temporary database in `folder`.
 pub fn load(
     options: &Dedup,
     settings: &Settings,
@@ -96,7 +95,7 @@ pub fn load(
         .bulk_create(&path, MemoryBudget::new(options.memory).sort_bytes())?;
     statistics.rejected = Some(Rejected::default());
     let report = bulk::load(bulk, pipeline, statistics, options.progress, interrupt)?;
-    // The second reading counts them again.
+    // The second pass counts the records again.
     let records = std::mem::take(&mut statistics.counts.read);
     Ok(LoadedCorpus {
         database: builder.open(&path)?,

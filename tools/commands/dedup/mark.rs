@@ -1,4 +1,4 @@
-//! Marks of text records: two more fields, the id of the keeper and the distance from it.
+//! Marks of text records: two added fields, the id of the keeper and the distance from it.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::formats::Format;
 use crate::formats::copy::{KeeperMark, MarkNames};
 
-/// Refuses names that a table would have to quote.
+/// Refuses column names that need quotes.
 pub fn check_names(names: Option<MarkNames<'_>>, format: Format) -> Result<()> {
     let is_table = matches!(format, Format::Csv | Format::Tsv);
     for name in names.into_iter().flatten() {
@@ -20,17 +20,15 @@ pub fn check_names(names: Option<MarkNames<'_>>, format: Format) -> Result<()> {
     Ok(())
 }
 
-/// Returns a record with a mark, before the end of its last line.
+/// Inserts a mark at the end of a record.
 pub fn mark_record(
     record: &[u8],
     format: Format,
     names: MarkNames<'_>,
     mark: Option<KeeperMark>,
 ) -> Result<Vec<u8>> {
-    let values = [
-        mark.map(|mark| mark.keeper),
-        mark.and_then(|mark| mark.distance.map(u64::from)),
-    ];
+    let distance = mark.and_then(|mark| mark.distance);
+    let values = [mark.map(|mark| mark.keeper), distance.map(u64::from)];
     if format == Format::Jsonl {
         return mark_json(record, names, values);
     }
@@ -43,7 +41,7 @@ pub fn mark_record(
     Ok(before_line_end(record, &columns))
 }
 
-/// Returns the column names of a table with those of marks.
+/// Adds the names of the marks to the header of a table.
 pub fn mark_head(head: &[u8], format: Format, names: MarkNames<'_>) -> Result<Vec<u8>> {
     let separator = separator(format);
     let mut builder = csv::ReaderBuilder::new();
@@ -52,12 +50,10 @@ pub fn mark_head(head: &[u8], format: Format, names: MarkNames<'_>) -> Result<Ve
         .delimiter(separator as u8)
         .quoting(format == Format::Csv);
     let columns = builder.from_reader(head).into_records().next();
-    if let Some(columns) = columns.transpose()? {
-        for name in names {
-            if columns.iter().any(|column| column == name) {
-                return Err(already_there(name));
-            }
-        }
+    let columns = columns.transpose()?.unwrap_or_default();
+    let is_taken = |name: &&str| columns.iter().any(|column| column == *name);
+    if let Some(name) = names.into_iter().find(is_taken) {
+        return Err(already_there(name));
     }
     let [keeper, distance] = names;
     let columns = format!("{separator}{keeper}{separator}{distance}");
@@ -71,7 +67,7 @@ fn separator(format: Format) -> char {
     }
 }
 
-/// Inserts a text before the line ends at the end of a record.
+/// Inserts a text before the line feeds at the end of a record.
 fn before_line_end(record: &[u8], inserted: &str) -> Vec<u8> {
     let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
     let ends = record.iter().rev().take_while(|byte| is_end(byte)).count();
@@ -119,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_as_it_was_but_for_its_marks() {
+    fn mark_changes_nothing_else_in_record() {
         assert_eq!(
             marked("{\"a\":\"}\"} \r\n\n", Format::Jsonl, MARK),
             "{\"a\":\"}\",\"keeper\":7,\"distance\":2} \r\n\n"
@@ -145,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_there_is_not_written_over() {
+    fn existing_field_with_name_of_mark_is_refused() {
         let refused = mark_record(b"{\"distance\":1}", Format::Jsonl, NAMES, None);
         assert!(refused.unwrap_err().to_string().contains("\"distance\""));
         let refused = mark_head(b"id,\"keeper\"\n", Format::Csv, NAMES);

@@ -9,47 +9,51 @@ use indicatif::ProgressBar;
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};
 use crate::console::parse_memory;
 use crate::console::paths::Overwrite;
-use crate::console::progress::Progress;
+use crate::console::progress::ProgressMode;
 use crate::corpus::inputs::Input;
 use crate::formats::copy::MarkNames;
 use crate::formats::id_sequence::IdSequence;
-use crate::formats::{Fields, Format, Wanted, parse_id};
+use crate::formats::{DocumentFields, Format, Wanted, parse_id};
 use crate::options::{FieldNames, OnError, RecipeOptions};
 
-/// Copies a corpus and leaves out near-duplicates, or marks them
+/// Copies a corpus without its near-duplicates, or marks them
 ///
-/// Records are copied byte for byte and in their order. Of near-duplicates one is kept, by --keep; the
-/// others are left out, or, with --mark, copied with the id of the document that was kept for them and
-/// their distance from it. --radius and --shape say what near-duplicates are, as for `simdb-cli
-/// clusters`. What says too little to be told from others (a number, a single word) is kept, and
-/// counted.
+/// Records are copied byte for byte, in order. Of a cluster of near-duplicates one document is
+/// kept, by --keep. The other documents are left out, or, with --mark, copied with the id of their
+/// keeper and their distance from it. --radius and --shape define near-duplicates, as for
+/// `simdb-cli clusters`. A document that says too little to be compared (a number, a single word)
+/// is kept, and counted.
 ///
-/// With --against, a document that is within the radius of one that a database holds is left out
-/// first, and what is left is compared with itself. --add puts what is kept into that database.
+/// --against first leaves out documents that are within the radius of a document in a database,
+/// then near-duplicates among the remaining documents. --add puts the kept documents into that
+/// database.
 ///
-/// Of Parquet all columns of the rows that are kept are copied, packed as they were; an INPUT may also
-/// be a folder, of which the files named .parquet are read, by name. If OUTPUT ends in .parquet, it is
-/// one file, and all inputs must have the same columns. If it has no extension, it is a folder with a
-/// file for each input, of the same name; there only the columns that are read must be in each.
+/// Of Parquet, all columns of the kept rows are copied, with their compression. An INPUT may be a
+/// folder: its files named .parquet are read, in order of their names. If OUTPUT ends in .parquet,
+/// the output is one file, and all inputs must have the same columns. If OUTPUT has no extension,
+/// the output is a folder with a file for each input, of the same name; then inputs may differ in
+/// columns that are not read.
 ///
-/// The inputs are read twice, from standard input and pipes by way of a copy beside OUTPUT; all must be
-/// of one format, tables with the same columns. A document is known by its id: a record with the id of
-/// an earlier one and the same fingerprint is its duplicate, one with another fingerprint is a bad
-/// record.
+/// The inputs are read twice; standard input and pipes are copied beside OUTPUT first. All inputs
+/// must have one format, and tables the same columns. A document is identified by its id: a record
+/// with the id of an earlier record is a duplicate if the fingerprints are equal, and a bad record
+/// otherwise.
 ///
-/// With --clusters, clusters that were found elsewhere decide: of the whole corpus in a database, or by
-/// Spark. Their documents that are not in the inputs are counted on standard error.
+/// --clusters takes the decisions from clusters that were found elsewhere: of the whole corpus in a
+/// database, or by Spark. Documents of the clusters that are not in the inputs are counted on
+/// standard error.
 ///
-/// The counts are printed on standard output; --json makes that a line. --report writes a line
+/// The counts are printed on standard output; --json prints them as one line of JSON. --report
+/// writes a line
 /// {"id":7,"keeper":1,"distance":2,"cluster":1,"against":false,"file":"a.jsonl","line":7} for each
-/// document that was left out or marked, of Parquet with a "row" beside an empty "line"; "cluster" is
-/// the smallest id of its group, and null where the keeper is in the database of --against. A distance
-/// that is not known, from a keeper that is not in the inputs, is null.
+/// document that is left out or marked. Of Parquet, "line" is null, and "row" is added. "cluster"
+/// is the smallest id of the cluster, or null if the keeper is in the database of --against.
+/// "distance" is null if it is unknown, because the keeper is not in the inputs.
 ///
-/// OUTPUT appears when it is whole. A run that is killed may leave hidden files and folders, .simdb-*
-/// and .OUTPUT.XXXX.new, beside it. Memory grows with the documents that have a near-duplicate, by
-/// some 150 bytes for each, and 24 for each pair of different fingerprints; where ids are repeated,
-/// by 16 bytes for every document.
+/// OUTPUT appears when it is complete. A run that is killed may leave hidden files and folders,
+/// .simdb-* and .OUTPUT.XXXX.new, beside it. Memory: some 150 bytes for each document with a
+/// near-duplicate, 24 bytes for each pair of different fingerprints, and, if ids are repeated, 16
+/// bytes for every document.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -62,29 +66,29 @@ Examples:
   simdb-cli dedup today.jsonl -o new.jsonl --against all.simdb --add
   simdb-cli dedup shard-07.jsonl -o kept-07.jsonl --clusters clusters.parquet")]
 pub struct Dedup {
-    /// Files of documents, in this order, and folders of Parquet files; `-` is standard input. .gz
-    /// and .zst are read through
+    /// Files of documents, read in this order, and folders of Parquet files; `-` is standard input.
+    /// .gz and .zst are decompressed
     #[arg(required = true, value_name = "INPUT")]
     pub(super) inputs: Vec<PathBuf>,
 
-    /// The new file; it is compressed if its name ends in .gz or .zst. Of Parquet also a new folder
+    /// The new file, compressed if its name ends in .gz or .zst; for Parquet a new file or folder
     #[arg(long, short, value_name = "OUTPUT")]
     pub(super) output: PathBuf,
 
-    /// The format of the inputs: jsonl, csv, tsv, lines or parquet [default: by the extension of each;
-    /// standard input: jsonl]
+    /// The format of the inputs: jsonl, csv, tsv, lines or parquet [default: by the extension of
+    /// each; standard input: jsonl]
     #[arg(long, value_enum, help_heading = "Input")]
     pub(super) format: Option<Format>,
 
     #[command(flatten)]
     pub(super) fields: FieldNames,
 
-    /// The records have no ids: each is known by its number, counted over all inputs
+    /// The records have no ids: the id of a record is its number, counted over all inputs
     #[arg(long, conflicts_with = "id", help_heading = "Input")]
     pub(super) no_id: bool,
 
-    /// The id of the first line, for the format `lines`, or of the first record with --no-id; the
-    /// others count up from there, over all inputs
+    /// The id of the first line in the format `lines`, or of the first record with --no-id; later
+    /// ids count up, over all inputs
     #[arg(
         long,
         value_name = "ID",
@@ -100,13 +104,13 @@ pub struct Dedup {
     #[command(flatten)]
     pub(super) clustering: ClusterOptions,
 
-    /// The one of several near-duplicates that is kept; of equals the one with the smallest id
+    /// The document of a cluster to keep; of equal documents the document with the smallest id
     ///
-    /// `oldest` goes by the field of --time.
+    /// `oldest` compares the field of --time.
     #[arg(long, value_enum, default_value_t, help_heading = "Duplicates")]
     pub(super) keep: KeepRule,
 
-    /// Keep the one with the highest number in this field or column instead
+    /// Keep the document with the highest number in this field or column, instead of --keep
     #[arg(
         long,
         value_name = "FIELD",
@@ -115,45 +119,36 @@ pub struct Dedup {
     )]
     pub(super) score: Option<String>,
 
-    /// Leave out what these clusters leave out, which were found elsewhere, instead of finding any:
-    /// what `simdb-cli clusters` has written (.jsonl, .csv, .parquet), or a folder of Parquet files
-    /// with the columns doc_id, keeper, cluster and distance
+    /// Leave out the members of these clusters, instead of a search: an output of `simdb-cli
+    /// clusters` (.jsonl, .csv, .parquet), or a folder of Parquet files with the columns doc_id,
+    /// keeper, cluster and distance
     ///
-    /// A keeper may be among documents that are not given, as where a corpus is deduplicated part by
-    /// part. Where both are given, their distance must be what the clusters say: otherwise these are
-    /// of another corpus or recipe, which is an error. Memory: 32 bytes for each of their documents.
+    /// A keeper may be missing from the inputs, for example if a corpus is deduplicated in parts.
+    /// If a member and its keeper are both in the inputs, their distance must be the distance in
+    /// the clusters: otherwise the clusters belong to another corpus or recipe, which is an error.
+    /// Memory: 32 bytes for each document of the clusters.
     #[arg(
         long,
         value_name = "PATH",
-        conflicts_with_all = [
-            "radius",
-            "shape",
-            "cap",
-            "verify",
-            "edit_similarity",
-            "jaccard",
-            "keep",
-            "score",
-            "against",
-        ],
+        conflicts_with_all = DECISION_OPTIONS,
         help_heading = "Duplicates"
     )]
     pub(super) clusters: Option<PathBuf>,
 
-    /// Leave out what is near a document of this database, too
+    /// Also leave out near-duplicates of the documents in this database
     #[arg(long, value_name = "DATABASE", help_heading = "Duplicates")]
     pub(super) against: Option<PathBuf>,
 
-    /// Put the documents that are kept into the database of --against
+    /// Add the kept documents to the database of --against
     #[arg(long, requires = "against", help_heading = "Duplicates")]
     pub(super) add: bool,
 
-    /// Copy all documents, each with two more fields or columns: the id of the document that is kept
-    /// for it, and the distance from that; null or empty for one that is kept
+    /// Copy all documents, with two added fields or columns: the id of the keeper, and the distance
+    /// from the keeper; both are null or empty for a document that is kept
     #[arg(long, help_heading = "Output")]
     pub(super) mark: bool,
 
-    /// The name that --mark gives to the id of the document that is kept
+    /// The field or column of --mark for the id of the keeper
     #[arg(
         long,
         value_name = "FIELD",
@@ -162,7 +157,7 @@ pub struct Dedup {
     )]
     pub(super) keeper_field: String,
 
-    /// The name that --mark gives to the distance
+    /// The field or column of --mark for the distance
     #[arg(
         long,
         value_name = "FIELD",
@@ -171,19 +166,20 @@ pub struct Dedup {
     )]
     pub(super) distance_field: String,
 
-    /// Write a line of JSON for each duplicate to this file
+    /// Write a line of JSON for each document that is left out or marked to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) report: Option<PathBuf>,
 
-    /// Stop at a bad record, or at an id that is taken by another fingerprint, or leave it out
+    /// Stop at a bad record, or at an id that is taken by another fingerprint, or leave the record
+    /// out
     #[arg(long, value_enum, default_value_t = OnError::Abort, help_heading = "Errors")]
     pub(super) on_error: OnError,
 
-    /// Write each record left out by `--on-error skip` to this file as a line of JSON
+    /// Write each record that `--on-error skip` leaves out to this file, as a line of JSON
     #[arg(long, value_name = "FILE", help_heading = "Errors")]
     pub(super) rejects: Option<PathBuf>,
 
-    /// The memory to use for loading, at least 64MiB
+    /// The memory for loading, at least 64MiB
     #[arg(
         long,
         value_name = "SIZE",
@@ -208,14 +204,26 @@ pub struct Dedup {
 
     /// Show progress on standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub(super) progress: Progress,
+    pub(super) progress: ProgressMode,
 
     #[command(flatten, next_help_heading = "Output")]
     pub(super) overwrite: Overwrite,
 }
 
+/// The options that define decisions, which `--clusters` replaces.
+const DECISION_OPTIONS: [&str; 9] = [
+    "radius",
+    "shape",
+    "cap",
+    "verify",
+    "edit_similarity",
+    "jaccard",
+    "keep",
+    "score",
+    "against",
+];
+
 impl Dedup {
-    /// The parts of records that are read.
     pub(super) fn wanted(&self) -> Result<Wanted> {
         Ok(Wanted {
             fields: self.document_fields()?,
@@ -224,9 +232,8 @@ impl Dedup {
         })
     }
 
-    /// The names of the fields or columns of documents.
-    pub(super) fn document_fields(&self) -> Result<Fields> {
-        let fields = Fields {
+    pub(super) fn document_fields(&self) -> Result<DocumentFields> {
+        let fields = DocumentFields {
             are_counted: self.no_id,
             ..self.fields.fields()?
         };
@@ -239,7 +246,7 @@ impl Dedup {
         if self.score.is_some() && others.contains(&self.score.as_ref()) {
             bail!("--score must name a field of its own");
         }
-        Ok(Fields {
+        Ok(DocumentFields {
             score: self.score.clone(),
             ..fields
         })
@@ -251,7 +258,6 @@ impl Dedup {
             .then_some([&self.keeper_field, &self.distance_field])
     }
 
-    /// A progress bar over the bytes of the inputs.
     pub(super) fn input_bar(&self, inputs: &[Input], prefix: &'static str) -> ProgressBar {
         let sizes = inputs.iter().map(|input| input.source.size_bytes());
         let bar = self.progress.bytes(sizes.sum());

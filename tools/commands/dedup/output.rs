@@ -1,7 +1,7 @@
-//! [`CorpusOutput`]: the new corpus, which gets its name when it is whole.
+//! [`CorpusOutput`]: the new corpus, which gets its name when it is complete.
 
 use std::ffi::OsStr;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use zstd::stream::write::Encoder as ZstdEncoder;
 
 use super::options::Dedup;
 use super::text_copy::TextCopy;
-use crate::console::file::{NewFile, NewFolder};
+use crate::console::file::{OutputFile, OutputFolder};
 use crate::console::paths::OutputPath;
 use crate::corpus::inputs::Input;
 use crate::formats::Format;
@@ -20,14 +20,13 @@ use crate::formats::input::Compression;
 use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::copy::ParquetCopy;
 
-/// A new corpus, under a temporary name.
 pub enum CorpusOutput<'o> {
     /// Lines of text.
     Text(TextCopy<'o>),
     /// One Parquet file.
-    Parquet(Box<ParquetCopy<NewFile>>),
+    Parquet(Box<ParquetCopy<OutputFile>>),
     /// A folder with a Parquet file for each input.
-    Folder(NewFolder, Option<MarkNames<'o>>),
+    Folder(OutputFolder, Option<MarkNames<'o>>),
 }
 
 /// Returns `true` if an output of this name is a folder of Parquet files.
@@ -36,7 +35,7 @@ pub fn is_folder(path: &Path, format: Format) -> bool {
     format == Format::Parquet && !has_extension
 }
 
-/// The name of an input in its folder, and of its copy.
+/// The file name of an input, which is the name of its copy too.
 pub fn file_name(input: &Input) -> Result<&OsStr> {
     let name = input.source.path().and_then(Path::file_name);
     name.with_context(|| format!("{} has no name of a file", input.source.name()))
@@ -47,7 +46,7 @@ fn open(input: &Input) -> Result<Arc<ParquetFile>> {
 }
 
 impl<'o> CorpusOutput<'o> {
-    /// Starts a corpus of these inputs.
+    /// Creates the output for a copy of these inputs.
     pub fn create(
         options: &'o Dedup,
         output: OutputPath,
@@ -56,16 +55,16 @@ impl<'o> CorpusOutput<'o> {
     ) -> Result<Self> {
         let marks = options.marks();
         if is_folder(output.path(), format) {
-            return Ok(Self::Folder(NewFolder::create(output)?, marks));
+            return Ok(Self::Folder(OutputFolder::create(output)?, marks));
         }
         let compression = Compression::of(output.path());
-        let file = NewFile::create(output)?;
+        let file = OutputFile::create(output)?;
         if format != Format::Parquet {
             let file = CompressedFile::new(file, compression)?;
             return Ok(Self::Text(TextCopy::new(file, format, marks)));
         }
         let first = open(inputs.first().context("there is nothing to read")?)?;
-        // A file without rows does not say how they are compressed.
+        // A file without rows has no compression to copy.
         let mut packed_like = Arc::clone(&first);
         for input in inputs {
             if packed_like.metadata().num_row_groups() > 0 {
@@ -77,7 +76,6 @@ impl<'o> CorpusOutput<'o> {
         Ok(Self::Parquet(Box::new(copy)))
     }
 
-    /// Copies records of the next input.
     pub fn copy(&mut self, input: &Input, next: &mut NextDecision<'_>) -> Result<()> {
         match self {
             Self::Text(copy) => copy.copy(input, next),
@@ -98,25 +96,23 @@ impl<'o> CorpusOutput<'o> {
         }
     }
 
-    /// Writes the rest, and gives the corpus its name.
     pub fn publish(self) -> Result<()> {
         match self {
-            Self::Text(copy) => copy.finish().publish(),
+            Self::Text(copy) => copy.file.publish(),
             Self::Parquet(copy) => Ok(copy.finish()?.publish()?),
             Self::Folder(folder, _) => folder.publish(),
         }
     }
 }
 
-/// A new file, compressed or not.
 pub enum CompressedFile {
-    Plain(NewFile),
-    Gzip(GzEncoder<NewFile>),
-    Zstd(Box<ZstdEncoder<'static, NewFile>>),
+    Plain(OutputFile),
+    Gzip(GzEncoder<OutputFile>),
+    Zstd(Box<ZstdEncoder<'static, OutputFile>>),
 }
 
 impl CompressedFile {
-    fn new(file: NewFile, compression: Compression) -> Result<Self> {
+    fn new(file: OutputFile, compression: Compression) -> Result<Self> {
         Ok(match compression {
             Compression::None => Self::Plain(file),
             Compression::Gzip => Self::Gzip(GzEncoder::new(file, Default::default())),
@@ -127,6 +123,14 @@ impl CompressedFile {
         })
     }
 
+    pub fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Plain(file) => file,
+            Self::Gzip(encoder) => encoder,
+            Self::Zstd(encoder) => encoder,
+        }
+    }
+
     fn publish(self) -> Result<()> {
         let file = match self {
             Self::Plain(file) => file,
@@ -134,23 +138,5 @@ impl CompressedFile {
             Self::Zstd(encoder) => encoder.finish()?,
         };
         Ok(file.publish()?)
-    }
-}
-
-impl Write for CompressedFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(file) => file.write(bytes),
-            Self::Gzip(encoder) => encoder.write(bytes),
-            Self::Zstd(encoder) => encoder.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(file) => file.flush(),
-            Self::Gzip(encoder) => encoder.flush(),
-            Self::Zstd(encoder) => encoder.flush(),
-        }
     }
 }

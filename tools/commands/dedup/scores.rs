@@ -1,4 +1,4 @@
-//! The numbers that decide which of several near-duplicates is kept.
+//! The scores of `--score`, which decide the near-duplicate to keep.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::corpus::inputs::Input;
 use crate::formats::score::ranks;
 use crate::formats::{Item, reader};
 
-/// Reads the inputs for the scores of documents that are near another, and returns the rank of each.
-/// Finding these documents first takes time, but the scores of all documents would take more memory
-/// than everything else.
+/// Reads the scores of all documents with a near-duplicate, and returns their ranks. The extra
+/// search for these documents saves memory: the scores of all documents would take more than the
+/// rest of the command.
 pub fn score_ranks(
     corpus: &Database,
     options: &Dedup,
     inputs: &[Input],
     interrupt: &Interrupt,
 ) -> Result<HashMap<u64, f64>> {
-    let near = near_others(corpus, options.clustering.radius(), interrupt)?;
+    let near = near_duplicates(corpus, options.clustering.radius, interrupt)?;
     let mut wanted = options.wanted()?;
     let bar = options.input_bar(inputs, "scores");
     let bytes_read = Arc::<AtomicU64>::default();
@@ -32,7 +32,7 @@ pub fn score_ranks(
         while let Some(item) = records.next()? {
             interrupt.check()?;
             bar.set_position(bytes_read.load(Ordering::Relaxed));
-            // Of several records with one id the first counts.
+            // The first record with an id counts, as in the load.
             if let Item::Record(record) = item
                 && let Some(score) = record.content.score
                 && near.contains(&record.id.0)
@@ -46,8 +46,7 @@ pub fn score_ranks(
     Ok(ranks(scores))
 }
 
-/// The documents that are within the radius of another.
-fn near_others(corpus: &Database, radius: u32, interrupt: &Interrupt) -> Result<HashSet<u64>> {
+fn near_duplicates(corpus: &Database, radius: u32, interrupt: &Interrupt) -> Result<HashSet<u64>> {
     let connected = Clustering {
         radius,
         shape: Shape::Connected { most_documents: 0 },

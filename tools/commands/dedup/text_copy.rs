@@ -1,9 +1,9 @@
-//! [`TextCopy`]: records of text, copied byte for byte or with marks.
+//! [`TextCopy`]: copies records of text, byte for byte or with marks.
 //!
-//! A record is the lines from its first to the first of the next record. So bytes of the input are
-//! copied, whatever was read from them.
+//! A record extends from its first line to the first line of the next record, so the copy does not
+//! depend on how the record is parsed.
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -12,22 +12,20 @@ use super::mark::{mark_head, mark_record};
 use super::output::CompressedFile;
 use crate::corpus::inputs::Input;
 use crate::formats::copy::{CopyDecision, MarkNames, NextDecision};
-use crate::formats::input::Opened;
+use crate::formats::input::InputStream;
 use crate::formats::{Format, MAX_LINE_BYTES};
 
-/// A new file of records of text.
 pub struct TextCopy<'o> {
-    file: CompressedFile,
+    pub file: CompressedFile,
     format: Format,
     marks: Option<MarkNames<'o>>,
-    /// The line of column names of the first input, as it is there.
+    /// The header of the first input.
     head: Option<Vec<u8>>,
     is_first_input: bool,
     is_at_line_start: bool,
 }
 
 impl<'o> TextCopy<'o> {
-    /// Starts with an empty file.
     pub fn new(file: CompressedFile, format: Format, marks: Option<MarkNames<'o>>) -> Self {
         Self {
             file,
@@ -39,15 +37,10 @@ impl<'o> TextCopy<'o> {
         }
     }
 
-    /// Returns the file, in which all records are.
-    pub fn finish(self) -> CompressedFile {
-        self.file
-    }
-
-    /// Copies records of the next input, whose numbers are lines.
+    /// Copies records of the next input; their numbers are line numbers.
     pub fn copy(&mut self, input: &Input, next: &mut NextDecision<'_>) -> Result<()> {
         let mut opened = input.source.open(&Arc::default())?;
-        // The first file may begin with a byte order mark, but lines of JSON are read one by one.
+        // A byte order mark may stay at the start of a table, but is no part of a line of JSON.
         if !self.is_first_input || self.format == Format::Jsonl {
             opened.skip_bom()?;
         }
@@ -56,7 +49,7 @@ impl<'o> TextCopy<'o> {
             input: opened,
             taken: 0,
         };
-        // A record is copied when the line of the next one is known.
+        // A record ends before the first line of the next record, so it is copied one step later.
         let mut decision = None;
         loop {
             let following = next()?;
@@ -74,8 +67,8 @@ impl<'o> TextCopy<'o> {
         }
     }
 
-    /// Copies the lines of a record: those before `until`, or all that are left. Without a decision
-    /// the lines come before the first record.
+    /// Copies the lines of a record: the lines before `until`, or all remaining lines. `decision`
+    /// is `None` for the lines before the first record.
     fn copy_before(
         &mut self,
         lines: &mut InputLines,
@@ -102,7 +95,7 @@ impl<'o> TextCopy<'o> {
         }
     }
 
-    /// Copies the column names of the first input. Those of the others must be the same.
+    /// Copies the header of the first input. Other inputs must have an equal header.
     fn copy_head(&mut self, head: Vec<u8>) -> Result<()> {
         if let Some(first) = &self.head {
             ensure!(
@@ -123,21 +116,22 @@ impl<'o> TextCopy<'o> {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if let Some(last) = bytes.last() {
             self.is_at_line_start = *last == b'\n';
-            self.file.write_all(bytes)?;
+            self.file.writer().write_all(bytes)?;
         }
         Ok(())
     }
 
-    /// Ends a line that has no end, as the last of an input may.
+    /// Ends the last line of an input that has no line feed.
     fn begin_line(&mut self) -> Result<()> {
         if self.is_at_line_start {
-            return Ok(());
+            Ok(())
+        } else {
+            self.write(b"\n")
         }
-        self.write(b"\n")
     }
 }
 
-/// The line of column names without blank lines around it. A tab or a blank at the end is part of it.
+/// The header without blank lines around it. Tabs and blanks at its end are part of it.
 fn trim_head(head: &[u8]) -> &[u8] {
     let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
     let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
@@ -148,15 +142,13 @@ fn trim_head(head: &[u8]) -> &[u8] {
     &head[start..(head.len() - end).max(start)]
 }
 
-/// The lines of an input, as they are.
 struct InputLines {
-    input: Opened,
-    /// The number of lines that were taken.
+    input: InputStream,
     taken: u64,
 }
 
 impl InputLines {
-    /// Hands over everything before a line, counted from 1, or all that is left.
+    /// Calls `sink` with the bytes before a line, counted from 1; `None` is the end of the input.
     fn take_before(
         &mut self,
         line: Option<u64>,
@@ -166,10 +158,7 @@ impl InputLines {
             let ready = self.input.reader.fill_buf();
             let ready = ready.with_context(|| format!("cannot read {}", self.input.name))?;
             if ready.is_empty() {
-                ensure!(
-                    line.is_none(),
-                    "the input has become shorter while it was read"
-                );
+                ensure!(line.is_none(), "the input was truncated while it was read");
                 return Ok(());
             }
             let end = ready.iter().position(|byte| *byte == b'\n');
@@ -181,12 +170,12 @@ impl InputLines {
         Ok(())
     }
 
-    /// Returns everything before a line, or all that is left.
+    /// Returns the bytes before a line; `None` is the end of the input.
     fn gather_before(&mut self, line: Option<u64>) -> Result<Vec<u8>> {
         let mut gathered = Vec::new();
         self.take_before(line, &mut |bytes| {
             if gathered.len() + bytes.len() > 2 * MAX_LINE_BYTES {
-                bail!("a record and the blank lines behind it are too long to be marked");
+                bail!("a record with the blank lines after it is too long for --mark");
             }
             gathered.extend_from_slice(bytes);
             Ok(())

@@ -1,60 +1,99 @@
-//! Findings of `simdb-cli doctor`: each a fact that needs attention, and advice.
+//! The findings of `simdb-cli doctor`: facts that need attention, each with advice.
 
 use serde::Serialize;
 use simdb::Diagnosis;
 
 use crate::console::{counted, grouped};
 
-/// Something about a database that needs attention.
+/// A fact about a database that needs attention.
 #[derive(Serialize)]
 pub struct Finding {
     /// The kind of the finding, for programs.
     pub finding: &'static str,
-    /// The fact, and its meaning.
+    /// The fact, and its consequence.
     pub says: String,
     /// The next step.
     pub advice: &'static str,
 }
 
-/// In fewer fingerprints, bits that are equal in all of them are chance.
+/// With fewer than 64 fingerprints, bits that are equal in all of them may be chance.
 const LEAST_FINGERPRINTS: u64 = 64;
 
-/// Shares of ones are up to 0.27 away from one half in corpora of one kind (package descriptions:
-/// 0.25 to 0.77). At 0.2 or 0.8 two fingerprints agree in the bit 68 times of 100, not 50.
-const MOST_BIAS: f64 = 0.3;
+/// A bit is biased if its share of ones is farther than this from one half. Corpora of one kind
+/// reach 0.27 (package descriptions: shares of 0.25 to 0.77). With shares of 0.2 or 0.8, two
+/// unrelated fingerprints agree in the bit 68 times in 100 instead of 50.
+const MAX_BIAS: f64 = 0.3;
 
-/// Standard deviations beyond [`MOST_BIAS`] that are no chance.
+/// Standard deviations beyond [`MAX_BIAS`] that chance may add.
 const STANDARD_DEVIATIONS: f64 = 6.0;
 
-/// A hot key has this many times the average number of fingerprints, and at least this number: eight
-/// pages to read for one look-up.
+/// A hot key has 16 times the average number of fingerprints, and at least 4,096: a look-up reads
+/// eight pages.
 const HOT_TIMES: f64 = 16.0;
 const HOT_FINGERPRINTS: u64 = 4_096;
 
-/// Slow queries meet this many times the candidates of random fingerprints, and at least this
-/// number: some ten microseconds of comparing.
+/// A slow query meets 8 times the candidates of random fingerprints, and at least 20,000: ten
+/// microseconds of comparing.
 const SLOW_TIMES: f64 = 8.0;
 const SLOW_CANDIDATES: f64 = 20_000.0;
 
-/// Documents with one fingerprint are too many from this share of all, and this number, on.
+/// Documents with one fingerprint are a finding from 1 % of all documents, and 1,000, on.
 const COPIES_SHARE: f64 = 0.01;
 const COPIES_DOCUMENTS: u64 = 1_000;
 
-/// Unreliable documents are too many from this share of all, and this number, on.
+/// Unreliable documents are a finding from 10 % of all documents, and 100, on.
 const UNRELIABLE_SHARE: f64 = 0.1;
 const UNRELIABLE_DOCUMENTS: u64 = 100;
 
 /// All findings, the worst first.
 pub fn findings(diagnosis: &Diagnosis) -> Vec<Finding> {
     let found = [
-        dead_bits(diagnosis),
-        biased_bits(diagnosis),
-        slow_queries(diagnosis),
-        hot_keys(diagnosis),
-        copies(diagnosis),
-        unreliable(diagnosis),
+        (
+            "dead-bits",
+            dead_bits(diagnosis),
+            "look at how the fingerprints are made (a hash cut short, a shift too far, a number \
+             passed as a float); make them anew and load them into a new database",
+        ),
+        (
+            "biased-bits",
+            biased_bits(diagnosis),
+            "see whether most texts share a header or footer, and strip that before loading; with \
+             fingerprints of your own, whether their hash is a good one",
+        ),
+        (
+            "slow-queries",
+            slow_queries(diagnosis),
+            "repair the cause that the other findings name; the candidates grow in proportion to \
+             the documents",
+        ),
+        (
+            "hot-keys",
+            hot_keys(diagnosis),
+            "look at the documents named above: if they are one template (a cookie notice, an error \
+             page, a list), strip it or leave them out; if they are not, look at how the \
+             fingerprints are made",
+        ),
+        (
+            "copies",
+            copies(diagnosis),
+            "ask with --limit; load with --unique 0 to keep one of each, or remove those that say \
+             nothing",
+        ),
+        (
+            "unreliable",
+            unreliable(diagnosis),
+            "see whether the right field was loaded (--text); join what is too short, such as title \
+             and body; with the recipe jieba, use ngram for what is not Chinese",
+        ),
     ];
-    found.into_iter().flatten().collect()
+    let found = found.into_iter().filter_map(|(finding, says, advice)| {
+        says.map(|says| Finding {
+            finding,
+            says,
+            advice,
+        })
+    });
+    found.collect()
 }
 
 /// The share of fingerprints with a 1 in each bit, the least significant bit first; `None` without
@@ -69,128 +108,100 @@ pub fn shares_of_ones(diagnosis: &Diagnosis) -> Option<Vec<f64>> {
 pub fn most_bias(diagnosis: &Diagnosis) -> f64 {
     // The standard deviation of the share of n random bits is 1 / (2 √n).
     let deviation = 0.5 / (diagnosis.distinct_fingerprints.max(1) as f64).sqrt();
-    MOST_BIAS + STANDARD_DEVIATIONS * deviation
+    MAX_BIAS + STANDARD_DEVIATIONS * deviation
 }
 
-fn dead_bits(diagnosis: &Diagnosis) -> Option<Finding> {
+fn dead_bits(diagnosis: &Diagnosis) -> Option<String> {
     let bits = bits_where(diagnosis, |share| share == 0.0 || share == 1.0)?;
-    Some(Finding {
-        finding: "dead-bits",
-        says: format!(
-            "the same in all {}: {bits}; every dead bit halves the keys of its block and doubles \
-             what a query compares there",
-            counted(diagnosis.distinct_fingerprints, "fingerprint")
-        ),
-        advice: "look at how the fingerprints are made (a hash cut short, a shift too far, a number \
-                 passed as a float); make them anew and load them into a new database",
-    })
+    Some(format!(
+        "the same in all {}: {bits}; every dead bit halves the keys of its block and doubles what a \
+         query compares there",
+        counted(diagnosis.distinct_fingerprints, "fingerprint")
+    ))
 }
 
-fn biased_bits(diagnosis: &Diagnosis) -> Option<Finding> {
+fn biased_bits(diagnosis: &Diagnosis) -> Option<String> {
     let most = most_bias(diagnosis);
-    let bits = bits_where(diagnosis, |share| {
-        (share - 0.5).abs() > most && share > 0.0 && share < 1.0
-    })?;
-    Some(Finding {
-        finding: "biased-bits",
-        says: format!(
-            "mostly the same: {bits}, where a share of ones from {:.2} to {:.2} is as it should be; \
-             unrelated documents come nearer to each other",
-            0.5 - most,
-            0.5 + most
-        ),
-        advice: "see whether most texts share a header or footer, and strip that before loading; \
-                 with fingerprints of your own, whether their hash is a good one",
-    })
+    let is_biased = |share: f64| (share - 0.5).abs() > most && share > 0.0 && share < 1.0;
+    let bits = bits_where(diagnosis, is_biased)?;
+    Some(format!(
+        "mostly the same: {bits}, where a share of ones from {:.2} to {:.2} is as it should be; \
+         unrelated documents come nearer to each other",
+        0.5 - most,
+        0.5 + most
+    ))
 }
 
-/// Names the bits with such a share of ones; `None` if there are none, or too few fingerprints.
+/// The bits whose share of ones matches; `None` without such bits, or with too few fingerprints.
 fn bits_where(diagnosis: &Diagnosis, is_such: impl Fn(f64) -> bool) -> Option<String> {
     let shares = shares_of_ones(diagnosis)
         .filter(|_| diagnosis.distinct_fingerprints >= LEAST_FINGERPRINTS)?;
-    let bits: Vec<String> = (0..64)
-        .rev()
-        .filter(|bit| is_such(shares[*bit]))
+    let bits = (0..64).rev().filter(|bit| is_such(shares[*bit]));
+    let bits: Vec<String> = bits
         .map(|bit| format!("{bit} (block {}, ones {:.2})", 3 - bit / 16, shares[bit]))
         .collect();
     let plural = if bits.len() == 1 { "" } else { "s" };
     (!bits.is_empty()).then(|| format!("bit{plural} {}", bits.join(", ")))
 }
 
-fn hot_keys(diagnosis: &Diagnosis) -> Option<Finding> {
+fn hot_keys(diagnosis: &Diagnosis) -> Option<String> {
     let mean = diagnosis.distinct_fingerprints as f64 / 65_536.0;
     let least = (mean * HOT_TIMES).max(HOT_FINGERPRINTS as f64);
-    let hot: Vec<String> = diagnosis
-        .blocks
-        .iter()
-        .enumerate()
-        .flat_map(|(block, found)| found.hottest.iter().map(move |hot| (block, hot)))
-        .filter(|(_, hot)| hot.distinct_fingerprints as f64 >= least)
-        .map(|(block, hot)| {
-            let fingerprints = counted(hot.distinct_fingerprints, "fingerprint");
-            format!("{:04x} in block {block} ({fingerprints})", hot.key)
-        })
-        .collect();
-    (!hot.is_empty()).then(|| Finding {
-        finding: "hot-keys",
-        says: format!(
-            "keys with {HOT_TIMES} times the average of {mean:.1} and more: {}; a query that has \
-             one compares that many",
+    let mut hot = Vec::new();
+    for (block, found) in diagnosis.blocks.iter().enumerate() {
+        for key in &found.hottest {
+            if key.distinct_fingerprints as f64 >= least {
+                let fingerprints = counted(key.distinct_fingerprints, "fingerprint");
+                hot.push(format!("{:04x} in block {block} ({fingerprints})", key.key));
+            }
+        }
+    }
+    (!hot.is_empty()).then(|| {
+        format!(
+            "keys with {HOT_TIMES} times the average of {mean:.1} and more: {}; a query that has one \
+             compares that many",
             hot.join(", ")
-        ),
-        advice: "look at the documents named above: if they are one template (a cookie notice, an \
-                 error page, a list), strip it or leave them out; if they are not, look at how the \
-                 fingerprints are made",
+        )
     })
 }
 
-fn slow_queries(diagnosis: &Diagnosis) -> Option<Finding> {
+fn slow_queries(diagnosis: &Diagnosis) -> Option<String> {
     let load = diagnosis.query_load(1.0);
     let times = load.candidates / load.candidates_if_random;
-    (load.candidates >= SLOW_CANDIDATES && times >= SLOW_TIMES).then(|| Finding {
-        finding: "slow-queries",
-        says: format!(
+    (load.candidates >= SLOW_CANDIDATES && times >= SLOW_TIMES).then(|| {
+        format!(
             "a query at radius 3 meets {} candidates on average, {times:.0} times as many as if \
              fingerprints were random",
             grouped(load.candidates.round() as u64)
-        ),
-        advice: "repair the cause that the other findings name; the candidates grow in proportion \
-                 to the documents",
+        )
     })
 }
 
-fn copies(diagnosis: &Diagnosis) -> Option<Finding> {
+fn copies(diagnosis: &Diagnosis) -> Option<String> {
     let largest = diagnosis.duplicates.largest.first()?;
     let share = largest.documents as f64 / diagnosis.documents as f64;
-    (largest.documents >= COPIES_DOCUMENTS && share >= COPIES_SHARE).then(|| Finding {
-        finding: "copies",
-        says: format!(
+    (largest.documents >= COPIES_DOCUMENTS && share >= COPIES_SHARE).then(|| {
+        format!(
             "{} ({}) have the fingerprint {}; a query that finds it is answered with all of them",
             counted(largest.documents, "document"),
             percent(share),
             largest.fingerprint
-        ),
-        advice: "ask with --limit; load with --unique 0 to keep one of each, or remove those that \
-                 say nothing",
+        )
     })
 }
 
-fn unreliable(diagnosis: &Diagnosis) -> Option<Finding> {
+fn unreliable(diagnosis: &Diagnosis) -> Option<String> {
     let all = diagnosis.documents + diagnosis.unreliable;
     let share = diagnosis.unreliable as f64 / all.max(1) as f64;
-    (diagnosis.unreliable >= UNRELIABLE_DOCUMENTS && share >= UNRELIABLE_SHARE).then(|| Finding {
-        finding: "unreliable",
-        says: format!(
+    (diagnosis.unreliable >= UNRELIABLE_DOCUMENTS && share >= UNRELIABLE_SHARE).then(|| {
+        format!(
             "{} ({}) say too little for a fingerprint that means anything; no query finds them",
             counted(diagnosis.unreliable, "document"),
             percent(share)
-        ),
-        advice: "see whether the right field was loaded (--text); join what is too short, such as \
-                 title and body; with the recipe jieba, use ngram for what is not Chinese",
+        )
     })
 }
 
-/// A share in percent, with one decimal.
 pub fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }

@@ -1,10 +1,8 @@
-//! The report of `simdb-cli doctor`: its JSON, and its text.
+//! The report of `simdb-cli doctor`, as JSON and as text.
 
 use std::collections::HashMap;
-use std::fmt::{self, Display, Formatter};
 
 use anyhow::Result;
-use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use simdb::{Bin, BlockDiagnosis, Diagnosis, DocId, Snapshot};
 
@@ -18,17 +16,17 @@ use crate::console::{counted, grouped};
 pub struct Examination {
     pub diagnosis: Diagnosis,
     pub findings: Vec<Finding>,
-    /// The beginnings of the texts of samples, where texts are kept.
+    /// The first line of each sample with a text.
     texts: HashMap<DocId, String>,
 }
 
-/// Columns of the beginning of a text.
+/// At most 60 columns of the text of a sample.
 const TEXT_COLUMNS: usize = 60;
 
-/// The load of queries is reported for this many times as many documents.
+/// The factors of growth for which the load of queries is reported.
 const GROWTHS: [f64; 3] = [1.0, 2.0, 10.0];
 
-/// The hottest keys of a block in the text; JSON has all of the diagnosis.
+/// At most 3 hot keys of a block in the text; JSON has all of the diagnosis.
 const HOTTEST_SHOWN: usize = 3;
 
 impl Examination {
@@ -36,10 +34,14 @@ impl Examination {
     pub fn new(snapshot: &Snapshot) -> Result<Self> {
         let diagnosis = snapshot.diagnose()?;
         let keys = diagnosis.blocks.iter().flat_map(|block| &block.hottest);
-        let groups = diagnosis.duplicates.largest.iter();
-        let in_keys = keys.flat_map(|key| &key.samples);
+        let keys = keys.flat_map(|key| &key.samples);
+        let groups = diagnosis
+            .duplicates
+            .largest
+            .iter()
+            .flat_map(|group| &group.samples);
         let mut texts = HashMap::new();
-        for id in in_keys.chain(groups.flat_map(|group| &group.samples)) {
+        for id in keys.chain(groups) {
             if let Some(text) = snapshot.get(*id)?.and_then(|document| document.text) {
                 texts.insert(*id, one_line(&text, TEXT_COLUMNS));
             }
@@ -65,8 +67,14 @@ impl Examination {
 
     fn block_json(&self, (block, found): (usize, &BlockDiagnosis)) -> Value {
         let bins = found.histogram().into_iter().map(|bin| {
-            let to = bin.to;
-            json!({ "from": bin.from, "to": to, "keys": bin.keys, "keys_if_random": bin.keys_if_random })
+            let Bin {
+                from,
+                to,
+                keys,
+                keys_if_random,
+                ..
+            } = bin;
+            json!({"from": from, "to": to, "keys": keys, "keys_if_random": keys_if_random})
         });
         let hottest = found.hottest.iter().map(|hot| {
             json!({
@@ -83,10 +91,8 @@ impl Examination {
             "hottest": hottest.collect::<Value>(),
         })
     }
-}
 
-impl Serialize for Examination {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn json(&self) -> Value {
         let diagnosis = &self.diagnosis;
         let duplicates = &diagnosis.duplicates;
         let blocks = diagnosis.blocks.iter().enumerate();
@@ -106,7 +112,7 @@ impl Serialize for Examination {
                 "look_ups": load.look_ups,
             })
         });
-        let report = json!({
+        json!({
             "ok": self.findings.is_empty(),
             "documents": self.all_documents(),
             "distinct_fingerprints": diagnosis.distinct_fingerprints,
@@ -122,37 +128,32 @@ impl Serialize for Examination {
             },
             "queries": queries.collect::<Value>(),
             "findings": self.findings,
-        });
-        report.serialize(serializer)
+        })
     }
-}
 
-impl Display for Examination {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n\n{}\n\n", self.counts(), self.keys())?;
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n\n{}\n\n", self.counts(), self.keys());
         for table in [self.hottest(), self.bits(), self.largest_groups()] {
-            // Without fingerprints or duplicates, there is a header only.
+            // Without fingerprints or duplicates a table is only its header.
             if table.lines().nth(1).is_some() {
-                write!(f, "{table}\n\n")?;
+                text += &format!("{table}\n\n");
             }
         }
-        writeln!(f, "{}", self.queries())?;
-        for Finding {
-            finding,
-            says,
-            advice,
-        } in &self.findings
-        {
-            write!(f, "\nattention  {finding}: {says}\n           {advice}")?;
+        text += &format!("{}\n", self.queries());
+        for found in &self.findings {
+            let Finding {
+                finding,
+                says,
+                advice,
+            } = found;
+            text += &format!("\nattention  {finding}: {says}\n           {advice}");
         }
         if self.findings.is_empty() {
-            f.write_str("\nsound  nothing needs attention")?;
+            text += "\nsound  nothing needs attention";
         }
-        Ok(())
+        text
     }
-}
 
-impl Examination {
     fn counts(&self) -> String {
         let distinct = self.diagnosis.distinct_fingerprints;
         let documents = self.all_documents();
@@ -172,14 +173,14 @@ impl Examination {
         )
     }
 
-    /// The number of keys in each bin of the histograms: a row for each bin, a column for each block
-    /// and one for random fingerprints.
+    /// The histograms: a row for each bin, a column for each block and a column for random
+    /// fingerprints.
     fn keys(&self) -> Table {
         let blocks = &self.diagnosis.blocks;
         let mut table = Table::new(&[Right; 6]);
         table.row("fingerprints a key|block 0|block 1|block 2|block 3|if random".split('|'));
         let histograms = blocks.each_ref().map(BlockDiagnosis::histogram);
-        // All blocks have the same mean, so their histograms differ in length only.
+        // All blocks have the same mean, so their histograms differ only in length.
         let longest = histograms.iter().max_by_key(|bins| bins.len());
         for (index, bin) in longest.into_iter().flatten().enumerate() {
             let label = match bin.to {
@@ -203,16 +204,9 @@ impl Examination {
         table.row("block|hottest key|fingerprints|documents|such as".split('|'));
         for (block, found) in self.diagnosis.blocks.iter().enumerate() {
             for hot in found.hottest.iter().take(HOTTEST_SHOWN) {
-                let key = format!("{:04x}", hot.key);
-                let fingerprints = grouped(hot.distinct_fingerprints);
-                let samples = self.samples(&hot.samples);
-                table.row(cells![
-                    block,
-                    key,
-                    fingerprints,
-                    grouped(hot.documents),
-                    samples
-                ]);
+                let counts = [hot.distinct_fingerprints, hot.documents].map(grouped);
+                let (key, samples) = (format!("{:04x}", hot.key), self.samples(&hot.samples));
+                table.row(cells![block, key, counts[0], counts[1], samples]);
             }
         }
         table
@@ -257,7 +251,7 @@ impl Examination {
         table
     }
 
-    /// The ids, and the beginning of the first text that is kept.
+    /// The ids of samples, and the text of the first sample with a text.
     fn samples(&self, ids: &[DocId]) -> String {
         let numbers: Vec<_> = ids.iter().map(DocId::to_string).collect();
         let text = ids.iter().find_map(|id| self.texts.get(id));
@@ -267,7 +261,7 @@ impl Examination {
     }
 }
 
-/// A number with one decimal, without decimals from 100 on.
+/// A number with one decimal if it is below 100, and without decimals otherwise.
 fn tenths(number: f64) -> String {
     if number < 100.0 {
         format!("{number:.1}")

@@ -5,39 +5,37 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use simdb::Feature;
 
-/// Bits of a fingerprint.
 pub(super) const BITS: usize = 64;
 
-/// The most features in a list of JSON.
-const MOST_LISTED: usize = 1000;
+/// At most 1,000 features in a list of JSON, so that a line stays readable for long texts.
+const MAX_LISTED: usize = 1000;
 
-/// The most features that are shown to pull a bit to one side.
-const MOST_PULLING: usize = 3;
+/// At most 3 features are shown for each side of a bit.
+const MAX_PULLING: usize = 3;
 
-/// A feature of one text or of both.
+/// A feature of one or both texts.
 pub(super) struct SharedFeature {
     pub token: String,
-    /// Its weight in each text; 0 in a text without it.
+    /// The weight in each text; 0 if the text lacks the feature.
     pub weights: [f64; 2],
     hash: u64,
 }
 
-/// Features by the texts that have them.
+/// The features of both texts, of the first text only, or of the second text only.
 pub(super) struct FeatureGroup<'c> {
     /// The heaviest first.
     pub features: Vec<&'c SharedFeature>,
-    /// The share of the weight of each text that these features have; `None` for a text without
-    /// features.
+    /// The share of these features in the weight of each text; `None` for a text without features.
     pub shares: [Option<f64>; 2],
 }
 
-/// The features of two texts.
 pub(super) struct FeatureComparison {
-    /// The heaviest first, and of equally heavy ones those with the larger difference.
+    /// Sorted by weight, then by difference of the weights, both descending.
     features: Vec<SharedFeature>,
-    /// The size of a sum of weights by chance: the square root of the sum of squared weights.
+    /// The sum of weights to be expected of random bits: the square root of the sum of squared
+    /// weights.
     pub chance: [f64; 2],
-    /// The cosine of the angle between the features.
+    /// The cosine of the angle between the weights of both texts.
     pub cosine: f64,
 }
 
@@ -46,7 +44,7 @@ impl FeatureComparison {
         let mut shared: HashMap<String, SharedFeature> = HashMap::new();
         for (text, features) in features.into_iter().enumerate() {
             for feature in features {
-                // By ngram a token may be a feature twice, as a short and as a long shingle.
+                // The recipe ngram makes some tokens twice, as a short and as a long shingle.
                 let entry = shared.entry(feature.token.clone());
                 let shared = entry.or_insert_with(|| SharedFeature {
                     token: feature.token,
@@ -81,12 +79,12 @@ impl FeatureComparison {
         }
     }
 
-    /// The number of bits to be expected to differ: 64 times the angle, divided by π.
+    /// The expected number of differing bits: 64 times the angle, divided by π.
     pub fn expected_distance(&self) -> f64 {
         BITS as f64 * self.cosine.clamp(-1.0, 1.0).acos() / std::f64::consts::PI
     }
 
-    /// The features that are in both texts, in the first only, and in the second only.
+    /// The features of both texts, of the first text only, and of the second text only.
     pub fn groups(&self) -> [FeatureGroup<'_>; 3] {
         let weight = |text: usize, features: &[&SharedFeature]| {
             let weights = features.iter().map(|feature| feature.weights[text]);
@@ -94,9 +92,8 @@ impl FeatureComparison {
         };
         let all: Vec<_> = self.features.iter().collect();
         [[true, true], [true, false], [false, true]].map(|texts| {
-            let is_there =
-                |feature: &&&SharedFeature| feature.weights.map(|weight| weight > 0.0) == texts;
-            let features: Vec<_> = all.iter().filter(is_there).copied().collect();
+            let is_in = |f: &&&SharedFeature| f.weights.map(|weight| weight > 0.0) == texts;
+            let features: Vec<_> = all.iter().filter(is_in).copied().collect();
             let shares = [0, 1].map(|text| {
                 let whole = weight(text, &all);
                 (whole > 0.0).then(|| weight(text, &features) / whole)
@@ -105,28 +102,24 @@ impl FeatureComparison {
         })
     }
 
-    /// The sums of both texts for a bit, of which 0 is the least significant: the weight of the
-    /// features with a 1 in it, less that of the others.
+    /// The sum of each text for a bit: the weight of the features with a 1 in the bit, minus the
+    /// weight of the other features. Bit 0 is the least significant.
     pub fn sums(&self, bit: usize) -> [f64; 2] {
         [0, 1].map(|text| {
-            self.features.iter().fold(0.0, |sum, feature| {
-                let weight = feature.weights[text];
-                if feature.hash >> bit & 1 == 1 {
-                    sum + weight
-                } else {
-                    sum - weight
-                }
-            })
+            self.features
+                .iter()
+                .fold(0.0, |sum, feature| match feature.hash >> bit & 1 {
+                    1 => sum + feature.weights[text],
+                    _ => sum - feature.weights[text],
+                })
         })
     }
 
     /// The heaviest features that pull a bit to 0 or to 1.
     pub fn pulling(&self, bit: usize, to: u64) -> Vec<&SharedFeature> {
-        let pulling = self
-            .features
-            .iter()
-            .filter(|feature| feature.hash >> bit & 1 == to);
-        pulling.take(MOST_PULLING).collect()
+        let features = self.features.iter();
+        let pulling = features.filter(|feature| feature.hash >> bit & 1 == to);
+        pulling.take(MAX_PULLING).collect()
     }
 
     pub fn json(&self) -> Value {
@@ -173,9 +166,9 @@ impl SharedFeature {
 }
 
 fn list(features: &[&SharedFeature]) -> Value {
-    let features = features.iter().take(MOST_LISTED).map(|feature| {
+    let features = features.iter().take(MAX_LISTED).map(|feature| {
         let [a, b] = feature.weights;
-        json!({ "token": feature.token, "a": a, "b": b })
+        json!({"token": feature.token, "a": a, "b": b})
     });
     features.collect()
 }

@@ -1,74 +1,108 @@
-//! The report of `simdb-cli explain`: its JSON, and its text.
+//! The report of `simdb-cli explain`, as JSON and as text.
 
-use std::fmt::{self, Display, Formatter};
-
-use serde::{Serialize, Serializer};
+use anyhow::Result;
+use serde::Serialize;
 use serde_json::{Value, json};
-use simdb::{Fingerprint, Likeness, Resemblance, UnreliableReason};
+use simdb::{Document, Fingerprinter, Likeness, Resemblance, TextFingerprint, UnreliableReason};
 
 use super::features::{BITS, FeatureComparison, SharedFeature};
 use crate::commands::STRICT_RADIUS;
 use crate::console::counted;
-use crate::console::rows::{cells, displayed, or_dash, yes_or_no};
+use crate::console::rows::{cells, or_dash, yes_or_no};
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::{Table, columns, one_line};
 
-/// Blocks of a fingerprint, and bits in each.
+/// Blocks of a fingerprint, and bits of a block.
 const BLOCKS: usize = 4;
 const BLOCK_BITS: usize = BITS / BLOCKS;
 
-/// The names of both sides.
 const NAMES: [&str; 2] = ["A", "B"];
 
-/// One of the two texts or documents.
-#[derive(Serialize)]
 pub(super) struct Side {
-    /// Its id, if it is stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// `None` for a text that is not stored.
     pub id: Option<u64>,
-    /// Its text, if that is known.
-    #[serde(skip)]
+    /// `None` if the database keeps no texts.
     pub text: Option<String>,
-    #[serde(serialize_with = "displayed")]
-    pub fingerprint: Fingerprint,
-    pub reliable: bool,
-    /// The reason why the fingerprint is not reliable, if that is known, as a name for programs.
-    pub doubt: Option<&'static str>,
-    /// The same in words.
-    pub because: Option<String>,
-    /// `true` if the features of the text make the fingerprint: a document may be stored with
-    /// another.
-    #[serde(skip)]
+    pub made: TextFingerprint,
+    /// The reason why the fingerprint is unreliable; `None` if it is reliable, or not made of the
+    /// text.
+    pub reason: Option<UnreliableReason>,
+    /// `false` if the document is stored with another fingerprint than that of its text.
     pub is_made_of_text: bool,
 }
 
-/// Everything that is known of two texts.
+/// The comparison of two texts.
 pub(super) struct Explanation {
     pub recipe: &'static str,
     pub sides: [Side; 2],
-    /// `None` unless both fingerprints are made of texts that are known.
+    /// `None` unless both fingerprints are made of known texts.
     pub features: Option<FeatureComparison>,
     /// `None` unless both texts are known.
     pub resemblance: Option<Resemblance>,
     pub likeness: Likeness,
 }
 
-/// A yes or no to whether two texts are near-duplicates, and the reason.
+/// The answer to the question if two texts are near-duplicates, and the reason.
 #[derive(Serialize)]
 struct Decision {
     near_duplicates: bool,
     because: String,
 }
 
-/// The name of a doubt, for programs.
-pub(super) fn name_of(doubt: UnreliableReason) -> &'static str {
-    match doubt {
-        UnreliableReason::TooFewFeatures { .. } => "too-few-features",
-        UnreliableReason::Repetitive { .. } => "repetitive",
-        UnreliableReason::NoLetter => "no-letter",
-        UnreliableReason::SingleWord => "single-word",
-        UnreliableReason::OneOutweighs => "one-outweighs",
-        _ => "other",
+impl Side {
+    pub fn of_text(fingerprinter: &Fingerprinter, text: String) -> Result<Self> {
+        Ok(Self {
+            id: None,
+            made: fingerprinter.fingerprint(&text)?,
+            reason: fingerprinter.unreliable_reason(&text)?,
+            text: Some(text),
+            is_made_of_text: true,
+        })
+    }
+
+    pub fn of_document(fingerprinter: &Fingerprinter, document: Document) -> Result<Self> {
+        let stored = (document.fingerprint, document.reliable);
+        let id = Some(document.id.0);
+        if let Some(text) = &document.text
+            && fingerprinter.recipe().takes_texts()
+        {
+            let side = Self::of_text(fingerprinter, text.clone())?;
+            if (side.made.fingerprint, side.made.reliable) == stored {
+                return Ok(Self { id, ..side });
+            }
+        }
+        let (fingerprint, reliable) = stored;
+        Ok(Self {
+            id,
+            text: document.text,
+            made: TextFingerprint {
+                fingerprint,
+                reliable,
+            },
+            reason: None,
+            is_made_of_text: false,
+        })
+    }
+
+    fn json(&self) -> Value {
+        let mut side = json!({
+            "id": self.id,
+            "fingerprint": self.made.fingerprint.to_string(),
+            "reliable": self.made.reliable,
+            "doubt": self.reason.map(|reason| match reason {
+                UnreliableReason::TooFewFeatures { .. } => "too-few-features",
+                UnreliableReason::Repetitive { .. } => "repetitive",
+                UnreliableReason::NoLetter => "no-letter",
+                UnreliableReason::SingleWord => "single-word",
+                UnreliableReason::OneOutweighs => "one-outweighs",
+                _ => "other",
+            }),
+            "because": self.reason.map(|reason| reason.to_string()),
+        });
+        if let (None, Some(fields)) = (self.id, side.as_object_mut()) {
+            fields.shift_remove("id");
+        }
+        side
     }
 }
 
@@ -81,12 +115,13 @@ impl Explanation {
 
     fn distance(&self) -> u32 {
         let [one, other] = &self.sides;
-        one.fingerprint.distance(other.fingerprint)
+        one.made.fingerprint.distance(other.made.fingerprint)
     }
 
-    /// The least radius at which a query by one finds the other, if any does.
+    /// The least radius at which a query by one side finds the other; `None` if a side is
+    /// unreliable.
     fn found_from_radius(&self) -> Option<u32> {
-        let are_reliable = self.sides.iter().all(|side| side.reliable);
+        let are_reliable = self.sides.iter().all(|side| side.made.reliable);
         are_reliable.then(|| self.distance())
     }
 
@@ -94,29 +129,34 @@ impl Explanation {
     fn keys(&self) -> [[u16; 2]; BLOCKS] {
         std::array::from_fn(|block| {
             let shift = BITS - BLOCK_BITS * (block + 1);
-            [0, 1].map(|side| (self.sides[side].fingerprint.bits() >> shift) as u16)
+            [0, 1].map(|side| (self.sides[side].made.fingerprint.bits() >> shift) as u16)
         })
     }
 
     /// The bits that differ, each with its block, the most significant bit first.
     fn differing_bits(&self) -> impl Iterator<Item = (usize, usize)> {
         let [one, other] = &self.sides;
-        let differing = one.fingerprint.bits() ^ other.fingerprint.bits();
+        let differing = one.made.fingerprint.bits() ^ other.made.fingerprint.bits();
         let bits = (0..BITS).rev().filter(move |bit| differing >> bit & 1 == 1);
         bits.map(|bit| (bit, (BITS - 1 - bit) / BLOCK_BITS))
     }
 
-    /// The decision of a query at the usual radius.
+    /// The decision of a query at the default radius.
     fn strict(&self) -> Decision {
         let distance = self.distance();
         let is_near = distance <= STRICT_RADIUS;
-        let bits = counted(distance.into(), "bit");
-        let unreliable: Vec<_> = (0..2).filter(|side| !self.sides[*side].reliable).collect();
+        let differ = format!(
+            "the fingerprints differ in {}",
+            counted(distance.into(), "bit")
+        );
+        let unreliable: Vec<_> = (0..2)
+            .filter(|side| !self.sides[*side].made.reliable)
+            .collect();
         Decision {
             near_duplicates: is_near && unreliable.is_empty(),
             because: match unreliable[..] {
-                [] if is_near => format!("the fingerprints differ in {bits}"),
-                [] => format!("the fingerprints differ in {bits}, more than {STRICT_RADIUS}"),
+                [] if is_near => differ,
+                [] => format!("{differ}, more than {STRICT_RADIUS}"),
                 [side] => format!(
                     "the fingerprint of {} is unreliable, so it matches no other",
                     NAMES[side]
@@ -126,10 +166,13 @@ impl Explanation {
         }
     }
 
-    /// The decision by the wording.
     fn similar(&self) -> Option<Decision> {
         let found = self.resemblance?;
-        let least = self.likeness;
+        let Likeness {
+            edit_similarity,
+            jaccard,
+            ..
+        } = self.likeness;
         let edits = match found.edit_similarity {
             Some(similarity) => format!("the edit similarity is {similarity:.3}"),
             None => "the texts are too long for an edit similarity".to_owned(),
@@ -140,32 +183,28 @@ impl Explanation {
         } else if !found.comparable {
             "a text says so little that only one of the same wording is its near-duplicate"
                 .to_owned()
-        } else if found.edit_similarity >= Some(least.edit_similarity) {
-            format!("{edits}, and {} is enough", least.edit_similarity)
-        } else if found.jaccard >= least.jaccard {
-            format!("{phrases}, and {} is enough", least.jaccard)
+        } else if found.edit_similarity >= Some(edit_similarity) {
+            format!("{edits}, and {edit_similarity} is enough")
+        } else if found.jaccard >= jaccard {
+            format!("{phrases}, and {jaccard} is enough")
         } else {
             format!(
-                "{edits}, where {} would be enough, and {phrases}, where {} would",
-                least.edit_similarity, least.jaccard
+                "{edits}, where {edit_similarity} would be enough, and {phrases}, where {jaccard} \
+                 would"
             )
         };
+        let near_duplicates = found.is_enough(&self.likeness);
         Some(Decision {
-            near_duplicates: found.is_enough(&self.likeness),
+            near_duplicates,
             because,
         })
     }
-}
 
-impl Serialize for Explanation {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn json(&self) -> Value {
         let blocks = self.keys().into_iter().enumerate().map(|(block, [a, b])| {
-            json!({
-                "block": block,
-                "a": format!("{a:04x}"),
-                "b": format!("{b:04x}"),
-                "differing_bits": (a ^ b).count_ones(),
-            })
+            let differing = (a ^ b).count_ones();
+            let [a, b] = [a, b].map(|key| format!("{key:04x}"));
+            json!({"block": block, "a": a, "b": b, "differing_bits": differing})
         });
         let bits = self.features.as_ref().map(|features| {
             let bits = self.differing_bits();
@@ -180,10 +219,10 @@ impl Serialize for Explanation {
                 "comparable": found.comparable,
             })
         });
-        let report = json!({
+        json!({
             "recipe": self.recipe,
-            "a": self.sides[0],
-            "b": self.sides[1],
+            "a": self.sides[0].json(),
+            "b": self.sides[1].json(),
             "distance": self.distance(),
             "blocks": blocks.collect::<Value>(),
             "found_from_radius": self.found_from_radius(),
@@ -193,37 +232,32 @@ impl Serialize for Explanation {
             "strict": self.strict(),
             "similar": self.similar(),
             "near_duplicates": self.near_duplicates(),
-        });
-        report.serialize(serializer)
+        })
     }
-}
 
-impl Display for Explanation {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n{}\n\n", self.fingerprints(), self.at_radius())?;
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n{}\n\n", self.fingerprints(), self.at_radius());
         if let Some(features) = &self.features {
-            write!(f, "{}\n\n", groups(features))?;
+            text += &format!("{}\n\n", groups(features));
             if self.distance() > 0 {
-                write!(f, "{}\n\n", self.bits(features))?;
+                text += &format!("{}\n\n", self.bits(features));
             }
         }
         if let Some(found) = &self.resemblance {
-            write!(f, "{}\n\n", self.wording(found))?;
+            text += &format!("{}\n\n", self.wording(found));
         }
-        write!(f, "{}", self.decisions())
+        text + &self.decisions().to_string()
     }
-}
 
-impl Explanation {
     fn fingerprints(&self) -> Table {
         let mut table = Table::new(&[Left; 6]);
         for (index, side) in self.sides.iter().enumerate() {
             let id = side.id.map(|id| format!(", document {id}"));
             let name = NAMES[index].to_owned() + id.as_deref().unwrap_or_default();
             let [a, b, c, d] = self.keys().map(|keys| format!("{:04x}", keys[index]));
-            let reliable = match &side.because {
-                _ if side.reliable => "reliable".to_owned(),
-                Some(because) => format!("unreliable: {because}"),
+            let reliable = match &side.reason {
+                _ if side.made.reliable => "reliable".to_owned(),
+                Some(reason) => format!("unreliable: {reason}"),
                 None => "unreliable".to_owned(),
             };
             table.row([name, a, b, c, d, reliable]);
@@ -265,8 +299,7 @@ impl Explanation {
             table.row(cells![bit, block, a, b, to_one, to_zero]);
         }
         let [a, b] = features.chance.map(|chance| format!("±{chance:.2}"));
-        let legend = "token, weight, and which text has it";
-        table.row(["", "chance", &a, &b, legend]);
+        table.row(["", "chance", &a, &b, "token, weight, and which text has it"]);
         table
     }
 
@@ -291,16 +324,11 @@ impl Explanation {
     fn decisions(&self) -> Table {
         let mut table = Table::new(&[Left; 3]);
         for (way, decision) in [("strict", Some(self.strict())), ("similar", self.similar())] {
-            let answer = decision
-                .as_ref()
-                .map(|decision| yes_or_no(decision.near_duplicates));
-            let because = decision.map(|decision| decision.because);
-            let unknown = "a text is not kept, so its wording is not known";
-            table.row([
-                way,
-                answer.unwrap_or("-"),
-                because.as_deref().unwrap_or(unknown),
-            ]);
+            let (answer, because) = match &decision {
+                Some(decision) => (yes_or_no(decision.near_duplicates), &decision.because[..]),
+                None => ("-", "a text is not kept, so its wording is not known"),
+            };
+            table.row([way, answer, because]);
         }
         table
     }
@@ -313,38 +341,26 @@ fn groups(features: &FeatureComparison) -> Table {
     for (name, group) in names.into_iter().zip(features.groups()) {
         let percent = |share: f64| format!("{:.1}%", share * 100.0);
         let [a, b] = group.shares.map(|share| or_dash(share.map(percent)));
-        let tokens: Vec<_> = group
-            .features
-            .iter()
-            .map(|feature| feature.token.as_str())
-            .collect();
+        let tokens: Vec<_> = group.features.iter().map(|f| f.token.as_str()).collect();
         let tokens = one_line(&tokens.join(" "), columns().saturating_sub(36).max(30));
         table.row(cells![name, group.features.len(), a, b, tokens]);
     }
+    let cosine = format!("{:.3}", features.cosine);
     let expected = format!(
         "{:.1} bits are to be expected to differ",
         features.expected_distance()
     );
-    table.row(cells![
-        "cosine",
-        format!("{:.3}", features.cosine),
-        "",
-        "",
-        expected
-    ]);
+    table.row(["cosine", &cosine, "", "", &expected]);
     table
 }
 
-/// Features that pull a bit to one side: `回家 1.69 AB`.
+/// The features that pull a bit to one side: `回家 1.69 AB`.
 fn pulls(features: &[&SharedFeature]) -> String {
     let pulls = features.iter().map(|feature| {
         let texts = (0..2).filter(|text| feature.weights[*text] > 0.0);
         let texts: String = texts.map(|text| NAMES[text]).collect();
-        format!(
-            "{} {:.2} {texts}",
-            one_line(&feature.token, 16),
-            feature.heaviest()
-        )
+        let token = one_line(&feature.token, 16);
+        format!("{token} {:.2} {texts}", feature.heaviest())
     });
     pulls.collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! Documents as two arrays of NumPy, ids and fingerprints in the same order.
+//! Documents as two arrays of NumPy in one order: ids and fingerprints.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -7,33 +7,28 @@ use anyhow::{Context, Result};
 use npyz::{DType, NpyWriter, TypeStr, WriterBuilder};
 use simdb::Document;
 
-use crate::console::file::NewFolder;
+use crate::console::file::OutputFolder;
 
 /// The files `ids.npy` and `fingerprints.npy` of a folder.
-pub struct NpyFolder {
-    ids: NpyFile,
-    fingerprints: NpyFile,
-}
+pub struct NpyFolder([NpyFile; 2]);
 
 impl NpyFolder {
-    /// Starts both files.
-    pub fn new(folder: &NewFolder) -> Result<Self> {
-        Ok(Self {
-            ids: NpyFile::new(folder, "ids.npy")?,
-            fingerprints: NpyFile::new(folder, "fingerprints.npy")?,
-        })
+    pub fn new(folder: &OutputFolder) -> Result<Self> {
+        let [ids, fingerprints] = ["ids.npy", "fingerprints.npy"];
+        Ok(Self([
+            NpyFile::new(folder, ids)?,
+            NpyFile::new(folder, fingerprints)?,
+        ]))
     }
 
-    /// Adds a document.
     pub fn push(&mut self, document: &Document) -> Result<()> {
-        self.ids.push(document.id.0)?;
-        self.fingerprints.push(document.fingerprint.bits())
+        self.0[0].push(document.id.0)?;
+        self.0[1].push(document.fingerprint.bits())
     }
 
-    /// Writes the lengths into the headers, and makes both files durable.
+    /// Writes the lengths into the headers, and syncs both files.
     pub fn finish(self) -> Result<()> {
-        self.ids.finish()?;
-        self.fingerprints.finish()
+        self.0.into_iter().try_for_each(NpyFile::finish)
     }
 }
 
@@ -42,13 +37,13 @@ const LITTLE_ENDIAN_U64: &str = "<u8";
 
 struct NpyFile {
     name: &'static str,
-    /// A second handle of the file that `writer` writes to, to sync it.
+    /// A second handle of the file of `writer`, to sync it.
     file: File,
     writer: NpyWriter<u64, BufWriter<File>>,
 }
 
 impl NpyFile {
-    fn new(folder: &NewFolder, name: &'static str) -> Result<Self> {
+    fn new(folder: &OutputFolder, name: &'static str) -> Result<Self> {
         let kind: TypeStr = LITTLE_ENDIAN_U64.parse()?;
         let start = || {
             let file = folder.file(name)?;

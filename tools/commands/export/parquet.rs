@@ -1,4 +1,4 @@
-//! Documents as columns of Parquet: one file, or a folder of files with a bounded number of rows.
+//! Documents as columns of Parquet: one file, or a folder of files of bounded size.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use simdb::{Document, Recipe};
 
-use crate::console::file::NewFolder;
+use crate::console::file::OutputFolder;
 use crate::formats::RELIABLE_FIELD;
 use crate::formats::parquet::metadata::{
     DOCUMENTS_KEY, FINGERPRINT_COLUMN, FORMAT, FORMAT_KEY, ID_COLUMN, UNRELIABLE_KEY, pair,
@@ -14,15 +14,14 @@ use crate::formats::parquet::metadata::{
 };
 use crate::formats::parquet::write::{ByteSink, GROUP_ROWS, NewColumn, ParquetWriter};
 
-/// The most documents of a file in a folder: some 150 MB.
+/// At most 16,777,216 documents in a file of a folder: some 150 MB.
 const PART_ROWS: u64 = 16 * GROUP_ROWS as u64;
 
-/// A file of documents.
 pub struct ParquetDocuments(ParquetWriter);
 
 impl ParquetDocuments {
-    /// Starts a file of fingerprints of this recipe. With `with_unreliable` it has a column that marks
-    /// documents whose fingerprints are not reliable.
+    /// Starts a file of fingerprints of this recipe. `with_unreliable` adds a column that marks
+    /// documents with unreliable fingerprints.
     pub fn new(recipe: &Recipe, with_unreliable: bool) -> Result<Self> {
         let mut columns = vec![
             NewColumn::Ascending(ID_COLUMN),
@@ -39,14 +38,12 @@ impl ParquetDocuments {
         Ok(Self(ParquetWriter::new(&columns, keys)?))
     }
 
-    /// Adds a document.
     pub fn push(&mut self, document: &Document, sink: &mut ByteSink<'_>) -> Result<()> {
         let (id, fingerprint) = (document.id.0, document.fingerprint.bits());
         self.0
             .push(&[id, fingerprint, document.reliable.into()], sink)
     }
 
-    /// Writes the end of the file.
     pub fn finish(mut self, sink: &mut ByteSink<'_>) -> Result<()> {
         let documents = self.0.rows().to_string();
         self.0.add_key(pair(DOCUMENTS_KEY, documents));
@@ -56,17 +53,16 @@ impl ParquetDocuments {
 
 /// The files `part-00000.parquet` and so on of a folder.
 pub struct ParquetFolder<'f> {
-    folder: &'f NewFolder,
+    folder: &'f OutputFolder,
     recipe: &'f Recipe,
     with_unreliable: bool,
     part: Option<(ParquetDocuments, File)>,
-    /// The number of the file that is being written, or comes next.
+    /// The number of the open file, or of the next file.
     number: u32,
 }
 
 impl<'f> ParquetFolder<'f> {
-    /// Starts with no file in the folder.
-    pub fn new(folder: &'f NewFolder, recipe: &'f Recipe, with_unreliable: bool) -> Self {
+    pub fn new(folder: &'f OutputFolder, recipe: &'f Recipe, with_unreliable: bool) -> Self {
         Self {
             folder,
             recipe,
@@ -76,7 +72,6 @@ impl<'f> ParquetFolder<'f> {
         }
     }
 
-    /// Adds a document.
     pub fn push(&mut self, document: &Document) -> Result<()> {
         if self.part.is_none() {
             self.start_part()?;
@@ -92,7 +87,7 @@ impl<'f> ParquetFolder<'f> {
         Ok(())
     }
 
-    /// Writes the end of the last file. There is one file even if there is no document.
+    /// Writes the end of the last file. Without documents, the folder gets one empty file.
     pub fn finish(mut self) -> Result<()> {
         if self.number == 0 && self.part.is_none() {
             self.start_part()?;
@@ -124,7 +119,7 @@ fn part_name(number: u32) -> String {
     format!("part-{number:05}.parquet")
 }
 
-fn cannot_write(folder: &NewFolder, number: u32) -> String {
+fn cannot_write(folder: &OutputFolder, number: u32) -> String {
     let folder = folder.path().display();
     format!("cannot write {} in {folder}", part_name(number))
 }

@@ -1,18 +1,18 @@
-//! Documents as `simdb-cli export` writes them one by one: lines of JSON, records of CSV, raw pairs.
+//! Documents as lines of JSON, records of CSV, and raw pairs.
 
 use anyhow::{Context, Result};
 use simdb::{Document, Settings};
 
 use crate::commands::get::DocumentLine;
 
-/// An object and the end of its line.
+/// The document as a line of JSON.
 pub fn json_line(document: &Document) -> Result<Vec<u8>> {
     let mut line = serde_json::to_vec(&DocumentLine::from(document))?;
     line.push(b'\n');
     Ok(line)
 }
 
-/// The names of the columns.
+/// The header of CSV.
 pub fn csv_header(settings: &Settings) -> Result<Vec<u8>> {
     let mut columns = vec!["id", "fingerprint", "reliable"];
     if settings.retention.is_some() {
@@ -24,7 +24,7 @@ pub fn csv_header(settings: &Settings) -> Result<Vec<u8>> {
     csv_line(&columns)
 }
 
-/// A record under these names.
+/// The document as a record of CSV.
 pub fn csv_record(document: &Document, settings: &Settings) -> Result<Vec<u8>> {
     let id = document.id.to_string();
     let fingerprint = document.fingerprint.to_string();
@@ -47,7 +47,7 @@ fn csv_line(fields: &[&str]) -> Result<Vec<u8>> {
         .context("cannot write a line of CSV")
 }
 
-/// Id and fingerprint, 8 bytes each.
+/// The id and the fingerprint, 8 bytes each.
 pub fn raw_pair(document: &Document) -> [u8; 16] {
     let mut pair = [0; 16];
     pair[..8].copy_from_slice(&document.id.0.to_le_bytes());

@@ -1,4 +1,4 @@
-//! [`DistanceCheck`]: whether clusters are those of the documents here, by the distances they say.
+//! [`DistanceCheck`]: checks by distances that clusters belong to the stored documents.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,17 +9,15 @@ use simdb::{Document, Fingerprint};
 use super::ClusterRow;
 use crate::console::{counted, note};
 
-/// The comparison of documents with their keepers.
 pub struct DistanceCheck<'p> {
     path: &'p Path,
     compared: u64,
     uncompared: u64,
-    /// For each keeper that is not stored, one of its members, and its distance from the keeper.
+    /// For each keeper that is not stored, a member and its distance from the keeper.
     siblings: HashMap<u64, (u64, Fingerprint, u32)>,
 }
 
 impl<'p> DistanceCheck<'p> {
-    /// Starts to check the clusters in this file or folder.
     pub fn new(path: &'p Path) -> Self {
         Self {
             path,
@@ -29,7 +27,7 @@ impl<'p> DistanceCheck<'p> {
         }
     }
 
-    /// Refuses a document whose fingerprint is not reliable: clusters have none.
+    /// Refuses a document with an unreliable fingerprint, which no cluster has.
     pub fn refuse_unreliable(&self, document: &Document) -> Result<()> {
         ensure!(
             document.reliable,
@@ -40,8 +38,9 @@ impl<'p> DistanceCheck<'p> {
         Ok(())
     }
 
-    /// Compares a document with its keeper, or, if that is not stored, with another member of its
-    /// cluster. Returns the distance of document and keeper, if it can be measured.
+    /// Compares a document with its keeper, or, if the keeper is not stored, with another member of
+    /// its cluster. Returns the measured distance of document and keeper; `None` if the keeper is
+    /// not stored.
     pub fn compare(
         &mut self,
         row: &ClusterRow,
@@ -68,8 +67,9 @@ impl<'p> DistanceCheck<'p> {
         Ok(measured)
     }
 
-    /// Compares two members of a cluster without its keeper. Their distances from the keeper bound
-    /// their distance from each other, and say if it is even.
+    /// Compares two members of a cluster whose keeper is not stored. By the triangle inequality
+    /// their distances from the keeper bound their distance from each other; they also determine
+    /// its parity.
     fn compare_siblings(
         &mut self,
         row: &ClusterRow,
@@ -90,7 +90,8 @@ impl<'p> DistanceCheck<'p> {
         Ok(())
     }
 
-    /// Notes how many documents were not compared. An error if none was, and some could have been.
+    /// Prints the number of documents that could not be compared. It is an error if no document
+    /// with a stored keeper could be compared.
     pub fn finish(self) -> Result<()> {
         ensure!(
             self.compared > 0 || self.uncompared == 0,

@@ -1,16 +1,16 @@
-//! [`ClusterReader`]: clusters in JSON Lines, CSV or Parquet, document by document.
+//! [`ClusterReader`]: reads clusters in JSON Lines, CSV or Parquet.
 
 use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use indicatif::ProgressBar;
 use serde::Deserialize;
 
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::Progress;
+use crate::console::progress::ProgressMode;
 use crate::corpus::inputs::files_of;
 use crate::formats::input::{LineReader, Source};
 use crate::formats::jsonl::reason_of;
@@ -21,56 +21,53 @@ use crate::formats::parquet::rows::{ParquetCell, ParquetRows};
 use crate::formats::table::{RecordLimit, TableColumn, TableReader};
 use crate::formats::{Format, MAX_LINE_BYTES, excerpt, id_of_digits, utf8};
 
-/// A document in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterRow {
     pub id: u64,
-    /// The document of the cluster that is kept.
+    /// The document of the cluster to keep.
     pub keeper: u64,
     pub cluster: u64,
-    /// The number of bits in which the fingerprint differs from that of the keeper, if it is known.
+    /// The distance from the keeper, if the file has it.
     pub distance: Option<u32>,
 }
 
 impl ClusterRow {
     fn new(id: u64, keeper: u64, cluster: u64, distance: Option<u64>) -> Result<Self, String> {
-        if let Some(distance) = distance {
-            if distance > u64::BITS.into() {
-                return Err(format!(
-                    "the distance {distance} is more than fingerprints have bits"
-                ));
-            }
-            if id == keeper && distance > 0 {
-                return Err(format!(
-                    "document {id} is its own keeper, at a distance that is not 0"
-                ));
+        match distance {
+            Some(distance) if distance > u64::BITS.into() => Err(format!(
+                "the distance {distance} is more than fingerprints have bits"
+            )),
+            Some(1..) if id == keeper => Err(format!(
+                "document {id} is its own keeper, at a distance that is not 0"
+            )),
+            _ => {
+                let distance = distance.map(|distance| distance as u32);
+                Ok(Self {
+                    id,
+                    keeper,
+                    cluster,
+                    distance,
+                })
             }
         }
-        Ok(Self {
-            id,
-            keeper,
-            cluster,
-            distance: distance.map(|distance| distance as u32),
-        })
     }
 
-    /// Returns `true` if the document is kept.
+    /// Returns `true` if the document is the keeper of its cluster.
     pub fn is_keeper(&self) -> bool {
         self.id == self.keeper
     }
 }
 
-/// The files that `simdb_spark.py` puts into a folder at its begin and when the folder is whole.
+/// The files that `simdb_spark.py` writes first and last into a folder.
 const SPARK_MANIFEST: &str = "_simdb_manifest.json";
 const SPARK_SUCCESS: &str = "_SUCCESS";
 
-/// The longest record of CSV: it has four numbers.
+/// At most 64 KiB in a record of CSV, which has four numbers.
 const RECORD_LIMIT: RecordLimit = RecordLimit {
     bytes: 1 << 16,
     advice: "",
 };
 
-/// A line of JSON.
 #[derive(Deserialize)]
 struct ExternalCluster {
     cluster: u64,
@@ -81,12 +78,11 @@ struct ExternalCluster {
 #[derive(Deserialize)]
 struct ExternalMember {
     id: u64,
-    /// It may be null, but it must be there.
+    /// The field may be null, but must be present.
     #[serde(deserialize_with = "Option::deserialize")]
     distance: Option<u64>,
 }
 
-/// Reads the files of clusters.
 pub struct ClusterReader<'r> {
     rows: Vec<ClusterRow>,
     bytes_read: Arc<AtomicU64>,
@@ -95,10 +91,10 @@ pub struct ClusterReader<'r> {
 }
 
 impl<'r> ClusterReader<'r> {
-    /// Reads a file that `simdb-cli clusters` has written, or a folder of Parquet files.
+    /// Reads a file of `simdb-cli clusters`, or a folder of Parquet files.
     pub fn read(
         path: &Path,
-        progress: Progress,
+        progress: ProgressMode,
         interrupt: &'r Interrupt,
     ) -> Result<Vec<ClusterRow>> {
         ensure!(
@@ -124,49 +120,46 @@ impl<'r> ClusterReader<'r> {
                 Ok(Format::Jsonl) => reader.read_lines(source)?,
                 Ok(Format::Csv) => reader.read_table(source)?,
                 Ok(Format::Parquet) => reader.read_parquet(source)?,
-                _ => {
-                    return Err(anyhow!(
-                        "cannot tell from its name how the clusters in {} are written: .jsonl, .csv \
-                         and .parquet are read, and folders of Parquet files",
-                        path.display()
-                    ));
-                }
+                _ => bail!(
+                    "cannot tell from its name how the clusters in {} are written: .jsonl, .csv and \
+                     .parquet are read, and folders of Parquet files",
+                    path.display()
+                ),
             }
         }
         reader.bar.finish_and_clear();
         Ok(reader.rows)
     }
 
-    /// Takes a document that stands at `place`.
-    fn push(&mut self, place: impl Display, row: Result<ClusterRow, String>) -> Result<()> {
+    /// Adds the row of a document. `location` is for errors.
+    fn push(&mut self, location: impl Display, row: Result<ClusterRow, String>) -> Result<()> {
         self.interrupt.check()?;
         self.bar
             .set_position(self.bytes_read.load(Ordering::Relaxed));
         self.rows
-            .push(row.map_err(|reason| anyhow!("{place}: {reason}"))?);
+            .push(row.map_err(|reason| anyhow!("{location}: {reason}"))?);
         Ok(())
     }
 
     fn read_lines(&mut self, source: &Source) -> Result<()> {
         let mut lines = LineReader::new(source.open(&self.bytes_read)?, MAX_LINE_BYTES)?;
         while let Some((number, line)) = lines.next_not_blank()? {
-            let place = format!("{}:{number}", source.name());
-            let at = |reason: String| anyhow!("{place}: {reason}");
-            let line = line.map_err(|reason| {
-                at(format!(
-                    "{reason}; csv and parquet have a line or a row for each document"
-                ))
-            })?;
-            let line = utf8(line).map_err(at)?;
-            let cluster: ExternalCluster = serde_json::from_str(line).map_err(|error| {
-                at(format!(
-                    "{}; a line of simdb-cli clusters is expected",
-                    reason_of(&error)
-                ))
-            })?;
+            let location = format!("{}:{number}", source.name());
+            let cluster = line
+                .map_err(|reason| {
+                    format!("{reason}; csv and parquet have a line or a row for each document")
+                })
+                .and_then(utf8)
+                .and_then(|line| {
+                    serde_json::from_str::<ExternalCluster>(line).map_err(|error| {
+                        let reason = reason_of(&error);
+                        format!("{reason}; a line of simdb-cli clusters is expected")
+                    })
+                })
+                .map_err(|reason| anyhow!("{location}: {reason}"))?;
             for ExternalMember { id, distance } in cluster.members {
                 let row = ClusterRow::new(id, cluster.keeper, cluster.cluster, distance);
-                self.push(&place, row)?;
+                self.push(&location, row)?;
             }
         }
         Ok(())
@@ -174,22 +167,22 @@ impl<'r> ClusterReader<'r> {
 
     fn read_table(&mut self, source: &Source) -> Result<()> {
         let mut table = TableReader::csv(source.open(&self.bytes_read)?, RECORD_LIMIT)?;
-        let columns = ["id", "keeper", "cluster", "distance"].map(|name| table.required(name, ""));
+        let columns = ["id", "keeper", "cluster", "distance"].map(|name| table.required(name));
         let columns: Vec<TableColumn> = columns.into_iter().collect::<Result<_>>()?;
         while let Some((line, record)) = table.next_record()? {
             let row = record.and_then(|record| {
                 let mut numbers = [None; 4];
                 for (index, column) in columns.iter().enumerate() {
                     let digits = column.value(record)?;
-                    // A distance may not be known.
+                    // An unknown distance is empty.
                     if digits.is_empty() && index == 3 {
                         continue;
                     }
                     let number = id_of_digits(digits).map_err(|_| {
+                        let digits = excerpt(&format!("{digits:?}"));
                         format!(
-                            "column {:?}: {} is no number without a sign",
-                            column.name,
-                            excerpt(&format!("{digits:?}"))
+                            "column {:?}: {digits} is no number from 0 to 2^64 - 1",
+                            column.name
                         )
                     })?;
                     numbers[index] = Some(number.0);
@@ -203,12 +196,9 @@ impl<'r> ClusterReader<'r> {
 
     fn read_parquet(&mut self, source: &Source) -> Result<()> {
         let file = ParquetFile::open(source, &self.bytes_read)?;
-        // The column of ids has another name in the files of Spark.
-        let id = if file.has_column(ID_COLUMN) {
-            ID_COLUMN
-        } else {
-            "id"
-        };
+        // Spark and `simdb-cli clusters` name the column of ids differently.
+        let is_spark = file.has_column(ID_COLUMN);
+        let id = if is_spark { ID_COLUMN } else { "id" };
         let columns = [
             (id, ColumnRole::IdBits),
             ("keeper", ColumnRole::IdBits),
@@ -227,14 +217,14 @@ impl<'r> ClusterReader<'r> {
                     _ => None,
                 };
             }
-            let place = format_args!("{}: row {}", source.name(), row.number);
-            self.push(place, cluster_row(numbers))?;
+            let location = format_args!("{}: row {}", source.name(), row.number);
+            self.push(location, cluster_row(numbers))?;
         }
         Ok(())
     }
 }
 
-/// The row of an id, a keeper, a cluster and a distance, of which only the last may be missing.
+/// The row of an id, a keeper, a cluster and a distance; only the distance may be missing.
 fn cluster_row(numbers: [Option<u64>; 4]) -> Result<ClusterRow, String> {
     match numbers {
         [Some(id), Some(keeper), Some(cluster), distance] => {

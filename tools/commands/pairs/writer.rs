@@ -4,82 +4,57 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use serde::Serialize;
+use serde_json::json;
 use simdb::{DocId, Fingerprint, Pair};
 
-use super::Pairs;
-use crate::commands::results::{ResultSink, ResultTable, SearchSettings};
+use crate::commands::results::ResultSink;
 
-/// The counts, as the line of JSON has them.
+/// The counts, with the field names of JSON.
 #[derive(Default, Serialize)]
 pub struct PairCounts {
-    /// Documents in the database.
     pub documents: u64,
-    /// The largest distance of a pair.
     pub radius: u32,
-    /// Fingerprints that several documents have.
+    /// Fingerprints with several documents.
     pub groups: u64,
-    /// The documents that have them.
+    /// Documents in groups.
     pub copies: u64,
-    /// Pairs of different fingerprints; expanded, pairs of documents.
+    /// Pairs of different fingerprints; with `--expand`, pairs of documents.
     pub pairs: u64,
     pub seconds: f64,
 }
 
-#[derive(Serialize)]
-struct CopiesLine<'g> {
-    fingerprint: String,
-    documents: &'g [u64],
-}
-
-#[derive(Serialize)]
+/// A pair of documents, in the order of its sort key.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct PairLine {
     a: u64,
     b: u64,
     distance: u32,
 }
 
-/// Writes groups of copies and pairs: a line of JSON for each, or rows of a table.
+/// A fingerprint with several documents.
+type CopyGroup = (Fingerprint, Box<[DocId]>);
+
+/// Writes groups of copies and pairs: each as a line of JSON, or as rows of a table.
 pub struct PairWriter<'l, 'w> {
-    sink: &'l mut ResultSink<'w>,
-    table: Option<ResultTable>,
+    pub sink: &'l mut ResultSink<'w>,
     counts: PairCounts,
-    /// The documents of each fingerprint that several have, if pairs are expanded.
+    /// The groups so far, if pairs are expanded.
     expanded: Option<HashMap<Fingerprint, Box<[DocId]>>>,
     /// The results so far, if they are sorted before they are written.
-    unsorted: Option<UnsortedPairs>,
-}
-
-#[derive(Default)]
-struct UnsortedPairs {
-    groups: Vec<(Fingerprint, Box<[DocId]>)>,
-    pairs: Vec<(u64, u64, u32)>,
+    unsorted: Option<(Vec<CopyGroup>, Vec<PairLine>)>,
 }
 
 impl<'l, 'w> PairWriter<'l, 'w> {
-    /// Writes the head of a table.
-    pub fn new(
-        options: &Pairs,
-        settings: SearchSettings<'_>,
-        sink: &'l mut ResultSink<'w>,
-    ) -> Result<Self> {
-        let columns = ["a", "b", "distance"];
-        let format = options.results.format;
-        let table = ResultTable::new(format, "simdb.pairs", &columns, settings, sink)?;
-        Ok(Self {
+    pub fn new(sink: &'l mut ResultSink<'w>, expand: bool, sorted: bool) -> Self {
+        Self {
             sink,
-            table,
             counts: PairCounts::default(),
-            expanded: options.expand.then(HashMap::new),
-            unsorted: options.sorted.then(UnsortedPairs::default),
-        })
+            expanded: expand.then(HashMap::new),
+            unsorted: sorted.then(Default::default),
+        }
     }
 
-    /// The consumer of the results.
-    pub fn sink(&self) -> &ResultSink<'w> {
-        self.sink
-    }
-
-    /// Takes the documents that have one fingerprint.
+    /// Adds the documents of one fingerprint.
     pub fn push_copies(&mut self, fingerprint: Fingerprint, documents: &[DocId]) -> Result<()> {
         self.counts.groups += 1;
         self.counts.copies += documents.len() as u64;
@@ -90,19 +65,15 @@ impl<'l, 'w> PairWriter<'l, 'w> {
                     self.push_ids(a.0, b.0, 0)?;
                 }
             }
-            return Ok(());
+        } else if let Some((groups, _)) = &mut self.unsorted {
+            groups.push((fingerprint, documents.into()));
+        } else {
+            self.write_copies(fingerprint, documents)?;
         }
-        match &mut self.unsorted {
-            Some(unsorted) => {
-                unsorted.groups.push((fingerprint, documents.into()));
-                Ok(())
-            }
-            None => self.write_copies(fingerprint, documents),
-        }
+        Ok(())
     }
 
-    /// Takes a pair of different fingerprints. [`PairWriter::push_copies`] has been called with the
-    /// groups of both.
+    /// Adds a pair of different fingerprints. The groups of both fingerprints must have been added.
     pub fn push_pair(&mut self, pair: &Pair) -> Result<()> {
         let Some(groups) = &self.expanded else {
             return self.push_ids(pair.a.0, pair.b.0, pair.distance);
@@ -121,56 +92,50 @@ impl<'l, 'w> PairWriter<'l, 'w> {
         Ok(())
     }
 
-    /// Writes the results that were to be sorted, and the end of the table.
+    /// Writes the results that are to be sorted.
     pub fn finish(mut self) -> Result<PairCounts> {
-        if let Some(mut unsorted) = self.unsorted.take() {
-            let first = |group: &(_, Box<[DocId]>)| group.1.first().copied();
-            unsorted.groups.sort_unstable_by_key(first);
-            for (fingerprint, documents) in unsorted.groups {
-                self.write_copies(fingerprint, &documents)?;
-            }
-            unsorted.pairs.sort_unstable();
-            for (a, b, distance) in unsorted.pairs {
-                self.write_pair(a, b, distance)?;
-            }
+        let (mut groups, mut pairs) = self.unsorted.take().unwrap_or_default();
+        groups.sort_unstable_by_key(|(_, documents)| documents.first().copied());
+        for (fingerprint, documents) in groups {
+            self.write_copies(fingerprint, &documents)?;
         }
-        if let Some(table) = self.table {
-            table.finish(self.sink)?;
+        pairs.sort_unstable();
+        for pair in pairs {
+            self.write_pair(&pair)?;
         }
         Ok(self.counts)
     }
 
     fn push_ids(&mut self, a: u64, b: u64, distance: u32) -> Result<()> {
-        // One event of the library may become billions of pairs.
+        // One event of the library may expand to billions of pairs.
         self.sink.check_interrupt()?;
         self.counts.pairs += 1;
+        let pair = PairLine { a, b, distance };
         match &mut self.unsorted {
-            Some(unsorted) => {
-                unsorted.pairs.push((a, b, distance));
-                Ok(())
-            }
-            None => self.write_pair(a, b, distance),
+            Some((_, pairs)) => pairs.push(pair),
+            None => self.write_pair(&pair)?,
         }
+        Ok(())
     }
 
     fn write_copies(&mut self, fingerprint: Fingerprint, documents: &[DocId]) -> Result<()> {
-        if self.table.is_none() {
-            let ids: Vec<u64> = documents.iter().map(|id| id.0).collect();
-            return self.sink.json(&CopiesLine {
-                fingerprint: fingerprint.to_string(),
-                documents: &ids,
-            });
+        let ids = documents.iter().map(|id| id.0);
+        if !self.sink.is_table {
+            let (fingerprint, ids) = (fingerprint.to_string(), ids.collect::<Vec<_>>());
+            return self
+                .sink
+                .json(&json!({"fingerprint": fingerprint, "documents": ids}));
         }
-        let Some((first, others)) = documents.split_first() else {
-            return Ok(());
-        };
-        (others.iter()).try_for_each(|other| self.write_pair(first.0, other.0, 0))
+        let a = documents.first().map_or(0, |first| first.0);
+        ids.skip(1)
+            .try_for_each(|b| self.write_pair(&PairLine { a, b, distance: 0 }))
     }
 
-    fn write_pair(&mut self, a: u64, b: u64, distance: u32) -> Result<()> {
-        match &mut self.table {
-            Some(table) => table.push(&[a, b, distance.into()], self.sink),
-            None => self.sink.json(&PairLine { a, b, distance }),
+    fn write_pair(&mut self, pair: &PairLine) -> Result<()> {
+        if self.sink.is_table {
+            self.sink.row(&[pair.a, pair.b, pair.distance.into()])
+        } else {
+            self.sink.json(pair)
         }
     }
 }

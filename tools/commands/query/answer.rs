@@ -1,11 +1,11 @@
-//! The answer to one query as it is printed.
+//! The answer to one query, as text and as JSON.
 
 use std::iter::once;
 
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::json;
-use simdb::{Fingerprint, Match, Similar};
+use simdb::Fingerprint;
 
 use super::search::{Answered, Matches, Searcher};
 use crate::console::Output;
@@ -14,17 +14,28 @@ use crate::console::rows::{displayed, or_dash};
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::{Table, columns, one_line};
 
-/// Matches in one table. With more, the columns line up within a part, since a query may match every
-/// document, and their texts need not fit into memory; matches by texts are few.
-const MATCHES_IN_TABLE: usize = 256;
+/// At most 256 matches in a table, within which columns are aligned: a query may match every
+/// document, and their texts may not fit into memory. Matches by texts are few, and form one table.
+const MAX_TABLE_MATCHES: usize = 256;
 
-/// A longer answer is composed while it is printed.
-const ANSWER_BYTES: usize = 1 << 20;
+/// At most 1 MiB of an answer is composed in memory. Longer answers are composed while they are
+/// printed.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// Columns beside the text of a match.
+/// 40 columns of a line are for the distance, the id and the fingerprint, the rest for the text.
 const COLUMNS_BESIDE_TEXT: usize = 40;
 
-/// Prints a part of an answer.
+/// Prints the answer to the query with this number, part by part.
+pub(super) fn print_parts(
+    searcher: &Searcher<'_>,
+    number: u64,
+    answered: &Answered,
+    output: &mut Output,
+) -> Result<()> {
+    let mut parts = searcher.parts(number, answered);
+    parts.try_for_each(|part| print(&part?, output))
+}
+
 pub(super) fn print(part: &str, output: &mut Output) -> Result<()> {
     match part.strip_suffix('\n') {
         Some(lines) => output.line(lines),
@@ -32,7 +43,7 @@ pub(super) fn print(part: &str, output: &mut Output) -> Result<()> {
     }
 }
 
-/// One match of either kind.
+/// A match, by fingerprints or by texts.
 #[derive(Serialize)]
 struct QueryMatch {
     id: u64,
@@ -55,21 +66,21 @@ struct WordingScores {
 }
 
 impl Searcher<'_> {
-    /// The whole answer to the query with this number; `None` if it is long, and should be printed
-    /// in [parts](Self::parts).
+    /// The answer to the query with this number; `None` for a long answer, which must be printed in
+    /// [parts](Self::parts).
     pub fn compose(&self, number: u64, answered: &Answered) -> Result<Option<String>> {
         let mut answer = String::new();
         for part in self.parts(number, answered) {
             answer.push_str(&part?);
-            if answer.len() > ANSWER_BYTES {
+            if answer.len() > MAX_ANSWER_BYTES {
                 return Ok(None);
             }
         }
         Ok(Some(answer))
     }
 
-    /// The parts of the answer to the query with this number: tables, or a line of JSON in parts with
-    /// at most one text each.
+    /// The parts of the answer to the query with this number: tables, or parts of a line of JSON
+    /// with at most one text each.
     pub fn parts<'a>(
         &'a self,
         number: u64,
@@ -78,7 +89,7 @@ impl Searcher<'_> {
         let count = answered.matches.len();
         if !self.json {
             let (numbers, rows) = match &answered.matches {
-                Matches::Near(_) => (2, MATCHES_IN_TABLE),
+                Matches::Near(_) => (2, MAX_TABLE_MATCHES),
                 Matches::Similar(_) => (5, count.max(1)),
             };
             let numbers = numbers + usize::from(self.is_numbered);
@@ -131,21 +142,17 @@ impl Searcher<'_> {
     fn found(&self, answered: &Answered, index: usize) -> Result<QueryMatch> {
         let (id, fingerprint, distance, resemblance) = match &answered.matches {
             Matches::Near(matches) => {
-                let Match {
-                    id,
-                    fingerprint,
-                    distance,
-                } = matches[index];
-                (id, fingerprint, Some(distance), None)
+                let found = matches[index];
+                (found.id, found.fingerprint, Some(found.distance), None)
             }
             Matches::Similar(matches) => {
-                let Similar {
-                    id,
-                    fingerprint,
-                    distance,
-                    resemblance,
-                } = matches[index];
-                (id, fingerprint, distance, Some(resemblance))
+                let found = matches[index];
+                (
+                    found.id,
+                    found.fingerprint,
+                    found.distance,
+                    Some(found.resemblance),
+                )
             }
         };
         let keeps_texts = self.database.settings().keep_texts;

@@ -1,4 +1,4 @@
-//! The answers to the queries of a file, in its order and on all cores.
+//! The answers to the queries of a file: computed on all cores, printed in the order of the file.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,37 +8,36 @@ use anyhow::Result;
 use rayon::prelude::*;
 use simdb::TextFingerprint;
 
-use super::answer::print;
+use super::answer::{print, print_parts};
 use super::file::QueryFile;
 use super::search::{Answered, Matches, Searcher, Way};
-use crate::console::{Answer, Output, note};
+use crate::console::{Output, note};
 
-/// Queries by fingerprints in one search, which reads each part of the database once for all of them.
-/// The first search has few, so that answers come soon.
+/// At most 1,048,576 fingerprints in one search, which reads each part of the database once for all
+/// of them. The first search has 1,024, so that the first answers come soon.
 const FIRST_SEARCH: usize = 1 << 10;
 const LARGEST_SEARCH: usize = 1 << 20;
 
-/// Queries that are held with their texts.
-const READ_AT_ONCE: usize = 1 << 14;
+/// At most 16,384 queries are in memory with their texts.
+const MAX_READ: usize = 1 << 14;
 
-/// Queries are gathered for this long, or this many times the duration of the search before, whichever
-/// is longer: where queries come slowly, the answers do not wait for many of them.
+/// A search gathers queries for 200 ms, or for twice the duration of the search before, if that is
+/// longer. So answers to a slow stream of queries do not wait for a full search.
 const SHORT_READING: Duration = Duration::from_millis(200);
 const READING_PER_SEARCH: u32 = 2;
 
-/// Answers, or matches in answers, that are composed at once.
-const ANSWERS_AT_ONCE: usize = 1024;
-const MATCHES_AT_ONCE: usize = 4096;
+/// At most 1,024 answers, or answers with 4,096 matches, are composed at the same time.
+const MAX_WAITING_ANSWERS: usize = 1024;
+const MAX_WAITING_MATCHES: usize = 4096;
 
-/// Composed answers of this size are printed before others are composed.
-const WAITING_BYTES: usize = 64 << 20;
+/// Composed answers of 64 MiB are printed before more answers are composed.
+const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// Answers each query of a file.
-pub(super) fn ask_all(
+pub(super) fn answer_all(
     searcher: &Searcher<'_>,
     queries: QueryFile,
     output: &mut Output,
-) -> Result<Answer> {
+) -> Result<()> {
     let mut printer = Printer {
         searcher,
         output,
@@ -47,9 +46,9 @@ pub(super) fn ask_all(
         has_matches: false,
     };
     if let Way::Within(radius) = searcher.way {
-        printer.ask_together(queries, radius)?;
+        printer.search_batches(queries, radius)?;
     } else {
-        printer.ask_each(queries)?;
+        printer.search_each(queries)?;
     }
     if printer.too_little > 0 {
         note(format_args!(
@@ -58,35 +57,36 @@ pub(super) fn ask_all(
             printer.too_little, printer.printed
         ));
     }
-    Ok(printer.has_matches.into())
+    let has_matches = printer.has_matches;
+    output.decide(has_matches);
+    Ok(())
 }
 
-/// A printer of answers in the order of the queries.
 struct Printer<'p> {
     searcher: &'p Searcher<'p>,
     output: &'p mut Output,
-    /// The number of answers printed, and of the next query.
+    /// The number of printed answers, which is the number of the next query.
     printed: u64,
-    /// Queries without matches because their texts say too little.
+    /// Queries whose texts say too little to have matches.
     too_little: u64,
     has_matches: bool,
 }
 
 impl Printer<'_> {
-    /// Searches for one query at a time on each core: these searches read no common parts.
-    fn ask_each(&mut self, mut queries: QueryFile) -> Result<()> {
+    /// Searches for one query at a time on each core, because these searches share no reads.
+    fn search_each(&mut self, mut queries: QueryFile) -> Result<()> {
         let searcher = self.searcher;
         loop {
-            let asked = queries.read(ANSWERS_AT_ONCE, Instant::now() + SHORT_READING)?;
-            if asked.is_empty() {
+            let contents = queries.read(MAX_WAITING_ANSWERS, Instant::now() + SHORT_READING)?;
+            if contents.is_empty() {
                 return Ok(());
             }
-            self.print_all(asked, |asked| searcher.search(&asked))?;
+            self.print_all(contents, |query| searcher.search(&query))?;
         }
     }
 
-    /// Searches for many fingerprints together.
-    fn ask_together(&mut self, mut queries: QueryFile, radius: u32) -> Result<()> {
+    /// Searches for many fingerprints in each search.
+    fn search_batches(&mut self, mut queries: QueryFile, radius: u32) -> Result<()> {
         let (mut most, mut reading) = (FIRST_SEARCH, SHORT_READING);
         loop {
             let made = self.fingerprints(&mut queries, most, Instant::now() + reading)?;
@@ -94,13 +94,12 @@ impl Printer<'_> {
                 return Ok(());
             }
             let started = Instant::now();
-            self.search_together(&made, radius)?;
+            self.search_batch(&made, radius)?;
             most = LARGEST_SEARCH;
             reading = SHORT_READING.max(READING_PER_SEARCH * started.elapsed());
         }
     }
 
-    /// The fingerprints of the next queries.
     fn fingerprints(
         &self,
         queries: &mut QueryFile,
@@ -109,33 +108,33 @@ impl Printer<'_> {
     ) -> Result<Vec<TextFingerprint>> {
         let mut all = Vec::new();
         while all.is_empty() || (all.len() < most && Instant::now() < until) {
-            let asked = queries.read(READ_AT_ONCE.min(most - all.len()), until)?;
-            if asked.is_empty() {
+            let contents = queries.read(MAX_READ.min(most - all.len()), until)?;
+            if contents.is_empty() {
                 break;
             }
-            let made = asked
+            let made = contents
                 .par_iter()
-                .map(|asked| self.searcher.fingerprint(asked));
+                .map(|query| self.searcher.fingerprint(query));
             all.append(&mut made.collect::<simdb::Result<_>>()?);
         }
         Ok(all)
     }
 
-    fn search_together(&mut self, made: &[TextFingerprint], radius: u32) -> Result<()> {
+    fn search_batch(&mut self, made: &[TextFingerprint], radius: u32) -> Result<()> {
         let Searcher { snapshot, most, .. } = *self.searcher;
-        // Those that say too little are not searched for, and have no matches.
+        // Unreliable fingerprints are not searched for, and have no matches.
         let (mut searched, mut all) = (made.iter().filter(|made| made.reliable), made.iter());
         let fingerprints: Vec<_> = searched.clone().map(|made| made.fingerprint).collect();
         let unmatched = |made: &TextFingerprint| Answered::by_fingerprint(*made, Vec::new());
         let (mut waiting, mut waiting_matches, mut printed) = (Vec::new(), 0, Ok(()));
-        let searched = snapshot.within_batch_with(&fingerprints, radius, most, |_, matches| {
+        let outcome = snapshot.within_batch_with(&fingerprints, radius, most, |_, matches| {
             waiting_matches += matches.len();
-            // Takes the query of these matches too.
+            // `take_while` also consumes the query of these matches, which `searched` returns next.
             let unsearched = all.by_ref().take_while(|made| !made.reliable);
             waiting.extend(unsearched.map(unmatched));
             let query = searched.next();
             waiting.extend(query.map(|made| Answered::by_fingerprint(*made, matches)));
-            if waiting.len() >= ANSWERS_AT_ONCE || waiting_matches >= MATCHES_AT_ONCE {
+            if waiting.len() >= MAX_WAITING_ANSWERS || waiting_matches >= MAX_WAITING_MATCHES {
                 waiting_matches = 0;
                 printed = self.print_all(std::mem::take(&mut waiting), Ok);
             }
@@ -146,12 +145,12 @@ impl Printer<'_> {
         });
         // Before the error that the visitor returned `Break`.
         printed?;
-        searched?;
+        outcome?;
         waiting.extend(all.map(unmatched));
         self.print_all(waiting, Ok)
     }
 
-    /// Searches and composes on all cores, and prints in order.
+    /// Searches and composes answers on all cores, and prints them in order.
     fn print_all<Q: Send>(
         &mut self,
         queries: Vec<Q>,
@@ -161,8 +160,8 @@ impl Printer<'_> {
         let mut queries = (self.printed..).zip(queries);
         loop {
             let waiting_bytes = AtomicUsize::new(0);
-            let some = std::iter::from_fn(|| {
-                let has_room = waiting_bytes.load(Ordering::Relaxed) < WAITING_BYTES;
+            let next = std::iter::from_fn(|| {
+                let has_room = waiting_bytes.load(Ordering::Relaxed) < MAX_WAITING_BYTES;
                 has_room.then(|| queries.next()).flatten()
             });
             let compose = |number, query| {
@@ -172,7 +171,7 @@ impl Printer<'_> {
                 waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
                 Ok((answered, composed))
             };
-            let mut answers: Vec<(u64, Result<_>)> = some
+            let mut answers: Vec<(u64, Result<_>)> = next
                 .par_bridge()
                 .map(|(number, query)| (number, compose(number, query)))
                 .collect();
@@ -190,11 +189,7 @@ impl Printer<'_> {
     fn print(&mut self, number: u64, answered: &Answered, composed: Option<String>) -> Result<()> {
         match composed {
             Some(answer) => print(&answer, self.output)?,
-            None => {
-                for part in self.searcher.parts(number, answered) {
-                    print(&part?, self.output)?;
-                }
-            }
+            None => print_parts(self.searcher, number, answered, self.output)?,
         }
         self.printed += 1;
         self.too_little += u64::from(answered.says_too_little);
@@ -203,7 +198,6 @@ impl Printer<'_> {
     }
 }
 
-/// Memory that the matches of an answer take.
 fn bytes_of(answered: &Answered) -> usize {
     match &answered.matches {
         Matches::Near(matches) => size_of_val(&matches[..]),

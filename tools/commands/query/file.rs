@@ -1,4 +1,4 @@
-//! Queries from a file, some at a time, so that memory is bounded.
+//! Queries from a file, read in bounded portions.
 
 use std::path::Path;
 use std::time::Instant;
@@ -7,35 +7,34 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use simdb::{Document, Fingerprint, TextFingerprint};
 
-use crate::formats::input::{LineReader, Opened, Source, extension_of};
+use crate::formats::input::{InputStream, LineReader, Source, extension_of};
 use crate::formats::jsonl::JsonParts;
-use crate::formats::{Content, DocumentPart, Fields, MAX_LINE_BYTES, MAX_TEXT_BYTES, raw, utf8};
+use crate::formats::{DocumentFields, DocumentPart, MAX_LINE_BYTES, MAX_TEXT_BYTES, raw, utf8};
 
-/// The most text that is read at a time.
-const TEXT_BYTES: usize = 4 << 20;
+/// At most 4 MiB of texts, and one more text, are read at a time.
+const MAX_TEXTS_BYTES: usize = 4 << 20;
 
-/// Bytes of a raw fingerprint.
 const RAW_BYTES: usize = 8;
 
 /// The format of a file of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum QueryFormat {
-    /// JSON Lines: objects with "fingerprint" or, without that, "text".
+    /// JSON Lines: objects with "fingerprint", or otherwise with "text".
     Jsonl,
     /// Little-endian u64 fingerprints, 8 bytes each.
     Raw,
 }
 
-/// A query.
+/// The content of a query.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum QueryContent {
     Text(String),
     Fingerprint(TextFingerprint),
-    /// A stored document, which is not among its own matches.
+    /// A stored document, which does not match itself.
     Document(Document),
 }
 
-impl Asked {
+impl QueryContent {
     pub fn fingerprint(fingerprint: Fingerprint, reliable: bool) -> Self {
         Self::Fingerprint(TextFingerprint {
             fingerprint,
@@ -44,7 +43,7 @@ impl Asked {
     }
 }
 
-/// The queries of a file. The first bad one is an error that names its place.
+/// The queries of a file. A bad query is an error with its line or byte.
 pub(super) struct QueryFile {
     name: String,
     source: QuerySource,
@@ -54,11 +53,14 @@ pub(super) struct QueryFile {
 
 enum QuerySource {
     Lines(LineReader),
-    Raw { input: Opened, offset_bytes: u64 },
+    Raw {
+        input: InputStream,
+        offset_bytes: u64,
+    },
 }
 
 impl QueryFile {
-    /// Opens a file of queries; `-` is standard input. Without a format, the name decides.
+    /// Opens a file of queries; `-` is standard input. Without a format, the extension decides.
     pub fn open(path: &Path, format: Option<QueryFormat>, needs_texts: bool) -> Result<Self> {
         let is_raw = format.map_or_else(
             || extension_of(path).as_deref() == Some("raw"),
@@ -74,10 +76,9 @@ impl QueryFile {
         Ok(Self {
             name: input.name.clone(),
             source: if is_raw {
-                let offset_bytes = 0;
                 QuerySource::Raw {
                     input,
-                    offset_bytes,
+                    offset_bytes: 0,
                 }
             } else {
                 QuerySource::Lines(LineReader::new(input, MAX_LINE_BYTES)?)
@@ -86,16 +87,16 @@ impl QueryFile {
         })
     }
 
-    /// Reads the next queries: at most `most`, and fewer if that takes until `until`; none at the end.
-    pub fn read(&mut self, most: usize, until: Instant) -> Result<Vec<Asked>> {
+    /// Reads at most `most` queries, and stops at the time `until`. Returns no query at the end.
+    pub fn read(&mut self, most: usize, until: Instant) -> Result<Vec<QueryContent>> {
         let mut queries = Vec::new();
         let mut text_bytes = 0;
-        while queries.len() < most && text_bytes < TEXT_BYTES {
-            let Some(asked) = self.next()? else { break };
-            if let Asked::Text(text) = &asked {
+        while queries.len() < most && text_bytes < MAX_TEXTS_BYTES {
+            let Some(query) = self.next()? else { break };
+            if let QueryContent::Text(text) = &query {
                 text_bytes += text.len();
             }
-            queries.push(asked);
+            queries.push(query);
             if Instant::now() >= until {
                 break;
             }
@@ -103,16 +104,16 @@ impl QueryFile {
         Ok(queries)
     }
 
-    fn next(&mut self) -> Result<Option<Asked>> {
+    fn next(&mut self) -> Result<Option<QueryContent>> {
         let name = &self.name;
         match &mut self.source {
             QuerySource::Lines(lines) => {
                 let Some((number, line)) = lines.next_not_blank()? else {
                     return Ok(None);
                 };
-                let asked = line.and_then(utf8);
-                match asked.and_then(|line| parse(line, self.needs_texts)) {
-                    Ok(asked) => Ok(Some(asked)),
+                let query = line.and_then(utf8);
+                match query.and_then(|line| parse(line, self.needs_texts)) {
+                    Ok(query) => Ok(Some(query)),
                     Err(reason) => bail!("{name}:{number}: {reason}"),
                 }
             }
@@ -131,16 +132,16 @@ impl QueryFile {
                 }
                 *offset_bytes += read as u64;
                 let bits = Fingerprint::from_bits(u64::from_le_bytes(bits));
-                Ok((read > 0).then(|| Asked::fingerprint(bits, true)))
+                Ok((read > 0).then(|| QueryContent::fingerprint(bits, true)))
             }
         }
     }
 }
 
-/// Parses a query. A line of `simdb-cli get --json` is one: a document with both asks for its
-/// fingerprint, unless texts are needed.
-fn parse(line: &str, needs_texts: bool) -> Result<Asked, String> {
-    let mut fields = Fields {
+/// Parses a query, such as a line of `simdb-cli get --json`. Of a fingerprint and a text, the
+/// fingerprint counts, unless texts are needed.
+fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
+    let mut fields = DocumentFields {
         id: "id".to_owned(),
         text: Some("text".to_owned()),
         fingerprint: Some("fingerprint".to_owned()),
@@ -160,12 +161,10 @@ fn parse(line: &str, needs_texts: bool) -> Result<Asked, String> {
     } else {
         return Err("there is neither a field \"text\" nor a field \"fingerprint\"".to_owned());
     }
-    let Content {
-        text, fingerprint, ..
-    } = fields.content(parts)?;
-    Ok(match fingerprint {
-        Some((fingerprint, reliable)) => Asked::fingerprint(fingerprint, reliable),
-        None => Asked::Text(text.unwrap_or_default()),
+    let content = fields.content(parts)?;
+    Ok(match content.fingerprint {
+        Some((fingerprint, reliable)) => QueryContent::fingerprint(fingerprint, reliable),
+        None => QueryContent::Text(content.text.unwrap_or_default()),
     })
 }
 
@@ -174,17 +173,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_is_a_text_or_a_fingerprint() {
-        assert!(matches!(parse(r#"{"text":"a"}"#, false), Ok(Asked::Text(text)) if text == "a"));
+    fn query_parses_as_text_or_fingerprint() {
+        assert!(
+            matches!(parse(r#"{"text":"a"}"#, false), Ok(QueryContent::Text(text)) if text == "a")
+        );
         let both = r#"{"id":1,"fingerprint":"00000000000000ff","reliable":true,"text":null}"#;
         let bits = |made: TextFingerprint| made.fingerprint.bits();
         let both = parse(both, false);
-        assert!(matches!(both, Ok(Asked::Fingerprint(made)) if bits(made) == 0xff));
+        assert!(matches!(both, Ok(QueryContent::Fingerprint(made)) if bits(made) == 0xff));
         assert!(parse("{}", false).is_err_and(|reason| reason.contains("neither")));
         assert!(parse(r#"{"fingerprint":"ff"}"#, false).is_err());
         assert!(parse(r#"{"text":7}"#, false).is_err());
         let both = r#"{"fingerprint":"00000000000000ff","text":"a"}"#;
-        assert!(matches!(parse(both, true), Ok(Asked::Text(text)) if text == "a"));
+        assert!(matches!(parse(both, true), Ok(QueryContent::Text(text)) if text == "a"));
         let reason = parse(r#"{"fingerprint":"00000000000000ff"}"#, true).unwrap_err();
         assert!(reason.contains("only texts can be compared"));
     }

@@ -3,19 +3,19 @@
 use anyhow::{Result, bail};
 use simdb::{Database, DocId, Likeness, Match, Similar, Snapshot, TextFingerprint, TextQuery};
 
-use super::file::Asked;
+use super::file::QueryContent;
 
-/// The way in which documents are found.
+/// The search method.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
-    /// By fingerprints within a radius.
+    /// Fingerprints within a radius.
     Within(u32),
-    /// By the nearest fingerprints, however far.
+    /// The nearest fingerprints, at any distance.
     Nearest,
-    /// By texts, among the documents that share a band with the query or lie within a radius, by
-    /// default the one that suits the database.
+    /// Similar texts, among the documents that share a band with the query or lie within a radius.
+    /// `None` is the default radius of the database.
     Similar(Option<u32>),
-    /// By texts, among the documents within a radius.
+    /// Similar texts, among the documents within a radius.
     Verify(u32),
 }
 
@@ -25,25 +25,23 @@ impl Way {
     }
 }
 
-/// A way of searching one snapshot, and of printing the answers.
+/// A search of one snapshot, and the format of its answers.
 pub(super) struct Searcher<'q> {
     pub database: &'q Database,
     pub snapshot: &'q Snapshot,
     pub way: Way,
     pub likeness: Likeness,
-    /// The most matches of a query.
     pub most: usize,
-    /// `true` if answers are printed as JSON.
+    /// `true` to print JSON.
     pub json: bool,
-    /// `true` if the number of its query stands before each match.
+    /// `true` to print the number of the query before each match.
     pub is_numbered: bool,
 }
 
-/// The matches of a query.
 pub(super) struct Answered {
-    /// The fingerprint of the query; `None` if the recipe makes none of texts.
+    /// The fingerprint of the query; `None` if the recipe takes no texts.
     pub fingerprint: Option<TextFingerprint>,
-    /// `true` if the query cannot have matches because its text says too little.
+    /// `true` if the query has no matches because its text says too little.
     pub says_too_little: bool,
     pub matches: Matches,
 }
@@ -54,7 +52,7 @@ pub(super) enum Matches {
     Similar(Vec<Similar>),
 }
 
-/// The help states the memory of a match until it is printed.
+/// The help states these sizes.
 const _: () = assert!(size_of::<Match>() <= 24 && size_of::<Similar>() <= 64);
 
 impl Matches {
@@ -81,17 +79,16 @@ impl Answered {
 }
 
 impl Searcher<'_> {
-    /// Finds the matches of a query.
-    pub fn search(&self, asked: &Asked) -> Result<Answered> {
-        let itself = match asked {
-            Asked::Document(document) => Some(document.id),
+    pub fn search(&self, query: &QueryContent) -> Result<Answered> {
+        let itself = match query {
+            QueryContent::Document(document) => Some(document.id),
             _ => None,
         };
         let is_other = |id: DocId| Some(id) != itself;
         if self.way.compares_texts() {
-            let query = self.text_query(asked)?;
-            let made = query.fingerprint();
-            let mut matches = self.snapshot.similar(&query)?;
+            let text_query = self.text_query(query)?;
+            let made = text_query.fingerprint();
+            let mut matches = self.snapshot.similar(&text_query)?;
             matches.retain(|found| is_other(found.id));
             matches.truncate(self.most);
             return Ok(Answered {
@@ -101,8 +98,8 @@ impl Searcher<'_> {
                 matches: Matches::Similar(matches),
             });
         }
-        let made = self.fingerprint(asked)?;
-        // One more, because the document itself may be among them.
+        let made = self.fingerprint(query)?;
+        // One more match, because the document matches itself.
         let most = self.most.saturating_add(usize::from(itself.is_some()));
         let mut matches = match self.way {
             _ if !made.reliable => Vec::new(),
@@ -114,45 +111,46 @@ impl Searcher<'_> {
         Ok(Answered::by_fingerprint(made, matches))
     }
 
-    /// The fingerprint of a query; that of a document need not be the one that its text would have.
-    pub fn fingerprint(&self, asked: &Asked) -> simdb::Result<TextFingerprint> {
-        match asked {
-            Asked::Text(text) => self.database.fingerprint(text),
-            Asked::Fingerprint(made) => Ok(*made),
-            Asked::Document(document) => Ok(TextFingerprint {
+    /// The fingerprint of a query. A document may be stored with another fingerprint than that of
+    /// its text.
+    pub fn fingerprint(&self, query: &QueryContent) -> simdb::Result<TextFingerprint> {
+        match query {
+            QueryContent::Text(text) => self.database.fingerprint(text),
+            QueryContent::Fingerprint(made) => Ok(*made),
+            QueryContent::Document(document) => Ok(TextFingerprint {
                 fingerprint: document.fingerprint,
                 reliable: document.reliable,
             }),
         }
     }
 
-    fn text_query(&self, asked: &Asked) -> Result<TextQuery> {
-        let query = match asked {
-            Asked::Fingerprint(_) => {
-                bail!("a fingerprint cannot be compared with texts; ask for a text")
+    fn text_query(&self, query: &QueryContent) -> Result<TextQuery> {
+        let text_query = match query {
+            QueryContent::Fingerprint(_) => {
+                bail!("a fingerprint cannot be compared with texts; query by a text")
             }
-            Asked::Text(text) => {
-                let query = self.database.text_query(text)?;
-                if self.finds_by_fingerprint_only() && query.fingerprint().is_none() {
-                    // The error says why there is none.
+            QueryContent::Text(text) => {
+                let text_query = self.database.text_query(text)?;
+                if self.finds_by_fingerprint_only() && text_query.fingerprint().is_none() {
+                    // Returns the error with the reason.
                     self.database.fingerprint(text)?;
                 }
-                query
+                text_query
             }
-            Asked::Document(document) => {
+            QueryContent::Document(document) => {
                 let Some(text) = &document.text else {
                     let id = document.id;
-                    bail!("document {id} has no text, so nothing can be said to be like it");
+                    bail!("document {id} has no text to compare");
                 };
-                let query = self.database.text_query(text)?;
-                query.with_fingerprint(self.fingerprint(asked)?)
+                let text_query = self.database.text_query(text)?;
+                text_query.with_fingerprint(self.fingerprint(query)?)
             }
         };
-        let query = query.likeness(self.likeness);
+        let text_query = text_query.likeness(self.likeness);
         Ok(match self.way {
-            Way::Verify(radius) => query.without_bands().radius(radius),
-            Way::Similar(Some(radius)) => query.radius(radius),
-            _ => query,
+            Way::Verify(radius) => text_query.without_bands().radius(radius),
+            Way::Similar(Some(radius)) => text_query.radius(radius),
+            _ => text_query,
         })
     }
 

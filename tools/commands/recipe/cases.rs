@@ -1,4 +1,4 @@
-//! Cases of `simdb-cli recipe test`: a line of JSON each, read field by field.
+//! The cases of `simdb-cli recipe test`: lines of JSON, parsed field by field.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -11,9 +11,8 @@ use serde_json::{Map, Value};
 use crate::commands::json_object::for_each_object;
 use crate::options::OnError;
 
-/// A case: a text or features, and the fingerprints that other software made of it.
+/// A text or features, and the fingerprints that other software made of them.
 pub(super) struct Case {
-    /// The number of its line, counted from 1.
     pub line: u64,
     fields: Map<String, Value>,
 }
@@ -28,7 +27,7 @@ pub(super) fn cases(path: &Path) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// A number of up to 128 bits, in a string as a rule.
+/// A number of up to 128 bits, usually in a string.
 struct Bits(u128);
 
 impl<'de> Deserialize<'de> for Bits {
@@ -57,12 +56,11 @@ enum Weighted {
 }
 
 impl Case {
-    /// Returns `true` if the case has this field.
     pub fn has(&self, name: &str) -> bool {
         self.fields.contains_key(name)
     }
 
-    /// The rest of the names of the fields that start so.
+    /// The field names that start with `start`, without `start`.
     pub fn ends_of_names<'c>(&'c self, start: &'c str) -> impl Iterator<Item = &'c str> {
         let names = self.fields.keys();
         names.filter_map(move |name| name.strip_prefix(start))
@@ -81,8 +79,11 @@ impl Case {
         self.get(name).map(|Bits(bits)| bits)
     }
 
-    /// Tokens with their hashes: a list of pairs, or an object.
+    /// Tokens with their hashes: a list of pairs, or an object. None if the field is missing.
     pub fn hashes(&self, name: &str) -> Result<Vec<(String, u128)>> {
+        if !self.has(name) {
+            return Ok(Vec::new());
+        }
         let hashes: Vec<_> = match self.get(name)? {
             Hashes::Object(object) => object.into_iter().collect(),
             Hashes::List(list) => list,
@@ -91,7 +92,7 @@ impl Case {
         Ok(hashes.collect())
     }
 
-    /// Tokens with their weights. A token that stands alone has the weight of the token before it,
+    /// Tokens with their weights. A token without a weight has the weight of the token before it,
     /// or 1, as in the Python package.
     pub fn weights(&self, name: &str) -> Result<Vec<(String, f64)>> {
         let mut last = 1.0;

@@ -1,7 +1,7 @@
-//! `simdb-cli recipe test`: the fingerprints of a recipe beside those of the software it imitates.
+//! `simdb-cli recipe test`: the comparison of a recipe with the software that it imitates.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Display, Formatter};
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
@@ -12,17 +12,18 @@ use simdb::{Fingerprinter, Recipe};
 use super::cases::{Case, cases};
 use crate::console::rows::cells;
 use crate::console::table::{Align, Table};
-use crate::console::{Answer, Output, note};
+use crate::console::{Output, note};
 
-/// Compares a recipe with fingerprints that the software it equals made of the same texts
+/// Compares a recipe with the fingerprints of the software that it imitates
 ///
-/// The file has one case a line, in JSON. Known are those of python-simhash (mode, input,
-/// simhash64, simhash128), java-string-hash (text, simhash64, simhash128, token_hash64,
-/// token_hash128) and cppjieba (text, cut, hash, keywords_N, simhash_N).
+/// The file has one case per line, in JSON. Fields for python-simhash: mode, input, simhash64,
+/// simhash128. For java-string-hash: text, simhash64, simhash128, token_hash64, token_hash128. For
+/// cppjieba: text, cut, hash, keywords_N, simhash_N.
 ///
-/// Prints the number of cases that agree for each part, then the first differences. For cppjieba,
-/// words may be cut otherwise than by the original; that is reported, but decides only with --strict.
-/// The exit code is 0 if all agree, 1 if some differ, 2 if the file cannot be read.
+/// Prints the number of cases that agree for each part, then the first differences. The recipe
+/// cppjieba may cut words differently from the original: such differences are printed, and affect
+/// the exit code only with --strict. The exit code is 0 if all cases agree, 1 if some differ, 2 if
+/// the file cannot be read.
 ///
 /// --json prints a line with recipe, agrees, parts (part, agree, cases, decides) and differences
 /// (line, part, expected, found).
@@ -38,7 +39,7 @@ pub(super) struct TestRecipe {
     /// The cases; .gz and .zst are read through, - is standard input
     file: PathBuf,
 
-    /// Let words that are cut otherwise, and what follows from that, decide the exit code too
+    /// Let differences that follow from differently cut words affect the exit code
     #[arg(long)]
     strict: bool,
 
@@ -47,25 +48,23 @@ pub(super) struct TestRecipe {
     json: bool,
 }
 
-/// The start of the names of parts that depend on how words are cut.
+/// The prefix of the names of parts that depend on the cut of words.
 const FROM_TEXT: &str = "text to ";
 
-/// The most differences that are shown of each part.
+/// At most 3 differences of each part are printed.
 const SHOWN: u64 = 3;
 
-/// The outcome of all comparisons.
 #[derive(Serialize)]
 struct CaseReport {
     recipe: &'static str,
     agrees: bool,
     parts: Vec<ComparedPart>,
     differences: Vec<Difference>,
-    /// `true` if words that are cut otherwise decide the exit code too.
+    /// `true` if differently cut words affect the exit code.
     #[serde(skip)]
     strict: bool,
 }
 
-/// The comparisons of one kind.
 #[derive(Serialize)]
 struct ComparedPart {
     part: String,
@@ -84,14 +83,14 @@ struct Difference {
 }
 
 impl TestRecipe {
-    pub(super) fn run(&self, output: &mut Output) -> Result<Answer> {
+    pub(super) fn run(&self, output: &mut Output) -> Result<()> {
         let recipe = Recipe::by_name(&self.name)?;
         let compare = match recipe.name() {
             "python-simhash" => compare_python,
             "java-string-hash" => compare_java,
             "cppjieba" => compare_cppjieba,
             name => bail!(
-                "no other software makes fingerprints by the recipe {name}; known are cases of \
+                "no other software makes fingerprints by the recipe {name}; there are cases of \
                  python-simhash, java-string-hash and cppjieba"
             ),
         };
@@ -104,47 +103,44 @@ impl TestRecipe {
         };
         compare(&cases(&self.file)?, &mut report)
             .with_context(|| format!("cannot read {}", self.file.display()))?;
-        let answer = Answer::from(report.agrees);
-        output.decided(answer);
-        output.row(&report, self.json)?;
+        output.decide(report.agrees);
+        output.print(self.json, || &report, || report.text())?;
         let mut parts = report.parts.iter();
         if parts.any(|part| !part.decides && part.agree < part.cases) {
             note("(*) words that are cut otherwise than by the original; --strict counts them");
-        }
-        Ok(answer)
-    }
-}
-
-impl Display for CaseReport {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut table = Table::new(&[Align::Left; 2]);
-        for part in &self.parts {
-            let decides = if part.decides { "" } else { " (*)" };
-            let agree = format!("{} of {} agree{decides}", part.agree, part.cases);
-            table.row(cells![part.part, agree]);
-        }
-        write!(f, "{table}")?;
-        for difference in &self.differences {
-            let Difference { line, part, .. } = difference;
-            let (expected, found) = (&difference.expected, &difference.found);
-            write!(
-                f,
-                "\nline {line}: {part}: expected {expected}, found {found}"
-            )?;
         }
         Ok(())
     }
 }
 
 impl CaseReport {
-    /// Adds one comparison.
-    fn compare<T: PartialEq + Display>(&mut self, case: &Case, part: &str, expected: T, found: T) {
-        let name = part;
+    fn text(&self) -> String {
+        let mut table = Table::new(&[Align::Left; 2]);
+        for part in &self.parts {
+            let decides = if part.decides { "" } else { " (*)" };
+            let agree = format!("{} of {} agree{decides}", part.agree, part.cases);
+            table.row(cells![part.part, agree]);
+        }
+        let mut text = table.to_string();
+        for Difference {
+            line,
+            part,
+            expected,
+            found,
+        } in &self.differences
+        {
+            text += &format!("\nline {line}: {part}: expected {expected}, found {found}");
+        }
+        text
+    }
+
+    fn compare<T: PartialEq + Display>(&mut self, case: &Case, name: &str, expected: T, found: T) {
         let decides = self.strict || !name.starts_with(FROM_TEXT);
         let index = self.parts.iter().position(|part| part.part == name);
         let index = index.unwrap_or_else(|| {
+            let part = name.to_owned();
             self.parts.push(ComparedPart {
-                part: name.to_owned(),
+                part,
                 agree: 0,
                 cases: 0,
                 decides,
@@ -185,10 +181,8 @@ fn compare_java(cases: &[Case], report: &mut CaseReport) -> Result<()> {
             tokens.sort_unstable();
             report.compare(case, "tokens", tokens.join(" "), repeated(&java, text)?);
         }
-        if case.has("token_hash128") {
-            for (token, hash) in case.hashes("token_hash128")? {
-                report.compare(case, "token_hash128", hash, java.hash128(&token)?);
-            }
+        for (token, hash) in case.hashes("token_hash128")? {
+            report.compare(case, "token_hash128", hash, java.hash128(&token)?);
         }
     }
     Ok(())
@@ -201,18 +195,15 @@ fn compare_python(cases: &[Case], report: &mut CaseReport) -> Result<()> {
         let (narrow, wide) = match mode {
             "text" => {
                 let text = case.text("input")?;
-                let other;
-                let python = if case.has("reg") {
-                    let recipe = Recipe::python_simhash().with_characters(case.text("reg")?);
-                    other =
-                        Fingerprinter::new(recipe.with_context(|| format!("line {}", case.line))?);
-                    &other
-                } else {
-                    &usual
-                };
+                let mut recipe = Recipe::python_simhash();
+                if case.has("reg") {
+                    recipe = (recipe.with_characters(case.text("reg")?))
+                        .with_context(|| format!("line {}", case.line))?;
+                }
+                let python = Fingerprinter::new(recipe);
                 if case.has("features") {
                     let features = case.texts("features")?.join(" ");
-                    report.compare(case, "features", features, repeated(python, text)?);
+                    report.compare(case, "features", features, repeated(&python, text)?);
                 }
                 (python.fingerprint(text)?, python.fingerprint128(text)?)
             }
@@ -235,7 +226,7 @@ fn compare_cppjieba(cases: &[Case], report: &mut CaseReport) -> Result<()> {
     compare_given_words(cases, report)?;
     let ends = cases.iter().flat_map(|case| case.ends_of_names("simhash_"));
     let tops: BTreeSet<_> = ends.filter(|end| !end.ends_with("_hex")).collect();
-    // One recipe at a time, since each has a dictionary in memory.
+    // One recipe at a time, because each has a dictionary in memory.
     for top in tops {
         let recipe = match (top, top.parse()) {
             ("auto", _) => Recipe::cppjieba(),
@@ -260,14 +251,12 @@ fn compare_cppjieba(cases: &[Case], report: &mut CaseReport) -> Result<()> {
     Ok(())
 }
 
-/// Compares words, hashes, and the fingerprints of given keywords.
+/// Compares words, hashes, and fingerprints of keywords in the file.
 fn compare_given_words(cases: &[Case], report: &mut CaseReport) -> Result<()> {
     let cppjieba = Fingerprinter::new(Recipe::cppjieba());
     for case in cases {
-        if case.has("hash") {
-            for (token, hash) in case.hashes("hash")? {
-                report.compare(case, "hash", hash, cppjieba.hash(&token).into());
-            }
+        for (token, hash) in case.hashes("hash")? {
+            report.compare(case, "hash", hash, cppjieba.hash(&token).into());
         }
         for top in case.ends_of_names("keywords_") {
             let keywords = case.weights(&format!("keywords_{top}"))?;
@@ -276,7 +265,7 @@ fn compare_given_words(cases: &[Case], report: &mut CaseReport) -> Result<()> {
             report.compare(case, "keywords to simhash", expected, made.bits().into());
         }
         if case.has("cut") {
-            // Single characters, such as the white space that the original keeps, are left out.
+            // The original keeps white space as words, so single characters are left out.
             let shown = |mut words: Vec<String>| {
                 words.retain(|word| word.chars().nth(1).is_some());
                 words.join("/")
@@ -292,7 +281,7 @@ fn bits(fingerprinter: &Fingerprinter, text: &str) -> Result<u128> {
     Ok(fingerprinter.fingerprint(text)?.fingerprint.bits().into())
 }
 
-/// Keywords with weights to the last digit.
+/// Keywords with their full weights.
 fn shown(keywords: Vec<(String, f64)>) -> String {
     let keywords = keywords
         .iter()
@@ -300,7 +289,7 @@ fn shown(keywords: Vec<(String, f64)>) -> String {
     keywords.collect::<Vec<_>>().join(", ")
 }
 
-/// The tokens of a text, each as often as it occurs, sorted.
+/// The sorted tokens of a text, repeated as often as they occur.
 fn repeated(fingerprinter: &Fingerprinter, text: &str) -> Result<String> {
     let features = fingerprinter.features(text)?.into_iter();
     let tokens = features.flat_map(|f| std::iter::repeat_n(f.token, f.weight as usize));

@@ -1,4 +1,4 @@
-//! The answer to each line, in the order of the lines, as soon as it is durable.
+//! The answers to lines, in order, printed when the documents are durable.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 
@@ -6,13 +6,13 @@ use anyhow::{Error, Result, anyhow};
 use serde::Serialize;
 use simdb::{Fingerprint, Outcome};
 
-use super::documents::{Group, PendingLine, aborted};
+use super::documents::{SubmittedGroup, aborted};
 use super::lines::Room;
 use crate::console::Output;
 use crate::console::duplicate::{Alike, DuplicateOf};
 use crate::options::OnError;
 
-/// The number of lines of each verdict.
+/// The number of lines with each verdict.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct VerdictCounts {
     pub(super) new: u64,
@@ -50,7 +50,6 @@ enum Verdict<'a> {
     },
 }
 
-/// Answers lines.
 pub(super) struct Answers<'a> {
     pub(super) output: &'a mut Output,
     pub(super) room: &'a Room,
@@ -59,17 +58,20 @@ pub(super) struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    /// Answers all lines that are submitted. Calls `stop` when no more lines should be read, because
-    /// the id of a line is taken and that ends the tool. Lines that are submitted then are answered
-    /// still.
-    pub(super) fn answer_all(&mut self, groups: &Receiver<Group>, stop: impl Fn()) -> Result<()> {
+    /// Answers all submitted lines. Calls `stop` after a line whose taken id ends the tool; lines
+    /// that are submitted by then are still answered.
+    pub(super) fn answer_all(
+        &mut self,
+        groups: &Receiver<SubmittedGroup>,
+        stop: impl Fn(),
+    ) -> Result<()> {
         let mut failed = Ok(());
         loop {
             let group = match groups.try_recv() {
                 Ok(group) => group,
                 Err(TryRecvError::Disconnected) => break,
                 Err(TryRecvError::Empty) => {
-                    // The answers so far do not wait for those to come.
+                    // The reader gets all answers before this thread blocks.
                     self.output.flush()?;
                     match groups.recv() {
                         Ok(group) => group,
@@ -86,8 +88,8 @@ impl Answers<'_> {
         failed
     }
 
-    /// Answers the lines of a group. Returns an error for later if one of them ends the tool.
-    fn answer(&mut self, group: Group) -> Result<Option<Error>> {
+    /// Answers the lines of a group. Returns the error of a line that ends the tool.
+    fn answer(&mut self, group: SubmittedGroup) -> Result<Option<Error>> {
         if !group.ticket.is_done() {
             self.output.flush()?;
         }
@@ -96,74 +98,77 @@ impl Answers<'_> {
         self.room.give_back(group.lines.len(), len_bytes);
         let mut failed = None;
         for line in &group.lines {
-            match &line.fingerprint {
-                Err(reason) => self.reject(line, reason)?,
+            let (mut id, mut made) = (line.id, None);
+            let verdict = match &line.fingerprint {
+                Err(error) => Verdict::Rejected { error },
                 Ok((fingerprint, is_reliable)) => {
-                    let outcome = outcomes.next();
-                    let outcome =
-                        outcome.ok_or_else(|| anyhow!("line {} has no outcome", line.number))?;
-                    let conflict = self.decide(line, *fingerprint, *is_reliable, outcome)?;
-                    if self.on_error == OnError::Abort {
-                        failed = failed.or(conflict);
-                    }
+                    made = Some((fingerprint.to_string(), *is_reliable));
+                    let missing = || anyhow!("line {} has no outcome", line.number);
+                    let outcome = outcomes.next().ok_or_else(missing)?;
+                    Verdict::new(*fingerprint, outcome)
                 }
+            };
+            *self.counts.of(&verdict) += 1;
+            // The id assigned to a duplicate belongs to no document.
+            if matches!(verdict, Verdict::Duplicate { .. }) && line.is_assigned {
+                id = None;
             }
+            if let (
+                Verdict::Exists {
+                    stored,
+                    repeated: false,
+                },
+                OnError::Abort,
+                Some(id),
+            ) = (&verdict, self.on_error, id)
+            {
+                let reason =
+                    format!("the id {id} is taken by a document with fingerprint {stored}");
+                failed = failed.or(Some(aborted(line.number, &reason)));
+            }
+            let (fingerprint, reliable) = made.unzip();
+            self.output.json(&AnswerLine {
+                line: line.number,
+                id: id.map(|id| id.0),
+                fingerprint,
+                reliable,
+                verdict,
+            })?;
         }
         Ok(failed)
     }
+}
 
-    fn reject(&mut self, line: &PendingLine, error: &str) -> Result<()> {
-        self.counts.rejected += 1;
-        self.output.json(&AnswerLine {
-            line: line.number,
-            id: line.id.map(|id| id.0),
-            fingerprint: None,
-            reliable: None,
-            verdict: Verdict::Rejected { error },
-        })
+impl VerdictCounts {
+    fn of(&mut self, verdict: &Verdict<'_>) -> &mut u64 {
+        match verdict {
+            Verdict::New => &mut self.new,
+            Verdict::Duplicate { .. } => &mut self.duplicates,
+            Verdict::Exists { .. } => &mut self.exist,
+            Verdict::Rejected { .. } => &mut self.rejected,
+        }
     }
+}
 
-    /// Writes the verdict on a document. Returns an error if the id is taken by another fingerprint.
-    fn decide(
-        &mut self,
-        line: &PendingLine,
-        fingerprint: Fingerprint,
-        is_reliable: bool,
-        outcome: Outcome,
-    ) -> Result<Option<Error>> {
-        let id = line.id.unwrap_or_default();
-        let mut conflict = None;
-        let (count, verdict) = match (DuplicateOf::in_outcome(&outcome), outcome) {
-            (Some(duplicate), _) => (
-                &mut self.counts.duplicates,
-                Verdict::Duplicate {
-                    of: duplicate.id.0,
-                    distance: duplicate.distance,
-                    alike: duplicate.alike,
-                },
-            ),
-            (None, Outcome::Exists { stored }) => {
+impl Verdict<'_> {
+    fn new(fingerprint: Fingerprint, outcome: Outcome) -> Self {
+        if let Some(duplicate) = DuplicateOf::in_outcome(&outcome) {
+            let (of, distance) = (duplicate.id.0, duplicate.distance);
+            return Self::Duplicate {
+                of,
+                distance,
+                alike: duplicate.alike,
+            };
+        }
+        match outcome {
+            Outcome::Exists { stored } => {
                 let repeated = stored == fingerprint;
-                if !repeated {
-                    let reason =
-                        format!("the id {id} is taken by a document with fingerprint {stored}");
-                    conflict = Some(aborted(line.number, &reason));
+                Self::Exists {
+                    stored: stored.to_string(),
+                    repeated,
                 }
-                let stored = stored.to_string();
-                (&mut self.counts.exist, Verdict::Exists { stored, repeated })
             }
-            _ => (&mut self.counts.new, Verdict::New),
-        };
-        *count += 1;
-        // An assigned id of a document that is not stored is the id of no document.
-        let is_stored = !matches!(verdict, Verdict::Duplicate { .. });
-        self.output.json(&AnswerLine {
-            line: line.number,
-            id: (is_stored || !line.is_assigned).then_some(id.0),
-            fingerprint: Some(fingerprint.to_string()),
-            reliable: Some(is_reliable),
-            verdict,
-        })?;
-        Ok(conflict)
+            _ => Self::New,
+        }
     }
 }

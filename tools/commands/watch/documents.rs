@@ -1,5 +1,4 @@
-//! Lines to documents, and documents into the database, in their order: many at a time if many have
-//! come, on all cores.
+//! The documents of lines: made on all cores, and submitted to the database in order, in groups.
 
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -11,80 +10,72 @@ use super::lines::{Event, InputLine};
 use crate::console::interrupt::Interrupt;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::jsonl::JsonParts;
-use crate::formats::{DocumentPart, Fields, utf8};
-use crate::options::{OnError, Rule};
+use crate::formats::{DocumentFields, DocumentPart, utf8};
+use crate::options::{DuplicateRule, OnError};
 
-/// The most lines that are submitted together. While they are committed the next are made documents,
-/// so they are a fraction of the lines that are not answered.
-const MAX_TOGETHER: usize = 1024;
+/// At most 1,024 lines in a group: a fraction of the lines in [`Room`](super::lines::Room), so that
+/// the next group is prepared while a group is committed.
+const MAX_GROUP_LINES: usize = 1024;
 
-/// A line that is to be answered.
+/// A line without an answer.
 pub(super) struct PendingLine {
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     pub(super) number: u64,
-    /// The room it takes.
     pub(super) len_bytes: usize,
     pub(super) id: Option<DocId>,
-    /// The line has no id of its own.
+    /// `true` if the line has no id of its own.
     pub(super) is_assigned: bool,
-    /// The fingerprint and whether it is reliable, or the reason why the line is no document.
+    /// The fingerprint, and `true` if it is reliable; or the reason why the line is no document.
     pub(super) fingerprint: Result<(Fingerprint, bool), String>,
 }
 
 /// Lines that were submitted together.
-pub(super) struct Group {
-    /// The lines in their order.
+pub(super) struct SubmittedGroup {
     pub(super) lines: Vec<PendingLine>,
-    /// The outcomes of those that are documents.
+    /// The outcomes of the lines that are documents.
     pub(super) ticket: Ticket,
 }
 
-/// Makes documents of lines and submits them.
 pub(super) struct Documents<'d> {
     pub(super) database: &'d Database,
-    pub(super) fields: Fields,
-    /// The rule that forbids duplicates, or `None` if all documents are stored.
-    pub(super) rule: Option<Rule>,
-    /// The ids of lines without one, if such lines are given ids.
+    pub(super) fields: DocumentFields,
+    /// The rule of `--unique`; `None` if all documents are stored.
+    pub(super) rule: Option<DuplicateRule>,
+    /// The ids to assign; `None` without `--assign-ids`.
     pub(super) ids: Option<IdSequence>,
     pub(super) on_error: OnError,
 }
 
-/// The reason why no more lines are gathered.
-enum Stop {
-    /// The input has ended, or cannot be read on.
-    Input(Result<()>),
-    /// The tool is to stop.
-    Interrupted,
-}
-
 impl Documents<'_> {
-    /// Submits all lines, until the input ends, the tool is to stop, or a bad line ends it.
+    /// Submits all lines until the end of the input, a signal, or a bad line that ends the tool.
     pub(super) fn submit_all(
         &mut self,
         events: &Receiver<Event>,
-        groups: &Sender<Group>,
+        groups: &Sender<SubmittedGroup>,
         interrupt: &Interrupt,
     ) -> Result<()> {
         loop {
-            let (lines, stop) = gather(events, interrupt);
+            let (lines, end) = gather(events, interrupt);
             let bad = self.submit(lines, groups)?;
-            match (bad, stop) {
+            match (bad, end) {
                 (Some(bad), _) => return Err(bad),
-                (None, Some(Stop::Input(outcome))) => return outcome,
-                (None, Some(Stop::Interrupted)) => return Ok(()),
+                (None, Some(end)) => return end,
                 (None, None) => {}
             }
         }
     }
 
-    /// Submits lines. Returns an error for later if one of them is bad and ends the tool.
-    fn submit(&mut self, lines: Vec<InputLine>, groups: &Sender<Group>) -> Result<Option<Error>> {
+    /// Submits lines. Returns the error of a bad line that ends the tool.
+    fn submit(
+        &mut self,
+        lines: Vec<InputLine>,
+        groups: &Sender<SubmittedGroup>,
+    ) -> Result<Option<Error>> {
         let this = &*self;
         let parsed: Vec<_> = if lines.len() > 1 {
             lines.into_par_iter().map(|line| this.parse(line)).collect()
         } else {
-            // To wake other threads takes longer.
+            // Waking other threads takes longer than one line.
             lines.into_iter().map(|line| this.parse(line)).collect()
         };
         if parsed.is_empty() {
@@ -103,12 +94,12 @@ impl Documents<'_> {
             }
         }
         let ticket = self.database.submit(changes)?;
-        // If the receiver is gone, an event that tells this thread to stop is on its way.
-        let _ = groups.send(Group { lines, ticket });
+        // Fails only if the main thread has stopped, which then sends an event to stop this thread.
+        let _ = groups.send(SubmittedGroup { lines, ticket });
         Ok(bad)
     }
 
-    /// The document of a line, which has the id 0 if the line is to be given one.
+    /// The document of a line; its id is 0 until an id is assigned.
     fn parse(&self, line: InputLine) -> (PendingLine, Option<Document>) {
         let mut pending = PendingLine {
             number: line.number,
@@ -117,13 +108,12 @@ impl Documents<'_> {
             is_assigned: false,
             fingerprint: Err(String::new()),
         };
-        let document = line
-            .bytes
-            .and_then(|bytes| self.document(&mut pending, &bytes));
-        pending.fingerprint = match &document {
-            Ok(document) => Ok((document.fingerprint, document.reliable)),
-            Err(reason) => Err(reason.clone()),
-        };
+        let bytes = line.bytes;
+        let document = bytes.and_then(|bytes| self.document(&mut pending, &bytes));
+        let made = document
+            .as_ref()
+            .map(|document| (document.fingerprint, document.reliable));
+        pending.fingerprint = made.map_err(String::clone);
         (pending, document.ok())
     }
 
@@ -144,8 +134,8 @@ impl Documents<'_> {
         Ok(document)
     }
 
-    /// The change that stores the document of a line, which is given an id if it has none. `None` if no
-    /// id is left.
+    /// The change that stores the document of a line, with an assigned id if the line has no id.
+    /// `None` if no id is left.
     fn change(&mut self, line: &mut PendingLine, mut document: Document) -> Option<Change> {
         match (&mut self.ids, line.id) {
             (Some(ids), Some(id)) => ids.skip_to_after(id),
@@ -168,24 +158,24 @@ impl Documents<'_> {
     }
 }
 
-/// The lines that have come, at least one, without waiting for more, and the reason why no more will
-/// come, if there is one. Without lines if the tool is to stop.
-fn gather(events: &Receiver<Event>, interrupt: &Interrupt) -> (Vec<InputLine>, Option<Stop>) {
+/// The waiting lines, at least one, and the end or the error of the input, if it was reached. A
+/// signal is the end, without lines.
+fn gather(events: &Receiver<Event>, interrupt: &Interrupt) -> (Vec<InputLine>, Option<Result<()>>) {
     let mut lines = Vec::new();
-    while lines.len() < MAX_TOGETHER {
+    while lines.len() < MAX_GROUP_LINES {
         let event = match events.try_recv() {
             Ok(event) => event,
             Err(_) if !lines.is_empty() => break,
-            // The tool holds a sender as long as this thread runs.
+            // The channel cannot close: `wake` holds a sender as long as this thread runs.
             Err(_) => events.recv().unwrap_or(Event::End),
         };
         if interrupt.is_set() {
-            return (Vec::new(), Some(Stop::Interrupted));
+            return (Vec::new(), Some(Ok(())));
         }
         match event {
             Event::Line(line) => lines.push(line),
-            Event::End => return (lines, Some(Stop::Input(Ok(())))),
-            Event::Failed(error) => return (lines, Some(Stop::Input(Err(error)))),
+            Event::End => return (lines, Some(Ok(()))),
+            Event::Failed(error) => return (lines, Some(Err(error))),
             Event::Woken => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Lines of standard input, read ahead by a thread of its own for as long as there is room.
+//! The reader thread: reads lines of standard input ahead, as long as there is room.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -9,45 +9,44 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::formats::input::{LineReader, Source};
 
-/// The most lines and bytes between the input and the answers.
+/// At most 8,192 lines and 16 MiB are read and not answered.
 const MAX_LINES: usize = 8192;
 const MAX_BYTES: usize = 16 << 20;
 
-/// A line that is not blank.
 pub(super) struct InputLine {
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     pub(super) number: u64,
-    /// The line, or the reason why it is not read.
+    /// The line, or the reason why it is too long.
     pub(super) bytes: Result<Vec<u8>, String>,
 }
 
-/// An event that the thread that makes documents waits for.
+/// An event for the thread that makes documents.
 pub(super) enum Event {
     Line(InputLine),
-    /// The input has ended.
+    /// The end of the input.
     End,
-    /// The input cannot be read on.
+    /// An error of the input.
     Failed(Error),
-    /// The tool may have been told to stop.
+    /// The interrupt flag may be set.
     Woken,
 }
 
-/// Bounds the lines that are read and not answered. So the queues between the threads need no bounds
-/// of their own, and only the reader waits for room.
+/// A bound on the lines that are read and not answered. It also bounds the channels between the
+/// threads, and only the reader waits.
 #[derive(Default)]
 pub(super) struct Room {
-    taken: Mutex<Taken>,
+    taken: Mutex<TakenRoom>,
     has_room: Condvar,
 }
 
 #[derive(Default)]
-struct Taken {
+struct TakenRoom {
     lines: usize,
     bytes: usize,
 }
 
 impl Room {
-    /// Takes room for a line, as soon as there is some. There always is for a single line.
+    /// Waits for room for a line, and takes it. A single line always has room.
     fn take(&self, bytes: usize) {
         let mut taken = self.taken.lock();
         while taken.lines > 0 && (taken.lines >= MAX_LINES || taken.bytes + bytes > MAX_BYTES) {
@@ -57,7 +56,7 @@ impl Room {
         taken.bytes += bytes;
     }
 
-    /// Gives back the room of lines that are answered.
+    /// Gives back the room of answered lines.
     pub(super) fn give_back(&self, lines: usize, bytes: usize) {
         let mut taken = self.taken.lock();
         taken.lines -= lines;
@@ -67,23 +66,21 @@ impl Room {
 }
 
 impl InputLine {
-    /// The bytes of room that the line takes.
     pub(super) fn len_bytes(&self) -> usize {
         self.bytes.as_ref().map_or(0, Vec::len)
     }
 }
 
-/// Starts to read. The thread is not joined: one that waits for standard input must not keep the
-/// tool from ending.
 pub(super) fn start(room: Arc<Room>, events: Sender<Event>, max_line_bytes: usize) -> Result<()> {
     let read = move || {
         let last = match read_all(&room, &events, max_line_bytes) {
             Ok(()) => Event::End,
             Err(error) => Event::Failed(error),
         };
-        // The receiver is gone if the tool is ending.
+        // Fails only if the tool is ending.
         let _ = events.send(last);
     };
+    // The thread is not joined: it may wait for standard input for ever.
     thread::Builder::new()
         .name("reader".to_owned())
         .spawn(read)
@@ -91,7 +88,7 @@ pub(super) fn start(room: Arc<Room>, events: Sender<Event>, max_line_bytes: usiz
         .map(drop)
 }
 
-/// Sends every line. Ends early if the receiver is gone.
+/// Sends every line, until the input ends or the receiver is dropped.
 fn read_all(room: &Room, events: &Sender<Event>, max_line_bytes: usize) -> Result<()> {
     let mut lines = LineReader::new(Source::stdin().open(&Arc::default())?, max_line_bytes)?;
     while let Some((number, line)) = lines.next_not_blank()? {
@@ -111,7 +108,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_line_waits_for_room_and_a_giant_for_all_of_it() {
+    fn line_waits_for_room_after_oversized_line() {
         let room = Arc::new(Room::default());
         room.take(10 * MAX_BYTES);
         let taker = Arc::clone(&room);

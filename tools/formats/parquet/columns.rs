@@ -1,4 +1,4 @@
-//! [`ParquetColumn`]: a column that is read, by its name and with a type that suits its use.
+//! [`ParquetColumn`]: a column that is read, found by name, with a type that suits its role.
 
 use anyhow::{Result, anyhow, ensure};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type};
@@ -6,16 +6,16 @@ use parquet::schema::types::{ColumnDescriptor, Type as SchemaType};
 
 use super::ParquetFile;
 use super::metadata::{FINGERPRINT_COLUMN, ID_COLUMN, recipe_of};
-use crate::formats::{Fields, RELIABLE_FIELD, excerpt};
+use crate::formats::{DocumentFields, DocumentPart, list_columns, printable};
 
 /// A column that is read.
 pub struct ParquetColumn {
-    /// The name of the column; of one within others, their names too, separated by dots.
+    /// The path of the column, its names separated by dots.
     pub name: String,
-    /// The use of its values.
+    /// The use of the values.
     pub role: ColumnRole,
     pub(super) kind: ColumnKind,
-    /// The index of the column among those that do not consist of others.
+    /// The index of the column among the leaf columns.
     pub(super) leaf: usize,
     /// The definition level of a value that is not null.
     pub(super) max_definition: i16,
@@ -24,25 +24,14 @@ pub struct ParquetColumn {
 /// The use of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnRole {
-    /// The ids of documents.
-    Id,
+    Part(DocumentPart),
     /// Ids as 64 bits, whether or not the column has a sign.
     IdBits,
-    /// The texts of documents.
-    Text,
-    /// The fingerprints of documents.
-    Fingerprint,
-    /// Flags that say whether a fingerprint is reliable.
-    Reliable,
-    /// The times at which documents arrived.
-    Time,
-    /// The numbers by which documents are preferred.
-    Score,
     /// The distances of documents.
     Distance,
 }
 
-/// The values of a column, by its type.
+/// The type of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnKind {
     Signed,
@@ -58,46 +47,40 @@ pub(super) enum ColumnKind {
     Other,
 }
 
-/// Finds the columns of documents that `fields` names, or those of simdb's own files.
-pub fn document_columns(file: &ParquetFile, fields: &Fields) -> Result<Vec<ParquetColumn>> {
-    let reliable = || find(file, RELIABLE_FIELD, ColumnRole::Reliable);
-    if has_default_names(fields) && recipe_of(file)?.is_some() {
-        let mut columns = vec![
-            required(file, ID_COLUMN, ColumnRole::IdBits)?,
-            required(file, FINGERPRINT_COLUMN, ColumnRole::Fingerprint)?,
-        ];
-        columns.extend(reliable()?);
-        return Ok(columns);
+/// The columns of documents that `fields` names, or those of simdb's own files.
+pub fn document_columns(file: &ParquetFile, fields: &DocumentFields) -> Result<Vec<ParquetColumn>> {
+    let (fields, id_role) = document_fields(file, fields)?;
+    let role = |part| match part {
+        DocumentPart::Id => id_role,
+        part => ColumnRole::Part(part),
+    };
+    let columns = fields.find_columns(
+        |part, name| find(file, name, role(part)),
+        |name| missing(file, name),
+    )?;
+    Ok(columns.into_iter().flatten().collect())
+}
+
+/// The fields to read, and the role of the ids: those of simdb's own files if no option names columns.
+pub(super) fn document_fields(
+    file: &ParquetFile,
+    fields: &DocumentFields,
+) -> Result<(DocumentFields, ColumnRole)> {
+    if !has_default_names(fields) || recipe_of(file)?.is_none() {
+        return Ok((fields.clone(), ColumnRole::Part(DocumentPart::Id)));
     }
-    let mut columns = Vec::new();
-    for (option, name, role) in [
-        ("--id", Some(&fields.id), ColumnRole::Id),
-        ("--text", fields.text.as_ref(), ColumnRole::Text),
-        (
-            "--fingerprint",
-            fields.fingerprint.as_ref(),
-            ColumnRole::Fingerprint,
-        ),
-        ("--time", fields.time.as_ref(), ColumnRole::Time),
-        ("--score", fields.score.as_ref(), ColumnRole::Score),
-    ] {
-        let Some(name) = name else {
-            continue;
-        };
-        let missing = || {
-            let missing = missing(file, name);
-            anyhow!("{missing}; name the right one with {option}")
-        };
-        columns.push(find(file, name, role)?.ok_or_else(missing)?);
-    }
-    if fields.fingerprint.is_some() {
-        columns.extend(reliable()?);
-    }
-    Ok(columns)
+    let fields = DocumentFields {
+        id: ID_COLUMN.to_owned(),
+        text: None,
+        fingerprint: Some(FINGERPRINT_COLUMN.to_owned()),
+        score: None,
+        ..fields.clone()
+    };
+    Ok((fields, ColumnRole::IdBits))
 }
 
 /// Returns `true` if no option names columns, so that simdb's own files are read by their metadata.
-pub fn has_default_names(fields: &Fields) -> bool {
+pub fn has_default_names(fields: &DocumentFields) -> bool {
     let unnamed = (fields.id.as_str(), fields.text.as_deref()) == ("id", Some("text"));
     unnamed && fields.fingerprint.is_none() && fields.time.is_none()
 }
@@ -115,8 +98,7 @@ fn missing(file: &ParquetFile, name: &str) -> anyhow::Error {
     )
 }
 
-/// Finds the column of a name, or of a path through columns that consist of others. An error if the
-/// column has a type that does not suit its role.
+/// Finds a leaf column by its path. An error if its type does not suit its role.
 fn find(file: &ParquetFile, name: &str, role: ColumnRole) -> Result<Option<ParquetColumn>> {
     let unsuitable = |kind: &str| {
         let (_, expected) = role.suits(ColumnKind::Other, Type::BYTE_ARRAY);
@@ -126,19 +108,18 @@ fn find(file: &ParquetFile, name: &str, role: ColumnRole) -> Result<Option<Parqu
             list(file)
         )
     };
-    let fields: Vec<_> = (file.schema().root_schema().get_fields().iter())
-        .filter(|field| field.name() == name)
-        .collect();
-    let leaves = file.schema().columns();
-    let mut leaves = (leaves.iter().enumerate()).filter(|(_, leaf)| leaf.path().string() == name);
-    let Some((index, leaf)) = leaves.next() else {
-        return match fields.first() {
-            None => Ok(None),
-            Some(field) => Err(unsuitable(&describe(field))),
-        };
+    let schema = file.schema();
+    let fields = schema.root_schema().get_fields();
+    let mut fields = fields.iter().filter(|field| field.name() == name);
+    let leaves = schema.columns().iter().enumerate();
+    let mut leaves = leaves.filter(|(_, leaf)| leaf.path().string() == name);
+    let (field, leaf) = (fields.next(), leaves.next());
+    let Some((index, leaf)) = leaf else {
+        // A group has no leaf of its name.
+        return field.map_or(Ok(None), |field| Err(unsuitable(&describe(field))));
     };
     ensure!(
-        leaves.next().is_none() && fields.len() <= 1,
+        leaves.next().is_none() && fields.next().is_none(),
         "cannot read {}: column {name:?} is there twice",
         file.name()
     );
@@ -152,7 +133,7 @@ fn find(file: &ParquetFile, name: &str, role: ColumnRole) -> Result<Option<Parqu
     Ok(Some(ParquetColumn {
         name: name.to_owned(),
         role,
-        // Spark makes decimal numbers of INT64 without a sign, so ids are written with one.
+        // simdb writes ids with a sign, because Spark reads unsigned INT64 as decimal numbers.
         kind: match role {
             ColumnRole::IdBits => ColumnKind::Unsigned,
             _ => kind,
@@ -166,7 +147,7 @@ impl ColumnKind {
     fn from_type(leaf: &ColumnDescriptor) -> Self {
         use {ConvertedType as Converted, LogicalType as Logical};
         let time = |units_per_ms| Self::Time { units_per_ms };
-        // The crate fills in the converted type wherever there is a logical type that has one.
+        // `parquet` derives the converted type from a logical type, except for times in nanoseconds.
         match (leaf.physical_type(), leaf.converted_type()) {
             (Type::BOOLEAN, _) => Self::Boolean,
             (Type::FLOAT | Type::DOUBLE, _) => Self::Number,
@@ -193,6 +174,15 @@ impl ColumnKind {
 }
 
 impl ColumnRole {
+    /// The part of a document in the column; `None` if the column is not part of a document.
+    pub fn part(self) -> Option<DocumentPart> {
+        match self {
+            Self::Part(part) => Some(part),
+            Self::IdBits => Some(DocumentPart::Id),
+            Self::Distance => None,
+        }
+    }
+
     /// Returns `true` if a column of this type suits the role, and the types that do, for messages.
     fn suits(self, kind: ColumnKind, physical: Type) -> (bool, &'static str) {
         let is_integer = matches!(kind, ColumnKind::Signed | ColumnKind::Unsigned);
@@ -201,42 +191,30 @@ impl ColumnRole {
         let is_text = kind == ColumnKind::Text;
         let is_time = matches!(kind, ColumnKind::Time { .. });
         match self {
-            Self::Id => (is_integer || is_text, "integers or strings of digits"),
             Self::IdBits => (is_bits, "INT64"),
-            Self::Text => (is_text, "strings"),
-            Self::Fingerprint => (
-                is_bits || is_text,
-                "INT64, or strings of 16 hexadecimal digits,",
-            ),
-            Self::Reliable => (kind == ColumnKind::Boolean, "true and false"),
-            Self::Time => (
-                is_time || is_number || is_text,
-                "timestamps, numbers or strings",
-            ),
-            Self::Score => (is_number || is_text, "numbers or strings of digits"),
             Self::Distance => (is_integer, "integers"),
+            Self::Part(part) => match part {
+                DocumentPart::Id => (is_integer || is_text, "integers or strings of digits"),
+                DocumentPart::Text => (is_text, "strings"),
+                DocumentPart::Fingerprint => (
+                    is_bits || is_text,
+                    "INT64, or strings of 16 hexadecimal digits,",
+                ),
+                DocumentPart::Reliable => (kind == ColumnKind::Boolean, "true and false"),
+                DocumentPart::Time => (
+                    is_time || is_number || is_text,
+                    "timestamps, numbers or strings",
+                ),
+                DocumentPart::Score => (is_number || is_text, "numbers or strings of digits"),
+            },
         }
     }
 }
 
-/// The most columns that a message lists.
-const LISTED_COLUMNS: usize = 20;
-
 /// The names and types of the columns, for messages.
 fn list(file: &ParquetFile) -> String {
-    let fields = file.schema().root_schema().get_fields();
-    let mut columns: Vec<_> = (fields.iter().take(LISTED_COLUMNS))
-        .map(|field| format!("{} ({})", printable(field.name()), describe(field)))
-        .collect();
-    if fields.len() > LISTED_COLUMNS {
-        columns.push("…".to_owned());
-    }
-    columns.join(", ")
-}
-
-/// A name, cut and without control characters.
-pub(super) fn printable(name: &str) -> String {
-    excerpt(&name.replace(char::is_control, "\u{fffd}"))
+    let fields = file.schema().root_schema().get_fields().iter();
+    list_columns(fields.map(|field| format!("{} ({})", printable(field.name()), describe(field))))
 }
 
 /// The type of a column: `INT32 INTEGER`, `nested`, `repeated BYTE_ARRAY STRING`.

@@ -1,8 +1,8 @@
-//! [`ParquetCopy`]: some of the rows of files into another file, as they are or with two more columns.
+//! [`ParquetCopy`]: a copy of some rows of several files, with or without columns of marks.
 //!
-//! Levels and values are copied column by column, so nested columns, names, types, annotations, the
-//! keys beside the schema and the compression of each column stay as they are. Pages and dictionaries
-//! are made anew; bloom filters and checksums are not.
+//! Levels and values are copied column by column, so nested columns, names, types, annotations,
+//! key-value metadata and compressions stay the same. Pages and dictionaries are written anew. Bloom
+//! filters and checksums are lost.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ use super::write::CREATED_BY;
 use crate::formats::catch_panics::catch_panics;
 use crate::formats::copy::{CopyDecision, KeeperMark, MarkNames, NextDecision};
 
-/// The most row groups of a file: Parquet numbers them with 16 bits and a sign.
+/// The most row groups of a file, because Parquet numbers row groups with a signed 16-bit integer.
 pub const MOST_GROUPS: usize = i16::MAX as usize;
 
-/// The keys of the schemas of Arrow, Spark and Avro. They would lack the columns of marks, and those
-/// readers read only the columns in them.
+/// The keys of the schemas of Arrow, Spark and Avro. A copy with marks leaves these keys out: these
+/// readers ignore a column that their own schema lacks.
 const OTHER_SCHEMA_KEYS: [&str; 4] = [
     "ARROW:schema",
     "org.apache.spark.sql.parquet.row.metadata",
@@ -38,10 +38,9 @@ const OTHER_SCHEMA_KEYS: [&str; 4] = [
     "avro.schema",
 ];
 
-/// A new file of rows of other files, which all have the same columns.
+/// A copy of rows of files that have the same columns.
 pub struct ParquetCopy<W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    /// The first of the other files.
     first: Arc<ParquetFile>,
     is_marked: bool,
     rows: u64,
@@ -49,11 +48,10 @@ pub struct ParquetCopy<W: Write + Send> {
 
 impl<W: Write + Send> ParquetCopy<W> {
     /// Starts a file with the columns and keys of `first`, compressed and encoded as the first row
-    /// group of `packed_like`, which may be the same file.
+    /// group of `packed_like`.
     ///
-    /// With `marks`, each row has its mark in two more columns of these names: the id of the keeper,
-    /// INT64 with the bits of the id, and the distance, INT32; both null where there is none. An
-    /// error if there are columns of these names.
+    /// With `marks`, two more columns of these names hold the mark of each row, or nulls: the id of the
+    /// keeper as INT64 bits, and the distance as INT32. An error if `first` has columns of these names.
     pub fn new(
         first: &Arc<ParquetFile>,
         packed_like: &ParquetFile,
@@ -66,7 +64,7 @@ impl<W: Write + Send> ParquetCopy<W> {
             None => metadata.schema_descr().root_schema_ptr(),
         };
         let is_copied = |pair: &&KeyValue| match pair.key.as_str() {
-            // The copy may have fewer documents.
+            // `finish` writes the number of the documents that are copied.
             DOCUMENTS_KEY => false,
             key => marks.is_none() || !OTHER_SCHEMA_KEYS.contains(&key),
         };
@@ -92,11 +90,10 @@ impl<W: Write + Send> ParquetCopy<W> {
         })
     }
 
-    /// Copies rows of a file. `next` returns the decision about each row in order, counted from 0. Row
-    /// groups of which no row is kept are left out.
+    /// Copies rows of a file. `next` returns the decision about each row, counted from 0. A row group
+    /// without kept rows is left out.
     ///
-    /// Memory: a byte for each row of a row group, with marks 24 more, and a column of the new row
-    /// group.
+    /// Memory: for each row of a row group 1 byte, with marks 25, and a column of the new row group.
     pub fn copy(&mut self, file: &ParquetFile, next: &mut NextDecision<'_>) -> Result<()> {
         check_same_columns(&self.first, file)?;
         let mut start = 0;
@@ -104,8 +101,12 @@ impl<W: Write + Send> ParquetCopy<W> {
             let end = start + u64::try_from(group.num_rows())?;
             let (mut kept, mut marks) = (Vec::new(), Vec::new());
             for row in start..end {
+                // The decisions come from another reader of the file, which may change in between.
                 let Some((_, decision)) = next()?.filter(|(number, _)| *number == row) else {
-                    bail!("{}: row {row} is not where it was", file.name());
+                    bail!(
+                        "{} has changed while it was read: row {row} is missing",
+                        file.name()
+                    );
                 };
                 kept.push(decision != CopyDecision::Drop);
                 if let (CopyDecision::Keep(mark), true) = (decision, self.is_marked) {
@@ -150,7 +151,7 @@ impl<W: Write + Send> ParquetCopy<W> {
         Ok(())
     }
 
-    /// Writes the end of the file, and returns the output.
+    /// Writes the footer, and returns the output.
     pub fn finish(mut self) -> Result<W> {
         if self.first.value(DOCUMENTS_KEY).is_some() {
             let count = pair(DOCUMENTS_KEY, self.rows.to_string());
@@ -161,7 +162,7 @@ impl<W: Write + Send> ParquetCopy<W> {
     }
 }
 
-/// Refuses a file that has columns of these names, which the columns of marks are to have.
+/// Refuses a file that has columns of the names of marks.
 pub fn check_marks(file: &ParquetFile, names: MarkNames<'_>) -> Result<()> {
     for name in names {
         ensure!(
@@ -214,18 +215,19 @@ fn copy_values<T: DataType>(
             )?;
             ensure!(records > 0, UNEQUAL);
             left -= records;
-            // Columns without nulls or lists have no levels.
+            // A column without nulls or lists has no levels.
             let [definitions, repetitions] = [&definitions, &repetitions]
                 .map(|levels| (!levels.is_empty()).then_some(&levels[..]));
             let writer = writer.typed::<T>();
             writer.write_batch(&values, definitions, repetitions)?;
         }
     }
+    // A column longer than its row group would be cut silently.
     ensure!(reader.skip_records(1)? == 0, UNEQUAL);
     Ok(())
 }
 
-/// Writes an optional column that is not part of another.
+/// Writes an optional top-level column.
 fn write_optional<T: DataType, W: Write + Send>(
     cells: impl Iterator<Item = Option<T::T>>,
     output: &mut SerializedRowGroupWriter<'_, W>,
@@ -242,7 +244,7 @@ fn write_optional<T: DataType, W: Write + Send>(
     Ok(())
 }
 
-/// Sets the compression and the encoding of each column to those of the first row group of a file.
+/// Sets the compression and the encodings of each column to those of the first row group of `file`.
 fn pack_like(
     file: &ParquetFile,
     mut properties: WriterPropertiesBuilder,
@@ -271,7 +273,7 @@ fn pack_like(
     properties
 }
 
-/// The columns of a file and those of marks.
+/// The schema of a file with the columns of marks.
 fn with_marks(file: &ParquetFile, names: MarkNames<'_>) -> Result<TypePtr> {
     check_marks(file, names)?;
     let mut fields = file.schema().root_schema().get_fields().to_vec();
@@ -341,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_that_are_kept_are_as_they_were_nested_columns_too() {
+    fn kept_rows_are_copied_unchanged() {
         for name in FIXTURES {
             let there = open(std::fs::read(fixture(name)).unwrap());
             let before = rows(&there);
@@ -371,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_several_files_follow_one_another_packed_as_the_first() {
+    fn rows_of_several_files_are_copied_in_order() {
         let files = ["gzip", "snappy", "zstd_v2"].map(fixture);
         let bytes = copy(&files, None, &mut |row| {
             Ok(match row {
@@ -407,7 +409,7 @@ mod tests {
 
     /// Types that Arrow, which is not used here, reads but cannot write.
     #[test]
-    fn a_column_keeps_its_physical_type() {
+    fn column_keeps_its_physical_type() {
         let schema = "message m { required int96 time; optional binary price (DECIMAL(5, 2)); }";
         let schema = parse_message_type(schema).unwrap();
         let mut bytes = Vec::new();
@@ -443,7 +445,7 @@ mod tests {
     const NAMES: [&str; 2] = ["keeper", "distance"];
 
     #[test]
-    fn marks_stand_in_two_more_columns_without_what_is_left_out() {
+    fn marks_of_left_out_rows_are_left_out() {
         let bytes = copy(&[fixture("snappy")], Some(NAMES), &mut |row| {
             Ok(match row {
                 0..3 => CopyDecision::Drop,
@@ -460,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_stand_in_two_more_columns() {
+    fn marks_are_two_more_columns() {
         let marked = |row| match row {
             1 => Some((1, Some(2))),
             7 => Some((u64::MAX, None)),
@@ -494,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_can_stop_it_and_its_own_panic_is_no_damage_of_the_file() {
+    fn error_and_panic_of_decision_callback_pass_through() {
         let mut stop = |row| match row {
             3 => bail!("enough"),
             _ => Ok(CopyDecision::Keep(None)),
@@ -508,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_says_how_many_rows_it_has_says_so_of_those_that_are_kept() {
+    fn documents_key_counts_copied_rows() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
         let keys = vec![pair(DOCUMENTS_KEY, "3")];

@@ -1,4 +1,4 @@
-//! Tests: a damaged file is an error or gives other rows, and no panic.
+//! Tests: a damaged file gives an error or other rows, never a panic.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use super::copy::ParquetCopy;
 use super::{ParquetFile, ParquetRecords};
 use crate::formats::copy::CopyDecision;
 use crate::formats::input::Source;
-use crate::formats::{Fields, Item, MAX_TEXT_BYTES, Records};
+use crate::formats::{DocumentFields, Item, MAX_TEXT_BYTES, Records};
 
-/// The number of bits that are flipped in each file, one after the other.
+/// The number of bits flipped in each file, one at a time.
 const FLIPS: u64 = 300;
 
 fn open(path: &Path) -> Result<ParquetFile> {
@@ -20,7 +20,7 @@ fn open(path: &Path) -> Result<ParquetFile> {
 
 /// The numbers of documents and of rejects.
 fn read(path: &Path) -> Result<[usize; 2]> {
-    let fields = Fields {
+    let fields = DocumentFields {
         id: "id".to_owned(),
         text: Some("text".to_owned()),
         fingerprint: None,
@@ -70,7 +70,7 @@ fn with_fixtures(work: impl Fn(&str, &[u8], &Path)) {
 }
 
 #[test]
-fn a_file_that_is_cut_is_an_error_wherever_it_is_cut() {
+fn cut_file_is_an_error_at_every_length() {
     with_fixtures(|name, bytes, path| {
         for len in (0..bytes.len()).step_by(7) {
             std::fs::write(path, &bytes[..len]).unwrap();
@@ -85,7 +85,7 @@ fn a_file_that_is_cut_is_an_error_wherever_it_is_cut() {
 }
 
 #[test]
-fn a_flipped_bit_is_an_error_or_gives_other_rows() {
+fn flipped_bit_is_an_error_or_gives_other_rows() {
     with_fixtures(|name, bytes, path| {
         let mut state = 7_u64;
         let mut errors = 0;
@@ -113,7 +113,7 @@ fn a_flipped_bit_is_an_error_or_gives_other_rows() {
 }
 
 #[test]
-fn bytes_that_are_no_parquet_are_refused() {
+fn file_that_is_not_parquet_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.parquet");
     for bytes in [

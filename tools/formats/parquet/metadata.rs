@@ -1,4 +1,4 @@
-//! The keys beside the schema of Parquet files that simdb has written.
+//! The key-value metadata of Parquet files that simdb has written.
 
 use anyhow::{Result, bail};
 use parquet::file::metadata::KeyValue;
@@ -6,21 +6,21 @@ use simdb::Recipe;
 
 use super::ParquetFile;
 
-/// The version of the layout of files of fingerprints.
+/// The version of the layout of an export.
 pub const FORMAT_KEY: &str = "simdb.format";
 /// The name and the version of the recipe.
 const RECIPE_KEY: &str = "simdb.recipe";
-/// The description of the recipe: all that decides a bit of a fingerprint, as a database keeps it.
+/// The description of the recipe, as a database stores it: all settings that decide a fingerprint.
 const DESCRIPTION_KEY: &str = "simdb.recipe.description";
 /// The number of documents in the file.
 pub const DOCUMENTS_KEY: &str = "simdb.documents";
-/// `marked` or `left out`: the treatment of documents whose fingerprints are not reliable.
+/// `marked` or `left out`: the treatment of documents with unreliable fingerprints.
 pub const UNRELIABLE_KEY: &str = "simdb.unreliable";
 
-/// The version of the layout that is written, and the only one that is read.
+/// The only version of the layout that is written and read.
 pub const FORMAT: &str = "1";
 
-/// The column of ids in files of fingerprints: 64 bits, whatever their sign.
+/// The column of ids in an export: 64 bits, stored as signed integers.
 pub const ID_COLUMN: &str = "doc_id";
 /// The column of fingerprints.
 pub const FINGERPRINT_COLUMN: &str = "fingerprint";
@@ -38,8 +38,8 @@ pub fn recipe_pairs(recipe: &Recipe) -> Vec<KeyValue> {
     ]
 }
 
-/// The description of the recipe of a file of fingerprints; `None` if simdb has not written the file.
-/// An error if simdb has, and this version cannot read the file.
+/// The description of the recipe of an export; `None` if the file is not an export of simdb. An error
+/// if this version cannot read the export.
 pub fn recipe_of(file: &ParquetFile) -> Result<Option<String>> {
     let name = file.name();
     match file.value(FORMAT_KEY) {
@@ -48,12 +48,12 @@ pub fn recipe_of(file: &ParquetFile) -> Result<Option<String>> {
             Some(description) => Ok(Some(description.to_owned())),
             None => bail!(
                 "cannot read {name}: it is an export of simdb, but {DESCRIPTION_KEY} is missing; \
-                 export it again, or say with --fingerprint and --id that it is read as any file"
+                 export it again, or name its columns with --fingerprint and --id"
             ),
         },
         Some(version) => bail!(
-            "cannot read {name}: it is an export of simdb in version {version:?} of the layout, \
-             this simdb reads {FORMAT}; upgrade simdb, or export it again as jsonl"
+            "cannot read {name}: it is an export of simdb in version {version:?} of the layout; \
+             this simdb reads version {FORMAT}; upgrade simdb, or export it again as jsonl"
         ),
     }
 }

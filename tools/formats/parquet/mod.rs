@@ -1,18 +1,17 @@
 //! Parquet files, read and written column by column with the crate `parquet`.
 //!
-//! - [`ParquetFile`]: an open file, its schema and its row groups
-//! - [`columns`]: the columns that are read, and the types that they may have
-//! - [`rows`], [`ParquetRecords`]: the values of these columns row by row; rows as documents
-//! - [`metadata`]: the keys beside the schema of files that simdb has written
-//! - [`mod@write`]: columns of integers into a new file
-//! - [`copy`], [`same_columns`]: some of the rows of a file into another
+//! - [`ParquetFile`]: an open file
+//! - [`columns`]: the columns that are read, and their types
+//! - [`rows`], [`ParquetRecords`]: these columns row by row; rows as documents
+//! - [`metadata`]: the key-value metadata of simdb's own files
+//! - [`mod@write`]: a new file of integer columns
+//! - [`copy`], [`same_columns`]: a copy of some rows of several files
 //!
-//! Columns are read as Parquet stores them, without Arrow. Rows are copied with the types they have:
-//! Arrow cannot write INT96, the timestamps of Spark. A string that is not UTF-8 is one bad row:
-//! Arrow refuses the thousand rows that are read with it.
+//! Files are read without Arrow, for two reasons. Arrow cannot write INT96, the timestamps of Spark, so
+//! a copy would change types. Arrow refuses a batch of a thousand rows for one string that is not
+//! UTF-8, which here is one bad row.
 //!
-//! A file is trusted as far as the crate trusts it: a file that is made to do harm may take much
-//! memory. A panic of the crate becomes an error.
+//! A hostile file may make the crate allocate much memory. A panic of the crate becomes an error.
 
 pub mod columns;
 pub mod copy;
@@ -37,7 +36,7 @@ pub use self::records::ParquetRecords;
 use super::catch_panics::catch_panics;
 use super::input::{Compression, Source};
 
-/// A Parquet file that is open.
+/// An open Parquet file.
 pub struct ParquetFile {
     name: String,
     reader: SerializedFileReader<File>,
@@ -46,8 +45,7 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Opens an input and reads its footer. Bytes of rows that are read later are added to
-    /// `bytes_read`.
+    /// Opens an input and reads its footer. Rows that are read later add their bytes to `bytes_read`.
     pub fn open(source: &Source, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
         let name = source.name().to_owned();
         let Some(path) = source.path() else {
@@ -55,15 +53,15 @@ impl ParquetFile {
         };
         ensure!(
             Compression::of(path) == Compression::None,
-            "cannot read {name}: Parquet is read from its end, so it cannot be compressed as a \
-             whole; unpack it first"
+            "cannot read {name}: Parquet is read from its end, so a compressed file cannot be read; \
+             unpack it first"
         );
         let opened = catch_panics(|| {
             let file = File::open(path)?;
             let metadata = file.metadata()?;
             ensure!(
                 metadata.is_file(),
-                "it is no file, and Parquet is read from its end; write it into a file first"
+                "it is not a regular file, and Parquet is read from its end; write it into a file first"
             );
             let reader = SerializedFileReader::new(file);
             let reader = reader.context("it is no Parquet file, or is cut or damaged")?;
@@ -88,18 +86,18 @@ impl ParquetFile {
         self.reader.metadata()
     }
 
-    /// The columns of the file: all of them, and those that do not consist of others.
+    /// The columns of the file, as a tree and as leaves.
     pub fn schema(&self) -> &SchemaDescriptor {
         self.metadata().file_metadata().schema_descr()
     }
 
-    /// Returns `true` if there is a column of this name, not counting columns within others.
+    /// Returns `true` if the file has a top-level column of this name.
     pub fn has_column(&self, name: &str) -> bool {
         let mut fields = self.schema().root_schema().get_fields().iter();
         fields.any(|field| field.name() == name)
     }
 
-    /// The value of a key beside the schema.
+    /// The value of a key of the metadata.
     pub fn value(&self, key: &str) -> Option<&str> {
         let pairs = self.metadata().file_metadata().key_value_metadata()?;
         pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
@@ -109,7 +107,7 @@ impl ParquetFile {
         Ok(self.reader.get_row_group(group)?)
     }
 
-    /// Adds the share of some rows in the file to the bytes that are read.
+    /// Adds the bytes of some rows to the bytes read, estimated by their share of all rows.
     fn count_rows(&self, rows: usize) {
         let all = self.metadata().file_metadata().num_rows().max(1);
         let bytes = self.len_bytes as f64 * rows as f64 / all as f64;

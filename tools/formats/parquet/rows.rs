@@ -8,7 +8,7 @@ use super::ParquetFile;
 use super::columns::{ColumnKind, ParquetColumn};
 use crate::formats::catch_panics::catch_panics;
 
-/// The most values of a column that are held.
+/// At most 1024 values of each column are held in memory.
 pub(super) const BATCH_ROWS: usize = 1024;
 
 const UNEQUAL: &str = "it is damaged: a row group has not as many rows as it says";
@@ -16,34 +16,29 @@ const UNEQUAL: &str = "it is damaged: a row group has not as many rows as it say
 /// A value of a column.
 #[derive(Clone, Debug)]
 pub enum ParquetCell {
-    /// No value.
     Null,
-    /// A signed integer.
     Signed(i64),
-    /// An unsigned integer.
     Unsigned(u64),
-    /// A number with a fraction.
     Number(f64),
     /// The bytes of a string, which may not be UTF-8.
     Text(ByteArray),
-    /// A boolean.
     Boolean(bool),
-    /// A time, in milliseconds since 1970.
+    /// A time in milliseconds since 1970.
     Millis(i64),
 }
 
-/// Reads the rows of some columns of a file.
+/// A reader of some columns of a file, row by row.
 pub struct ParquetRows {
     file: ParquetFile,
     columns: Vec<ParquetColumn>,
     next_group: usize,
-    /// The columns within the row group that is being read.
+    /// The columns of the current row group.
     readers: Vec<ColumnReader>,
-    /// Values of each column that were read and not yet returned, equally many of each.
+    /// Values of each column that are not yet returned, equally many of each column.
     batch: Vec<std::vec::IntoIter<ParquetCell>>,
     /// The number of the next row, counted from 0.
     row: u64,
-    /// The number of the first row after the row group that is being read.
+    /// The number of the first row after the current row group.
     group_end: u64,
     cells: Vec<ParquetCell>,
 }
@@ -52,14 +47,13 @@ pub struct ParquetRows {
 pub struct ParquetRow<'r> {
     /// The number of the row, counted from 0.
     pub number: u64,
-    /// The columns.
     pub columns: &'r [ParquetColumn],
     /// The value of each column.
     pub cells: &'r [ParquetCell],
 }
 
 impl ParquetRows {
-    /// Reads these columns, of which there is one at least.
+    /// Reads these columns, at least one.
     pub fn new(file: ParquetFile, columns: Vec<ParquetColumn>) -> Self {
         Self {
             file,
@@ -73,7 +67,7 @@ impl ParquetRows {
         }
     }
 
-    /// Reads the next row; `None` at the end.
+    /// The next row; `None` at the end.
     pub fn next_row(&mut self) -> Result<Option<ParquetRow<'_>>> {
         let number = self.row;
         if self.batch.first().is_none_or(|cells| cells.len() == 0) {
@@ -102,6 +96,7 @@ impl ParquetRows {
                 .map(|(column, reader)| Ok(column.read(reader)?.into_iter()))
                 .collect::<Result<_>>()?;
             let rows = self.batch.first().map_or(0, ExactSizeIterator::len);
+            // A damaged column may have fewer values than the others, or more than the row group.
             let are_equal = self.batch.iter().all(|cells| cells.len() == rows);
             ensure!(
                 are_equal && self.row + rows as u64 <= self.group_end,
@@ -127,7 +122,7 @@ impl ParquetRows {
 }
 
 impl ParquetColumn {
-    /// Reads the next values; none at the end of the row group.
+    /// Reads the next values; empty at the end of the row group.
     fn read(&self, reader: &mut ColumnReader) -> Result<Vec<ParquetCell>> {
         let depth = self.max_definition;
         let int32 = |value: i32| match self.kind {
@@ -152,7 +147,7 @@ impl ParquetColumn {
             ColumnReader::DoubleColumnReader(r) => read_cells(r, depth, ParquetCell::Number),
             ColumnReader::ByteArrayColumnReader(r) => read_cells(r, depth, ParquetCell::Text),
             ColumnReader::FixedLenByteArrayColumnReader(_) => {
-                bail!("column {:?} has a type that is not read", self.name)
+                bail!("column {:?} has a type that simdb does not read", self.name)
             }
         }
     }

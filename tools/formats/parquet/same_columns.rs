@@ -1,28 +1,27 @@
-//! [`check_same_columns`]: rows of two files can be in one file if both have the same columns.
+//! [`check_same_columns`]: two files whose rows can be copied into one file.
 
 use anyhow::{Result, bail};
 use parquet::basic::{ConvertedType, Repetition};
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
 use super::ParquetFile;
-use super::columns::{describe, printable};
+use super::columns::describe;
+use crate::formats::printable;
 
-/// Refuses the second file if its columns are not those of the first. Names and types are compared,
-/// not who wrote the files or the keys beside their schemas. Of columns that consist of others, these
-/// are compared and counted.
+/// Refuses `other` if its leaf columns do not have the names and types of those of `first`.
 pub fn check_same_columns(first: &ParquetFile, other: &ParquetFile) -> Result<()> {
     match difference(first.schema().columns(), other.schema().columns()) {
         None => Ok(()),
         Some(difference) => bail!(
-            "{} has not the columns of {}: {difference}; one file has one set of columns, but an \
-             OUTPUT without an extension is a folder with a file for each",
+            "{} has not the columns of {}: {difference}; give OUTPUT a name without an extension: then \
+             it is a folder with a file for each input",
             other.name(),
             first.name()
         ),
     }
 }
 
-/// The first column that differs.
+/// The first column that differs, for messages; `None` if all are the same.
 fn difference(columns: &[ColumnDescPtr], others: &[ColumnDescPtr]) -> Option<String> {
     let mut pairs = (0..columns.len().max(others.len()))
         .map(|index| (index + 1, columns.get(index), others.get(index)));
@@ -38,7 +37,7 @@ fn difference(columns: &[ColumnDescPtr], others: &[ColumnDescPtr]) -> Option<Str
 }
 
 fn are_same(a: &ColumnDescriptor, b: &ColumnDescriptor) -> bool {
-    // Older writers have converted types only, newer ones logical types too.
+    // Older writers store converted types only, newer writers logical types too.
     let are_annotated_alike = match (a.logical_type_ref(), b.logical_type_ref()) {
         (Some(a), Some(b)) => a == b,
         (None, None) => true,
@@ -88,13 +87,13 @@ mod tests {
          optional group tags (LIST) { repeated group list { optional binary element (STRING); } }";
 
     #[test]
-    fn columns_are_the_same_whatever_the_whole_is_called_and_how_they_are_annotated() {
+    fn columns_are_the_same_with_other_schema_name_or_annotation_style() {
         assert_eq!(compared(COLUMNS, COLUMNS), None);
         assert_eq!(compared(COLUMNS, &COLUMNS.replace("UTF8", "STRING")), None);
     }
 
     #[test]
-    fn another_name_type_repetition_or_annotation_is_another_column() {
+    fn name_type_repetition_and_annotation_distinguish_columns() {
         for (part, other, message) in [
             ("text", "body", "number 2 is body"),
             ("int64 id", "int32 id", "number 1 is id (required INT32)"),

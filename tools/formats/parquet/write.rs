@@ -1,4 +1,4 @@
-//! [`ParquetWriter`]: required columns of integers into a new file.
+//! [`ParquetWriter`]: a new file of required integer columns.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type as SchemaType};
 
-/// The number of rows of a row group. They are held in memory, 8 bytes for each value.
+/// The rows of a row group. A row group is held in memory, 8 bytes for each value.
 pub const GROUP_ROWS: usize = 1 << 20;
 
-/// The writer of a file, as its metadata names it.
+/// The writer's name and version in the metadata.
 pub const CREATED_BY: &str = concat!("simdb version ", env!("CARGO_PKG_VERSION"));
 
 /// A column of a new file.
 #[derive(Clone, Copy, Debug)]
 pub enum NewColumn {
-    /// INT64, sorted or nearly so: written as differences.
+    /// INT64, sorted or nearly sorted: stored as differences.
     Ascending(&'static str),
-    /// INT64 of no known order: written as they are.
+    /// INT64 in any order.
     Bits(&'static str),
-    /// Small integers in INT32.
+    /// INT32, small integers.
     Small(&'static str),
-    /// BOOLEAN: `false` is 0.
+    /// BOOLEAN; `false` is 0.
     Boolean(&'static str),
 }
 
@@ -41,23 +41,24 @@ impl NewColumn {
     }
 }
 
-/// A consumer of the bytes of a file, from the first to the last.
+/// A consumer of the bytes of a file, in order.
 pub type ByteSink<'s> = dyn FnMut(&[u8]) -> Result<()> + 's;
 
-/// A new file. Its bytes are handed out row group by row group, so that it need not be a file on disk.
+/// A new file. Its bytes go to a [`ByteSink`] row group by row group, because standard output cannot
+/// seek.
 pub struct ParquetWriter {
     file: SerializedFileWriter<Vec<u8>>,
     columns: Vec<(NewColumn, Vec<u64>)>,
-    /// The number of rows, those that are held included.
+    /// The number of rows, including those held in memory.
     rows: u64,
 }
 
 impl ParquetWriter {
-    /// Starts a file with these columns and keys. It is not compressed: fingerprints cannot be, and
-    /// ids as differences take a byte or two.
+    /// Starts a file with these columns and keys.
     pub fn new(columns: &[NewColumn], keys: Vec<KeyValue>) -> Result<Self> {
         let mut properties = WriterProperties::builder()
             .set_created_by(CREATED_BY.to_owned())
+            // Fingerprints do not compress, and ids as differences take a byte or two.
             .set_compression(Compression::UNCOMPRESSED)
             .set_dictionary_enabled(false)
             .set_offset_index_disabled(true)
@@ -65,7 +66,7 @@ impl ParquetWriter {
         let mut fields = Vec::with_capacity(columns.len());
         for column in columns {
             let (name, kind, encoding) = column.layout();
-            // The smallest and the largest value help readers only where values are sorted.
+            // Minimum and maximum help readers to skip row groups only if values are sorted.
             let statistics = match encoding {
                 Encoding::PLAIN => EnabledStatistics::None,
                 _ => EnabledStatistics::Chunk,
@@ -88,13 +89,13 @@ impl ParquetWriter {
         })
     }
 
-    /// The number of rows so far.
+    /// The number of rows pushed.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Adds a row: the lowest bits of a value for each column. Hands the bytes of a row group to
-    /// `sink` when there are [`GROUP_ROWS`] rows.
+    /// Adds a row, a value for each column, of which INT32 and BOOLEAN columns take the lowest bits.
+    /// Every [`GROUP_ROWS`] rows, writes a row group to `sink`.
     pub fn push(&mut self, row: &[u64], sink: &mut ByteSink<'_>) -> Result<()> {
         for ((_, values), value) in self.columns.iter_mut().zip(row) {
             values.push(*value);
@@ -106,12 +107,12 @@ impl ParquetWriter {
         Ok(())
     }
 
-    /// Adds a key beside the schema.
+    /// Adds a key to the metadata.
     pub fn add_key(&mut self, pair: KeyValue) {
         self.file.append_key_value_metadata(pair);
     }
 
-    /// Hands the rest of the bytes to `sink`.
+    /// Writes the remaining rows and the footer to `sink`.
     pub fn finish(mut self, sink: &mut ByteSink<'_>) -> Result<()> {
         if !self.rows.is_multiple_of(GROUP_ROWS as u64) {
             self.write_group(sink)?;

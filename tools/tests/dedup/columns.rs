@@ -1,4 +1,4 @@
-//! `simdb-cli dedup` of Parquet: rows, files and folders of them.
+//! `simdb-cli dedup` of Parquet files and folders.
 
 use super::{FOX, Folder, Value, dedup};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -7,8 +7,8 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-/// A file of eight rows: 1 and 2 are near each other, 7 and 8 the same, 5 has no text, and that of
-/// 6 is empty.
+/// A file of eight rows: 1 and 2 are near-duplicates, 7 and 8 are equal, 5 has no text, 6 has an
+/// empty text.
 fn folder() -> Folder {
     let folder = Folder::new();
     let data = concat!(
@@ -19,7 +19,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// Its documents, loaded.
+/// The ids of a file, after a load.
 fn ids(folder: &Folder, name: &str) -> Vec<u64> {
     let skipped = ["--on-error", "skip", "--json"];
     folder
@@ -33,7 +33,7 @@ fn ids(folder: &Folder, name: &str) -> Vec<u64> {
 }
 
 #[test]
-fn rows_that_are_kept_are_copied_with_all_their_columns() {
+fn kept_rows_are_copied_with_all_columns() {
     let folder = folder();
     let report = ["--report", "gone.jsonl", "--on-error", "skip", "--json"];
     let arguments = [&["a.parquet", "-o", "out.parquet"][..], &report].concat();
@@ -47,7 +47,7 @@ fn rows_that_are_kept_are_copied_with_all_their_columns() {
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
-    let told: Vec<_> = removed
+    let reported: Vec<_> = removed
         .iter()
         .map(|line| {
             (
@@ -58,13 +58,13 @@ fn rows_that_are_kept_are_copied_with_all_their_columns() {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [(Some(2), Some(1), Some(1)), (Some(8), Some(7), Some(7))]
     );
 }
 
 #[test]
-fn marks_are_columns() {
+fn marks_are_written_as_columns() {
     let folder = folder();
     let marks = ["--mark", "--keeper-field", "kept", "--on-error", "skip"];
     dedup(
@@ -73,7 +73,7 @@ fn marks_are_columns() {
     )
     .ends(0);
     assert_eq!(ids(&folder, "out.parquet"), [1, 2, 3, 4, 6, 7, 8]);
-    // They are read as ids where they are asked for, and are null elsewhere.
+    // The marks can be loaded as ids; duplicates have a null mark.
     let asked = ["--id", "kept", "--on-error", "skip", "--json"];
     let loaded = folder.load(&[&["c.simdb", "out.parquet"][..], &asked].concat());
     let summary = loaded.ends(0).one_json();
@@ -90,7 +90,7 @@ fn marks_are_columns() {
 }
 
 #[test]
-fn fingerprints_that_simdb_exported_are_no_corpus() {
+fn exported_fingerprints_are_refused_as_corpus() {
     let folder = folder();
     folder
         .load(&["a.simdb", "a.parquet", "--on-error", "skip"])
@@ -104,7 +104,7 @@ fn fingerprints_that_simdb_exported_are_no_corpus() {
         "e.parquet",
     ];
     folder.cli(&export).ends(0);
-    // However its columns are named.
+    // The names of its columns do not matter.
     let named = ["--id", "doc_id", "--fingerprint", "fingerprint"];
     for more in [&[][..], &named] {
         let arguments = [&["e.parquet", "-o", "out.parquet"], more].concat();
@@ -115,7 +115,7 @@ fn fingerprints_that_simdb_exported_are_no_corpus() {
 }
 
 #[test]
-fn what_does_not_go_with_columns_is_refused() {
+fn options_not_for_parquet_are_refused() {
     let folder = folder();
     for (arguments, said) in [
         (&["a.parquet", "-o", "o.parquet.gz"][..], "without .gz"),
@@ -143,12 +143,12 @@ const OTHER: &str =
 const THIRD: &str =
     "Of ships and shoes and sealing wax, of cabbages and kings, and why the sea boils.";
 
-/// A file of an id, a text and a score for each row, two rows a row group.
+/// Writes a file of id, text and score, two rows per row group.
 fn write(folder: &Folder, name: &str, columns: &str, rows: &[(i64, &str, f64)]) {
     write_beside(folder, name, columns, rows, &[]);
 }
 
-/// The same with values of these keys beside its schema.
+/// Writes a file with additional key-value metadata.
 fn write_beside(
     folder: &Folder,
     name: &str,
@@ -196,7 +196,7 @@ fn write_beside(
 const COLUMNS: &str = "required int64 id; required binary text (UTF8); required double score;";
 
 #[test]
-fn a_string_that_is_not_utf8_is_one_bad_row() {
+fn invalid_utf8_is_one_bad_row() {
     let folder = Folder::new();
     let texts = [
         (1, FOX, 0.0),
@@ -218,7 +218,7 @@ fn a_string_that_is_not_utf8_is_one_bad_row() {
     assert_eq!(rows(&folder, "out.parquet"), ["1 0.0", "3 0.0"]);
 }
 
-/// The rows of a file as text, without their texts.
+/// The rows of a file, printed without their texts.
 fn rows(folder: &Folder, name: &str) -> Vec<String> {
     let file = std::fs::File::open(folder.file(name)).expect("a file");
     let reader = SerializedFileReader::new(file).expect("a Parquet file");
@@ -228,14 +228,14 @@ fn rows(folder: &Folder, name: &str) -> Vec<String> {
         let columns = row.get_column_iter();
         let shown = columns.filter(|(name, _)| *name != "text");
         let shown: Vec<_> = shown.map(|(_, value)| value.to_string()).collect();
-        // A zero is shown with an exponent.
+        // Zero is printed with an exponent.
         shown.join(" ").replace("0E0", "0.0")
     });
     shown.collect()
 }
 
-/// A folder `in` of parts, and a file beside it. Of 1, 12 and 21 the third is the best, 11 and 22 are
-/// the same; the second part has nothing of its own but 3.
+/// A folder `in` of parts, and a file beside it. Of 1, 12 and 21 the last has the best score; 11
+/// and 22 are equal. In the second part only 3 is unique.
 fn corpus() -> Folder {
     let folder = Folder::new();
     std::fs::create_dir(folder.file("in")).expect("a folder");
@@ -260,7 +260,7 @@ fn corpus() -> Folder {
 }
 
 #[test]
-fn files_and_folders_are_one_corpus_and_become_one_file() {
+fn files_and_folders_are_merged_into_one_file() {
     let folder = corpus();
     let report = ["--report", "gone.jsonl", "--json"];
     let arguments = [&["in", "more.parquet", "-o", "out.parquet"][..], &report].concat();
@@ -269,7 +269,7 @@ fn files_and_folders_are_one_corpus_and_become_one_file() {
         assert_eq!(summary[name], expected, "{name}: {summary}");
     }
     assert_eq!(rows(&folder, "out.parquet"), ["1 1.5", "11 0.0", "3 0.0"]);
-    let told: Vec<_> = folder
+    let reported: Vec<_> = folder
         .read_json("gone.jsonl")
         .iter()
         .map(|line| ["id", "keeper", "file", "row"].map(|name| line[name].clone()))
@@ -279,13 +279,13 @@ fn files_and_folders_are_one_corpus_and_become_one_file() {
         [22.into(), 11.into(), "in/b.parquet".into(), 1.into()],
         [21.into(), 1.into(), "more.parquet".into(), 0.into()],
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let left = ["gone.jsonl", "in", "more.parquet", "out.parquet"];
     assert_eq!(folder.names(), left);
 }
 
 #[test]
-fn a_folder_gets_a_file_for_each_input_also_where_nothing_is_kept() {
+fn folder_output_has_a_file_per_input() {
     let folder = corpus();
     let arguments = ["more.parquet", "in", "-o", "out", "--score", "score"];
     dedup(&folder, &arguments).ends(0);
@@ -309,13 +309,13 @@ fn a_folder_gets_a_file_for_each_input_also_where_nothing_is_kept() {
     std::fs::copy(folder.file("in/a.parquet"), folder.file("twice/a.parquet")).expect("a copy");
     dedup(&folder, &["in", "twice", "-o", "x"])
         .fails(&["in/a.parquet and twice/a.parquet would be one file in x"]);
-    // The same rows again are the same documents.
+    // The same rows again are identical documents.
     dedup(&folder, &["in", "twice", "-o", "x.parquet"]).ends(0);
     assert_eq!(rows(&folder, "x.parquet"), ["1 1.5", "11 0.0", "3 0.0"]);
 }
 
 #[test]
-fn rows_of_many_files_are_marked() {
+fn mark_covers_rows_of_many_files() {
     let folder = corpus();
     dedup(&folder, &["in", "-o", "one.parquet", "--mark"]).ends(0);
     let expected = [
@@ -336,9 +336,9 @@ fn rows_of_many_files_are_marked() {
     .fails(&["in/a.parquet", "\"score\" already"]);
 }
 
-/// What they say of the columns would not have those of the marks.
+/// Metadata of other software that lists the columns would lack the marks.
 #[test]
-fn what_others_say_of_the_columns_is_left_out_where_there_are_more() {
+fn foreign_schema_metadata_is_dropped_with_marks() {
     const OTHERS: [&str; 4] = [
         "ARROW:schema",
         "org.apache.spark.sql.parquet.row.metadata",
@@ -362,9 +362,9 @@ fn what_others_say_of_the_columns_is_left_out_where_there_are_more() {
 }
 
 #[test]
-fn files_of_other_columns_are_no_one_file_but_a_folder_of_files() {
+fn files_with_different_columns_need_folder_output() {
     let folder = corpus();
-    for (columns, told) in [
+    for (columns, reported) in [
         (
             "required int64 id; required binary text (UTF8);",
             "number 3 is none",
@@ -382,7 +382,7 @@ fn files_of_other_columns_are_no_one_file_but_a_folder_of_files() {
         );
         dedup(&folder, &["in", "other.parquet", "-o", "out.parquet"]).fails(&[
             "other.parquet has not the columns of in/a.parquet",
-            told,
+            reported,
             "score",
         ]);
         dedup(&folder, &["in", "other.parquet", "-o", "out"]).ends(0);
@@ -395,7 +395,7 @@ fn files_of_other_columns_are_no_one_file_but_a_folder_of_files() {
 }
 
 #[test]
-fn bad_rows_and_a_database_are_known_by_file_and_row() {
+fn bad_rows_are_reported_by_file_and_row() {
     let folder = corpus();
     write(
         &folder,
@@ -450,9 +450,9 @@ fn bad_rows_and_a_database_are_known_by_file_and_row() {
 }
 
 #[test]
-fn clusters_that_are_given_decide_about_rows() {
+fn given_clusters_decide_rows() {
     let folder = corpus();
-    // Of 1 and 12 the later one is kept; 21 and its keeper are elsewhere.
+    // Of 1 and 12 the later one is kept; 21 and its keeper are not in the corpus.
     folder.write(
         "c.csv",
         "cluster,id,keeper,distance\n1,1,12,0\n1,12,12,0\n11,22,11,0\n20,21,20,2\n",
@@ -485,7 +485,7 @@ fn clusters_that_are_given_decide_about_rows() {
 }
 
 #[test]
-fn a_folder_may_be_named_with_a_dot_at_its_end() {
+fn folder_name_may_end_with_dot() {
     let folder = folder();
     dedup(
         &folder,
@@ -493,7 +493,7 @@ fn a_folder_may_be_named_with_a_dot_at_its_end() {
     )
     .ends(0);
     assert!(folder.file("kept/a.parquet").exists());
-    // That is what a file is called.
+    // A folder with a dot is taken for a file name.
     dedup(
         &folder,
         &["a.parquet", "-o", ".parquet", "--on-error", "skip"],

@@ -1,15 +1,14 @@
-//! Clusters that were found elsewhere decide: `simdb-cli dedup --clusters` and `simdb-cli remove
-//! --clusters`.
+//! External clusters: `simdb-cli dedup --clusters` and `simdb-cli remove --clusters`.
 
 use crate::common::Folder;
 use serde_json::{Value, json};
 
 use super::{TEXTS, dedup};
 
-/// An id that Parquet keeps as a negative number.
+/// An id that Parquet stores as a negative number.
 const LARGE: u64 = (1 << 63) + 5;
 
-/// Of 1 and 2, and of 3, 4 and the large one, the first is kept; nothing is near 6.
+/// Clusters are 1 and 2, and 3, 4 and the large id; the first is kept. Nothing is near 6.
 const DOCUMENTS: [(u64, &str); 6] = [
     (1, "00000000000000ff"),
     (2, "00000000000000fe"),
@@ -42,7 +41,7 @@ fn folder() -> Folder {
     folder
 }
 
-fn follow(
+fn run_with_clusters(
     folder: &Folder,
     input: &str,
     output: &str,
@@ -68,7 +67,7 @@ fn stored(folder: &Folder) -> Vec<u64> {
 }
 
 #[test]
-fn clusters_given_back_leave_out_what_dedup_alone_leaves_out() {
+fn own_clusters_give_the_same_result_as_dedup() {
     let folder = folder();
     folder.write("texts.jsonl", TEXTS);
     folder.load(&["texts.simdb", "texts.jsonl"]).ends(0);
@@ -95,11 +94,11 @@ fn clusters_given_back_leave_out_what_dedup_alone_leaves_out() {
 }
 
 #[test]
-fn a_shard_leaves_out_what_is_kept_in_another() {
+fn shard_drops_documents_kept_in_another_shard() {
     let folder = folder();
     folder.write("b.jsonl", lines(|id| [2, 3, 4].contains(&id)));
     let report = ["--report", "gone.jsonl", "--json"];
-    let ran = follow(&folder, "b.jsonl", "out.jsonl", "c.csv", &report).ends(0);
+    let ran = run_with_clusters(&folder, "b.jsonl", "out.jsonl", "c.csv", &report).ends(0);
     assert!(
         ran.stderr
             .contains("not in the inputs: 2 documents of the 5 in the clusters"),
@@ -126,12 +125,12 @@ fn a_shard_leaves_out_what_is_kept_in_another() {
 }
 
 #[test]
-fn what_a_bad_record_may_be_the_keeper_of_is_kept() {
+fn documents_of_unreadable_keeper_are_kept() {
     let folder = folder();
     for bad in ["{\"id\":3,\"fp\":\"none\"}\n", "{\n"] {
         folder.write("b.jsonl", lines(|id| id != 3) + bad);
         let skipped = ["--on-error", "skip", "--json"];
-        let ran = follow(&folder, "b.jsonl", "kept.jsonl", "c.csv", &skipped).ends(0);
+        let ran = run_with_clusters(&folder, "b.jsonl", "kept.jsonl", "c.csv", &skipped).ends(0);
         assert!(
             ran.stderr.contains("may be a bad record: 2 documents"),
             "{}",
@@ -144,21 +143,21 @@ fn what_a_bad_record_may_be_the_keeper_of_is_kept() {
 }
 
 #[test]
-fn clusters_that_nothing_shows_to_be_of_these_documents_are_refused() {
+fn clusters_without_evidence_for_the_corpus_are_refused() {
     let folder = folder();
-    // Two that are as far from a third document as no third document can be.
+    // Documents 2 and 4 differ in more or fewer bits than these distances from document 1 allow.
     folder.write("b.jsonl", lines(|id| [2, 4, 6].contains(&id)));
     for (two, four) in [(1, 1), (30, 30)] {
         folder.write(
             "d.csv",
             format!("cluster,id,keeper,distance\n1,2,1,{two}\n1,4,1,{four}\n"),
         );
-        follow(&folder, "b.jsonl", "kept.jsonl", "d.csv", &[])
+        run_with_clusters(&folder, "b.jsonl", "kept.jsonl", "d.csv", &[])
             .fails(&["of other documents", "documents 2 and 4 differ"]);
     }
     folder.write("d.csv", "cluster,id,keeper,distance\n1,1,1,0\n1,2,1,\n");
     for refused in [
-        follow(&folder, "a.jsonl", "kept.jsonl", "d.csv", &[]),
+        run_with_clusters(&folder, "a.jsonl", "kept.jsonl", "d.csv", &[]),
         folder.cli(&["remove", "a.simdb", "--clusters", "d.csv"]),
     ] {
         refused.fails(&["say no distances"]);
@@ -170,7 +169,7 @@ fn clusters_that_nothing_shows_to_be_of_these_documents_are_refused() {
     folder
         .cli(&["remove", "a.simdb", "--clusters", "d.jsonl"])
         .fails(&["d.jsonl:1", "distance"]);
-    // Some of them are enough.
+    // Some of the members are sufficient evidence.
     folder.write(
         "d.csv",
         "cluster,id,keeper,distance\n1,1,1,0\n1,2,1,1\n3,3,3,0\n3,4,3,\n",
@@ -188,23 +187,23 @@ fn clusters_that_nothing_shows_to_be_of_these_documents_are_refused() {
 }
 
 #[test]
-fn clusters_of_another_corpus_leave_out_nothing() {
+fn clusters_of_another_corpus_drop_nothing() {
     let folder = folder();
     folder.write(
         "short.jsonl",
         "{\"id\":1,\"text\":\"a\"}\n{\"id\":2,\"text\":\"b\"}\n",
     );
     folder.write("wrong.csv", CLUSTERS.replace("1,2,1,1", "1,2,1,2"));
-    let told = [
+    let reported = [
         "wrong.csv are of other documents, or of another recipe",
         "documents 2 and 1 differ in 1 bits, and in 2",
         "nothing was changed",
     ];
     let before = stored(&folder);
-    follow(&folder, "a.jsonl", "out.jsonl", "wrong.csv", &[]).fails(&told);
+    run_with_clusters(&folder, "a.jsonl", "out.jsonl", "wrong.csv", &[]).fails(&reported);
     folder
         .cli(&["remove", "a.simdb", "--clusters", "wrong.csv"])
-        .fails(&told);
+        .fails(&reported);
     assert_eq!(stored(&folder), before);
     dedup(
         &folder,
@@ -215,9 +214,9 @@ fn clusters_of_another_corpus_leave_out_nothing() {
 }
 
 #[test]
-fn clusters_that_contradict_themselves_are_refused() {
+fn contradictory_clusters_are_refused() {
     let folder = folder();
-    for (more, told) in [
+    for (more, reported) in [
         (
             "7,2,7,1\n",
             "document 2 is there twice, in cluster 1 and in cluster 7",
@@ -240,29 +239,29 @@ fn clusters_that_contradict_themselves_are_refused() {
         ),
     ] {
         folder.write("c.csv", format!("{CLUSTERS}{more}"));
-        follow(&folder, "a.jsonl", "out.jsonl", "c.csv", &[]).fails(&[told]);
+        run_with_clusters(&folder, "a.jsonl", "out.jsonl", "c.csv", &[]).fails(&[reported]);
         folder
             .cli(&["remove", "a.simdb", "--clusters", "c.csv"])
-            .fails(&[told]);
+            .fails(&[reported]);
     }
     assert_eq!(stored(&folder).len(), DOCUMENTS.len());
 }
 
 #[test]
-fn files_of_no_clusters_and_damaged_ones_are_told_apart() {
+fn damaged_cluster_file_differs_from_other_file() {
     let folder = folder();
     folder.write("empty.jsonl", "");
     folder.write("empty.csv", "cluster,id,keeper,distance\n");
     for (number, name) in ["empty.jsonl", "empty.csv"].iter().enumerate() {
         let output = format!("{number}.jsonl");
-        follow(&folder, "a.jsonl", &output, name, &[]).ends(0);
+        run_with_clusters(&folder, "a.jsonl", &output, name, &[]).ends(0);
         assert_eq!(folder.read(&output), lines(|_| true));
         folder
             .cli(&["remove", "a.simdb", "--clusters", name])
             .ends(0);
     }
     let sound = "{\"cluster\":1,\"keeper\":1,\"members\":[{\"id\":1,\"distance\":0}]}\n";
-    for (name, content, told) in [
+    for (name, content, reported) in [
         ("x.csv", String::new(), "x.csv:1: there are no column names"),
         (
             "x.csv",
@@ -291,17 +290,18 @@ fn files_of_no_clusters_and_damaged_ones_are_told_apart() {
         ),
     ] {
         folder.write(name, content);
-        follow(&folder, "a.jsonl", "out.jsonl", name, &[]).fails(&[told]);
+        run_with_clusters(&folder, "a.jsonl", "out.jsonl", name, &[]).fails(&[reported]);
         folder
             .cli(&["remove", "a.simdb", "--clusters", name])
-            .fails(&[told]);
+            .fails(&[reported]);
     }
-    follow(&folder, "a.jsonl", "out.jsonl", "none.csv", &[]).fails(&["cannot read none.csv"]);
+    run_with_clusters(&folder, "a.jsonl", "out.jsonl", "none.csv", &[])
+        .fails(&["cannot read none.csv"]);
     assert_eq!(stored(&folder).len(), DOCUMENTS.len());
 }
 
 #[test]
-fn what_finds_clusters_does_not_go_with_clusters_that_are_given() {
+fn search_options_with_given_clusters_are_refused() {
     let folder = folder();
     for option in [
         &["--radius", "3"][..],
@@ -313,7 +313,7 @@ fn what_finds_clusters_does_not_go_with_clusters_that_are_given() {
         &["--score", "votes"],
         &["--against", "a.simdb"],
     ] {
-        let ran = follow(&folder, "a.jsonl", "out.jsonl", "c.csv", option).ends(2);
+        let ran = run_with_clusters(&folder, "a.jsonl", "out.jsonl", "c.csv", option).ends(2);
         assert!(
             ran.stderr.contains("cannot be used with"),
             "{option:?}: {}",
@@ -326,7 +326,7 @@ fn what_finds_clusters_does_not_go_with_clusters_that_are_given() {
     ] {
         folder.cli(arguments).ends(2);
     }
-    follow(
+    run_with_clusters(
         &folder,
         "a.jsonl",
         "out.jsonl",
@@ -339,9 +339,9 @@ fn what_finds_clusters_does_not_go_with_clusters_that_are_given() {
 }
 
 #[test]
-fn what_clusters_leave_out_is_removed_from_a_database_and_keepers_stay() {
+fn remove_by_clusters_keeps_the_keepers() {
     let folder = folder();
-    // 7 and 8 are not stored; 6 has a keeper that is not.
+    // 7 and 8 are not stored; the keeper of 6 is not stored.
     folder.write("c.csv", format!("{CLUSTERS}7,7,7,0\n7,6,7,2\n7,8,7,1\n"));
     let remove = ["remove", "a.simdb", "--clusters", "c.csv"];
     let ran = folder.cli(&[&remove[..], &["--json"]].concat()).ends(0);
@@ -368,7 +368,7 @@ mod spark {
     use parquet::file::writer::SerializedFileWriter;
     use parquet::schema::parser::parse_message_type;
 
-    /// A file as Spark writes it: every column may be null.
+    /// A file as Spark writes it: every column is nullable.
     fn write(folder: &Folder, name: &str, rows: &[[Option<u64>; 4]]) {
         let columns = "optional int64 doc_id; optional int64 keeper; optional int64 cluster; \
              optional int32 distance;";
@@ -405,7 +405,7 @@ mod spark {
         [Some(id), Some(keeper), Some(keeper), distance]
     }
 
-    /// The folder `c` with the clusters, and what else Spark puts there.
+    /// A folder `c` of clusters, with the extra files that Spark writes.
     fn with_clusters() -> Folder {
         let folder = folder();
         std::fs::create_dir(folder.file("c")).expect("a folder");
@@ -415,7 +415,7 @@ mod spark {
             row(3, 3, Some(0)),
         ];
         write(&folder, "c/part-0.snappy.parquet", &first);
-        // How far 4 is from 3 is not known.
+        // The distance of 4 from 3 is unknown.
         let second = [row(4, 3, None), row(1, 1, Some(0))];
         write(&folder, "c/part-1.snappy.parquet", &second);
         write(&folder, "c/part-2.snappy.parquet", &[]);
@@ -426,37 +426,40 @@ mod spark {
     }
 
     #[test]
-    fn a_folder_that_spark_has_written_decides() {
+    fn folder_written_by_spark_is_accepted() {
         let folder = with_clusters();
         let report = ["--report", "gone.jsonl"];
-        let ran = follow(&folder, "a.jsonl", "out.jsonl", "c", &report).ends(0);
-        let told =
+        let ran = run_with_clusters(&folder, "a.jsonl", "out.jsonl", "c", &report).ends(0);
+        let reported =
             "without a distance in the clusters, so not compared with their keepers: 1 document\n";
-        assert_eq!(ran.stderr, told);
+        assert_eq!(ran.stderr, reported);
         assert_eq!(
             folder.read("out.jsonl"),
             lines(|id| [1, 3, 6].contains(&id))
         );
-        let told = |name: &str| {
+        let reported = |name: &str| {
             let gone = folder.read_json(name);
-            let told = gone
+            let reported = gone
                 .iter()
                 .map(|line| ["id", "keeper", "distance"].map(|name| line[name].clone()));
-            told.collect::<Vec<_>>()
+            reported.collect::<Vec<_>>()
         };
         assert_eq!(
-            told("gone.jsonl"),
+            reported("gone.jsonl"),
             [
                 [json!(2), json!(1), json!(1)],
                 [json!(4), json!(3), json!(0)],
                 [json!(LARGE), json!(3), json!(1)]
             ]
         );
-        // Without the keeper it is not known, which is not 0.
+        // Without the keeper the distance is unknown, which is not 0.
         folder.write("b.jsonl", lines(|id| id == 4));
         let arguments = ["--mark", "--report", "gone-b.jsonl"];
-        follow(&folder, "b.jsonl", "b.out.jsonl", "c", &arguments).ends(0);
-        assert_eq!(told("gone-b.jsonl"), [[json!(4), json!(3), Value::Null]]);
+        run_with_clusters(&folder, "b.jsonl", "b.out.jsonl", "c", &arguments).ends(0);
+        assert_eq!(
+            reported("gone-b.jsonl"),
+            [[json!(4), json!(3), Value::Null]]
+        );
         let marked = &folder.read_json("b.out.jsonl")[0];
         assert_eq!(
             (&marked["keeper"], &marked["distance"]),
@@ -470,26 +473,26 @@ mod spark {
     }
 
     #[test]
-    fn a_folder_that_is_not_whole_is_refused() {
+    fn incomplete_spark_folder_is_refused() {
         let folder = with_clusters();
         std::fs::remove_file(folder.file("c/_SUCCESS")).expect("removed");
         for ran in [
-            follow(&folder, "a.jsonl", "out.jsonl", "c", &[]),
+            run_with_clusters(&folder, "a.jsonl", "out.jsonl", "c", &[]),
             folder.cli(&["remove", "a.simdb", "--clusters", "c"]),
         ] {
             ran.fails(&["c is not whole: _SUCCESS is not in it"]);
         }
         std::fs::create_dir(folder.file("d")).expect("a folder");
-        follow(&folder, "a.jsonl", "out.jsonl", "d", &[])
+        run_with_clusters(&folder, "a.jsonl", "out.jsonl", "d", &[])
             .fails(&["no file in it is named .parquet"]);
     }
 
     #[test]
-    fn a_row_without_an_id_and_a_damaged_file_are_refused_by_name() {
+    fn row_without_id_and_damaged_file_are_refused_by_name() {
         let folder = with_clusters();
         let rows = [row(2, 1, Some(1)), [None, Some(1), Some(1), Some(1)]];
         write(&folder, "c/part-1.snappy.parquet", &rows);
-        follow(&folder, "a.jsonl", "out.jsonl", "c", &[])
+        run_with_clusters(&folder, "a.jsonl", "out.jsonl", "c", &[])
             .fails(&["c/part-1.snappy.parquet: row 1: there is no id"]);
         let bytes = std::fs::read(folder.file("c/part-0.snappy.parquet")).expect("bytes");
         folder.write("c/part-0.snappy.parquet", &bytes[..bytes.len() - 20]);
@@ -498,7 +501,7 @@ mod spark {
             .cli(&["remove", "a.simdb", "--clusters", "c"])
             .fails(&["c/part-0.snappy.parquet"]);
         assert_eq!(stored(&folder), before);
-        // The pages of another column cut: no row of it is believed.
+        // A cut page of one column makes all rows of the file invalid.
         let mut bytes = bytes;
         bytes[4..40].fill(0xff);
         folder.write("c/part-0.snappy.parquet", bytes);

@@ -3,9 +3,9 @@
 
     tools/tests/spark/check.py --simdb-cli target/release/simdb-cli --simdb-load target/release/simdb-load
 
-50,000 documents (copies, neighbours at every distance from 0 to 4, a clique, chains, a crowded block,
-ids on both sides of 2^63, unreliable ones) go into a database and out of it again as Parquet. What
-Spark answers must be what simdb answers. Everything listens on 127.0.0.1 and ends with this program.
+A database of 50,000 documents (copies, neighbours at distances 0 to 4, a clique, chains, a hot block,
+ids on both sides of 2^63, unreliable documents) is exported as Parquet. The answers of Spark must equal
+those of simdb. All processes listen on 127.0.0.1 only and end with this program.
 
 Needs Linux, Java 17 or later, and Python 3.9 or later; pyspark comes from requirements.txt into a
 virtual environment of its own (--venv; pip must reach its index). Takes about three minutes on two
@@ -40,7 +40,7 @@ import simdb_spark  # noqa: E402
 
 TOP = 1 << 63
 ALL = (1 << 64) - 1
-# What the drivers are told: to start quickly, since jobs are small, and to stay on this machine.
+# Settings of the drivers: a quick start, since jobs are small, and local addresses only.
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -65,7 +65,7 @@ def flipped(bits, count, rng):
 def make_documents(count, rng):
     """(id, fingerprint, reliable), in no order."""
     fingerprints = [rng.getrandbits(64) for _ in range(count * 3 // 4)]
-    # A block that one in twenty has, and of these some have the next one in common too.
+    # One in twenty documents shares a block; some of these share the next block too.
     crowded = [rng.getrandbits(48) for _ in range(count // 20)]
     crowded += [rng.getrandbits(32) for _ in range(count // 100)]
     fingerprints += crowded
@@ -81,7 +81,7 @@ def make_documents(count, rng):
     while len(ids) < count:
         ids.add(rng.choice([rng.getrandbits(64), rng.getrandbits(20), TOP + rng.getrandbits(20)]))
     ids = sorted(ids)
-    # A chain whose ids ascend, across 2^63: each link but the first waits for the one before.
+    # A chain of ascending ids across 2^63: each link but the first depends on the previous one.
     start = next(n for n, id in enumerate(ids) if id >= TOP) - 7
     chain_ids, ids = ids[start:start + 14], ids[:start] + ids[start + 14:]
     rng.shuffle(ids)
@@ -108,7 +108,7 @@ def signed(number):
 
 
 def plain_star(pairs):
-    """(document, keeper, distance) by the rule as it is said: in order, who is not taken keeps."""
+    """(document, keeper, distance) by the plain rule: in order of id, a document without keeper becomes one."""
     neighbours = {}
     for a, b, distance in pairs:
         neighbours.setdefault(a, []).append((b, distance))
@@ -171,7 +171,7 @@ class Checks:
 
 
 def ownership(checks):
-    """Without Spark: of every pair within the radius exactly one join, and one cut of it, is owner."""
+    """Without Spark: every pair within the radius belongs to exactly one join, and one part of it."""
     rng = random.Random(7)
 
     def owners(cuts, x):
@@ -217,7 +217,7 @@ class Run:
     def export(self, spark, name):
         database, out = self.at(f"{name}.simdb"), self.at(f"{name}-files")
         if spark is None:
-            # The unreliable ones of the corpus too, for Spark to leave out.
+            # With unreliable documents, which Spark must skip.
             more = ["--with-unreliable"] if name == "corpus" else []
             self.simdb(self.options.simdb_cli, "export", database, "--format", "parquet", "-o", out, *more)
             return
@@ -228,7 +228,7 @@ class Run:
             "CAST(conv(fingerprint, 16, -10) AS BIGINT) AS fingerprint").write.parquet(out)
 
     def spark(self, *arguments, code=0):
-        """Runs a verb in this process: (its summary, what it said)."""
+        """Runs a verb in this process: (summary, standard error)."""
         out, error = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(error):
             got = simdb_spark.main([*map(str, arguments), "--json", "--debug"])
@@ -244,7 +244,7 @@ class Run:
 
 
 def rows(spark, folder, columns):
-    """Rows of an answer, its ids as u64 again."""
+    """Rows of an answer, with ids as u64."""
     ids = {"a", "b", "query", "document", "doc_id", "keeper", "cluster"}
     return [tuple(value & ALL if name in ids else value for name, value in zip(columns, row))
             for row in spark.read.parquet(folder).select(*columns).collect()]
@@ -261,7 +261,7 @@ def steps_of(folder):
 
 
 def wait_for_step(folder, step, goes_on=lambda: True, seconds=900):
-    """Seconds where nothing else runs, minutes where much does."""
+    """Waits for a step: seconds on an idle machine, minutes on a busy one."""
     end = time.time() + seconds
     while time.time() < end and goes_on():
         if step in steps_of(folder):
@@ -271,7 +271,7 @@ def wait_for_step(folder, step, goes_on=lambda: True, seconds=900):
 
 
 def killed_driver(run, cluster):
-    """`pairs` with 5 blocks as a program of its own, whose driver is killed; then once more."""
+    """`pairs` with 5 blocks in a process whose driver is killed; then repeats it."""
     checks, out = run.checks, run.at("pairs-5")
     command = [sys.executable, SCRIPT, "pairs", run.at("corpus-files"), out, "--blocks", "5",
                "--hot", "256", "--master", cluster.url]
@@ -296,7 +296,7 @@ def killed_driver(run, cluster):
 
 def check_pairs(run, spark, cluster, stars, finished):
     checks, corpus = run.checks, run.at("corpus-files")
-    # The steps that the killed driver had finished are not done again.
+    # Steps finished by the killed driver are not repeated.
     kept = glob.glob(run.at("pairs-5/_work/join=00/part-*.parquet"))
     summary, said = run.spark("pairs", corpus, run.at("pairs-5"), "--blocks", 5, "--hot", 256)
     checks.that("the same command goes on behind what the killed driver had finished",
@@ -350,7 +350,7 @@ def check_match(run, spark, queries):
 def check_clusters(run, spark, everything):
     checks, columns = run.checks, ("doc_id", "keeper", "distance")
     stars, components = plain_star(everything), plain_components(everything)
-    # Stars by rounds until few edges are left, and by the driver from there; components by either.
+    # Stars run in rounds until few edges are left, then on the driver; components run on either.
     for shape, edges, wanted in (("star", 10, stars), ("connected", 0, components),
                                  ("connected", 500_000, components)):
         out = run.at(f"{shape}-{edges}")
@@ -417,7 +417,7 @@ def session(cluster):
 
 
 def export_all(run, cluster, names):
-    """The databases as Parquet, by simdb; by Spark and CSV where this simdb-cli writes no Parquet."""
+    """The databases as Parquet, written by simdb, or by Spark from CSV if this simdb-cli cannot write Parquet."""
     with_metadata = "parquet" in run.simdb(run.options.simdb_cli, "export", "--help")
     spark = None if with_metadata else session(cluster)
     for name in names:
@@ -429,7 +429,7 @@ def export_all(run, cluster, names):
 
 
 def end_session(spark):
-    """Stops Spark and its JVM, which otherwise ends with this program."""
+    """Stops Spark and its JVM, which otherwise runs until this program ends."""
     gateway = spark.sparkContext._gateway
     spark.stop()
     gateway.shutdown()
@@ -437,7 +437,7 @@ def end_session(spark):
     try:
         gateway.proc.wait(300)
     except subprocess.TimeoutExpired:
-        # How long a JVM takes to end is not what is tested.
+        # The time a JVM takes to end is not tested.
         gateway.proc.kill()
         gateway.proc.wait()
 
@@ -454,7 +454,7 @@ def check(options, folder):
     run.database("corpus", documents)
     stars = run.pairs_of_simdb("corpus")
     everything = run.pairs_of_simdb("corpus", "--expand")
-    # Some of the corpus's own documents too, under other ids and the same.
+    # With some documents of the corpus, under the same ids and under other ids.
     queries = [(n * 3, flipped(bits, rng.randrange(5), rng), reliable)
                for n, (_, bits, reliable) in enumerate(rng.sample(documents, 2500))]
     queries += [(TOP + n, bits, reliable) for n, (_, bits, reliable) in enumerate(documents[:300])]
@@ -497,10 +497,10 @@ def check(options, folder):
 
 
 def into_environment(options, program):
-    """Runs this again by the Python of the virtual environment, which is made if it is not there."""
+    """Runs this program in the virtual environment, creating the environment if it is missing."""
     python = os.path.join(options.venv, "bin", "python")
     if not os.path.exists(os.path.join(options.venv, "requirements.txt")):
-        # One that was cut short is made anew.
+        # Replace an incomplete environment.
         subprocess.run([sys.executable, "-m", "venv", "--clear", options.venv], check=True)
     with open(options.requirements) as wanted, open(
             os.path.join(options.venv, "requirements.txt"), "a+") as installed:
@@ -538,7 +538,7 @@ def main():
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         print("check.py: cannot find java: install a Java runtime, 17 or later", file=sys.stderr)
         return 2
-    # So that what was started ends too.
+    # Exit by an exception, so that all started processes end too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
     if not options.inside:
         into_environment(options, __file__)

@@ -1,5 +1,5 @@
-"""A standalone Spark cluster on this machine: a master and workers that listen on 127.0.0.1 only, and
-end when their `with` block does, by the process ids they were started under."""
+"""A standalone Spark cluster on this machine: a master and workers that listen on 127.0.0.1 only.
+The end of the `with` block ends them, by their process ids."""
 
 import os
 import signal
@@ -55,7 +55,7 @@ class Cluster:
         return f"{self.folder}/{name}.log"
 
     def _wait(self, name, words, times):
-        # Seconds on a machine that is idle, minutes on one that is not.
+        # Takes seconds on an idle machine, minutes on a busy one.
         end = time.time() + 300
         while time.time() < end:
             with open(self.log(name), errors="replace") as log:
@@ -92,7 +92,7 @@ class Cluster:
 
 
 def end(pid):
-    """Ends a process at once, if it is still there."""
+    """Kills a process, if it still exists."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -114,12 +114,12 @@ def command_line(pid):
 
 
 def descendants(root):
-    """Process ids of all that a process started, directly or not."""
+    """Process ids of all descendants of a process."""
     parents = {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{entry}/stat") as file:
-                # The name, in parentheses, may hold spaces.
+                # The name, in parentheses, may contain spaces.
                 parents[int(entry)] = int(file.read().rpartition(")")[2].split()[1])
         except OSError:
             continue
@@ -142,7 +142,7 @@ def listening(pids):
             try:
                 target = os.readlink(f"/proc/{pid}/fd/{name}")
             except OSError:
-                # It was closed meanwhile.
+                # The descriptor was closed meanwhile.
                 continue
             if target.startswith("socket:["):
                 inodes.add(target[8:-1])
@@ -157,7 +157,7 @@ def listening(pids):
             fields = line.split()
             if fields[3] == "0A" and fields[9] in inodes:
                 words = fields[1].partition(":")[0]
-                # Each word of four bytes is in the order of the machine.
+                # Each word of four bytes is in native byte order.
                 address = b"".join(bytes.fromhex(words[at:at + 8])[::-1]
                                    for at in range(0, len(words), 8))
                 addresses.append(socket.inet_ntop(family, address))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How much work are all pairs of N documents for Spark, on two workers of this machine?
+"""Measures all pairs of N documents in Spark, on two workers of this machine.
 
     tools/tests/spark/measure.py 1000000 --simdb-cli target/release/simdb-cli --simdb-load target/release/simdb-load
 
-Random fingerprints; one in 25 is another one with up to 3 bits flipped, a hundred are a clique, one in
-a hundred has a block in common with all such. The driver is killed in the middle (--whole: it is not)
-and the command repeated. The answer must be that of `simdb-cli pairs`; printed is what it took, with
-seconds of CPU of the tasks and of all processes. Needs the virtual environment of check.py.
+Random fingerprints: one in 25 is another one with up to 3 flipped bits, a hundred form a clique, one in
+a hundred shares a hot block. The driver is killed half way (not with --whole) and the command repeated.
+The answer must equal that of `simdb-cli pairs`. Prints the elapsed time and the CPU seconds of the tasks
+and of all processes. Needs the virtual environment of check.py.
 """
 
 import argparse
@@ -37,7 +37,7 @@ SETTINGS = {
 
 
 def make_raw(path, count, rng):
-    """Pairs of u64: ids that lie all over them, and fingerprints."""
+    """Pairs of u64: ids spread over the whole range, and fingerprints."""
     bits = array.array("Q")
     bits.frombytes(rng.randbytes(8 * count))
     for _ in range(count // 100):
@@ -47,7 +47,7 @@ def make_raw(path, count, rng):
     for _ in range(100):
         bits[rng.randrange(count)] = check.flipped(bits[0], rng.randrange(3), rng)
     rows = array.array("Q", bytes(16 * count))
-    # An odd factor: no id comes twice.
+    # An odd factor keeps the ids distinct.
     rows[0::2] = array.array("Q", (n * 0x9E3779B97F4A7C15 & check.ALL for n in range(count)))
     rows[1::2] = bits
     with open(path, "wb") as file:
@@ -55,7 +55,7 @@ def make_raw(path, count, rng):
 
 
 def work_of(folder):
-    """What the tasks of all applications took, by their event logs."""
+    """The CPU time of the tasks of all applications, from their event logs."""
     took = collections.Counter()
     for name in glob.glob(f"{folder}/*"):
         with open(name) as file:

@@ -1,29 +1,25 @@
 //! The length of a new file, which must have no free pages at its end.
 //!
 //! redb doubles a full file, and takes small free blocks before it divides a large one. If the
-//! number of pages is a power of two, the new half is one block, and pages are taken from it in
-//! their order, so that closing the file can cut off everything that is free. With any other
-//! number of pages small blocks lie at the end, and pages in them keep a file up to twice as long
-//! as its content. So the number of pages is made a power of two at first, by means of scratch
-//! values, and no commit may cut the file before the end.
+//! number of pages is a power of two, the new half is one block, whose pages are taken in order, and
+//! closing the file cuts off the free ones. With any other number small blocks lie at the end, and a
+//! used page there keeps the file up to twice as long as its content. So scratch values make the
+//! number a power of two at first, and no commit before the last may cut the file.
 
 use crate::store::disk::page::PAGE_BYTES;
 
-/// redb divides a file, behind its first page, into regions of at most this size.
+/// redb divides a file, behind its first page, into regions of at most 4 GiB.
 const REGION_BYTES: u64 = 4 << 30;
 
-/// The scratch values of an empty file, which redb begins with 257 free pages. The first value,
-/// and all else that is small, takes the last and some of the first 128 pages; the second value
-/// takes all of the second 128. A compaction then moves the content of the last page and cuts
-/// that off, and the scratch values can be removed.
+/// redb begins a file with 257 free pages. The first scratch value, and other small pages, take the
+/// last page and some of the first 128; the second value takes the second 128. A compaction then
+/// empties the last page and cuts it off, and the scratch values are removed.
 pub(super) const SCRATCH: redb::TableDefinition<'static, u64, &[u8]> =
     redb::TableDefinition::new("scratch");
-/// The lengths of the scratch values.
 pub(super) const SCRATCH_BYTES: [usize; 2] = [0, 125 * PAGE_BYTES];
 
-/// Returns `true` if a durable commit might cut a file of this length, as redb does when the second
-/// half of the last region is free. Pages are in use up to `end` and perhaps `unknown` bytes
-/// further.
+/// Returns `true` if a durable commit might cut the file, because the second half of the last region
+/// is free. Pages are in use up to `end`, or up to `unknown` bytes more.
 pub(super) fn may_shrink(length: u64, end: u64, unknown: u64) -> bool {
     let regions_bytes = length.saturating_sub(PAGE_BYTES as u64);
     let last_region_bytes = regions_bytes.saturating_sub(1) % REGION_BYTES + 1;

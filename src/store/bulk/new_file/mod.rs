@@ -1,4 +1,4 @@
-//! [`NewFile`]: a database file in the making, which appears under its name only when it is whole.
+//! [`NewFile`]: a new database file, which gets its name only when it is complete and durable.
 
 mod length;
 mod temporary_file;
@@ -25,39 +25,38 @@ use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
 use temporary_file::TemporaryFile;
 use write_behind::WriteBehind;
 
-/// The advice if a new file is damaged before it has its name.
-pub(crate) const NOT_MADE: &str = "it was not made, and nothing was changed; see to the disk, and \
-                                   try again";
+/// The advice for a damaged new file.
+pub(crate) const NOT_MADE: &str = "it was not created, and nothing was changed; check the disk, \
+                                   and try again";
 
-/// The share of redb's cache that chunks may fill between two commits. A transaction that fills
-/// more than half of the cache, with all other pages, writes its pages twice.
+/// A commit writes chunks of a third of redb's cache. A transaction of more than half of the cache,
+/// other pages included, writes its pages twice.
 const CACHE_PER_COMMIT: usize = 3;
 
-/// Chunks that are handed at once to the thread that writes them.
+/// Chunks per batch for the writer thread: 256 KiB.
 const CHUNKS_PER_BATCH: usize = 64;
-/// Batches that may wait for that thread: with those at either end 2 MiB.
+/// Batches in the queue. With the two at its ends they take 2 MiB.
 const WAITING_BATCHES: usize = 6;
 
 /// Fences and bytes of consecutive chunks.
 type ChunkBatch<E> = Vec<(E, Vec<u8>)>;
 
-/// redb's cache while a file that was just closed is read back.
+/// 1 MiB for redb's cache while counters are read back.
 const READ_BACK_CACHE_BYTES: usize = 1 << 20;
 
-/// A new database under a temporary name in the folder of its target. Dropped before it is
-/// published, the file is removed. redb can leave a file behind that never opens if creating one is
-/// cut short, which is why no database is ever created under its own name.
+/// A new database under a temporary name, because a crash while redb creates a file can leave a file
+/// that never opens. The file is removed on drop.
 pub(crate) struct NewFile {
     database: redb::Database,
     temporary: TemporaryFile,
     file: WriteBehind,
     header: Header,
     cache_bytes: usize,
-    /// The target: errors name the file that the caller asked for.
+    /// The target, which errors name instead of the temporary file.
     db_path: DbPath,
 }
 
-/// Refuses a name that a file, a folder or a link has already, even a link that leads nowhere.
+/// Refuses the name of an existing file, folder or link, even of a dangling link.
 pub(crate) fn refuse_existing(target: &DbPath) -> Result<()> {
     // Any other error is reported when the file is created.
     if target.disk().link_info(target.path()).is_err() {
@@ -69,8 +68,8 @@ pub(crate) fn refuse_existing(target: &DbPath) -> Result<()> {
 }
 
 impl NewFile {
-    /// Creates an empty database that will be published at `target`, where nothing may be yet. The
-    /// file gets no more permissions than those given, from the start.
+    /// Creates an empty database for `target`, which must not exist. The file never has more than the
+    /// given permissions.
     pub(crate) fn create(
         target: &DbPath,
         header: &Header,
@@ -82,8 +81,7 @@ impl NewFile {
         Self::create_replacement(target, header, cache_bytes, permissions, journal)
     }
 
-    /// Creates an empty database that may replace one at `target`, with the identity and the
-    /// journal mark of that.
+    /// Creates an empty database to replace `target`, with its identity and journal mark.
     pub(crate) fn create_replacement(
         target: &DbPath,
         header: &Header,
@@ -110,8 +108,7 @@ impl NewFile {
         Ok(new)
     }
 
-    /// Writes the settings and the empty tables, and makes the number of pages a power of two (see
-    /// [`length`]).
+    /// Writes the settings and the empty tables; for the scratch values see [`length`].
     fn initialise(&mut self, identity: u64, mark: &JournalMark) -> Result<()> {
         let db_path = &self.db_path;
         let transaction = self.begin()?;
@@ -142,37 +139,32 @@ impl NewFile {
             .map_err(|cause| self.db_path.committing(cause))
     }
 
-    /// The target, for errors.
     pub(crate) fn db_path(&self) -> &DbPath {
         &self.db_path
     }
 
-    /// Starts a write transaction in the new file.
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
         let transaction = self.begin_keeping_length()?;
         let keeps = self.header.keeps();
         WriteTransaction::new(transaction, &self.db_path, keeps, self.bands())
     }
 
-    /// The maker of the bands of the new file, if the file keeps any.
     pub(crate) fn bands(&self) -> Option<BandMaker> {
         self.header.bands.is_some().then_some(BandMaker)
     }
 
-    /// Begins a transaction without quick repair, because the file is not opened after a crash.
+    /// Begins without quick repair: the file is never opened after a crash.
     fn begin(&self) -> Result<redb::WriteTransaction> {
         self.database.begin_write().writing(&self.db_path)
     }
 
-    /// Begins a transaction whose commit leaves the length of the file as it is (see [`length`]).
+    /// Begins a transaction whose commit does not cut the file: see [`length`].
     fn begin_keeping_length(&self) -> Result<redb::WriteTransaction> {
         let mut transaction = self.begin()?;
         let length = (self.file.len()).map_err(self.db_path.io("read the size of"))?;
-        // A durable commit might cut the file. All commits that cannot are durable all the same:
-        // redb lists in memory the pages written since the last durable commit, which are so at
-        // most half a region, for which the list takes some 50 MiB.
-        //
-        // The cache bounds the pages that this transaction will write, and those not written yet.
+        // Only a durable commit can cut the file. Commits that cannot cut it stay durable: redb keeps
+        // a list of the pages written since the last durable commit, which takes 50 MiB for half a
+        // region. The cache bounds the pages of this transaction, and those not written yet.
         if may_shrink(length, self.file.end(), self.cache_bytes as u64) {
             transaction
                 .set_durability(redb::Durability::None)
@@ -181,9 +173,8 @@ impl NewFile {
         Ok(transaction)
     }
 
-    /// Writes entries in ascending order into a table that is still empty, and returns their
-    /// number. The entries are made and cut into chunks here, and the chunks are written beside
-    /// that, on a thread. Each page is written once: commits come often enough for redb's cache.
+    /// Writes ascending entries to an empty table, and returns their number. Another thread writes
+    /// the chunks.
     pub(crate) fn append<E: Entry>(
         &self,
         table: TableOf<E>,
@@ -224,13 +215,11 @@ impl NewFile {
         Ok(())
     }
 
-    /// The packed tables as of the last commit.
     pub(crate) fn read(&self) -> Result<ReadTables> {
         let transaction = self.database.begin_read().reading(&self.db_path)?;
         ReadTables::from_transaction(&transaction, &self.db_path, self.header.keeps(), ())
     }
 
-    /// Empties a table.
     pub(crate) fn clear<E: Entry>(&self, table: TableOf<E>) -> Result<()> {
         let id = table(&mut self.write()?.tables()?).id();
         let transaction = self.begin_keeping_length()?;
@@ -240,22 +229,20 @@ impl NewFile {
         self.commit(transaction)
     }
 
-    /// Makes the file durable and gives it its name, unless another file has taken the name.
+    /// [`finish`](Self::finish), then [`FinishedFile::publish`].
     pub(crate) fn publish(self) -> Result<()> {
         self.finish()?.publish()
     }
 
-    /// Gives the file the permissions of the one it will replace.
     pub(crate) fn set_permissions(&self, permissions: &Permissions) -> Result<()> {
         let disk = self.db_path.disk();
         disk.set_permissions(self.temporary.path(), permissions)
             .map_err(self.db_path.io("set the permissions of"))
     }
 
-    /// Closes the database, which cuts off the free pages at its end, and makes the file durable.
+    /// Closes the database, which cuts off the free pages, and makes the file durable.
     pub(crate) fn finish(self) -> Result<FinishedFile> {
-        // redb says nothing of an error while it closes a file. So everything in the file is made
-        // durable before, and read back after.
+        // redb drops errors while it closes a file: so commit before, and read back after.
         self.commit(self.begin()?)?;
         let expected = counters_of(&self.database, &self.db_path)?;
         let Self {
@@ -265,7 +252,7 @@ impl NewFile {
             db_path,
             ..
         } = self;
-        // Closed on another thread: if this thread is panicking, redb leaves the file as it is.
+        // Another thread closes the file: in a panicking thread redb would not close it.
         std::thread::scope(|scope| scope.spawn(|| drop(database)).join())
             .unwrap_or_else(|panic| resume_unwind(panic));
         file.finish().map_err(db_path.io("make durable"))?;
@@ -284,20 +271,18 @@ impl NewFile {
     }
 }
 
-/// A new file that is whole and durable, and has no name yet. Dropped, it is removed.
+/// A complete and durable file without its final name. The file is removed on drop.
 pub(crate) struct FinishedFile {
     temporary: TemporaryFile,
-    /// The target.
     db_path: DbPath,
 }
 
 impl FinishedFile {
-    /// The path under which the file can be read.
     pub(crate) fn temporary_path(&self) -> DbPath {
         self.db_path.with_path(self.temporary.path())
     }
 
-    /// Gives the file its name, unless another file has taken the name.
+    /// Gives the file its name, unless a file with this name exists by now.
     pub(crate) fn publish(self) -> Result<()> {
         let Self { temporary, db_path } = self;
         temporary
@@ -311,7 +296,7 @@ impl FinishedFile {
         sync_folder(db_path.disk(), db_path.path())
     }
 
-    /// Puts the file in the place of the one that has the name now. Returns its length.
+    /// Replaces the target, and returns the new length.
     pub(crate) fn replace(self) -> Result<u64> {
         let Self { temporary, db_path } = self;
         let info = db_path.disk().info(temporary.path());
@@ -328,7 +313,7 @@ fn counters_of(database: &impl ReadableDatabase, db_path: &DbPath) -> Result<Cou
     schema::read_counters(&meta, db_path)
 }
 
-/// Hands chunks over in batches, for as long as the receiver takes them.
+/// Sends chunks in batches. A failed write drops the receiver, and returns the error itself.
 fn send<E: Entry>(
     mut chunks: impl Iterator<Item = Result<(E, Vec<u8>)>>,
     sender: &SyncSender<ChunkBatch<E>>,

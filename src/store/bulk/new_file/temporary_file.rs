@@ -1,4 +1,4 @@
-//! [`TemporaryFile`]: a new file under a temporary name, until it gets its own.
+//! [`TemporaryFile`]: a new file under a temporary name.
 
 use std::fs::Permissions;
 use std::io;
@@ -10,21 +10,20 @@ use crate::store::disk::DiskFile;
 use crate::store::disk::folder::folder_of;
 use crate::store::disk::path::DbPath;
 
-/// The name of a temporary file in the folder of its target. Dropped, it removes the file.
+/// A file in the folder of its target. It is removed on drop.
 pub(super) struct TemporaryFile {
     path: PathBuf,
-    /// The file has got another name.
     is_persisted: bool,
     target: DbPath,
 }
 
 impl TemporaryFile {
-    /// Creates the file, with these permissions or those that any new file of the user gets. Its
-    /// name does not contain that of the target, which may be as long as a name can be.
+    /// Creates the file; without `permissions` those of any new file.
     pub(super) fn create(
         target: &DbPath,
         permissions: Option<&Permissions>,
     ) -> Result<(Arc<dyn DiskFile>, Self)> {
+        // The name does not contain that of the target, which may have the maximal length.
         let created = tempfile::Builder::new()
             .prefix(".simdb-")
             .suffix(".new")
@@ -48,19 +47,18 @@ impl TemporaryFile {
         &self.path
     }
 
-    /// Opens the file once more, for reading.
     pub(super) fn open(&self) -> io::Result<Arc<dyn DiskFile>> {
         self.target.disk().open(&self.path, false)
     }
 
-    /// Gives the file the name of the target, which no file has.
+    /// Renames the file, if the target does not exist.
     pub(super) fn persist_new(mut self) -> io::Result<()> {
         (self.target.disk()).rename_new(&self.path, self.target.path())?;
         self.is_persisted = true;
         Ok(())
     }
 
-    /// Gives the file the name of the target, and takes the name from the file that has it.
+    /// Renames the file, and replaces the target.
     pub(super) fn persist(mut self) -> io::Result<()> {
         (self.target.disk()).replace(&self.path, self.target.path())?;
         self.is_persisted = true;

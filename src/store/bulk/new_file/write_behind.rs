@@ -1,4 +1,4 @@
-//! [`WriteBehind`]: a file that is made durable while redb writes it.
+//! [`WriteBehind`]: syncs a file in the background while redb writes it.
 
 use std::io;
 use std::ops::Bound;
@@ -12,13 +12,11 @@ use crate::store::bulk::worker::Worker;
 use crate::store::disk::DiskFile;
 use crate::store::pager::PageFile;
 
-/// Bytes written between two syncs. Writing waits for the sync before, so the operating system
-/// holds back at most twice as many for the disk.
+/// A sync begins every 32 MiB, after the one before, so at most 64 MiB wait for the disk.
 const SYNCED_BYTES: u64 = 32 << 20;
 
-/// A file as redb sees it, which threads sync while it is written. The file is not seen before
-/// [`finish`](Self::finish), so no commit in it has to wait for the disk, and yet the disk is at
-/// work from the start. All clones are the same file.
+/// A backend of redb that syncs on other threads. No process can open the file before
+/// [`finish`](Self::finish), so no commit waits for the disk. All clones share the file.
 #[derive(Clone, Debug)]
 pub(super) struct WriteBehind {
     pages: PageFile,
@@ -28,21 +26,20 @@ pub(super) struct WriteBehind {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// The sync that was begun last, if it was not waited for.
+    /// The last sync, unless its end was waited for.
     sync: Mutex<Option<Worker<io::Result<()>>>>,
     failure: Failure,
-    /// Bytes written since that sync was begun.
+    /// Bytes written since the last sync began.
     unsynced_bytes: AtomicU64,
-    /// The end of the pages that were written.
     end: AtomicU64,
 }
 
-/// The first error, after which the file is worth nothing.
+/// The first error, which all later calls return. After a failed sync, a second one would report
+/// lost pages as durable.
 #[derive(Debug, Default)]
 struct Failure(OnceLock<io::Error>);
 
 impl Failure {
-    /// Keeps the error if it is the first.
     fn keep<T>(&self, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result {
             self.0.get_or_init(|| copy_of(error));
@@ -55,7 +52,7 @@ impl Failure {
     }
 }
 
-/// The same error, as far as an error can be copied.
+/// A copy of an error: its code, or its kind and text.
 fn copy_of(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),
@@ -72,21 +69,20 @@ impl WriteBehind {
         })
     }
 
-    /// Waits until everything written so far is durable.
+    /// Waits until all pages written are durable.
     ///
     /// # Errors
-    /// The first error, of now or before: redb says nothing of an error while it closes a file.
+    /// The first error of any call, because redb drops errors while it closes a file.
     pub(super) fn finish(&self) -> io::Result<()> {
         self.wait_for_sync(&mut self.shared.sync.lock())?;
         self.pages.sync()
     }
 
-    /// The end of the pages that were written; pages that were not written yet may lie beyond.
+    /// The end of the pages written. redb's cache may hold pages behind it.
     pub(super) fn end(&self) -> u64 {
         self.shared.end.load(Ordering::Relaxed)
     }
 
-    /// Begins a sync when the one before is done.
     fn begin_sync(&self) -> io::Result<()> {
         let mut sync = self.shared.sync.lock();
         self.wait_for_sync(&mut sync)?;
@@ -156,7 +152,7 @@ mod tests {
     use super::*;
     use crate::store::disk::FileInfo;
 
-    /// A device that takes bytes until it is full, and never makes them durable.
+    /// A disk that takes bytes until it is full, and fails each sync.
     #[derive(Debug)]
     struct Device {
         room_bytes: u64,

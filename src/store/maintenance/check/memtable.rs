@@ -1,4 +1,4 @@
-//! The memtables: that their edits are edits of the documents that the tables hold.
+//! The memtables: each edit begins at a state that the tables may hold.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::store::view::View;
 use crate::store::view::source::FingerprintSource;
 
 impl TableCheck {
-    /// Looks up every document that is edited. A flush removes the entries of the old state that
-    /// an edit names, so if the tables hold another state, both would stay.
+    /// Looks up every edited document. A flush removes the old state that an edit names; another
+    /// state in the tables would stay beside the new one.
     pub(super) fn memtables(&mut self, view: &View) -> Result<()> {
-        // The fingerprints that the tables may hold for a document, `None` if they may hold none:
-        // that before the first edit, and that after each, because a flush may have been cut short.
+        // The states that the tables may hold: the one before the first edit and, after a flush that
+        // was cut short, the one after any edit.
         let mut expected = BTreeMap::<DocId, Vec<Option<Fingerprint>>>::new();
         for edit in view.unflushed_edits().into_iter().flatten() {
             let [before, after] =
@@ -27,14 +27,14 @@ impl TableCheck {
         let mut named = 0;
         for (id, expected) in expected {
             let Some(stored) = unless_corrupt(view.tables.document(id), &mut self.damage)? else {
-                // The tables were checked before, so that the damage is named already.
+                // The check of the tables has named the rest.
                 return Ok(());
             };
             if named < NAMED && !expected.contains(&stored.map(|state| state.fingerprint)) {
                 named += 1;
                 self.damage.push(format!(
-                    "the journal changes document {id}, of which the tables hold something else \
-                     than what was changed"
+                    "the journal changes document {id}, but the tables hold another state of it \
+                     than the one that was changed"
                 ));
             }
         }

@@ -1,11 +1,11 @@
-//! The check that proves a file sound.
+//! The check of a whole database.
 //!
-//! Every chunk and every text is read and its checksum compared; chunks must be in order and within
-//! their fences. That the tables hold the same documents is shown by comparing counts and 128-bit
-//! sums of scrambled entries, which do not depend on order; only where they differ is each entry
-//! looked up, to name the ones that differ. That `bands` holds the bands of the stored texts and
-//! no others is shown in the same way: the bands are made of each text again.
+//! Reads every chunk and every text; chunks must be in order and within their fences. Then compares
+//! the content of the tables, and `bands` with the bands of the stored texts, by order-independent
+//! 128-bit sums. Only if sums differ is each entry looked up, to name those that differ.
 
+mod documents;
+mod entry_sum;
 mod memtable;
 mod texts;
 mod times;
@@ -14,11 +14,9 @@ use std::fmt::LowerHex;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use redb::ReadableTable;
+use redb::ReadOnlyTable;
 
-use crate::block::{self, BLOCKS};
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
 use crate::store::tables::packed::Packed;
@@ -26,21 +24,23 @@ use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::schema::Counters;
 use crate::store::view::snapshot_tables::SnapshotTables;
-use times::TimeSums;
 
-/// Entries of each kind of damage that are named one by one.
+/// At most 10 entries are named for each kind of damage.
 const NAMED: usize = 10;
 
-/// The time for which the check of redb's pages waits for running queries.
+/// The check of redb's pages waits at most a second for running queries.
 const MAX_WAIT_FOR_QUERIES: Duration = Duration::from_secs(1);
 
-/// All damage found, a sentence each. Writers wait until the end.
+type PackedTable<E> = Packed<ReadOnlyTable<E, &'static [u8]>>;
+
+/// Checks a database, and returns a sentence for each damage found. Writers wait until the end.
 pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<String>> {
     if !store.is_read_only() {
+        // Fails now if a snapshot is held, instead of at redb's own check at the end.
         store.refuse_held_snapshots()?;
     }
     let mut write_guard = store.committer.lock_for_maintenance(None)?;
-    // Buckets that were read before may differ from those in the file.
+    // Cached buckets may hide damage that came after they were read.
     store.tables().buckets.clear();
     let mut damage = Vec::new();
     let is_flushed = store
@@ -57,7 +57,7 @@ pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<Str
     };
     let progress = &progress;
     if !is_flushed {
-        // A flush writes, and fails at the first damage, so everything is read before.
+        // A flush stops at the first damage, so all damage is found before.
         let damage = check_tables(store, progress, store.path())?;
         if !damage.is_empty() || store.is_read_only() {
             return Ok(damage);
@@ -76,8 +76,8 @@ pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<Str
     Ok(damage)
 }
 
-/// Checks all tables; an interruption is reported for the file at `path`. While the memtables are
-/// not flushed, the tables are not compared with each other, but with the edits to be flushed.
+/// Checks all tables; `path` names the file in an interruption. Tables may differ after a flush that
+/// was cut short, so unflushed tables are only compared with the memtables.
 pub(crate) fn check_tables(
     store: &Store,
     progress: &ProgressHandler,
@@ -102,7 +102,7 @@ pub(crate) fn check_tables(
     Ok(check.damage)
 }
 
-/// The estimated number of entries and texts of a file.
+/// An estimate of the number of entries and texts of a file.
 pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
     let Counters {
         documents,
@@ -124,11 +124,10 @@ pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
         .saturating_sub(unreliable))
 }
 
-/// Has redb verify its pages, and which of them are free.
 fn check_redb(store: &Store, damage: &mut Vec<String>) -> Result<()> {
     let backend = &store.tables().backend;
+    // redb repairs the damage that it finds, so the file must be writable.
     if !backend.is_writable() {
-        // redb would repair the damage that it finds.
         return Ok(());
     }
     let deadline = Instant::now() + MAX_WAIT_FOR_QUERIES;
@@ -148,12 +147,12 @@ fn check_redb(store: &Store, damage: &mut Vec<String>) -> Result<()> {
         store.refuse_held_snapshots()?;
     }
     if unless_corrupt(is_sound, damage)? == Some(false) {
-        damage.push("the storage engine found damage in its pages and mended it".to_owned());
+        damage.push("redb found damage in its pages and repaired it".to_owned());
     }
     Ok(())
 }
 
-/// `None` for damage, which is noted; other errors are returned.
+/// Notes damage, and returns other errors.
 fn unless_corrupt<V>(result: Result<V>, damage: &mut Vec<String>) -> Result<Option<V>> {
     match result {
         Err(Error::Corrupt { what, .. }) => {
@@ -164,178 +163,18 @@ fn unless_corrupt<V>(result: Result<V>, damage: &mut Vec<String>) -> Result<Opti
     }
 }
 
-/// The count and the sum of a set of entries, by which two sets are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct EntrySum {
-    count: u64,
-    sum: u128,
-}
-
-impl EntrySum {
-    /// The sum of both sets.
-    fn union(self, other: Self) -> Self {
-        Self {
-            count: self.count + other.count,
-            sum: self.sum.wrapping_add(other.sum),
-        }
-    }
-
-    fn add(&mut self, entry: u128) {
-        // Two rounds of the finaliser of splitmix64, crossed, so that the sums of different sets
-        // are equal by chance only.
-        let scramble = |mut word: u64| {
-            word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            word ^ (word >> 31)
-        };
-        let low = scramble(entry.second() ^ scramble(entry.first().wrapping_add(1)));
-        let high = scramble(entry.first() ^ scramble(low.wrapping_add(2)));
-        self.count += 1;
-        self.sum = self.sum.wrapping_add(pair(high, low));
-    }
-}
-
-/// The content of `fingerprints` and `unreliable`.
-#[derive(Default)]
-struct DocumentSums {
-    /// The reliable documents, as `block0` should hold them.
-    reliable: EntrySum,
-    /// The ids of all documents, where arrival times are kept.
-    ids: EntrySum,
-    unreliable: u64,
-    /// The first ids in `unreliable` that are not in `fingerprints`.
-    orphans: Vec<u64>,
-    /// The first ids that `fingerprints` holds more than once.
-    repeated: Vec<u64>,
-}
-
-/// A check of all tables under way.
 struct TableCheck {
     damage: Vec<String>,
     progress: ProgressReporter,
-    /// The tables hold every edit, so they must hold the same documents.
+    /// The tables hold every edit.
     is_flushed: bool,
 }
 
 impl TableCheck {
-    /// Reads all packed tables but `bands`, then compares their content.
-    fn packed_tables(&mut self, tables: &SnapshotTables) -> Result<()> {
-        let mut documents = DocumentSums::default();
-        let mut is_whole = self.documents(tables, &mut documents)?;
-        let mut from_block0 = EntrySum::default();
-        let mut distinct = [EntrySum::default(); BLOCKS];
-        let mut last = None;
-        is_whole &= self.read(&tables.block0, |entry: u128| {
-            from_block0.add(entry);
-            if last.replace(entry.first()) != Some(entry.first()) {
-                distinct[0].add(u128::from(entry.first()));
-            }
-            Ok(())
-        })?;
-        for (table, block) in tables.rotated.iter().zip(1..) {
-            is_whole &= self.read(table, |rotated: u64| {
-                let fingerprint = block::unrotate(rotated, block);
-                distinct[block].add(u128::from(fingerprint.bits()));
-                Ok(())
-            })?;
-        }
-        let mut times = TimeSums::default();
-        is_whole &= self.times(tables, &mut times)?;
-        // That a table lacks an entry means nothing while a part of it cannot be read.
-        if !is_whole || !self.is_flushed {
-            return Ok(());
-        }
-        self.compare_times(tables, &times, documents.ids)?;
-        for id in &documents.repeated {
-            self.damage.push(format!(
-                "table fingerprints holds document {id} more than once"
-            ));
-        }
-        for id in &documents.orphans {
-            self.damage.push(format!(
-                "table unreliable holds document {id}, table fingerprints does not"
-            ));
-        }
-        if documents.reliable != from_block0 {
-            self.name_differing_documents(tables)?;
-        }
-        for block in 1..BLOCKS {
-            if distinct[block] != distinct[0] {
-                self.name_differing_fingerprints(tables, block)?;
-            }
-        }
-        self.compare_counters(&tables.counters(), &documents, distinct[0].count);
-        Ok(())
-    }
-
-    fn compare_counters(&mut self, counters: &Counters, documents: &DocumentSums, distinct: u64) {
-        let counted = [
-            counters.documents,
-            counters.distinct_fingerprints,
-            counters.unreliable,
-        ];
-        let found = [
-            documents.reliable.count + documents.unreliable,
-            distinct,
-            documents.unreliable,
-        ];
-        if counted != found {
-            self.damage.push(format!(
-                "the counters say {} documents, {} distinct fingerprints and {} unreliable ones; \
-                 the tables hold {}, {} and {}",
-                counted[0], counted[1], counted[2], found[0], found[1], found[2]
-            ));
-        }
-    }
-
-    /// Reads `fingerprints` and, in step, `unreliable`. Returns `true` if all of both can be read.
-    fn documents(&mut self, tables: &SnapshotTables, sums: &mut DocumentSums) -> Result<bool> {
-        if !self.read(&tables.unreliable, |_: u64| Ok(()))? {
-            self.read(&tables.fingerprints, |_: u128| Ok(()))?;
-            return Ok(false);
-        }
-        let mut unreliable = tables.unreliable.entries()?.peekable();
-        let mut orphans = Vec::new();
-        let mut last = None;
-        let is_whole = self.read(&tables.fingerprints, |entry: u128| {
-            let (id, fingerprint) = (entry.first(), entry.second());
-            if last.replace(id) == Some(id)
-                && sums.repeated.len() < NAMED
-                && sums.repeated.last() != Some(&id)
-            {
-                sums.repeated.push(id);
-            }
-            if tables.times.is_some() {
-                sums.ids.add(pair(id, 0));
-            }
-            let mut is_reliable = true;
-            let is_behind = |other: &Result<u64>| other.as_ref().is_ok_and(|other| *other > id);
-            while let Some(other) = unreliable.next_if(|other| !is_behind(other)) {
-                let other: u64 = other?;
-                if other == id {
-                    is_reliable = false;
-                } else if orphans.len() < NAMED {
-                    orphans.push(other);
-                }
-            }
-            if is_reliable {
-                sums.reliable.add(pair(fingerprint, id));
-            } else {
-                sums.unreliable += 1;
-            }
-            Ok(())
-        })?;
-        for other in unreliable.take(NAMED - orphans.len()) {
-            orphans.push(other?);
-        }
-        sums.orphans = orphans;
-        Ok(is_whole)
-    }
-
-    /// Calls `each` with every entry of a table. Returns `true` if all of the table can be read.
-    fn read<E: Entry + KeyInt, T: ReadableTable<E, &'static [u8]>>(
+    /// Calls `each` with every entry. Returns `true` if the whole table can be read.
+    fn read<E: Entry + KeyInt>(
         &mut self,
-        table: &Packed<T>,
+        table: &PackedTable<E>,
         mut each: impl FnMut(E) -> Result<()>,
     ) -> Result<bool> {
         let mut is_whole = true;
@@ -356,10 +195,9 @@ impl TableCheck {
         Ok(is_whole)
     }
 
-    /// Names a range of a table that is damaged. That the disk does not read is an error, not
-    /// damage to the file.
     fn name_range<K: LowerHex>(&mut self, table: &str, range: Damaged<K>) -> Result<()> {
         let Damaged { from, to, why } = range;
+        // A failed read of the disk is no damage to the file.
         let Error::Corrupt { what, .. } = why else {
             return Err(why);
         };
@@ -370,58 +208,24 @@ impl TableCheck {
         Ok(())
     }
 
-    /// Adds the first sentences.
+    /// Adds the first [`NAMED`] sentences.
     fn name(&mut self, sentences: impl Iterator<Item = Result<Option<String>>>) -> Result<()> {
         for sentence in sentences.filter_map(Result::transpose).take(NAMED) {
             self.damage.push(sentence?);
         }
         Ok(())
     }
-
-    fn name_differing_documents(&mut self, tables: &SnapshotTables) -> Result<()> {
-        let is_reliable = |id| Ok::<_, Error>(tables.unreliable.first_in(id, id)?.is_none());
-        let missing = tables.fingerprints.entries()?.map(|entry| {
-            let (id, fingerprint) = both(entry?);
-            let wanted = pair(fingerprint, id);
-            let is_missing = is_reliable(id)? && tables.block0.first_in(wanted, wanted)?.is_none();
-            Ok(is_missing
-                .then(|| format!("table block0 lacks document {id} with {fingerprint:016x}")))
-        });
-        let orphans = tables.block0.entries()?.map(|entry| {
-            let (fingerprint, id) = both(entry?);
-            let wanted = pair(id, fingerprint);
-            let is_orphan =
-                tables.fingerprints.first_in(wanted, wanted)?.is_none() || !is_reliable(id)?;
-            Ok(is_orphan.then(|| {
-                format!(
-                    "table block0 holds document {id} with {fingerprint:016x}, table fingerprints \
-                     does not"
-                )
-            }))
-        });
-        self.name(missing.chain(orphans))
-    }
-
-    fn name_differing_fingerprints(&mut self, tables: &SnapshotTables, block: usize) -> Result<()> {
-        let table = &tables.rotated[block - 1];
-        let name = table.id().name;
-        let missing = tables.block0.entries()?.map(|entry| {
-            let (bits, _) = both(entry?);
-            let rotated = block::rotate(Fingerprint::from_bits(bits), block);
-            let is_missing = table.first_in(rotated, rotated)?.is_none();
-            Ok(is_missing.then(|| format!("table {name} lacks fingerprint {bits:016x}")))
-        });
-        let orphans = table.entries()?.map(|rotated| {
-            let fingerprint = block::unrotate(rotated?, block);
-            let is_orphan = !tables.has_fingerprint(fingerprint.bits())?;
-            Ok(is_orphan
-                .then(|| format!("table {name} holds {fingerprint}, table block0 does not")))
-        });
-        self.name(missing.chain(orphans))
-    }
 }
 
-/// Both halves of an entry.
+fn holds<E: Entry>(table: &PackedTable<E>, entry: E) -> Result<bool> {
+    Ok(table.first_in(entry, entry)?.is_some())
+}
+
+/// For a table whose entries begin with an id.
+fn has_document(table: &PackedTable<u128>, id: u64) -> Result<bool> {
+    Ok(table.first_in(pair(id, 0), pair(id, u64::MAX))?.is_some())
+}
+
 fn both(entry: u128) -> (u64, u64) {
     (entry.first(), entry.second())
 }

@@ -1,13 +1,13 @@
-//! The stored texts: that each can be read and belongs to a document, and that `bands` holds the
-//! bands of all texts and no others.
+//! The stored texts: each can be read and has a document, and `bands` holds their bands and no
+//! others.
 
 use rayon::prelude::*;
 
-use super::{EntrySum, TableCheck, both, unless_corrupt};
+use super::entry_sum::EntrySum;
+use super::{PackedTable, TableCheck, both, has_document, holds, unless_corrupt};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::store::tables::bands::BandMaker;
-use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::pair;
 use crate::store::tables::packed::damaged_ranges::{Part, split_damage};
 use crate::store::tables::texts;
@@ -15,14 +15,12 @@ use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::source::FingerprintSource;
 
 type TextsTable = redb::ReadOnlyTable<u64, &'static [u8]>;
-type BandsTable = Packed<redb::ReadOnlyTable<u128, &'static [u8]>>;
 
-/// Texts that are read before their bands are made, on all cores, and the bytes of their texts.
-const TEXTS_AT_ONCE: usize = 4096;
-const BYTES_AT_ONCE: usize = 16 << 20;
+/// A batch, whose bands are made on all cores, ends after 4,096 texts or 16 MiB of text.
+const TEXTS_PER_BATCH: usize = 4096;
+const BYTES_PER_BATCH: usize = 16 << 20;
 
 impl TableCheck {
-    /// Reads every text, and compares the bands that the texts make with those in `bands`.
     pub(super) fn texts(
         &mut self,
         tables: &SnapshotTables,
@@ -38,8 +36,8 @@ impl TableCheck {
         Ok(())
     }
 
-    /// Reads every text, and looks up its document. Returns the entries that `bands` should hold,
-    /// if it is kept; `None` if a text cannot be read.
+    /// Reads every text and looks up its document. Returns the sum of all bands, or `None` if a text
+    /// cannot be read.
     fn stored_texts(
         &mut self,
         tables: &SnapshotTables,
@@ -57,12 +55,13 @@ impl TableCheck {
                     continue;
                 }
             };
+            // Bands are made in batches: a single text is too little work for all cores.
             let text = texts::decode(id, &sealed, &tables.db_path);
             match (unless_corrupt(text, &mut self.damage)?, maker) {
                 (Some(text), Some(maker)) => {
                     batch_bytes += text.len();
                     batch.push((id, text));
-                    if batch.len() >= TEXTS_AT_ONCE || batch_bytes >= BYTES_AT_ONCE {
+                    if batch.len() >= TEXTS_PER_BATCH || batch_bytes >= BYTES_PER_BATCH {
                         bands = bands.union(bands_of(&batch, tables, maker));
                         (batch, batch_bytes) = (Vec::new(), 0);
                     }
@@ -70,10 +69,9 @@ impl TableCheck {
                 (Some(_), None) => {}
                 (None, _) => is_whole = false,
             }
-            let (first, last) = (pair(id.0, 0), pair(id.0, u64::MAX));
-            let document = tables.fingerprints.first_in(first, last);
-            // A range of `fingerprints` that cannot be read is named already.
-            if let (Ok(Ok(None)), true) = (split_damage(document), self.is_flushed) {
+            // Damage to `fingerprints` was named when the packed tables were read.
+            let has_document = split_damage(has_document(&tables.fingerprints, id.0));
+            if let (Ok(Ok(false)), true) = (has_document, self.is_flushed) {
                 self.damage.push(format!(
                     "table texts holds document {id}, table fingerprints does not"
                 ));
@@ -93,12 +91,12 @@ impl TableCheck {
         Ok(is_whole.then_some(bands))
     }
 
-    /// Reads `bands`, and compares it with the entries that the texts make.
+    /// Reads `bands` and compares its entries with `made`, those of the texts.
     fn bands(
         &mut self,
         tables: &SnapshotTables,
         texts: &TextsTable,
-        bands: &BandsTable,
+        bands: &PackedTable<u128>,
         maker: &BandMaker,
         made: Option<EntrySum>,
     ) -> Result<()> {
@@ -107,7 +105,7 @@ impl TableCheck {
             found.add(entry);
             Ok(())
         })?;
-        // That `bands` lacks an entry means nothing while a part of it, or a text, cannot be read.
+        // An entry that seems to be missing may be in a part that cannot be read.
         let Some(made) = made.filter(|made| is_whole && self.is_flushed && found != *made) else {
             return Ok(());
         };
@@ -122,8 +120,7 @@ impl TableCheck {
             let id = DocId(id.value());
             let text = texts::decode(id, sealed.value(), &tables.db_path)?;
             for key in maker.keys(&text) {
-                let wanted = pair(key, id.0);
-                if bands.first_in(wanted, wanted)?.is_none() {
+                if !holds(bands, pair(key, id.0))? {
                     return Ok(Some(format!(
                         "table bands lacks document {id} under key {key:016x}"
                     )));
@@ -134,7 +131,7 @@ impl TableCheck {
         if self.damage.len() > before {
             return Ok(());
         }
-        // The bands of a text are made again for each of its entries, in a damaged table only.
+        // Slow, because each entry makes all bands of its text again, but only in a damaged file.
         self.name(bands.entries()?.map(|entry| {
             let (key, id) = both(entry?);
             let text = tables.text(DocId(id))?;
@@ -148,7 +145,6 @@ impl TableCheck {
     }
 }
 
-/// The entries of `bands` that texts make, on all cores.
 fn bands_of(texts: &[(DocId, String)], tables: &SnapshotTables, maker: &BandMaker) -> EntrySum {
     let bands_of_text = |(id, text): &(DocId, String)| {
         let mut sum = EntrySum::default();

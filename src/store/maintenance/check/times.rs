@@ -1,10 +1,14 @@
-//! The tables of arrival times: that they hold the same times, one of every document.
+//! The tables of arrival times: both hold the same times, one for each document.
 
-use super::{EntrySum, TableCheck, both};
+use super::entry_sum::EntrySum;
+use super::{PackedTable, TableCheck, both, has_document, holds};
 use crate::document::Timestamp;
 use crate::error::Result;
+use crate::store::tables::Times;
 use crate::store::tables::packed::chunk::{pair, swapped};
 use crate::store::view::snapshot_tables::SnapshotTables;
+
+type TimesTables = Times<redb::ReadOnlyTable<u128, &'static [u8]>>;
 
 /// The content of `times` and `arrivals`.
 #[derive(Default)]
@@ -12,17 +16,14 @@ pub(super) struct TimeSums {
     /// The entries of `arrivals`, as `times` should hold them.
     from_arrivals: EntrySum,
     from_times: EntrySum,
-    /// The ids in `times`, each as often as it is there.
+    /// The ids in `times`, each as often as the table holds it.
     ids: EntrySum,
     latest: Option<u64>,
 }
 
 impl TableCheck {
     /// Reads both tables. Returns `true` if all of both can be read.
-    pub(super) fn times(&mut self, tables: &SnapshotTables, sums: &mut TimeSums) -> Result<bool> {
-        let Some(times) = &tables.times else {
-            return Ok(true);
-        };
+    pub(super) fn times(&mut self, times: &TimesTables, sums: &mut TimeSums) -> Result<bool> {
         let is_whole = self.read(&times.arrivals, |entry: u128| {
             let (time, _) = both(entry);
             sums.from_arrivals.add(swapped(entry));
@@ -37,18 +38,31 @@ impl TableCheck {
         })? && is_whole)
     }
 
-    /// Compares the content of both tables with the ids of all documents.
+    /// Compares both tables with each other and with the ids of all documents.
     pub(super) fn compare_times(
         &mut self,
         tables: &SnapshotTables,
+        TimesTables { arrivals, times }: &TimesTables,
         sums: &TimeSums,
         ids: EntrySum,
     ) -> Result<()> {
         if sums.from_arrivals != sums.from_times {
-            self.name_differing_times(tables)?;
+            let only_in_arrivals = arrivals.entries()?.map(|entry| {
+                let entry = swapped(entry?);
+                one_sided(entry, holds(times, entry)?, ["arrivals", "times"])
+            });
+            let only_in_times = times.entries()?.map(|entry| {
+                let entry = entry?;
+                one_sided(
+                    entry,
+                    holds(arrivals, swapped(entry))?,
+                    ["times", "arrivals"],
+                )
+            });
+            self.name(only_in_arrivals.chain(only_in_times))?;
         }
         if sums.ids != ids {
-            self.name_documents_without_one_time(tables)?;
+            self.name_documents_without_one_time(tables, times)?;
         }
         let counted = tables.counters().latest_arrival;
         if let Some(latest) = sums.latest.filter(|latest| *latest > counted) {
@@ -61,55 +75,36 @@ impl TableCheck {
         Ok(())
     }
 
-    fn name_differing_times(&mut self, tables: &SnapshotTables) -> Result<()> {
-        let Some(times) = &tables.times else {
-            return Ok(());
-        };
-        let only_in_arrivals = times.arrivals.entries()?.map(|entry| {
-            let (time, id) = both(entry?);
-            let wanted = pair(id, time);
-            let is_missing = times.times.first_in(wanted, wanted)?.is_none();
-            Ok(is_missing.then(|| one_sided(id, time, ["arrivals", "times"])))
-        });
-        let only_in_times = times.times.entries()?.map(|entry| {
-            let (id, time) = both(entry?);
-            let wanted = pair(time, id);
-            let is_missing = times.arrivals.first_in(wanted, wanted)?.is_none();
-            Ok(is_missing.then(|| one_sided(id, time, ["times", "arrivals"])))
-        });
-        self.name(only_in_arrivals.chain(only_in_times))
-    }
-
-    fn name_documents_without_one_time(&mut self, tables: &SnapshotTables) -> Result<()> {
-        let Some(times) = &tables.times else {
-            return Ok(());
-        };
-        let fingerprints = &tables.fingerprints;
-        let without_time = fingerprints.entries()?.map(|entry| {
+    fn name_documents_without_one_time(
+        &mut self,
+        tables: &SnapshotTables,
+        times: &PackedTable<u128>,
+    ) -> Result<()> {
+        let without_time = tables.fingerprints.entries()?.map(|entry| {
             let (id, _) = both(entry?);
-            let time = times.times.first_in(pair(id, 0), pair(id, u64::MAX))?;
-            Ok(time
-                .is_none()
-                .then(|| format!("table times lacks document {id}")))
+            let has_time = has_document(times, id)?;
+            Ok((!has_time).then(|| format!("table times lacks document {id}")))
         });
         let mut last = None;
-        let with_several = times.times.entries()?.map(|entry| {
+        let with_several = times.entries()?.map(|entry| {
             let (id, _) = both(entry?);
-            if last.replace(id) == Some(id) {
-                return Ok(Some(format!(
-                    "table times holds document {id} more than once"
-                )));
-            }
-            let document = fingerprints.first_in(pair(id, 0), pair(id, u64::MAX))?;
-            Ok(document
-                .is_none()
-                .then(|| format!("table times holds document {id}, table fingerprints does not")))
+            Ok(if last.replace(id) == Some(id) {
+                Some(format!("table times holds document {id} more than once"))
+            } else if has_document(&tables.fingerprints, id)? {
+                None
+            } else {
+                Some(format!(
+                    "table times holds document {id}, table fingerprints does not"
+                ))
+            })
         });
         self.name(without_time.chain(with_several))
     }
 }
 
-fn one_sided(id: u64, time: u64, [holds, lacks]: [&str; 2]) -> String {
+fn one_sided(entry: u128, is_held: bool, [holds, lacks]: [&str; 2]) -> Result<Option<String>> {
+    let (id, time) = both(entry);
     let time = Timestamp(time);
-    format!("table {holds} holds document {id} at {time}, table {lacks} does not")
+    Ok((!is_held)
+        .then(|| format!("table {holds} holds document {id} at {time}, table {lacks} does not")))
 }

@@ -1,6 +1,7 @@
-//! How the fingerprints of a database lie, and what that costs a query.
+//! The distribution of the fingerprints of a database, and its cost for queries.
 
-mod expectation;
+mod histogram;
+mod query_load;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,19 +15,20 @@ use crate::store::view::View;
 use crate::store::view::bucket_cache::KEYS_PER_BLOCK;
 use crate::store::view::source::FingerprintSource;
 
-pub use expectation::{Bin, QueryLoad};
+pub use histogram::Bin;
+pub use query_load::QueryLoad;
 
-/// How many of the hottest keys of a block, and of the largest groups of duplicates, are named.
-const NAMED: usize = 5;
+/// At most 5 hot keys of a block, and 5 groups of duplicates, are reported.
+const MAX_REPORTED: usize = 5;
 
-/// How many documents of each are named.
-const SAMPLES: usize = 3;
+/// At most 3 documents are reported of each key and each group.
+const MAX_SAMPLES: usize = 3;
 
-/// How the fingerprints of a database lie, as [`Snapshot::diagnose`](crate::Snapshot::diagnose)
-/// finds it.
+/// The distribution of the fingerprints of a database, returned by
+/// [`Snapshot::diagnose`](crate::Snapshot::diagnose).
 ///
-/// Queries are quick because fingerprints spread evenly: over the 65,536 keys of each block, and
-/// each bit over 0 and 1. Where they do not, this says where.
+/// Queries are fast if fingerprints are spread evenly over the 65,536 keys of each block. A
+/// diagnosis shows uneven keys and bits.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagnosis {
@@ -36,36 +38,36 @@ pub struct Diagnosis {
     pub distinct_fingerprints: u64,
     /// Documents whose fingerprint is not reliable.
     pub unreliable: u64,
-    /// Changes that are durable in the journal and not in the tables yet: all else is said without
-    /// them. Closing a database that was written to merges them; `Database::merge` does so at once.
+    /// Changes in the journal that are not in the tables yet, and not in the other fields.
+    /// `Database::merge` merges these changes, and so does closing the database.
     pub unmerged_changes: u64,
-    /// Each block, counted from the most significant one.
+    /// Each block, the most significant first.
     pub blocks: [BlockDiagnosis; BLOCKS],
     /// Documents that share their fingerprint with others.
     pub duplicates: Duplicates,
 }
 
-/// How the distinct fingerprints of a database lie over the keys of one block.
+/// The distribution of distinct fingerprints over the keys of one block.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BlockDiagnosis {
-    /// The keys that most distinct fingerprints have, most first; keys that none has are left out.
+    /// The keys with the most distinct fingerprints, most first.
     pub hottest: Vec<HotKey>,
-    /// Of each key.
+    /// By key.
     counts: Box<[Count]>,
 }
 
-/// A block key, and what has it.
+/// A block key that many fingerprints have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HotKey {
     /// The bits of the block.
     pub key: u16,
-    /// Distinct fingerprints that have them: what a query compares that has them too.
+    /// Distinct fingerprints with this key, which a query with this key is compared with.
     pub distinct_fingerprints: u64,
-    /// Documents that have these fingerprints.
+    /// Documents with these fingerprints.
     pub documents: u64,
-    /// Some of these documents, of fingerprints that lie apart where they do.
+    /// Some of these documents, their fingerprints far apart if possible.
     pub samples: Vec<DocId>,
 }
 
@@ -73,11 +75,11 @@ pub struct HotKey {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Duplicates {
-    /// Fingerprints that two documents and more have.
+    /// Fingerprints that two or more documents have.
     pub groups: u64,
-    /// Documents that have them.
+    /// Documents with these fingerprints.
     pub documents: u64,
-    /// The largest of these groups, the largest first.
+    /// The largest groups, the largest first.
     pub largest: Vec<DuplicateGroup>,
 }
 
@@ -85,15 +87,14 @@ pub struct Duplicates {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DuplicateGroup {
-    /// Their fingerprint.
+    /// The fingerprint.
     pub fingerprint: Fingerprint,
-    /// How many they are.
+    /// The number of documents.
     pub documents: u64,
-    /// Those with the smallest ids.
+    /// The documents with the smallest ids.
     pub samples: Vec<DocId>,
 }
 
-/// What has a key.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     distinct_fingerprints: u64,
@@ -101,7 +102,7 @@ struct Count {
 }
 
 impl Diagnosis {
-    /// How many distinct fingerprints have a 1 in each bit; bit 0 is the least significant one.
+    /// The number of distinct fingerprints with a 1 in each bit; bit 0 is the least significant.
     pub fn ones(&self) -> [u64; 64] {
         let mut ones = [0; 64];
         for (block, diagnosis) in self.blocks.iter().enumerate() {
@@ -117,23 +118,7 @@ impl Diagnosis {
 }
 
 pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
-    let mut walk = Walk::new();
-    let block0 = &view.tables.block0;
-    block0.visit(u128::MIN, u128::MAX, |_, chunk| {
-        let (fingerprints, _) = chunk.firsts().as_chunks::<8>();
-        for fingerprint in fingerprints {
-            walk.take(u64::from_le_bytes(*fingerprint));
-        }
-        Ok(VisitFlow::Next)
-    })?;
-    walk.finish_group();
-    let Walk {
-        counts,
-        mut duplicates,
-        distinct_fingerprints,
-        documents,
-        ..
-    } = walk;
+    let (counts, mut duplicates) = count_fingerprints(view)?;
     for group in &mut duplicates.largest {
         group.samples = documents_with(view, group.fingerprint)?;
     }
@@ -143,9 +128,11 @@ pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
             hot.samples = samples_of(view, block, hot.key)?;
         }
     }
+    // Each fingerprint has one key of each block.
+    let counts = || blocks[0].counts.iter();
     Ok(Diagnosis {
-        documents,
-        distinct_fingerprints,
+        documents: counts().map(|count| count.documents).sum(),
+        distinct_fingerprints: counts().map(|count| count.distinct_fingerprints).sum(),
         unreliable: view.tables.counters().unreliable,
         unmerged_changes: view.unflushed_changes(),
         blocks,
@@ -153,74 +140,59 @@ pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
     })
 }
 
-/// What one walk through `block0` finds: it holds every document, by fingerprint, and the blocks
-/// of a fingerprint are parts of it.
-struct Walk {
-    counts: [Box<[Count]>; BLOCKS],
-    duplicates: Duplicates,
-    distinct_fingerprints: u64,
-    documents: u64,
-    /// The fingerprint just met, and how many documents were met that have it.
-    group: (u64, u64),
-}
-
-impl Walk {
-    fn new() -> Self {
-        Self {
-            counts: std::array::from_fn(|_| {
-                vec![Count::default(); KEYS_PER_BLOCK].into_boxed_slice()
-            }),
-            duplicates: Duplicates::default(),
-            distinct_fingerprints: 0,
-            documents: 0,
-            group: (0, 0),
-        }
-    }
-
-    #[inline]
-    fn take(&mut self, fingerprint: u64) {
-        if self.group.0 != fingerprint {
-            self.finish_group();
-            self.group = (fingerprint, 0);
-        }
-        self.group.1 += 1;
-    }
-
-    fn finish_group(&mut self) {
-        let (fingerprint, documents) = std::mem::take(&mut self.group);
+/// The counts of each key of each block, and the groups of duplicates without samples.
+fn count_fingerprints(view: &View) -> Result<([Box<[Count]>; BLOCKS], Duplicates)> {
+    let mut counts =
+        std::array::from_fn(|_| vec![Count::default(); KEYS_PER_BLOCK].into_boxed_slice());
+    let mut duplicates = Duplicates::default();
+    let mut add_group = |fingerprint: u64, documents: u64| {
         if documents == 0 {
             return;
         }
         let fingerprint = Fingerprint::from_bits(fingerprint);
-        self.distinct_fingerprints += 1;
-        self.documents += documents;
-        for (block, counts) in self.counts.iter_mut().enumerate() {
+        for (block, counts) in counts.iter_mut().enumerate() {
             let key = block::front_key(block::rotate(fingerprint, block));
             let count = &mut counts[usize::from(key)];
             count.distinct_fingerprints += 1;
             count.documents += documents;
         }
         if documents > 1 {
-            self.duplicates.add(fingerprint, documents);
+            duplicates.add(fingerprint, documents);
         }
-    }
+    };
+    // One pass is enough: `block0` holds every reliable document by fingerprint, and the keys of
+    // the other blocks are parts of that.
+    let (mut last, mut documents) = (0, 0);
+    let block0 = &view.tables.block0;
+    block0.visit(u128::MIN, u128::MAX, |_, chunk| {
+        for fingerprint in chunk.firsts().as_chunks::<8>().0 {
+            let fingerprint = u64::from_le_bytes(*fingerprint);
+            if fingerprint != last {
+                add_group(last, documents);
+                (last, documents) = (fingerprint, 0);
+            }
+            documents += 1;
+        }
+        Ok(VisitFlow::Next)
+    })?;
+    add_group(last, documents);
+    Ok((counts, duplicates))
 }
 
 impl Duplicates {
     fn add(&mut self, fingerprint: Fingerprint, documents: u64) {
         self.groups += 1;
         self.documents += documents;
-        let db_path = self
-            .largest
-            .partition_point(|group| group.documents >= documents);
-        if db_path < NAMED {
-            self.largest.truncate(NAMED - 1);
+        let largest = &mut self.largest;
+        let rank = largest.partition_point(|group| group.documents >= documents);
+        if rank < MAX_REPORTED {
+            largest.truncate(MAX_REPORTED - 1);
             let group = DuplicateGroup {
                 fingerprint,
                 documents,
                 samples: Vec::new(),
             };
-            self.largest.insert(db_path, group);
+            largest.insert(rank, group);
         }
     }
 }
@@ -234,9 +206,9 @@ impl BlockDiagnosis {
             let count = counts[*key];
             Reverse((count.distinct_fingerprints, count.documents, Reverse(*key)))
         };
-        if keys.len() > NAMED {
-            keys.select_nth_unstable_by_key(NAMED, heat);
-            keys.truncate(NAMED);
+        if keys.len() > MAX_REPORTED {
+            keys.select_nth_unstable_by_key(MAX_REPORTED, heat);
+            keys.truncate(MAX_REPORTED);
         }
         keys.sort_unstable_by_key(heat);
         let hottest = keys.into_iter().map(|key| HotKey {
@@ -252,13 +224,13 @@ impl BlockDiagnosis {
     }
 }
 
-/// Some documents that have a key, each of another fingerprint: of those that come first in each
-/// third of the key, and where that is too few, of the first of all.
+/// Documents with a key and distinct fingerprints: the first of each third of the key, then the
+/// first of the key.
 fn samples_of(view: &View, block: usize, key: u16) -> Result<Vec<DocId>> {
     let (from, to) = block::front_range(key);
     let mut rotated = BTreeSet::new();
-    for nth in 0..SAMPLES as u64 {
-        let start = from + (to - from) / SAMPLES as u64 * nth;
+    for nth in 0..MAX_SAMPLES as u64 {
+        let start = from + (to - from) / MAX_SAMPLES as u64 * nth;
         view.tables.visit_range(block, start, to, &mut |piece| {
             rotated.extend(piece.first());
             Ok(VisitFlow::Stop)
@@ -266,10 +238,10 @@ fn samples_of(view: &View, block: usize, key: u16) -> Result<Vec<DocId>> {
     }
     view.tables.visit_range(block, from, to, &mut |piece| {
         let missing = piece.iter().copied().filter(|each| !rotated.contains(each));
-        let missing: Vec<u64> = missing.take(SAMPLES - rotated.len()).collect();
+        let missing: Vec<u64> = missing.take(MAX_SAMPLES - rotated.len()).collect();
         rotated.extend(missing);
         Ok(match rotated.len() {
-            SAMPLES => VisitFlow::Stop,
+            MAX_SAMPLES => VisitFlow::Stop,
             _ => VisitFlow::Next,
         })
     })?;
@@ -281,12 +253,12 @@ fn samples_of(view: &View, block: usize, key: u16) -> Result<Vec<DocId>> {
     Ok(samples)
 }
 
-/// The first documents that have a fingerprint, of those that are at hand and answer queries.
+/// The first documents with a fingerprint that answer queries, from one page of documents.
 fn documents_with(view: &View, fingerprint: Fingerprint) -> Result<Vec<DocId>> {
     let page = view.tables.documents_page(fingerprint.bits(), DocId(0))?;
     let mut samples = Vec::new();
     for id in page.items {
-        if samples.len() == SAMPLES {
+        if samples.len() == MAX_SAMPLES {
             break;
         }
         if view.answers_from_tables(id)? {

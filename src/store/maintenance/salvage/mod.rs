@@ -1,18 +1,19 @@
-//! What can be read of a damaged file, into a new one.
+//! Salvage: everything that can be read of a damaged database, written to a new one.
 //!
-//! The tables say most things twice. A document and its fingerprint are in `fingerprints`, and if
-//! the fingerprint is reliable in `block0`; its arrival is in `times` and in `arrivals`; from its
-//! text the recipe makes the fingerprint again. `block1` to `block3` and `bands` say nothing that
-//! these do not, and are made anew.
+//! Most facts are in two tables, each the *twin* of the other: a reliable fingerprint in
+//! `fingerprints` and `block0`, an arrival time in `times` and `arrivals`. The recipe makes a lost
+//! fingerprint again from the text. All other tables are derived, and not read.
 //!
-//! Where the storage engine cannot even open the file, its pages are looked at one by one: see
-//! [`pages`]. Nothing is written to the damaged file or its journals.
+//! [`tables`] reads the tables, or [`pages`] every page if redb cannot open the file; [`join`] brings
+//! the facts of each document together, and [`wal_overlay`] replaces the documents that the journals
+//! change. Nothing is written to the damaged file or its journals.
 
-mod journals;
-mod open;
+mod join;
+mod leaf;
 mod pages;
-mod streams;
+mod source;
 mod tables;
+mod wal_overlay;
 
 use std::ops::ControlFlow;
 
@@ -25,46 +26,43 @@ use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::TextEdit;
 use crate::store::tables::schema::Header;
 use crate::store::tables::texts;
-use journals::WalOverlay;
-use open::Content;
-use streams::Known;
+use join::JoinedDocument;
+use source::Content;
 use tables::SalvageTables;
 
-pub(crate) use open::Damaged;
+pub(crate) use source::DamagedFile;
 
-/// What was saved of a damaged database, and what was not.
+/// The result of a salvage: the documents saved, and the damage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Salvage {
     /// Documents in the new database.
     pub documents: u64,
-    /// How many of them were found with their fingerprints in only one of the tables that should
-    /// hold both.
+    /// Documents whose fingerprint was found in only one of the two tables that should hold it.
     pub from_one_table: u64,
-    /// How many of them got their fingerprints from their texts.
+    /// Documents whose fingerprint was made again from the text.
     pub from_text: u64,
-    /// How many were found with several fingerprints, one of which was taken: only where pages had
-    /// to be looked at one by one.
+    /// Documents found with several fingerprints, of which the smallest was taken: only in a scan of
+    /// all pages.
     pub ambiguous: u64,
-    /// Documents whose ids were found and no fingerprint. They are not in the new database.
+    /// Documents whose id was found without a fingerprint. They are not in the new database.
     pub without_fingerprint: u64,
-    /// The ids of the first of those.
+    /// The first 100 ids of documents without a fingerprint.
     pub lost_ids: Vec<DocId>,
-    /// Documents that may have had a text, in a part that cannot be read, and have none now.
+    /// Documents without a text whose text may have been in a part that cannot be read.
     pub without_text: u64,
-    /// Documents whose arrival times are lost. They arrived when the last one did, or now where the
+    /// Documents whose arrival time is lost. They get that of the latest document, or now if the
     /// system's clock counts ([`Retention::by_clock`](crate::Retention::by_clock)).
     pub without_arrival: u64,
-    /// What could not be read, a sentence each.
+    /// A sentence for each part that could not be read.
     pub damage: Vec<String>,
 }
 
-/// How many ids of lost documents are named.
-const NAMED: usize = 100;
+const MAX_LOST_IDS: usize = 100;
 
-impl Damaged {
-    /// Writes what can be read to a new file. `fingerprint` is what the recipe makes of a text, and
-    /// whether that is reliable.
+impl DamagedFile {
+    /// Writes the readable documents to a new file. `fingerprint` applies the recipe to a text, and
+    /// returns `true` beside a reliable fingerprint.
     pub(crate) fn salvage(
         mut self,
         target: &DbPath,
@@ -74,71 +72,81 @@ impl Damaged {
         progress: &ProgressHandler,
     ) -> Result<Salvage> {
         let mut load = Load::create(target, header, memory_bytes)?;
-        let mut late = self.late_changes();
+        let mut overlay = self.wal_overlay();
         let Self {
             db_path,
             content,
-            latest_arrival,
+            mut latest_arrival,
             mut damage,
             ..
         } = self;
         let keeps = header.keeps();
         let mut reporter = ProgressReporter::new(progress, Stage::Salvage, None, target.path());
-        let (opened, tables);
-        let (mut streams, latest_arrival) = match content {
-            Content::Tables(found) => {
-                opened = found;
-                tables = SalvageTables::open(&opened, keeps, &db_path, &mut damage);
-                let latest_arrival = match latest_arrival {
-                    None => tables.latest_arrival(&reporter)?,
-                    known => known,
-                };
-                let streams = tables.streams(target.path(), memory_bytes, &reporter)?;
-                (streams, latest_arrival)
+        let tables;
+        let mut documents = match content {
+            Content::Tables(file) => {
+                tables = SalvageTables::open(*file, keeps, &db_path, &mut damage);
+                if latest_arrival.is_none() {
+                    latest_arrival = tables.latest_arrival(&reporter)?;
+                }
+                tables.join(target.path(), memory_bytes, &reporter)?
             }
-            Content::Pages(loose) => (loose.streams(keeps.arrivals)?, latest_arrival),
+            Content::Pages(pages) => pages.join()?,
         };
-        // By the system's clock, what is saved would be expired beside a document that arrives now.
+
+        // Without a clock the latest arrival expires the others, so a document whose arrival is lost
+        // must not arrive now.
         if header
             .retention
             .is_some_and(|retention| !retention.by_clock)
         {
-            let arrivals = late.values().filter_map(|late| late.state?.arrival);
+            let arrivals = overlay
+                .values()
+                .filter_map(|document| document.state?.arrival);
             if let Some(latest) = latest_arrival.max(arrivals.max()) {
                 load = load.arriving_at(latest);
             }
         }
+
+        // Documents of the journals are pushed last, when their texts in the tables are known.
         let mut salvage = Salvage::default();
-        while let Some(known) = streams.next()? {
-            if !late.contains_key(&known.id.0) {
-                if let Some(document) = salvage.document(known, &db_path, &fingerprint) {
-                    load.push(document)?;
+        while let Some(joined) = documents.next()? {
+            match overlay.get_mut(&joined.id.0) {
+                None => {
+                    if let Some(document) = salvage.document(joined, &db_path, &fingerprint) {
+                        let lacks_arrival = keeps.arrivals && document.arrival.is_none();
+                        salvage.without_arrival += u64::from(lacks_arrival);
+                        load.push(document)?;
+                    }
                 }
-            } else if let Some(change) = late.get_mut(&known.id.0) {
-                // What was committed last does not always say what the text is.
-                if change.text == TextEdit::Keep {
-                    change.kept = salvage.text(&known, &db_path);
+                // A journal does not repeat a text that an edit leaves as it was.
+                Some(journaled) if journaled.text == TextEdit::Keep => {
+                    journaled.kept_text = salvage.text(&joined, &db_path);
                 }
+                Some(_) => {}
             }
             reporter.step()?;
         }
-        for (id, WalOverlay { state, text, kept }) in late {
-            let Some(state) = state else { continue };
+        for (id, journaled) in overlay {
+            let Some(state) = journaled.state else {
+                continue;
+            };
             load.push(Document {
                 id: DocId(id),
                 fingerprint: state.fingerprint,
                 reliable: state.reliable,
                 arrival: state.arrival,
-                text: match text {
+                text: match journaled.text {
                     TextEdit::Put(banded) => Some(banded.text.to_string()),
-                    TextEdit::Keep => kept,
+                    TextEdit::Keep => journaled.kept_text,
                     TextEdit::Remove => None,
                 },
             })?;
         }
-        damage.extend(streams.whys());
+
+        damage.extend(documents.into_damage());
         salvage.damage = damage;
-        // Every document is read once, so no two have one id.
+        // The join yields each id once, so there are no conflicts.
         let report = load.finish(progress, &mut |_| ControlFlow::Continue(()))?;
         salvage.documents = report.inserted;
         Ok(salvage)
@@ -146,49 +154,47 @@ impl Damaged {
 }
 
 impl Salvage {
-    /// A document as it goes into the new database, and what had to be done for it.
+    /// Counts a document and returns it; `None` without a fingerprint.
     fn document(
         &mut self,
-        known: Known,
+        joined: JoinedDocument,
         db_path: &DbPath,
         fingerprint: &impl Fn(&str) -> Option<(Fingerprint, bool)>,
     ) -> Option<Document> {
-        let text = self.text(&known, db_path);
-        let made = |text: &Option<String>| fingerprint(text.as_deref()?);
-        let (found, reliable) = match (known.fingerprint, known.reliable) {
+        let text = self.text(&joined, db_path);
+        let made = || fingerprint(text.as_deref()?);
+        let (fingerprint, reliable) = match (joined.fingerprint, joined.reliable) {
             (Some(found), Some(reliable)) => (found, reliable),
-            // Most are.
-            (Some(found), None) => (found, made(&text).is_none_or(|(_, reliable)| reliable)),
-            (None, said) => match made(&text) {
-                Some((made, reliable)) => {
-                    self.from_text += 1;
-                    (made, reliable && said != Some(false))
-                }
-                None => {
+            // Without a text to decide, reliable: most documents are.
+            (Some(found), None) => (found, made().is_none_or(|(_, reliable)| reliable)),
+            (None, found_reliable) => {
+                let Some((made, reliable)) = made() else {
                     self.without_fingerprint += 1;
-                    if self.lost_ids.len() < NAMED {
-                        self.lost_ids.push(known.id);
+                    if self.lost_ids.len() < MAX_LOST_IDS {
+                        self.lost_ids.push(joined.id);
                     }
                     return None;
-                }
-            },
+                };
+                self.from_text += 1;
+                (made, reliable && found_reliable != Some(false))
+            }
         };
-        self.from_one_table += u64::from(known.from_one_table);
-        self.ambiguous += u64::from(known.is_ambiguous);
-        self.without_arrival += u64::from(known.lost_arrival);
+        self.from_one_table += u64::from(joined.from_one_table);
+        self.ambiguous += u64::from(joined.is_ambiguous);
         Some(Document {
-            id: known.id,
-            fingerprint: found,
+            id: joined.id,
+            fingerprint,
             reliable,
-            arrival: known.arrival,
+            arrival: joined.arrival,
             text,
         })
     }
 
-    fn text(&mut self, known: &Known, db_path: &DbPath) -> Option<String> {
-        let text = known.sealed_text.as_ref();
-        let text = text.map(|sealed| texts::decode(known.id, sealed, db_path));
-        let is_lost = known.lost_text || matches!(text, Some(Err(_)));
+    /// Returns the text of a document, and counts a lost or damaged one.
+    fn text(&mut self, joined: &JoinedDocument, db_path: &DbPath) -> Option<String> {
+        let sealed = joined.sealed_text.as_ref();
+        let text = sealed.map(|sealed| texts::decode(joined.id, sealed, db_path));
+        let is_lost = joined.lost_text || matches!(text, Some(Err(_)));
         self.without_text += u64::from(is_lost);
         text?.ok()
     }

@@ -1,18 +1,14 @@
-//! The pages of a file that the storage engine cannot open, one by one.
+//! [`ScannedPages`]: the documents in the pages of a file that redb cannot open.
 //!
-//! A chunk says by its checksum to which table it belongs, and a text or a setting is sealed. What
-//! cannot be told is whether a page is still in use: what was changed or removed a while ago may be
-//! in the file as well, and come back.
-//!
-//! A leaf of the engine is a byte that is 1, one of any value, how many rows it has as a `u16`; then,
-//! as `u32`s from the beginning of the page, where each key ends unless all are equally long, and
-//! where each value ends; then all keys, then all values.
+//! Chunks name their table, and texts and settings are sealed. No page shows that it is still in
+//! use, so a document changed or removed shortly before may be found in its old state.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use super::streams::{JoinCursor, SourceJoin, first_of_each};
+use super::join::{Fact, Source, SourceJoin, TEXTS_NAME};
+use super::leaf;
 use crate::document::Timestamp;
 use crate::error::Result;
 use crate::progress::ProgressReporter;
@@ -26,104 +22,99 @@ use crate::store::tables::packed::chunk::{Chunk, Entry, pair, swapped};
 use crate::store::tables::packed::damaged_ranges::Part;
 use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, TIMES, UNRELIABLE};
 
-const LEAF: u8 = 1;
-/// The longest text, compressed or not, is in a page of at most this size.
-const MOST_PAGE_BYTES: usize = 512 << 20;
-/// Settings whose values are short, and few.
-const MOST_META_ROWS: usize = 64;
+/// A leaf with more rows than table `meta` can have is not searched for settings.
+const MAX_META_ROWS: usize = 64;
+/// Pages read between two progress reports.
+const PAGES_PER_REPORT: u64 = 1024;
+/// The low 12 bits of the position of a text are its row, all others its page.
+const ROW_BITS: u32 = 12;
 
-/// What was found, in whatever pages.
-pub(super) struct Scavenged {
+pub(super) struct ScannedPages {
     file: PageFile,
     /// Document id, fingerprint.
     fingerprints: Sorter<u128>,
     unreliable: Sorter<u64>,
     /// Document id, time.
     times: Sorter<u128>,
-    /// The latest of these times.
     pub(super) latest_arrival: Option<Timestamp>,
-    /// Document id, and behind one another the page and the place in it of a text.
+    /// Document id, position.
     texts: Sorter<u128>,
-    /// The values of table `meta`.
     pub(super) meta: BTreeMap<String, Vec<u8>>,
-    /// Pages that are what was written, whatever is in them.
-    pub(super) known_pages: u64,
+    /// Pages that match their checksum or hold a chunk.
+    pub(super) sound_pages: u64,
 }
 
-/// Pages that are looked at between two questions whether to go on.
-const PAGES_AT_A_TIME: u64 = 1024;
-
-/// Looks at every page, for as long as it may go on.
-pub(super) fn collect(
-    file: PageFile,
-    db_path: &DbPath,
-    target: &Path,
-    memory_bytes: u64,
-    progress: &ProgressReporter,
-) -> Result<Scavenged> {
-    let workplace = SortContext::new(folder_of(target));
-    let sorter_bytes = (memory_bytes.max(MIN_MEMORY_BYTES) / 4) as usize;
-    let mut loose = Scavenged {
-        fingerprints: Sorter::new(sorter_bytes, &workplace),
-        unreliable: Sorter::new(sorter_bytes, &workplace),
-        times: Sorter::new(sorter_bytes, &workplace),
-        latest_arrival: None,
-        texts: Sorter::new(sorter_bytes, &workplace),
-        meta: BTreeMap::new(),
-        known_pages: 0,
-        file,
-    };
-    let mut page = vec![0; PAGE_BYTES];
-    for number in 1..loose.file.pages().map_err(db_path.io("read the size of"))? {
-        if number % PAGES_AT_A_TIME == 0 {
-            progress.report()?;
-        }
-        // What cannot be read is no page.
-        let Ok(fits) = loose.file.read_and_check(number, &mut page) else {
-            continue;
+impl ScannedPages {
+    /// Reads every page. Sorts in `memory_bytes` and the folder of `target`.
+    pub(super) fn scan(
+        file: PageFile,
+        db_path: &DbPath,
+        target: &Path,
+        memory_bytes: u64,
+        progress: &ProgressReporter,
+    ) -> Result<Self> {
+        let context = SortContext::new(folder_of(target));
+        let sorter_bytes = (memory_bytes.max(MIN_MEMORY_BYTES) / 4) as usize;
+        let pages = file.pages().map_err(db_path.io("read the size of"))?;
+        let mut found = Self {
+            file,
+            fingerprints: Sorter::new(sorter_bytes, &context),
+            unreliable: Sorter::new(sorter_bytes, &context),
+            times: Sorter::new(sorter_bytes, &context),
+            latest_arrival: None,
+            texts: Sorter::new(sorter_bytes, &context),
+            meta: BTreeMap::new(),
+            sound_pages: 0,
         };
-        // A chunk has a checksum of its own, where that of the page is lost.
-        let is_chunk = page.first() == Some(&LEAF) && loose.take_chunk(&page)?;
-        loose.known_pages += u64::from(fits || is_chunk);
-        if page.first() != Some(&LEAF) || is_chunk || !fits {
-            continue;
+        let mut page = vec![0; PAGE_BYTES];
+        for number in 1..pages {
+            if number % PAGES_PER_REPORT == 0 {
+                progress.report()?;
+            }
+            // The disk cannot read the page.
+            let Ok(is_sound) = found.file.read_and_check(number, &mut page) else {
+                continue;
+            };
+            let is_leaf = leaf::is_leaf(&page);
+            // A chunk has its own checksum, if that of the page is lost.
+            let is_chunk = is_leaf && found.take_chunk(&page)?;
+            found.sound_pages += u64::from(is_sound || is_chunk);
+            if is_leaf && is_sound && !is_chunk {
+                found.take_texts(number, &page)?;
+                found.take_meta(&page);
+            }
         }
-        loose.take_texts(number, &page)?;
-        loose.take_meta(&page);
+        Ok(found)
     }
-    Ok(loose)
-}
 
-impl Scavenged {
-    /// Takes the entries of a chunk; whether the page holds one.
+    /// Takes the entries of a chunk. Returns `false` if the page holds none.
     fn take_chunk(&mut self, page: &[u8]) -> Result<bool> {
-        if let Some((fence, value)) = only_row::<u128>(page) {
-            for (kind, is_twin) in [
+        if let Some((fence, bytes)) = leaf::chunk::<u128>(page) {
+            for (id, is_twin) in [
                 (FINGERPRINTS, false),
                 (BLOCK0, true),
                 (TIMES, false),
                 (ARRIVALS, true),
             ] {
-                let Ok(chunk) = Chunk::<u128>::decode(kind.number, fence, value) else {
+                let Ok(chunk) = Chunk::<u128>::decode(id.number, fence, bytes) else {
                     continue;
                 };
-                let of_times = kind == TIMES || kind == ARRIVALS;
-                let sorter = if of_times {
-                    &mut self.times
-                } else {
-                    &mut self.fingerprints
-                };
+                let is_time = id == TIMES || id == ARRIVALS;
                 for entry in chunk.entries() {
                     let entry = if is_twin { swapped(entry) } else { entry };
-                    sorter.push(entry)?;
-                    let time = of_times.then(|| Timestamp(entry.second()));
-                    self.latest_arrival = self.latest_arrival.max(time);
+                    if is_time {
+                        self.times.push(entry)?;
+                        let time = Timestamp(entry.second());
+                        self.latest_arrival = self.latest_arrival.max(Some(time));
+                    } else {
+                        self.fingerprints.push(entry)?;
+                    }
                 }
                 return Ok(true);
             }
         }
-        if let Some((fence, value)) = only_row::<u64>(page)
-            && let Ok(chunk) = Chunk::<u64>::decode(UNRELIABLE.number, fence, value)
+        if let Some((fence, bytes)) = leaf::chunk::<u64>(page)
+            && let Ok(chunk) = Chunk::<u64>::decode(UNRELIABLE.number, fence, bytes)
         {
             for id in chunk.entries() {
                 self.unreliable.push(id)?;
@@ -133,138 +124,74 @@ impl Scavenged {
         Ok(false)
     }
 
-    /// Notes where texts are. What they are is proved when they are read.
+    /// Takes the positions of rows that may be texts. [`join`](Self::join) reads them and compares
+    /// their seals.
     fn take_texts(&mut self, number: u64, page: &[u8]) -> Result<()> {
-        let Some(rows) = rows_by_number(page) else {
-            return Ok(());
-        };
-        for (db_path, (id, _)) in rows.into_iter().enumerate() {
-            self.texts.push(pair(id, number << 12 | db_path as u64))?;
+        for (row, (id, _)) in text_rows(page).into_iter().flatten().enumerate() {
+            self.texts.push(pair(id, number << ROW_BITS | row as u64))?;
         }
         Ok(())
     }
 
     fn take_meta(&mut self, page: &[u8]) {
-        for (key, value) in rows_by_name(page).unwrap_or_default() {
+        let rows = leaf::rows(page, None).filter(|rows| rows.len() <= MAX_META_ROWS);
+        let values: Option<Vec<_>> = rows
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| Some((key, page.get(value)?)))
+            .collect();
+        for (key, value) in values.into_iter().flatten() {
             if let (Ok(key), Some(payload)) = (std::str::from_utf8(key), verify_crc(value)) {
                 self.meta.insert(key.to_owned(), payload.to_vec());
             }
         }
     }
 
-    /// What was found, in the order of ids.
-    pub(super) fn streams(self, keeps_arrivals: bool) -> Result<SourceJoin<'static>> {
-        let fingerprints = self.fingerprints.sorted()?;
-        let unreliable = self.unreliable.sorted()?;
-        let (times, texts) = (self.times.sorted()?, self.texts.sorted()?);
+    pub(super) fn join(self) -> Result<SourceJoin<'static>> {
         let file = self.file;
         let mut last = None;
-        let unreliable = unreliable.into_iter().filter_map(move |id| match id {
-            Ok(id) => (last.replace(id) != Some(id)).then_some(Ok(Part::Read((id, ())))),
-            Err(error) => Some(Err(error)),
-        });
-        let mut last = None;
-        let texts = texts.into_iter().filter_map(move |text| {
-            let (id, at) = match text {
-                Ok(text) => (text.first(), text.second()),
+        // The first text of each id that can be read: its page may have been reused since.
+        let texts = self.texts.sorted()?.filter_map(move |position| {
+            let (id, position) = match position {
+                Ok(entry) => (entry.first(), entry.second()),
                 Err(error) => return Some(Err(error)),
             };
             if last == Some(id) {
                 return None;
             }
-            let sealed = read_text(&file, at >> 12, (at & 0xfff) as usize)?;
+            let sealed = read_text(&file, position)?;
             last = Some(id);
-            Some(Ok(Part::Read((id, sealed))))
+            Some(Ok(Part::Read((id, Fact::Text(sealed)))))
         });
+        let (fingerprints, times) = (self.fingerprints.sorted()?, self.times.sorted()?);
+        let unreliable = self.unreliable.sorted()?;
         Ok(SourceJoin {
-            fingerprints: JoinCursor::new(FINGERPRINTS.name, first_of_each(fingerprints)),
-            other_fingerprints: JoinCursor::nothing(),
-            unreliable: JoinCursor::new(UNRELIABLE.name, Box::new(unreliable)),
-            times: JoinCursor::new(TIMES.name, first_of_each(times)),
-            other_times: JoinCursor::nothing(),
-            texts: JoinCursor::new("texts", Box::new(texts)),
-            is_in_block0: Box::new(|_| None),
-            keeps_arrivals,
+            sources: vec![
+                Source::sorted(FINGERPRINTS.name, fingerprints, Fact::Fingerprint),
+                Source::sorted(UNRELIABLE.name, unreliable, |_| Fact::Unreliable),
+                Source::sorted(TIMES.name, times, Fact::Arrival),
+                Source::new(TEXTS_NAME, texts),
+            ],
+            block0: None,
         })
     }
 }
 
-/// A sealed text of a leaf, if that is what is there.
-fn read_text(file: &PageFile, number: u64, db_path: usize) -> Option<Vec<u8>> {
+/// The document id and the range of each sealed text, if the leaf is one of table `texts`.
+fn text_rows(page: &[u8]) -> Option<Vec<(u64, Range<usize>)>> {
+    let rows = leaf::rows(page, Some(8))?.into_iter();
+    rows.map(|(id, text)| Some((u64::from_le_bytes(id.try_into().ok()?), text)))
+        .collect()
+}
+
+/// `None` if the bytes do not match their seal.
+fn read_text(file: &PageFile, position: u64) -> Option<Vec<u8>> {
+    let (number, row) = (position >> ROW_BITS, position & ((1 << ROW_BITS) - 1));
     let mut page = vec![0; PAGE_BYTES];
     file.read_and_check(number, &mut page).ok()?;
-    let (_, range) = rows_by_number(&page)?.into_iter().nth(db_path)?;
+    let (_, range) = text_rows(&page)?.into_iter().nth(row as usize)?;
     let mut sealed = vec![0; range.len()];
     file.read_unchecked(number, range.start, &mut sealed).ok()?;
     verify_crc(&sealed)?;
     Some(sealed)
-}
-
-/// The key and the value of a leaf that has one row and ends with it.
-fn only_row<E: Entry>(page: &[u8]) -> Option<(E, &[u8])> {
-    let key_bytes = 8 * E::LANES;
-    if word16(page, 2)? != 1 {
-        return None;
-    }
-    let value = 8 + key_bytes..word32(page, 4)?;
-    let lane = |at: usize| {
-        let bytes = page.get(at..at + 8)?;
-        Some(u64::from_le_bytes(bytes.try_into().ok()?))
-    };
-    // The engine keeps the lower half of a `u128` in front.
-    let fence = match E::LANES {
-        1 => E::from_lanes(lane(8)?, 0),
-        _ => E::from_lanes(lane(16)?, lane(8)?),
-    };
-    Some((fence, page.get(value)?))
-}
-
-/// The rows of a leaf whose keys are numbers: each key, and where in the page its value is, which
-/// may go on in the pages behind.
-fn rows_by_number(page: &[u8]) -> Option<Vec<(u64, Range<usize>)>> {
-    let count = word16(page, 2)?;
-    let keys = 4 + 4 * count;
-    let mut start = keys + 8 * count;
-    let mut rows = Vec::with_capacity(count);
-    for row in 0..count {
-        let end = word32(page, 4 + 4 * row)?;
-        if end < start || end > MOST_PAGE_BYTES {
-            return None;
-        }
-        let key = page.get(keys + 8 * row..keys + 8 * row + 8)?;
-        rows.push((u64::from_le_bytes(key.try_into().ok()?), start..end));
-        start = end;
-    }
-    Some(rows)
-}
-
-/// The rows of a leaf whose keys are names.
-fn rows_by_name(page: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
-    let count = word16(page, 2)?;
-    if count > MOST_META_ROWS {
-        return None;
-    }
-    let mut key_start = 4 + 8 * count;
-    let mut value_start = word32(page, 4 * count)?;
-    let mut rows = Vec::with_capacity(count);
-    for row in 0..count {
-        let key_end = word32(page, 4 + 4 * row)?;
-        let value_end = word32(page, 4 + 4 * (count + row))?;
-        rows.push((
-            page.get(key_start..key_end)?,
-            page.get(value_start..value_end)?,
-        ));
-        (key_start, value_start) = (key_end, value_end);
-    }
-    Some(rows)
-}
-
-fn word16(page: &[u8], at: usize) -> Option<usize> {
-    let bytes = page.get(at..at + 2)?.try_into().ok()?;
-    Some(usize::from(u16::from_le_bytes(bytes)))
-}
-
-fn word32(page: &[u8], at: usize) -> Option<usize> {
-    let bytes = page.get(at..at + 4)?.try_into().ok()?;
-    Some(u32::from_le_bytes(bytes) as usize)
 }

@@ -1,237 +1,183 @@
-//! A damaged file whose tables can be opened: what each says, with gaps.
+//! [`SalvageTables`]: the tables of a damaged file that redb can open.
 
 use std::path::Path;
 
-use super::open::{Opened, Table};
-use super::streams::{JoinCursor, Parts, Said, SourceJoin, first_of_each};
+use super::join::{Fact, Source, SourceJoin, TEXTS_NAME};
+use super::source::{OpenFile, Table};
 use crate::document::Timestamp;
 use crate::error::Result;
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
 use crate::store::disk::folder::folder_of;
-use crate::store::disk::path::{DbPath, message_without_path};
+use crate::store::disk::path::DbPath;
 use crate::store::tables::packed::chunk::{Entry, swapped};
-use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
+use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{
     ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TEXTS, TIMES, UNRELIABLE,
 };
 use crate::store::tables::texts;
 
-/// The tables that can be opened.
+type Pairs = Packed<Table<u128>>;
+
+/// Each table is `None` if it cannot be opened or is not kept.
 pub(super) struct SalvageTables {
-    fingerprints: Option<Packed<Table<u128>>>,
-    block0: Option<Packed<Table<u128>>>,
+    fingerprints: Option<Pairs>,
+    block0: Option<Pairs>,
+    times: Option<Pairs>,
+    arrivals: Option<Pairs>,
     unreliable: Option<Packed<Table<u64>>>,
-    times: Option<Packed<Table<u128>>>,
-    arrivals: Option<Packed<Table<u128>>>,
     texts: Option<Table<u64>>,
     keeps: Keeps,
     db_path: DbPath,
+    /// Closed after the tables, which read from it.
+    _file: OpenFile,
 }
 
 impl SalvageTables {
     pub(super) fn open(
-        opened: &Opened,
+        file: OpenFile,
         keeps: Keeps,
         db_path: &DbPath,
         damage: &mut Vec<String>,
     ) -> Self {
-        let mut noted = |name: &str, error: crate::error::Error| {
-            let why = message_without_path(&error);
-            damage.push(format!("table {name} cannot be opened: {why}"));
+        let mut pairs = |id: TableId, is_kept: bool| {
+            is_kept.then(|| file.packed(id, db_path, damage)).flatten()
         };
-        let mut pairs = |kind: TableId, is_kept: bool| {
-            let table = is_kept.then(|| opened.packed::<u128>(kind, db_path))?;
-            table.map_err(|error| noted(kind.name, error)).ok()
-        };
-        let fingerprints = pairs(FINGERPRINTS, true);
-        let block0 = pairs(BLOCK0, true);
-        let times = pairs(TIMES, keeps.arrivals);
-        let arrivals = pairs(ARRIVALS, keeps.arrivals);
-        let unreliable = opened.packed::<u64>(UNRELIABLE, db_path);
-        let unreliable = unreliable
-            .map_err(|error| noted(UNRELIABLE.name, error))
-            .ok();
-        let texts = keeps.texts.then(|| opened.table(TEXTS, db_path));
-        let texts = texts.and_then(|table| table.map_err(|error| noted("texts", error)).ok());
         Self {
-            fingerprints,
-            block0,
-            unreliable,
-            times,
-            arrivals,
-            texts,
+            fingerprints: pairs(FINGERPRINTS, true),
+            block0: pairs(BLOCK0, true),
+            times: pairs(TIMES, keeps.arrivals),
+            arrivals: pairs(ARRIVALS, keeps.arrivals),
+            unreliable: file.packed(UNRELIABLE, db_path, damage),
+            texts: keeps
+                .texts
+                .then(|| file.table(TEXTS, db_path, damage))
+                .flatten(),
             keeps,
             db_path: db_path.clone(),
+            _file: file,
         }
     }
 
-    /// What the tables say, in the order of ids. What the twin of a table has to say where that has
-    /// gaps is sorted first, in so much memory.
-    pub(super) fn streams(
+    /// Joins the tables. Sorts the entries that only a twin has, in `memory_bytes` and the folder of
+    /// `target`.
+    pub(super) fn join(
         &self,
         target: &Path,
         memory_bytes: u64,
         progress: &ProgressReporter,
     ) -> Result<SourceJoin<'_>> {
-        let workplace = SortContext::new(folder_of(target));
+        let context = SortContext::new(folder_of(target));
         let sorter_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize / 2;
-        let twin = |table, twin| {
-            let sorter = Sorter::new(sorter_bytes, &workplace);
-            in_gaps(table, twin, sorter, progress)
+        let only_in_twin = |table, twin| {
+            let sorter = Sorter::new(sorter_bytes, &context);
+            only_in_twin(table, twin, sorter, progress)
         };
-        let fingerprints = twin(self.fingerprints.as_ref(), self.block0.as_ref())?;
-        let times = if self.keeps.arrivals {
-            twin(self.times.as_ref(), self.arrivals.as_ref())?
-        } else {
-            Sorted::Memory(Vec::new().into_iter())
-        };
-        Ok(SourceJoin {
-            fingerprints: pairs(FINGERPRINTS, self.fingerprints.as_ref(), &self.db_path),
-            other_fingerprints: JoinCursor::new(BLOCK0.name, first_of_each(fingerprints)),
-            unreliable: self.unreliable(),
-            times: if self.keeps.arrivals {
-                pairs(TIMES, self.times.as_ref(), &self.db_path)
-            } else {
-                JoinCursor::nothing()
-            },
-            other_times: JoinCursor::new(ARRIVALS.name, first_of_each(times)),
-            texts: self.texts(),
-            is_in_block0: Box::new(|entry| {
-                let found = self.block0.as_ref()?.first_in(entry, entry);
-                Some(found.ok()?.is_some())
-            }),
-            keeps_arrivals: self.keeps.arrivals,
-        })
+        let (fingerprints, block0) = (self.fingerprints.as_ref(), self.block0.as_ref());
+        let (times, arrivals) = (self.times.as_ref(), self.arrivals.as_ref());
+        let only_in_block0 = only_in_twin(fingerprints, block0)?;
+        let mut sources = vec![
+            self.source(FINGERPRINTS, fingerprints, Fact::Fingerprint),
+            Source::sorted(BLOCK0.name, only_in_block0, Fact::TwinFingerprint),
+            self.source(UNRELIABLE, self.unreliable.as_ref(), |_| Fact::Unreliable),
+        ];
+        if self.keeps.arrivals {
+            let only_in_arrivals = only_in_twin(times, arrivals)?;
+            sources.push(self.source(TIMES, times, Fact::Arrival));
+            sources.push(Source::sorted(
+                ARRIVALS.name,
+                only_in_arrivals,
+                Fact::Arrival,
+            ));
+        }
+        if self.keeps.texts {
+            sources.push(self.texts());
+        }
+        Ok(SourceJoin { sources, block0 })
     }
 
-    /// The latest time that can be read.
+    /// The latest arrival time that can be read.
     pub(super) fn latest_arrival(&self, progress: &ProgressReporter) -> Result<Option<Timestamp>> {
+        let time_in_arrivals: fn(u128) -> u64 = Entry::first;
         let mut latest = None;
-        let tables = [(&self.arrivals, true), (&self.times, false)];
-        for (table, is_twin) in tables {
-            for part in table.iter().flat_map(|table| table.parts::<u128>()) {
+        for (table, time) in [
+            (&self.arrivals, time_in_arrivals),
+            (&self.times, Entry::second),
+        ] {
+            for part in table.iter().flat_map(|table| table.parts()) {
                 progress.report()?;
-                let Part::Read(entries) = part? else { continue };
-                let time = |entry: u128| {
-                    if is_twin {
-                        entry.first()
-                    } else {
-                        entry.second()
-                    }
-                };
-                latest = latest.max(entries.into_iter().map(time).max());
+                if let Part::Read(entries) = part? {
+                    latest = latest.max(entries.into_iter().map(time).max());
+                }
             }
         }
         Ok(latest.map(Timestamp))
     }
 
-    fn unreliable(&self) -> JoinCursor<'_, ()> {
-        let name = UNRELIABLE.name;
-        let Some(table) = &self.unreliable else {
-            return JoinCursor::new(name, all_lost(name, &self.db_path));
+    /// A packed table whose entries begin with a document id.
+    fn source<'s, E: Entry + KeyInt>(
+        &self,
+        id: TableId,
+        table: Option<&'s Packed<Table<E>>>,
+        fact: fn(u64) -> Fact,
+    ) -> Source<'s> {
+        let Some(table) = table else {
+            return Source::lost(id.name, &self.db_path);
         };
-        let rows = table
-            .parts()
-            .flat_map(|part| -> Vec<Result<Part<u64, (u64, ())>>> {
-                match part {
-                    Ok(Part::Read(ids)) => {
-                        let rows = ids.into_iter().map(|id| Ok(Part::Read((id, ()))));
-                        rows.collect()
-                    }
-                    Ok(Part::Damaged(gap)) => vec![Ok(Part::Damaged(gap))],
-                    Err(error) => vec![Err(error)],
-                }
-            });
-        JoinCursor::new(name, Box::new(rows))
-    }
-
-    fn texts(&self) -> JoinCursor<'_, Vec<u8>> {
-        let parts: Parts<'_, Vec<u8>> = match &self.texts {
-            Some(table) => Box::new(texts::parts(table, &self.db_path).map(|part| {
-                Ok(match part? {
-                    Part::Read((id, sealed)) => Part::Read((id.0, sealed)),
-                    Part::Damaged(gap) => Part::Damaged(gap),
-                })
-            })),
-            None if self.keeps.texts => all_lost("texts", &self.db_path),
-            None => return JoinCursor::nothing(),
-        };
-        JoinCursor::new("texts", parts)
-    }
-}
-
-/// A table of pairs that begin with an id.
-fn pairs<'s>(
-    kind: TableId,
-    table: Option<&'s Packed<Table<u128>>>,
-    db_path: &DbPath,
-) -> JoinCursor<'s, Said> {
-    let Some(table) = table else {
-        return JoinCursor::new(kind.name, all_lost(kind.name, db_path));
-    };
-    let rows = table
-        .parts()
-        .flat_map(|part| -> Vec<Result<Part<u64, (u64, Said)>>> {
-            match part {
-                Ok(Part::Read(rows)) => {
-                    let row = |row: u128| Ok(Part::Read((row.first(), (row.second(), false))));
-                    rows.into_iter().map(row).collect()
-                }
-                Ok(Part::Damaged(gap)) => vec![Ok(Part::Damaged(of_ids(gap)))],
-                Err(error) => vec![Err(error)],
-            }
+        let row = move |entry: E| Ok(Part::Read((entry.first(), fact(entry.second()))));
+        let rows = table.parts::<E>().flat_map(move |part| match part {
+            Ok(Part::Read(entries)) => entries.into_iter().map(row).collect(),
+            Ok(Part::Damaged(Damaged { from, to, why })) => vec![Ok(Part::Damaged(Damaged {
+                from: from.first(),
+                to: to.map(Entry::first),
+                why,
+            }))],
+            Err(error) => vec![Err(error)],
         });
-    JoinCursor::new(kind.name, Box::new(rows))
-}
+        Source::new(id.name, rows)
+    }
 
-fn of_ids(gap: Damaged<u128>) -> Damaged<u64> {
-    Damaged {
-        from: gap.from.first(),
-        to: gap.to.map(Entry::first),
-        why: gap.why,
+    fn texts(&self) -> Source<'_> {
+        let Some(table) = &self.texts else {
+            return Source::lost(TEXTS_NAME, &self.db_path);
+        };
+        let rows = texts::parts(table, &self.db_path).map(|part| {
+            Ok(match part? {
+                Part::Read((id, sealed)) => Part::Read((id.0, Fact::Text(sealed))),
+                Part::Damaged(range) => Part::Damaged(range),
+            })
+        });
+        Source::new(TEXTS_NAME, rows)
     }
 }
 
-/// A table of which nothing can be read. Why was said when it was opened.
-fn all_lost<'s, V: 's>(name: &str, db_path: &DbPath) -> Parts<'s, V> {
-    let gap = Damaged {
-        from: 0,
-        to: None,
-        why: db_path.corrupt(format!("nothing of {name} can be read")),
-    };
-    Box::new(std::iter::once(Ok(Part::Damaged(gap))))
-}
-
-/// What the twin of a table, in which each pair stands the other way round, has of the ids in its
-/// gaps.
-fn in_gaps(
-    table: Option<&Packed<Table<u128>>>,
-    twin: Option<&Packed<Table<u128>>>,
+/// The entries of `twin`, swapped, whose ids are in the damaged ranges of `table`.
+fn only_in_twin(
+    table: Option<&Pairs>,
+    twin: Option<&Pairs>,
     mut sorter: Sorter<u128>,
     progress: &ProgressReporter,
 ) -> Result<Sorted<u128>> {
-    let mut gaps = Vec::new();
-    match table {
-        None => gaps.push((0, None)),
-        Some(table) => {
-            for part in table.parts::<u128>() {
-                progress.report()?;
-                if let Part::Damaged(gap) = part? {
-                    gaps.push((gap.from.first(), gap.to.map(Entry::first)));
-                }
-            }
+    let mut ranges = Vec::new();
+    if table.is_none() {
+        ranges.push((0, None));
+    }
+    for part in table.into_iter().flat_map(|table| table.parts::<u128>()) {
+        progress.report()?;
+        if let Part::Damaged(range) = part? {
+            ranges.push((range.from.first(), range.to.map(Entry::first)));
         }
     }
     let is_lost = |id: u64| {
-        // Those that begin at the id or before; of these the last reaches furthest.
-        let before = gaps.partition_point(|(from, _)| *from <= id);
-        let last = before.checked_sub(1).and_then(|last| gaps.get(last));
+        // Ranges ascend, so the last that begins at or below the id ends last.
+        let begun = ranges.partition_point(|(from, _)| *from <= id);
+        let last = begun.checked_sub(1).and_then(|last| ranges.get(last));
         last.is_some_and(|(_, to)| to.is_none_or(|to| id < to))
     };
-    let twin = twin.filter(|_| !gaps.is_empty());
+    // The twin of a sound table is not read.
+    let twin = twin.filter(|_| !ranges.is_empty());
     for part in twin.into_iter().flat_map(|twin| twin.parts::<u128>()) {
         progress.report()?;
         if let Part::Read(entries) = part? {

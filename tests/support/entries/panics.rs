@@ -1,20 +1,20 @@
-//! The edge of the library, which no panic may cross.
+//! Detection of panics in library code.
 //!
-//! The storage engine panics at pages that are not what it wrote, and the library makes errors of
-//! that. Its own code has no such excuse: where that panics, it is a finding even if it is caught.
+//! redb panics on pages that it did not write; the library turns these panics into errors. A panic
+//! in the library's own code is a bug, even if it is caught.
 
 use std::backtrace::Backtrace;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
 use std::sync::{Mutex, Once, PoisonError};
 
-/// Where the storage engine, or whatever else is not ours, panicked last.
+/// The place of the last panic in redb or another package.
 static FOREIGN: Mutex<String> = Mutex::new(String::new());
-/// Where the code of the library panicked, in whatever thread: if several entry points run at once,
-/// each of them may be told of it.
+/// Places of panics in library code, of any thread. Entry points that run at the same time may see
+/// each other's panics.
 static OWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Runs something that must not panic.
-pub fn at_the_edge(run: impl FnOnce()) {
+/// Runs a closure that must not panic.
+pub fn deny_panics(run: impl FnOnce()) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let usual = take_hook();
@@ -32,7 +32,7 @@ pub fn at_the_edge(run: impl FnOnce()) {
                     .unwrap_or_else(PoisonError::into_inner)
                     .push(place);
             }
-            // In a fuzz target this ends the process, and the input is kept.
+            // In a fuzz target this ends the process, so that libFuzzer keeps the input.
             usual(panic);
         }));
     });
@@ -41,7 +41,7 @@ pub fn at_the_edge(run: impl FnOnce()) {
     assert!(own.is_empty(), "{own:?}");
     if ended.is_err() {
         let place = FOREIGN.lock().unwrap_or_else(PoisonError::into_inner);
-        panic!("it panicked; where the storage engine did last: {place}");
+        panic!("the input panicked; last panic of another package: {place}");
     }
 }
 
@@ -57,14 +57,14 @@ fn place_of(panic: &PanicHookInfo<'_>) -> String {
     }
 }
 
-/// Whether a file of source code belongs to another package.
+/// Returns `true` if a source file belongs to another package.
 fn is_foreign(file: &str) -> bool {
     ["/registry/", "/rustc/", "/vendor/", "library/"]
         .iter()
         .any(|part| file.contains(part))
 }
 
-/// Whether a file of source code belongs to the tests, whose assertions come to the caller anyway.
+/// Returns `true` if a source file belongs to the tests; their panics reach the caller anyway.
 fn is_test(file: &str) -> bool {
     file.contains("tests/")
 }

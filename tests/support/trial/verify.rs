@@ -1,4 +1,4 @@
-//! Looking at a database: whether it holds and answers what it should.
+//! Comparison of a [`World`] with its expected contents.
 
 use std::path::Path;
 
@@ -11,64 +11,72 @@ use crate::assert_sound;
 use crate::disk::Chance;
 
 impl World {
-    /// Opens what a crash or an error left, and compares it with what may be there. From then on it
-    /// is known what is.
-    pub fn look(&mut self) -> Result<()> {
+    /// Opens the database after a crash or an error, and compares it with the possible contents.
+    /// Then the contents are known.
+    pub fn verify(&mut self) -> Result<()> {
         match self.open() {
-            Err(Error::NotFound { .. }) if self.is_there != Known::Yes && !self.disk.is_dead() => {
-                self.is_there = Known::No;
+            Err(Error::NotFound { .. }) if self.exists != Known::Yes && !self.disk.is_cut() => {
+                self.exists = Known::No;
                 self.expected = Expected::new(self.settings);
                 self.possible = None;
                 return Ok(());
             }
-            Err(Error::NotFound { .. }) if !self.disk.is_dead() => {
+            Err(Error::NotFound { .. }) if !self.disk.is_cut() => {
                 panic!("the database is gone: {:?}", self.disk.files())
             }
             opened => opened?,
         }
-        assert_ne!(self.is_there, Known::No, "a file that was never created");
-        self.is_there = Known::Yes;
-        self.look_at_what_is_open()?;
+        assert_ne!(
+            self.exists,
+            Known::No,
+            "the file exists though it was never created"
+        );
+        self.exists = Known::Yes;
+        self.verify_open()?;
         self.pruned = None;
-        self.look_at_backup()
+        self.verify_backup()
     }
 
-    /// Compares what is open with what may be there.
-    pub fn look_at_what_is_open(&mut self) -> Result<()> {
+    /// Compares the open database with the possible contents.
+    pub fn verify_open(&mut self) -> Result<()> {
         let snapshot = self.database().snapshot()?;
-        self.see_what_was_pruned(&snapshot)?;
+        self.apply_partial_prune(&snapshot)?;
         let Some(wrong) = self.expected.compare(&snapshot)? else {
             self.possible = None;
             return self.ask(&snapshot);
         };
         let possible = self.possible.take();
         let Some(possible) = possible else {
-            panic!("what was acknowledged is not there, or more is: {wrong}");
+            panic!("acknowledged changes are missing, or others are present: {wrong}");
         };
         if let Some(wrong_too) = possible.compare(&snapshot)? {
-            panic!("neither what was acknowledged is there ({wrong}) nor all ({wrong_too})");
+            panic!(
+                "state before the unknown commit differs ({wrong}), state after it too ({wrong_too})"
+            );
         }
         self.expected = possible;
         self.ask(&snapshot)
     }
 
-    /// While a commit of unknown outcome may be there or not, what is read is one or the other.
-    pub fn look_in_process(&mut self) -> Result<()> {
+    /// During an unknown commit, every read equals the state before or after it.
+    pub fn verify_during_unknown_commit(&mut self) -> Result<()> {
         let Some(possible) = self.possible.clone() else {
-            return self.look_at_what_is_open();
+            return self.verify_open();
         };
         let snapshot = self.database().snapshot()?;
-        self.see_what_was_pruned(&snapshot)?;
+        self.apply_partial_prune(&snapshot)?;
         if let Some(wrong) = self.expected.compare(&snapshot)?
             && let Some(wrong_too) = possible.compare(&snapshot)?
         {
-            panic!("neither what was acknowledged is read ({wrong}) nor all ({wrong_too})");
+            panic!(
+                "read before the unknown commit differs ({wrong}), read after it too ({wrong_too})"
+            );
         }
         Ok(())
     }
 
-    /// A pruning that was cut short has removed some of what is old, and nothing else.
-    fn see_what_was_pruned(&mut self, snapshot: &Snapshot) -> Result<()> {
+    /// Accounts for the documents that an interrupted prune removed.
+    fn apply_partial_prune(&mut self, snapshot: &Snapshot) -> Result<()> {
         let Some(older_than) = self.pruned else {
             return Ok(());
         };
@@ -84,7 +92,7 @@ impl World {
         Ok(())
     }
 
-    /// What is asked of a snapshot is answered as it should be.
+    /// Queries a snapshot.
     fn ask(&mut self, snapshot: &Snapshot) -> Result<()> {
         self.expected.ask(snapshot, &mut self.sequence)?;
         if self.settings.similar {
@@ -98,8 +106,8 @@ impl World {
         Ok(())
     }
 
-    /// The snapshots that are held see what they saw when they were taken, or nothing.
-    pub fn look_at_held(&mut self) -> Result<()> {
+    /// A held snapshot still has the contents of its commit, or a read fails.
+    pub fn verify_snapshots(&mut self) -> Result<()> {
         for (snapshot, expected) in &self.held {
             if let Some(wrong) = expected.compare(snapshot)? {
                 panic!("a snapshot has changed: {wrong}");
@@ -108,38 +116,38 @@ impl World {
         Ok(())
     }
 
-    /// A copy that was begun is whole or not there, and is not needed any more.
-    pub(super) fn look_at_backup(&mut self) -> Result<()> {
+    /// An interrupted backup is complete or absent. Removes it.
+    pub(super) fn verify_backup(&mut self) -> Result<()> {
         let Some((path, expected)) = self.backup.take() else {
             return Ok(());
         };
-        let disk = self.disk.after_a_kill();
+        let disk = self.disk.after_kill();
         match self.settings.builder(&disk).open(&path) {
             Err(Error::NotFound { .. }) => return Ok(()),
-            opened => assert_is(&mut opened.unwrap(), &expected),
+            opened => assert_sound_and_equal(&mut opened.unwrap(), &expected),
         }
-        // If that fails, the next copy will say so.
+        // If the removal fails, the next backup reports it.
         let _ = self.disk.remove(&path);
         Ok(())
     }
 
-    /// Copies are whole and durable when they are acknowledged.
-    pub(super) fn look_at_copy_after_a_cut(&mut self, path: &Path, expected: &Expected) {
+    /// An acknowledged backup is complete and durable.
+    pub(super) fn verify_backup_after_cut(&mut self, path: &Path, expected: &Expected) {
         let mut chance = Chance::new(self.sequence.next());
-        let disk = self.disk.after_a_cut(&mut chance);
+        let disk = self.disk.after_cut(&mut chance);
         let mut copy = self.settings.builder(&disk).open(path).unwrap();
-        assert_is(&mut copy, expected);
+        assert_sound_and_equal(&mut copy, expected);
     }
 
-    /// Whether the file is sound, told by a copy of the disk.
-    pub fn check_beside(&self) {
-        let disk = self.disk.after_a_kill();
+    /// Checks a copy of the disk.
+    pub fn check_copy(&self) {
+        let disk = self.disk.after_kill();
         let mut database = self.settings.builder(&disk).open(&self.path).unwrap();
-        assert_is(&mut database, &self.expected);
+        assert_sound_and_equal(&mut database, &self.expected);
     }
 
-    /// Whether there is nothing but the database, its journals and what was left in the making.
-    pub fn assert_no_strange_files(&self) {
+    /// Asserts that there are only the database, its journals and temporary files.
+    pub fn assert_no_stray_files(&self) {
         for (path, _) in self.disk.files() {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             let is_known = name.starts_with("docs.simdb")
@@ -150,8 +158,8 @@ impl World {
     }
 }
 
-/// Asserts that a database is sound and holds this.
-fn assert_is(database: &mut Database, expected: &Expected) {
+/// Asserts that a database is sound and has these contents.
+fn assert_sound_and_equal(database: &mut Database, expected: &Expected) {
     if let Some(wrong) = expected.compare(&database.snapshot().unwrap()).unwrap() {
         panic!("{wrong}");
     }

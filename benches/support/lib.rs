@@ -1,8 +1,6 @@
 //! The common parts of the benches: arguments, keys and queries, timing, the printed table, and the
 //! plain scan that is both baseline and definition of the right answer.
 
-// Each bench is a program that compiles this module and uses a part of it.
-#![allow(dead_code)]
 #![allow(clippy::print_stdout)]
 
 pub mod arguments;

@@ -13,6 +13,10 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct SplitMix(pub u64);
 
 impl SplitMix {
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a sequence without end needs no Option"
+    )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         let mut z = self.0;

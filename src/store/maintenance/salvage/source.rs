@@ -1,0 +1,189 @@
+//! [`DamagedFile`]: a damaged database, opened as far as possible.
+
+use redb::{TableDefinition, TableHandle};
+
+use super::pages::ScannedPages;
+use super::wal_overlay;
+use crate::document::Timestamp;
+use crate::error::{Error, LockHolder, Result};
+use crate::progress::{ProgressHandler, ProgressReporter, Stage};
+use crate::store::bulk::new_file::refuse_existing;
+use crate::store::disk::lock::FileLock;
+use crate::store::disk::path::{DbPath, RedbResult, message_without_path};
+use crate::store::pager::PageFile;
+use crate::store::pager::backend::Backend;
+use crate::store::tables::packed::chunk::Entry;
+use crate::store::tables::packed::{Packed, TableId};
+use crate::store::tables::schema::{self, Header, JournalMark};
+
+/// 64 MiB for redb's cache while a damaged file is read.
+const CACHE_BYTES: usize = 64 << 20;
+
+pub(super) type Table<K> = redb::ReadOnlyTable<K, &'static [u8]>;
+
+/// A damaged database, opened for reading.
+pub(crate) struct DamagedFile {
+    pub(super) db_path: DbPath,
+    pub(super) content: Content,
+    pub(crate) header: Option<Header>,
+    pub(super) identity: Option<u64>,
+    pub(super) mark: Option<JournalMark>,
+    pub(super) latest_arrival: Option<Timestamp>,
+    /// A sentence for each part that cannot be read.
+    pub(super) damage: Vec<String>,
+    /// `None` if the lock belongs to a backend.
+    _lock: Option<FileLock>,
+}
+
+pub(super) enum Content {
+    Tables(Box<OpenFile>),
+    /// redb cannot open the file.
+    Pages(Box<ScannedPages>),
+}
+
+pub(super) struct OpenFile {
+    transaction: redb::ReadTransaction,
+    _backend: Backend,
+}
+
+impl DamagedFile {
+    /// Opens the file with a shared lock. If redb cannot open it, scans all pages; sorting takes
+    /// `memory_bytes`, and spills to the folder of `target`.
+    ///
+    /// # Errors
+    /// If the file is missing, locked or without a page of a database, or if `target` exists.
+    pub(crate) fn open(
+        db_path: &DbPath,
+        target: &DbPath,
+        memory_bytes: u64,
+        progress: &ProgressHandler,
+    ) -> Result<Self> {
+        refuse_existing(target)?;
+        let db_path = db_path.read_only();
+        // redb panics at some damaged pages while it opens a file.
+        let opened = db_path.catch_panics(|| OpenFile::new(&db_path));
+        let mut damage = Vec::new();
+        let mut lock = None;
+        let content = match opened {
+            Ok(opened) => Content::Tables(Box::new(opened)),
+            Err(
+                error @ (Error::NotFound { .. }
+                | Error::Locked { .. }
+                | Error::FormatVersion { .. }),
+            ) => return Err(error),
+            Err(error) => {
+                damage.push(format!(
+                    "the file cannot be opened: {}",
+                    message_without_path(&error)
+                ));
+                let path = db_path.path();
+                let file = db_path.disk().open(path, false);
+                let file = file.map_err(db_path.io("open"))?;
+                lock = Some(db_path.lock(&*file, false, LockHolder::Salvage)?);
+                let file = PageFile::open_damaged(file);
+                let target = target.path();
+                let progress = ProgressReporter::new(progress, Stage::Salvage, None, target);
+                let pages = ScannedPages::scan(file, &db_path, target, memory_bytes, &progress)?;
+                // The documents of a journal can be saved without the file.
+                if pages.sound_pages == 0 && !wal_overlay::has_journal(&db_path) {
+                    return Err(Error::NothingToSalvage { path: path.into() });
+                }
+                Content::Pages(Box::new(pages))
+            }
+        };
+        let mut damaged = Self {
+            db_path,
+            content,
+            header: None,
+            identity: None,
+            mark: None,
+            latest_arrival: None,
+            damage,
+            _lock: lock,
+        };
+        damaged.read_meta();
+        Ok(damaged)
+    }
+
+    /// Reads the values of table `meta` one by one: some may be damaged.
+    fn read_meta(&mut self) {
+        let db_path = &self.db_path;
+        let (header, identity, mark, counters) = match &self.content {
+            Content::Tables(file) => {
+                let Some(meta) = file.table(schema::META, db_path, &mut self.damage) else {
+                    return;
+                };
+                (
+                    db_path.catch_failed_reads(|| schema::read_header(&meta, db_path)),
+                    db_path.catch_failed_reads(|| schema::read_identity(&meta, db_path)),
+                    db_path
+                        .catch_failed_reads(|| schema::read_journal_mark(&meta, db_path).map(Some)),
+                    db_path.catch_failed_reads(|| schema::read_counters(&meta, db_path)),
+                )
+            }
+            Content::Pages(pages) => {
+                let value = |key: &'static str| {
+                    let value = pages.meta.get(key).cloned();
+                    value.ok_or_else(|| {
+                        db_path.corrupt(format!("no page holds value {key} of table meta"))
+                    })
+                };
+                (
+                    schema::header_from(value, db_path),
+                    schema::identity_from(value, db_path),
+                    // Pages hold old marks too, and no page says which mark is the last.
+                    Ok(None),
+                    schema::counters_from(value, db_path),
+                )
+            }
+        };
+        let mut note = |error: Error| self.damage.push(message_without_path(&error));
+        self.header = header.map_err(&mut note).ok();
+        self.identity = identity.map_err(&mut note).ok();
+        self.mark = mark.map_err(&mut note).ok().flatten();
+        // Damaged counters are not reported, because all others are counted again.
+        let counted = counters
+            .ok()
+            .and_then(|counted| counted.counts().latest_arrival);
+        self.latest_arrival = match &self.content {
+            Content::Tables(_) => counted,
+            Content::Pages(pages) => counted.max(pages.latest_arrival),
+        };
+    }
+}
+
+impl OpenFile {
+    fn new(db_path: &DbPath) -> Result<Self> {
+        let backend = Backend::open(db_path, CACHE_BYTES, false)?;
+        backend.lock().set_holder(LockHolder::Salvage);
+        Ok(Self {
+            transaction: backend.begin_read()?,
+            _backend: backend,
+        })
+    }
+
+    pub(super) fn packed<E: Entry>(
+        &self,
+        id: TableId,
+        db_path: &DbPath,
+        damage: &mut Vec<String>,
+    ) -> Option<Packed<Table<E>>> {
+        let table = self.table(id.definition::<E>(), db_path, damage)?;
+        Some(Packed::new(table, id, db_path.clone()))
+    }
+
+    /// A table; `None` if it cannot be opened, which is noted in `damage`.
+    pub(super) fn table<K: redb::Key + 'static>(
+        &self,
+        definition: TableDefinition<'static, K, &'static [u8]>,
+        db_path: &DbPath,
+        damage: &mut Vec<String>,
+    ) -> Option<Table<K>> {
+        let open = || self.transaction.open_table(definition).reading(db_path);
+        let note = |error| {
+            let (name, why) = (definition.name(), message_without_path(&error));
+            damage.push(format!("table {name} cannot be opened: {why}"));
+        };
+        db_path.catch_failed_reads(open).map_err(note).ok()
+    }
+}

@@ -1,0 +1,123 @@
+//! [`WalOverlay`]: the documents that the journals of a damaged database change.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::source::DamagedFile;
+use crate::error::Result;
+use crate::store::disk::path::{DbPath, message_without_path};
+use crate::store::journal::{Identity, Journal, Lookup};
+use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
+
+pub(super) type WalOverlay = BTreeMap<u64, JournaledDocument>;
+
+/// The edits of one document, added up.
+pub(super) struct JournaledDocument {
+    /// `None` if the document is removed.
+    pub(super) state: Option<StoredDocument>,
+    pub(super) text: TextEdit,
+    /// The text in the tables, if `text` keeps that.
+    pub(super) kept_text: Option<String>,
+}
+
+impl DamagedFile {
+    /// Replays the journals, a damaged one up to the damage.
+    pub(super) fn wal_overlay(&mut self) -> WalOverlay {
+        let mut overlay = WalOverlay::new();
+        let file = match self.db_path.disk().resolve(self.db_path.path()) {
+            Ok(file) => file,
+            Err(error) => {
+                self.damage
+                    .push(format!("its journals cannot be found: {error}"));
+                return overlay;
+            }
+        };
+        // The first unflushed journal must exist, and the successor of each sealed one.
+        let mut missing: Vec<u64> = self.first_unflushed().into_iter().collect();
+        for generation in self.generations(&file) {
+            let Some(database) = self.identity else {
+                break;
+            };
+            let wanted = Identity {
+                database,
+                generation,
+            };
+            let read = Journal::read(&file, wanted, &self.db_path, &mut |edits, _| {
+                edits.into_iter().for_each(|edit| add(&mut overlay, edit));
+                Ok(())
+            });
+            match read {
+                Ok(Lookup::Found(is_sealed)) => {
+                    missing.retain(|missing| *missing != generation);
+                    missing.extend(is_sealed.then_some(generation + 1));
+                }
+                // The successor of an unsealed journal need not exist.
+                Ok(Lookup::Missing | Lookup::Other(_)) => {}
+                Err(error) => {
+                    missing.retain(|missing| *missing != generation);
+                    self.damage.push(message_without_path(&error));
+                }
+            }
+        }
+        self.damage.extend(missing.into_iter().map(|generation| {
+            let path = Journal::path(&file, generation);
+            format!("the journal {} is missing", path.display())
+        }));
+        overlay
+    }
+
+    /// The generations to replay, in order. All of them without a journal mark: replaying a flushed
+    /// generation is harmless.
+    fn generations(&mut self, file: &Path) -> Vec<u64> {
+        let mut found = Vec::new();
+        for owner in owners(file, &self.db_path) {
+            match owner {
+                Ok(Some(owner)) if self.identity.is_none_or(|own| own == owner.database) => {
+                    self.identity = Some(owner.database);
+                    found.push(owner.generation);
+                }
+                Ok(_) => {}
+                Err(error) => self.damage.push(message_without_path(&error)),
+            }
+        }
+        if let Some(mark) = self.mark {
+            found.retain(|generation| *generation > mark.merged_generation);
+        }
+        // A journal with a damaged header has no owner, and must be named as damaged.
+        if let Some(first) = self.first_unflushed() {
+            found.extend([first, first + 1]);
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn first_unflushed(&self) -> Option<u64> {
+        let mark = self.mark.filter(|mark| mark.open)?;
+        Some(mark.merged_generation + 1)
+    }
+}
+
+/// Returns `true` if a journal of any database lies beside the file.
+pub(super) fn has_journal(db_path: &DbPath) -> bool {
+    let file = db_path.disk().resolve(db_path.path());
+    file.is_ok_and(|file| owners(&file, db_path).any(|owner| matches!(owner, Ok(Some(_)))))
+}
+
+fn owners(file: &Path, db_path: &DbPath) -> impl Iterator<Item = Result<Option<Identity>>> {
+    [1, 2]
+        .map(|number| Journal::owner_of(file, number, db_path))
+        .into_iter()
+}
+
+fn add(overlay: &mut WalOverlay, edit: DocumentEdit) {
+    let document = overlay.entry(edit.id.0).or_insert(JournaledDocument {
+        state: None,
+        text: TextEdit::Keep,
+        kept_text: None,
+    });
+    document.state = edit.after;
+    if edit.text != TextEdit::Keep {
+        document.text = edit.text;
+    }
+}
