@@ -115,7 +115,7 @@ fn main() {
         ratio(REQUIRED_PER_HOUR / 3600.0 / rate),
     );
     let ((), closing) = timed(|| database.close().expect("close"));
-    let (mut database, opening) = timed(open);
+    let (database, opening) = timed(open);
     println!(
         "Closing, with the last flush, took {}, opening {}.",
         time(closing),

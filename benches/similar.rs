@@ -124,7 +124,7 @@ fn main() {
             ],
         );
         database.close().expect("close");
-        let mut database = open();
+        let database = open();
         assert_eq!(database.len().expect("len"), documents + inserts);
         for id in (0..documents + inserts).step_by(997) {
             let found = database.get(DocId(id)).expect("get").expect("a document");

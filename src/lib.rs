@@ -103,7 +103,7 @@ pub use api::pairs::{Pair, PairsEvent};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
 pub use document::{DocId, Document, Match};
-pub use error::{Cause, Error, Result};
+pub use error::{Cause, Error, LockHolder, Result};
 pub use feature::{Feature, UnreliableReason};
 pub use fingerprint::{Fingerprint, Fingerprint128};
 pub use ingest::ticket::Ticket;

@@ -4,11 +4,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::api::builder::Builder;
-use crate::api::database::Database;
+use crate::api::database::{Database, Handle};
 use crate::document::Document;
-use crate::error::Result;
+use crate::error::{LockHolder, Result};
 use crate::progress::{Progress, ProgressHandler};
 use crate::store::bulk::Load;
 
@@ -47,6 +48,8 @@ pub use crate::store::bulk::{BulkReport, Conflict};
 pub struct BulkLoad<'d> {
     load: Load,
     progress: ProgressHandler,
+    /// `None` for a load into a new file.
+    _holder: Option<HolderName>,
     database: PhantomData<&'d Database>,
 }
 
@@ -71,6 +74,7 @@ impl Builder {
         Ok(BulkLoad {
             load: Load::create(&self.db_path(path), &self.header()?, memory_bytes)?,
             progress: self.progress,
+            _holder: None,
             database: PhantomData,
         })
     }
@@ -82,16 +86,36 @@ impl Database {
     ///
     /// # Errors
     /// Those of [`merge`](Self::merge), and of [`apply`](Self::apply) if documents are expired.
+    /// [`Error::TransactionOpen`](crate::Error::TransactionOpen) if this thread has a transaction
+    /// or another bulk load.
     pub fn bulk_load(&self, memory_bytes: u64) -> Result<BulkLoad<'_>> {
-        let expired_before = self.snapshot()?.expired_before();
+        let expired_before = self.transient_snapshot()?.expired_before();
         if let Some(cutoff) = expired_before {
             self.prune(cutoff)?;
         }
+        let handle = self.handle()?;
         Ok(BulkLoad {
-            load: Load::into_existing(&self.store, memory_bytes)?,
+            load: Load::into_existing(&handle.store, memory_bytes)?,
             progress: self.progress.clone(),
+            _holder: Some(HolderName::new(handle)),
             database: PhantomData,
         })
+    }
+}
+
+/// Names a bulk load as the holder of the database file while it runs.
+struct HolderName(Arc<Handle>);
+
+impl HolderName {
+    fn new(handle: Arc<Handle>) -> Self {
+        handle.store.file_lock().set_holder(LockHolder::BulkLoad);
+        Self(handle)
+    }
+}
+
+impl Drop for HolderName {
+    fn drop(&mut self) {
+        self.0.store.file_lock().set_holder(LockHolder::Database);
     }
 }
 
@@ -136,6 +160,7 @@ impl BulkLoad<'_> {
         self,
         mut on_conflict: impl FnMut(Conflict) -> ControlFlow<()>,
     ) -> Result<BulkReport> {
-        self.load.finish(&self.progress, &mut on_conflict)
+        let progress = self.progress.for_operation(&[1]);
+        self.load.finish(&progress, &mut on_conflict)
     }
 }

@@ -11,11 +11,15 @@ use crate::similarity::Likeness;
 
 pub use crate::query::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 
+/// The approximate times of pairs and of clusters, for the reported progress.
+const STAGE_TIMES: [u64; 2] = [4, 1];
+
 impl Snapshot {
     /// Finds the groups of near-duplicates among the reliable documents. Each document is in at
     /// most one.
     ///
-    /// `visitor` is called with each cluster, in order of their ids, until it returns `Break`. By
+    /// `visitor` is called with each cluster, in order of their ids. `Break` ends the call with
+    /// [`Error::Interrupted`](crate::Error::Interrupted). By
     /// default a cluster is a star: every member is within the radius of the document that is kept
     /// ([`Shape`]). The order of inserts makes no difference.
     ///
@@ -87,7 +91,7 @@ impl Snapshot {
             clustering,
             keep,
             &limits,
-            &self.progress,
+            &self.progress.for_operation(&STAGE_TIMES),
             &mut visitor,
         )
     }
@@ -136,7 +140,7 @@ impl Snapshot {
             clustering,
             score,
             &limits,
-            &self.progress,
+            &self.progress.for_operation(&STAGE_TIMES),
             &mut visitor,
         )
     }

@@ -8,6 +8,7 @@ use crate::api::snapshot::Snapshot;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::{Fingerprint, check_radius};
+use crate::progress::refuse_break;
 use crate::query::{self, QueryLimits};
 
 pub use crate::query::{Pair, PairsEvent};
@@ -16,7 +17,8 @@ impl Snapshot {
     /// Finds all pairs of [reliable](crate::Document::reliable) documents whose fingerprints differ
     /// in at most `radius` bits. Exact: equal to a comparison of each document with all others.
     ///
-    /// `visitor` is called with the pairs as they are found, until it returns `Break`. Documents
+    /// `visitor` is called with the pairs as they are found. `Break` ends the call with
+    /// [`Error::Interrupted`](crate::Error::Interrupted). Documents
     /// with equal fingerprints come as one group ([`PairsEvent::Copies`]), because n copies make n²
     /// / 2 pairs. A pair of different fingerprints comes once ([`PairsEvent::Pairs`]), with the
     /// first document of each.
@@ -67,11 +69,13 @@ impl Snapshot {
     ) -> Result<()> {
         check_radius(radius)?;
         let limits = QueryLimits::default();
-        query::pairs(self.view(), radius, &limits, &self.progress, &mut visitor).map(drop)
+        let progress = self.progress.for_operation(&[1]);
+        let flow = query::pairs(self.view(), radius, &limits, &progress, &mut visitor)?;
+        refuse_break(flow, self.view().path())
     }
 
     /// Calls `visitor` with each pair of [`pairs`](Self::pairs) as a pair of documents, in no
-    /// order, until it returns `Break`.
+    /// order. `Break` ends the call with [`Error::Interrupted`](crate::Error::Interrupted).
     ///
     /// # Errors
     /// Those of [`pairs`](Self::pairs).

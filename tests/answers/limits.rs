@@ -16,6 +16,7 @@ use simdb::{
     Change, Conflict, Database, DocId, Document, Error, Fingerprint, Insertion, Match, Outcome,
     Timestamp,
 };
+use test_support::small_disk::SmallDisk;
 use test_support::timing::{SetWhenDropped, shortest, timed};
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, documents, folder, names_in,
@@ -439,7 +440,7 @@ fn unreliable_document_is_stored_and_never_matches() {
     };
     insert_all(&database, &[unreliable(1), unreliable(2)]);
     let snapshot = database.snapshot().unwrap();
-    assert_eq!(snapshot.len(), 2);
+    assert_eq!(snapshot.len().unwrap(), 2);
     assert_eq!(snapshot.get(DocId(1)).unwrap(), Some(unreliable(1)));
     for radius in RADII {
         assert_eq!(snapshot.within(ZERO, radius).unwrap(), []);
@@ -636,7 +637,7 @@ fn read_only_handle_refuses_every_change() {
         .insert(DocId(1), ONES)
         .unwrap();
     let bytes = std::fs::read(&path).unwrap();
-    let mut database = builder().open_read_only(&path).unwrap();
+    let database = builder().open_read_only(&path).unwrap();
     let refusals = [
         database.insert(DocId(2), ZERO).unwrap_err(),
         database.remove(DocId(1)).unwrap_err(),
@@ -877,7 +878,7 @@ fn bulk_load_in_any_order_equals_a_plain_model() {
         assert!(bytes < inserted * 80, "{name}: {bytes} bytes");
         let mut database = builder().open(&path).unwrap();
         let snapshot = database.snapshot().unwrap();
-        assert_eq!(snapshot.len(), inserted);
+        assert_eq!(snapshot.len().unwrap(), inserted);
         for (id, document) in stored.iter().step_by(7) {
             let found = snapshot.get(DocId(*id)).unwrap().expect("the document");
             assert_eq!(&found, document, "{name}");
@@ -1139,46 +1140,12 @@ fn vacuum_keeps_answers_and_shrinks_file() {
 
 // ---- full disk ----
 
-/// A small file system, unmounted on drop.
-struct SmallDisk {
-    folder: tempfile::TempDir,
-}
-
-impl SmallDisk {
-    /// `None` if the user may not mount a file system. Panics instead if `SIMDB_TEST_MUST_MOUNT` is
-    /// set.
-    fn mount(size: &str) -> Option<Self> {
-        let folder = folder();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(folder.path())
-            .output();
-        if mounted.as_ref().is_ok_and(|mount| mount.status.success()) {
-            return Some(Self { folder });
-        }
-        let must = std::env::var_os("SIMDB_TEST_MUST_MOUNT").is_some();
-        assert!(!must, "no small file system: {mounted:?}");
-        eprintln!("skipped: no small file system can be mounted here");
-        None
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.folder.path()).status();
-    }
-}
-
 #[test]
 fn full_disk_is_an_error_and_acknowledged_changes_survive() {
     // The first disk becomes full while the journal grows, the second during the flush.
     // Acknowledged changes are flushed once there is room again.
     for (size, ballast_bytes) in [("8m", 6 << 20), ("16m", 10 << 20)] {
-        let Some(disk) = SmallDisk::mount(size) else {
+        let Some(disk) = SmallDisk::new(size) else {
             return;
         };
         fill(&disk, ballast_bytes);
@@ -1219,7 +1186,7 @@ fn fill(disk: &SmallDisk, ballast_bytes: usize) {
     let mut database = builder().open(&path).unwrap();
     let stored = database.snapshot().unwrap();
     // The batch with unknown outcome is stored whole, or not at all.
-    if stored.len() > acknowledged.len() as u64 {
+    if stored.len().unwrap() > acknowledged.len() as u64 {
         assert!(matches!(error, Error::CommitUnknown { .. }), "{error:?}");
         acknowledged.extend(documents(7, acknowledged.len() as u64, 500));
     }
@@ -1231,7 +1198,7 @@ fn fill(disk: &SmallDisk, ballast_bytes: usize) {
 
 #[test]
 fn new_file_beyond_disk_size_leaves_no_file() {
-    let Some(disk) = SmallDisk::mount("4m") else {
+    let Some(disk) = SmallDisk::new("4m") else {
         return;
     };
     let path = disk.path().join("docs.simdb");

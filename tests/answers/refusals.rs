@@ -92,7 +92,7 @@ fn assert_corrupt(ticket: Ticket) {
 #[test]
 fn change_refused_alone_is_reported_by_flush_and_close() {
     let folder = folder();
-    let mut database = damaged(folder.path());
+    let database = damaged(folder.path());
     drop(database.submit([insert(DAMAGED_FROM)]).unwrap());
     drop(database.submit([insert(1)]).unwrap());
     assert_not_all_written(database.flush());

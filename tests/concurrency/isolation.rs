@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread::ScopedJoinHandle;
 
-use simdb::{Change, Database, DocId, Error, Fingerprint, Insertion, Outcome, Snapshot};
+use simdb::{
+    Change, Database, DocId, Error, Fingerprint, Insertion, LockHolder, Outcome, Snapshot,
+};
 use test_support::timing::{SetWhenDropped, wait_until};
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, documents, folder, planted,
@@ -51,7 +53,7 @@ fn reader_sees_each_batch_whole_during_writes() {
                             .documents()
                             .map(|found| found.unwrap().id.0)
                             .collect();
-                        assert_eq!(snapshot.len(), ids.len() as u64);
+                        assert_eq!(snapshot.len().unwrap(), ids.len() as u64);
                         let Some(last) = ids.last() else { continue };
                         let newest = last / SIZE;
                         // Every acknowledged batch is visible, and no snapshot is older than the
@@ -281,7 +283,7 @@ fn check_is_refused_while_a_snapshot_exists() {
     let snapshot = database.snapshot().unwrap();
     let refused = database.check().unwrap_err();
     assert!(matches!(refused, Error::SnapshotHeld { .. }), "{refused:?}");
-    assert_eq!(snapshot.len(), 1);
+    assert_eq!(snapshot.len().unwrap(), 1);
     drop(snapshot);
     assert_sound(&mut database);
     database
@@ -307,10 +309,10 @@ fn snapshot_outlives_its_handle() {
 
 // ---- locks ----
 
-fn assert_locked(opened: Result<Database, Error>, expected: &PathBuf) {
+fn assert_locked(opened: Result<Database, Error>, expected: &PathBuf, by: LockHolder) {
     let refused = opened.unwrap_err();
     assert!(
-        matches!(&refused, Error::Locked { path } if path == expected),
+        matches!(&refused, Error::Locked { path, holder } if path == expected && *holder == by),
         "{refused:?}"
     );
     assert!(refused.to_string().contains("docs.simdb"), "{refused}");
@@ -324,9 +326,9 @@ fn second_writing_handle_is_refused_until_first_is_dropped() {
     database
         .insert(DocId(1), Fingerprint::from_bits(1))
         .unwrap();
-    assert_locked(builder().open(&path), &path);
-    assert_locked(builder().open_read_only(&path), &path);
-    assert_locked(builder().open_or_create(&path), &path);
+    assert_locked(builder().open(&path), &path, LockHolder::Database);
+    assert_locked(builder().open_read_only(&path), &path, LockHolder::Database);
+    assert_locked(builder().open_or_create(&path), &path, LockHolder::Database);
     let refused = Database::vacuum(&path).unwrap_err();
     assert!(matches!(refused, Error::Locked { .. }), "{refused:?}");
     database
@@ -351,7 +353,7 @@ fn read_only_handles_share_file_and_exclude_writers() {
     for reader in &readers {
         assert_eq!(reader.len().unwrap(), 1);
     }
-    assert_locked(builder().open(&path), &path);
+    assert_locked(builder().open(&path), &path, LockHolder::ReadOnlyDatabase);
     drop(readers);
     builder()
         .open(&path)
@@ -397,8 +399,13 @@ fn other_process_holds_lock_until_it_ends() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap().contains("opened 0")));
-        assert_locked(builder().open(&path), &path);
-        assert_locked(builder().open_read_only(&path), &path);
+        let holder = if cfg!(target_os = "linux") {
+            LockHolder::Process(child.id())
+        } else {
+            LockHolder::AnotherProcess
+        };
+        assert_locked(builder().open(&path), &path, holder);
+        assert_locked(builder().open_read_only(&path), &path, holder);
         if is_killed {
             child.kill().unwrap();
         }

@@ -142,7 +142,10 @@ fn queued_changes_are_withdrawn_whole_on_timeout() {
     let refused = second.wait_timeout(Duration::from_millis(20)).unwrap_err();
     assert!(matches!(refused, Error::TimedOut { .. }), "{refused:?}");
     let fourth = inserts(&documents(4, 30, 10));
-    let refused = database.apply_timeout(fourth, Duration::from_millis(20));
+    let refused = std::thread::scope(|scope| {
+        let timed_out = || database.apply_timeout(fourth, Duration::from_millis(20));
+        scope.spawn(timed_out).join().unwrap()
+    });
     assert!(
         matches!(refused, Err(Error::TimedOut { .. })),
         "{refused:?}"

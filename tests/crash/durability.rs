@@ -559,7 +559,7 @@ fn killed_bulk_load_leaves_old_or_new_database_whole() {
             let mut database = builder().open(path).unwrap();
             let stored = database.snapshot().unwrap();
             reopened.push(started.elapsed());
-            if stored.len() == old.len() as u64 {
+            if stored.len().unwrap() == old.len() as u64 {
                 assert!(!acknowledged);
                 unchanged += 1;
                 assert_holds(&stored, &old_model);
@@ -601,7 +601,7 @@ fn read_all(path: &Path, model: &Model) -> Result<(), Error> {
         let snapshot = database.snapshot()?;
         let stored: Vec<Document> = snapshot.documents().collect::<Result<_, _>>()?;
         assert!(stored.iter().eq(model.documents.values()), "{stored:?}");
-        assert_eq!(snapshot.len(), model.documents.len() as u64);
+        assert_eq!(snapshot.len().unwrap(), model.documents.len() as u64);
         for document in model.documents.values().step_by(50) {
             for radius in [0, 3, 20] {
                 let found = snapshot.within(document.fingerprint, radius)?;

@@ -140,7 +140,7 @@ fn inconsistent_tables_are_found_by_check() {
         let path = folder.path().join("docs.simdb");
         std::fs::copy(&sound, &path).unwrap();
         exchange(from, &path, table);
-        let mut database = builder().open(&path).unwrap();
+        let database = builder().open(&path).unwrap();
         let damage = database.check().unwrap();
         assert_eq!(damage.is_empty(), said.is_empty(), "{table}: {damage:?}");
         // The report is bounded, however much is wrong.

@@ -18,6 +18,7 @@ pub mod engine;
 pub mod entries;
 pub mod gate;
 pub mod hostile;
+pub mod small_disk;
 pub mod timing;
 pub mod trial;
 pub mod vectors;
@@ -229,7 +230,7 @@ impl Model {
 /// Asserts that a snapshot holds exactly the documents of the model.
 pub fn assert_holds(snapshot: &Snapshot, model: &Model) {
     let stored: Vec<Document> = snapshot.documents().map(Result::unwrap).collect();
-    assert_eq!(snapshot.len(), model.documents.len() as u64);
+    assert_eq!(snapshot.len().unwrap(), model.documents.len() as u64);
     assert_eq!(stored.len(), model.documents.len());
     for (stored, expected) in stored.iter().zip(model.documents.values()) {
         assert_eq!(stored, expected);

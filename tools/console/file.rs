@@ -156,7 +156,16 @@ pub fn make_database<T>(
     }
     TempPath::try_from_path(temporary)
         .and_then(|temporary| publish(temporary, path, is_replacing))
-        .with_context(|| format!("cannot put the new database in place as {}", path.display()))?;
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => simdb::Error::AlreadyExists {
+                path: path.to_path_buf(),
+            }
+            .into(),
+            _ => anyhow::Error::new(error).context(format!(
+                "cannot put the new database in place as {}",
+                path.display()
+            )),
+        })?;
     Ok(made)
 }
 

@@ -218,8 +218,5 @@ fn not_created(error: anyhow::Error, target: &Path) -> anyhow::Error {
         Ok(error) => return error.into(),
         Err(error) => return error,
     };
-    cause.context(format!(
-        "{} was not created; fix the cause and load again",
-        target.display()
-    ))
+    cause.context(format!("cannot write {}", target.display()))
 }

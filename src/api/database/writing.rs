@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{Database, Insertion};
+use super::{Database, Handle, Insertion};
 use crate::api::transaction::Transaction;
 use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
@@ -172,13 +172,16 @@ impl Database {
     /// Makes changes in order, each as of those before it, and returns their outcomes.
     ///
     /// Changes of many threads are committed in groups, in the order of the calls. The call waits
-    /// while the queue is full: 65,536 changes, or 64 MiB of texts.
+    /// while the queue is full: see [`Builder::queue_changes`](crate::Builder::queue_changes) and
+    /// [`Builder::queue_bytes`](crate::Builder::queue_bytes).
     ///
     /// # Errors
     /// - [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
     ///   [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`],
     ///   [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`], [`Error::WritesFailed`]: nothing is
     ///   changed
+    /// - [`Error::TransactionOpen`] if this thread has a transaction or a bulk load,
+    ///   [`Error::Closed`]: nothing is changed
     /// - [`Error::CommitUnknown`]: all changes are made, or none. Reopen the database and repeat
     ///   them, which is harmless. Until then each change returns [`Error::WritesFailed`]
     ///
@@ -187,6 +190,7 @@ impl Database {
     /// document without a text. Later, in the background, a share of a [merge](Self::merge).
     /// Changes that change nothing are not written.
     pub fn apply(&self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
+        self.handle()?.store.refuse_own_transaction()?;
         self.submit(changes)?.wait()
     }
 
@@ -200,6 +204,7 @@ impl Database {
         changes: impl IntoIterator<Item = Change>,
         timeout: Duration,
     ) -> Result<Vec<Outcome>> {
+        self.handle()?.store.refuse_own_transaction()?;
         let start = Instant::now();
         let deadline = start.checked_add(timeout);
         let ticket = self.submit_until(changes, deadline)?;
@@ -208,12 +213,14 @@ impl Database {
 
     /// Queues changes and returns a [`Ticket`] for their outcomes. The changes are made in the
     /// order of the calls, even if the ticket is dropped. The call waits only while the queue is
-    /// full.
+    /// full. In the thread of a transaction, the changes wait for the end of the transaction.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
-    /// [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`]; [`Error::Io`] if the commit thread cannot be started. All other
-    /// errors are those of [`Ticket::wait`].
+    /// [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`],
+    /// [`Error::Closed`]; [`Error::TransactionOpen`] if the queue is full in the thread of a
+    /// transaction; [`Error::Io`] if the commit thread cannot be started. All other errors are those
+    /// of [`Ticket::wait`].
     ///
     /// ```
     /// use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};
@@ -267,8 +274,10 @@ impl Database {
     /// # Cost
     /// That of the removals. Documents that stay are not read.
     pub fn prune(&self, older_than: Timestamp) -> Result<u64> {
-        self.store.refuse_changes()?;
-        let snapshot = self.snapshot()?;
+        let store = &self.handle()?.store;
+        store.refuse_changes()?;
+        store.refuse_own_transaction()?;
+        let snapshot = self.transient_snapshot()?;
         snapshot.refuse_without_arrivals()?;
         let mut removed = 0;
         let mut remove = |ids: &[DocId]| -> Result<()> {
@@ -294,7 +303,7 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Io`],
-    /// [`Error::Storage`], [`Error::WritesFailed`].
+    /// [`Error::Storage`], [`Error::WritesFailed`], [`Error::TransactionOpen`], [`Error::Closed`].
     ///
     /// # Cost
     /// A page in each of five tables for each change; changes of one page share it. Seconds for a
@@ -302,22 +311,36 @@ impl Database {
     pub fn merge(&self) -> Result<()> {
         // Not `flush`: earlier refused changes must not prevent the merge, and are for `flush` to report.
         self.apply([])?;
-        let mut write_guard = self.store.lock_writes()?;
-        self.store.flush_all(&mut write_guard)
+        let handle = self.handle()?;
+        let mut write_guard = handle.store.lock_writes(None)?;
+        handle.store.flush_all(&mut write_guard)
     }
 
-    /// Begins a transaction of many batches. Other writers wait while it lives.
-    ///
-    /// A thread that has a transaction must not begin another, or change the database in another
-    /// way: it would wait for itself.
+    /// Begins a transaction of many batches. Waits for other writers, and other writers wait while
+    /// the transaction lives.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Io`],
-    /// [`Error::Storage`].
+    /// - [`Error::TransactionOpen`] if this thread has a transaction or a bulk load
+    /// - [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Io`],
+    ///   [`Error::Storage`], [`Error::Closed`]
     pub fn begin(&self) -> Result<Transaction<'_>> {
-        self.store.refuse_changes()?;
-        self.group_commit().start()?;
-        Transaction::begin(&self.store)
+        self.begin_until(None)
+    }
+
+    /// Begins a transaction like [`begin`](Self::begin), but waits for other writers at most
+    /// `timeout`.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`]; those of [`begin`](Self::begin).
+    pub fn begin_timeout(&self, timeout: Duration) -> Result<Transaction<'_>> {
+        self.begin_until(Instant::now().checked_add(timeout))
+    }
+
+    fn begin_until(&self, deadline: Option<Instant>) -> Result<Transaction<'_>> {
+        let handle = self.handle()?;
+        handle.store.refuse_changes()?;
+        self.group_commit(&handle).start()?;
+        Transaction::begin(handle, deadline)
     }
 
     fn apply_one(&self, change: Change) -> Result<Outcome> {
@@ -330,13 +353,15 @@ impl Database {
         changes: impl IntoIterator<Item = Change>,
         deadline: Option<Instant>,
     ) -> Result<Ticket> {
-        let prepared = prepare_all(changes.into_iter().collect(), &self.store)?;
-        self.group_commit().submit(prepared, deadline)
+        let handle = self.handle()?;
+        let prepared = prepare_all(changes.into_iter().collect(), &handle.store)?;
+        self.group_commit(&handle).submit(prepared, deadline)
     }
 
-    fn group_commit(&self) -> &GroupCommit {
-        self.group_commit.get_or_init(|| {
-            GroupCommit::new(Arc::clone(&self.store), Arc::clone(&self.has_refused))
+    fn group_commit<'h>(&self, handle: &'h Handle) -> &'h GroupCommit {
+        handle.group_commit.get_or_init(|| {
+            let (store, has_refused) = (Arc::clone(&handle.store), Arc::clone(&self.has_refused));
+            GroupCommit::new(store, has_refused, self.queue_limits)
         })
     }
 

@@ -108,6 +108,7 @@ impl TableWriter<'_> {
             counters.latest_arrival = counters.latest_arrival.max(new_documents.latest_arrival);
             Ok(())
         })?;
+        self.reporter.finish()?;
         self.target.commit()?;
         Ok(report)
     }

@@ -146,8 +146,15 @@ impl Committer {
         if self.tables.refuse_changes().is_err() {
             return Ok(());
         }
-        let mut write_guard = self.write_lock.lock_arc();
-        self.flush_all(&mut write_guard)?;
+        let mut write_guard = self.lock_writes(None)?;
+        self.flush_and_remove_journals(&mut write_guard)
+    }
+
+    pub(in crate::store) fn flush_and_remove_journals(
+        &self,
+        write_guard: &mut WriteGuard,
+    ) -> Result<()> {
+        self.flush_all(write_guard)?;
         let mut memtables = self.memtables.lock();
         if std::mem::take(&mut memtables.has_files) {
             // The two files take turns, so the last two generations name both.

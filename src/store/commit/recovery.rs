@@ -48,7 +48,7 @@ impl Committer {
             memtables: Mutex::new(memtables),
             memtables_changed: Condvar::new(),
             flush_lock: Mutex::default(),
-            write_lock: Arc::new(WriteLock::new(active)),
+            write_lock: WriteLock::new(active),
             flush_options: FlushOptions::new(tables.limits.min_flush_changes),
             identity,
             file,

@@ -223,7 +223,7 @@ fn store(one: &str, other: &str) {
     let is_kept = matches!(kept, simdb::Insertion::Inserted);
     assert_eq!(stored.as_deref(), is_kept.then_some(other));
     database.close().unwrap();
-    let mut database = builder(&disk).open(path()).unwrap();
+    let database = builder(&disk).open(path()).unwrap();
     assert_eq!(database.check().unwrap(), Vec::<String>::new());
     let stored = database.get(DocId(1)).unwrap().unwrap();
     assert_eq!(stored.text.as_deref(), Some(one));
