@@ -96,7 +96,10 @@ fn main() {
                     return taken;
                 }
                 let text = text(id);
-                let insert = || database.insert_text(DocId(id), &text).expect("insert");
+                let insert = || {
+                    let document = database.document(id, &text).expect("fingerprint");
+                    assert!(database.insert(document).expect("insert").is_inserted());
+                };
                 taken.push(timed(insert).1);
             }
         };

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::advice::{Advice, ForeignFile};
 use crate::document::DocId;
-use crate::fingerprint::Fingerprint;
 
 /// The result of a function of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -365,15 +364,24 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// A document with this id is already stored. Nothing was changed.
+    /// The arrival time of a document lies too far ahead of the system clock and of the latest
+    /// arrival. Nothing was changed. Times are written in RFC 3339.
     #[error(
-        "document {id} is already stored, with fingerprint {stored}; use another id, or upsert"
+        "document {id} has the arrival time {arrival}, more than {max_ahead:?} ahead of the system \
+         clock ({clock}) and of the latest arrival ({latest}); check the time and its unit, \
+         milliseconds since 1970, or create the database with another Retention::max_ahead"
     )]
-    DocumentExists {
-        /// The id.
+    ArrivalAhead {
+        /// The id of the document.
         id: DocId,
-        /// The stored fingerprint. Equal to the given fingerprint if the call was repeated.
-        stored: Fingerprint,
+        /// The arrival time of the document.
+        arrival: String,
+        /// The system clock.
+        clock: String,
+        /// The latest arrival before this document, or `none`.
+        latest: String,
+        /// The setting [`Retention::max_ahead`](crate::Retention::max_ahead).
+        max_ahead: Duration,
     },
 
     /// A text is too long to be stored.

@@ -31,11 +31,11 @@ const SHARES: u64 = 10_000;
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use simdb::{Database, DocId, Error, Fingerprint, Stage};
+/// use simdb::{Database, Document, Error, Fingerprint, Stage};
 ///
 /// let folder = tempfile::tempdir().unwrap();
 /// let db = Database::create(folder.path().join("docs.simdb"))?;
-/// db.insert(DocId(7), Fingerprint::from_bits(0b0111))?;
+/// assert!(db.insert(Document::new(7, Fingerprint::from_bits(0b0111)))?.is_inserted());
 ///
 /// let db = db.on_progress(|progress| {
 ///     println!("{} {} of {:?}", progress.stage, progress.done, progress.total);

@@ -278,7 +278,8 @@ impl Builder {
     /// let folder = tempfile::tempdir().unwrap();
     /// let (path, saved) = (folder.path().join("docs.simdb"), folder.path().join("saved.simdb"));
     /// let db = Database::builder().keep_texts(true).create(&path)?;
-    /// db.insert_text(DocId(1), "The quick brown fox jumps over the lazy dog")?;
+    /// let document = db.document(1, "The quick brown fox jumps over the lazy dog")?;
+    /// assert!(db.insert(document)?.is_inserted());
     /// db.close()?;
     /// // A disk that fails.
     /// let mut bytes = std::fs::read(&path).unwrap();

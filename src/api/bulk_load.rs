@@ -11,7 +11,9 @@ use crate::api::database::{Database, Handle};
 use crate::document::Document;
 use crate::error::{LockHolder, Result};
 use crate::progress::{Progress, ProgressHandler};
+use crate::retention::ArrivalGuard;
 use crate::store::bulk::Load;
+use crate::timestamp::Timestamp;
 
 pub use crate::store::bulk::{BulkReport, Conflict};
 
@@ -35,7 +37,7 @@ pub use crate::store::bulk::{BulkReport, Conflict};
 /// let path = folder.path().join("docs.simdb");
 /// let mut load = Database::builder().bulk_create(&path, 64 << 20)?;
 /// for id in (0..10_000).rev() {
-///     load.push(Document::new(DocId(id), Fingerprint::from_bits(id << 32)))?;
+///     load.push(Document::new(id, Fingerprint::from_bits(id << 32)))?;
 /// }
 /// let report = load.finish(|_conflict| ControlFlow::Continue(()))?;
 /// assert_eq!((report.inserted, report.present, report.conflicts), (10_000, 0, 0));
@@ -47,6 +49,7 @@ pub use crate::store::bulk::{BulkReport, Conflict};
 #[must_use = "nothing is loaded before it is finished"]
 pub struct BulkLoad<'d> {
     load: Load,
+    arrival_guard: ArrivalGuard,
     progress: ProgressHandler,
     /// `None` for a load into a new file.
     _holder: Option<HolderName>,
@@ -71,8 +74,10 @@ impl Builder {
         path: impl AsRef<Path>,
         memory_bytes: u64,
     ) -> Result<BulkLoad<'static>> {
+        let header = self.header()?;
         Ok(BulkLoad {
-            load: Load::create(&self.db_path(path), &self.header()?, memory_bytes)?,
+            load: Load::create(&self.db_path(path), &header, memory_bytes)?,
+            arrival_guard: ArrivalGuard::new(header.retention, None),
             progress: self.progress,
             _holder: None,
             database: PhantomData,
@@ -96,6 +101,7 @@ impl Database {
         let handle = self.handle()?;
         Ok(BulkLoad {
             load: Load::into_existing(&handle.store, memory_bytes)?,
+            arrival_guard: handle.store.arrival_guard().clone(),
             progress: self.progress.clone(),
             _holder: Some(HolderName::new(handle)),
             database: PhantomData,
@@ -133,12 +139,16 @@ impl BulkLoad<'_> {
     /// kept, a document without one gets the time at which the load began.
     ///
     /// # Errors
-    /// - [`Error::TextTooLong`](crate::Error::TextTooLong): the document is left out, and the load
+    /// - [`Error::TextTooLong`](crate::Error::TextTooLong),
+    ///   [`Error::ArrivalAhead`](crate::Error::ArrivalAhead): the document is left out, and the load
     ///   can go on
     /// - [`Error::Io`](crate::Error::Io), [`Error::Storage`](crate::Error::Storage) if a file
     ///   cannot be written: each further call returns
     ///   [`Error::TransactionFailed`](crate::Error::TransactionFailed)
     pub fn push(&mut self, document: Document) -> Result<()> {
+        let arrival = document.arrival.map(|arrival| (document.id, arrival));
+        let clock = || Timestamp::now();
+        self.arrival_guard.check(arrival, clock)?;
         self.load.push(document)
     }
 

@@ -54,13 +54,14 @@ impl Snapshot {
     ///
     /// ```
     /// use std::ops::ControlFlow;
-    /// use simdb::{Clustering, ClustersEvent, Database, DocId, Fingerprint, Shape};
+    /// use simdb::{Clustering, ClustersEvent, Database, DocId, Document, Fingerprint, Shape};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
     /// // A chain: 1 and 3 are four bits apart.
     /// for (id, bits) in [(1, 0b0000), (2, 0b0011), (3, 0b1111), (4, u64::MAX)] {
-    ///     db.insert(DocId(id), Fingerprint::from_bits(bits))?;
+    ///     let document = Document::new(id, Fingerprint::from_bits(bits));
+    ///     assert!(db.insert(document)?.is_inserted());
     /// }
     ///
     /// let clusters_of = |shape| {
@@ -107,12 +108,13 @@ impl Snapshot {
     ///
     /// ```
     /// use std::ops::ControlFlow;
-    /// use simdb::{Clustering, ClustersEvent, Database, DocId, Fingerprint};
+    /// use simdb::{Clustering, ClustersEvent, Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
     /// for (id, bits) in [(1, 0b0000), (2, 0b0011), (3, 0b1111)] {
-    ///     db.insert(DocId(id), Fingerprint::from_bits(bits))?;
+    ///     let document = Document::new(id, Fingerprint::from_bits(bits));
+    ///     assert!(db.insert(document)?.is_inserted());
     /// }
     ///
     /// let mut kept = Vec::new();

@@ -40,12 +40,13 @@ impl Snapshot {
     ///
     /// ```
     /// use std::ops::ControlFlow;
-    /// use simdb::{Database, DocId, Fingerprint, PairsEvent};
+    /// use simdb::{Database, DocId, Document, Fingerprint, PairsEvent};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
     /// for (id, bits) in [(1, 0b0000), (2, 0b0111), (3, u64::MAX), (4, 0b0111)] {
-    ///     db.insert(DocId(id), Fingerprint::from_bits(bits))?;
+    ///     let document = Document::new(id, Fingerprint::from_bits(bits));
+    ///     assert!(db.insert(document)?.is_inserted());
     /// }
     ///
     /// db.snapshot()?.pairs(3, |event| {
@@ -87,12 +88,13 @@ impl Snapshot {
     ///
     /// ```
     /// use std::ops::ControlFlow;
-    /// use simdb::{Database, DocId, Fingerprint};
+    /// use simdb::{Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
     /// for (id, bits) in [(1, 0b0000), (2, 0b0111), (3, u64::MAX), (4, 0b0111)] {
-    ///     db.insert(DocId(id), Fingerprint::from_bits(bits))?;
+    ///     let document = Document::new(id, Fingerprint::from_bits(bits));
+    ///     assert!(db.insert(document)?.is_inserted());
     /// }
     ///
     /// let mut found = Vec::new();

@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::document::{DocId, Document, Match};
 use crate::error::{Error, Result};
 use crate::fingerprint::{Fingerprint, check_radius};
 use crate::progress::{Progress, ProgressHandler, refuse_break};
 use crate::query::{self, Similar, TextQuery};
+use crate::recipe::LazyFingerprinter;
 use crate::store::maintenance::diagnosis::{self, Diagnosis};
 use crate::store::maintenance::stats::{self, Stats};
 use crate::store::{HeldSnapshot, View};
@@ -23,6 +25,7 @@ const COUNTED_PER_PAGE: usize = 64 << 10;
 /// [`Error::SnapshotHeld`] while a snapshot lives.
 pub struct Snapshot {
     view: View,
+    fingerprinter: Arc<LazyFingerprinter>,
     pub(crate) progress: ProgressHandler,
     /// `None` for the snapshot of a call, which ends with the call.
     _held: Option<HeldSnapshot>,
@@ -38,9 +41,15 @@ impl fmt::Debug for Snapshot {
 }
 
 impl Snapshot {
-    pub(crate) fn new(view: View, progress: ProgressHandler, held: Option<HeldSnapshot>) -> Self {
+    pub(crate) fn new(
+        view: View,
+        fingerprinter: Arc<LazyFingerprinter>,
+        progress: ProgressHandler,
+        held: Option<HeldSnapshot>,
+    ) -> Self {
         Self {
             view,
+            fingerprinter,
             progress,
             _held: held,
         }
@@ -82,7 +91,7 @@ impl Snapshot {
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
-    /// db.insert(DocId(7), Fingerprint::from_bits(0b0111))?;
+    /// db.insert(Document::new(7, Fingerprint::from_bits(0b0111)))?;
     /// assert!(db.contains(DocId(7))?);
     /// assert!(!db.contains(DocId(8))?);
     /// # Ok::<(), simdb::Error>(())
@@ -114,12 +123,13 @@ impl Snapshot {
     /// VLDB 2018, section 4.
     ///
     /// ```
-    /// use simdb::{Database, DocId, Fingerprint};
+    /// use simdb::{Change, Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
-    /// db.insert(DocId(7), Fingerprint::from_bits(0b0111))?;
-    /// db.insert(DocId(8), Fingerprint::from_bits(0b1111))?;
+    /// let inserts = [(7, 0b0111), (8, 0b1111)]
+    ///     .map(|(id, bits)| Change::Insert(Document::new(id, Fingerprint::from_bits(bits))));
+    /// db.apply(inserts)?;
     ///
     /// let snapshot = db.snapshot()?;
     /// let matches = snapshot.within(Fingerprint::from_bits(0), 3)?;
@@ -130,6 +140,22 @@ impl Snapshot {
     /// ```
     pub fn within(&self, fingerprint: Fingerprint, radius: u32) -> Result<Vec<Match>> {
         self.within_limit(fingerprint, radius, usize::MAX)
+    }
+
+    /// The answer of [`within`](Self::within) to the fingerprint of a text.
+    ///
+    /// Empty if that fingerprint is not [reliable](crate::TextFingerprint::reliable), even if a copy
+    /// of the text is stored: the fingerprints of such texts are near each other by chance.
+    /// [`similar`](Self::similar) compares the texts themselves.
+    ///
+    /// # Errors
+    /// [`Error::NoTexts`] if the recipe is `weighted`; those of [`within`](Self::within).
+    pub fn within_text(&self, text: &str, radius: u32) -> Result<Vec<Match>> {
+        let made = self.fingerprinter.get().fingerprint(text)?;
+        if !made.reliable {
+            return Ok(Vec::new());
+        }
+        self.within(made.fingerprint, radius)
     }
 
     /// The first `limit` documents of the answer of [`within`](Self::within). Further documents are not
@@ -158,11 +184,12 @@ impl Snapshot {
     /// walk through the block tables, and a look-up for each match.
     ///
     /// ```
-    /// use simdb::{Database, DocId, Fingerprint};
+    /// use simdb::{Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
-    /// db.insert(DocId(7), Fingerprint::from_bits(0b0111))?;
+    /// let inserted = db.insert(Document::new(7, Fingerprint::from_bits(0b0111)))?;
+    /// assert!(inserted.is_inserted());
     ///
     /// let queries = [0b0110, u64::MAX].map(Fingerprint::from_bits);
     /// let answers = db.snapshot()?.within_batch(&queries, 3)?;
@@ -274,7 +301,7 @@ impl Snapshot {
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
     /// for id in [3, 5, 8] {
-    ///     db.insert(DocId(id), Fingerprint::from_bits(id))?;
+    ///     db.insert(Document::new(id, Fingerprint::from_bits(id)))?;
     /// }
     /// let snapshot = db.snapshot()?;
     /// let rest: Vec<_> = snapshot.documents_from(DocId(4)).collect::<Result<_, _>>()?;
@@ -314,7 +341,8 @@ impl Snapshot {
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::builder().similar(true).create(folder.path().join("docs.simdb"))?;
-    /// db.insert_text(DocId(1), "你妈妈喊你回家吃饭哦，回家罗回家罗")?;
+    /// let inserted = db.insert(db.document(1, "你妈妈喊你回家吃饭哦，回家罗回家罗")?)?;
+    /// assert!(inserted.is_inserted());
     ///
     /// let query = db.text_query("你妈妈叫你回家吃饭啦，回家罗回家罗")?;
     /// let found = db.snapshot()?.similar(&query)?;
@@ -459,15 +487,16 @@ impl Snapshot {
     /// A read of table `block0`. Memory: 4 MiB.
     ///
     /// ```
-    /// use simdb::{Database, DocId, Fingerprint};
+    /// use simdb::{Change, Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let path = folder.path().join("docs.simdb");
     /// let db = Database::create(&path)?;
-    /// for id in 0..100 {
-    ///     // Bit 0 is always 1, and many have the same fingerprint.
-    ///     db.insert(DocId(id), Fingerprint::from_bits(id / 10 * 0x1234_5678_9abc_def0 | 1))?;
-    /// }
+    /// db.apply((0..100).map(|id| {
+    ///     // Bit 0 is always 1, and ten documents have the same fingerprint.
+    ///     let bits = id / 10 * 0x1234_5678_9abc_def0 | 1;
+    ///     Change::Insert(Document::new(id, Fingerprint::from_bits(bits)))
+    /// }))?;
     /// // Closing a database merges its journal into the tables.
     /// drop(db);
     /// let diagnosis = Database::open(&path)?.snapshot()?.diagnose()?;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::api::database::{Database, Handle};
 use crate::error::{Error, Result};
-use crate::ingest::{Batch, Change, Outcome, prepare_next};
+use crate::ingest::{Batch, Change, Outcome, one, prepare_next};
 use crate::store::Limits;
 use crate::store::{DocumentEdit, WriteGuard, WriteTransaction};
 use crate::timestamp::Timestamp;
@@ -20,15 +20,15 @@ use crate::timestamp::Timestamp;
 /// they would wait for the transaction.
 ///
 /// ```
-/// use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};
+/// use simdb::{Change, Database, Document, Fingerprint, Outcome};
 ///
 /// let folder = tempfile::tempdir().unwrap();
 /// let db = Database::create(folder.path().join("docs.simdb"))?;
 /// let mut transaction = db.begin()?;
 /// for id in 0..1000 {
-///     let document = Document::new(DocId(id), Fingerprint::from_bits(id << 40));
-///     let outcomes = transaction.apply([Change::Insert(document)])?;
-///     assert_eq!(outcomes, [Outcome::Inserted]);
+///     let document = Document::new(id, Fingerprint::from_bits(id << 40));
+///     let outcome = transaction.apply_one(Change::Insert(document))?;
+///     assert_eq!(outcome, Outcome::Inserted { reliable: true });
 /// }
 /// assert_eq!(db.len()?, 0);
 /// transaction.commit()?;
@@ -129,6 +129,14 @@ impl Transaction<'_> {
             }
         });
         Ok(outcomes)
+    }
+
+    /// Makes one change, and returns its outcome.
+    ///
+    /// # Errors
+    /// Those of [`apply`](Self::apply).
+    pub fn apply_one(&mut self, change: Change) -> Result<Outcome> {
+        Ok(one(self.apply([change])?))
     }
 
     /// Makes all changes durable, and then visible.

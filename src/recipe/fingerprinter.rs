@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 #[cfg(feature = "jieba")]
 use super::compat::cppjieba::Cppjieba;
@@ -17,30 +18,8 @@ use super::weighted_features::WeightedFeatures;
 use super::{Constants, Recipe, RecipeKind};
 use crate::error::{Error, Result};
 use crate::feature::{Feature, UnreliableReason, Weights};
-use crate::fingerprint::{Fingerprint, Fingerprint128};
+use crate::fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
 use crate::simhash::fingerprint_of;
-
-/// The fingerprint of a text, and whether the fingerprint is reliable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct TextFingerprint {
-    /// The fingerprint. A text without features has the fingerprint 0, except for recipes that
-    /// imitate software with another result.
-    pub fingerprint: Fingerprint,
-    /// `true` if near fingerprints mean similar texts. `false` for a text
-    /// - with fewer than 5 distinct features (4 if features are words): one changed character
-    ///   replaces most of them, and unrelated texts may share most of them;
-    /// - in which one feature weighs at least as much as all others together: that feature decides
-    ///   every bit, so any two texts that it dominates would be equal;
-    /// - of few distinct features that occur many times on average (`ngram`, `python-simhash`): it
-    ///   would match every text that repeats the same phrase;
-    /// - without a letter, or without two different words (`ngram`): numbers and single words that
-    ///   differ in one place are no near-duplicates.
-    ///
-    /// [`Fingerprinter::unreliable_reason`] returns the reason. An unreliable fingerprint is
-    /// deterministic, but should never make its text a near-duplicate of another text.
-    pub reliable: bool,
-}
 
 /// A [`Recipe`] with its tables and dictionaries loaded.
 ///
@@ -82,6 +61,27 @@ pub struct TextFingerprint {
 pub struct Fingerprinter {
     recipe: Recipe,
     tables: RecipeTables,
+}
+
+/// A fingerprinter that the first call makes: a dictionary takes a tenth of a second to load.
+#[derive(Debug)]
+pub(crate) struct LazyFingerprinter {
+    recipe: Recipe,
+    made: OnceLock<Fingerprinter>,
+}
+
+impl LazyFingerprinter {
+    pub(crate) fn new(recipe: Recipe) -> Self {
+        Self {
+            recipe,
+            made: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn get(&self) -> &Fingerprinter {
+        self.made
+            .get_or_init(|| Fingerprinter::new(self.recipe.clone()))
+    }
 }
 
 /// The tables of a recipe.

@@ -295,7 +295,7 @@ fn visitor_can_stop_at_any_event_and_query_meanwhile() {
                 }
                 let queries: Vec<_> = pairs.iter().map(|pair| pair.fingerprints[1]).collect();
                 snapshot.within_batch(&queries, 3).unwrap();
-                database.remove(pairs[0].b).unwrap();
+                let _ = database.remove(pairs[0].b).unwrap();
             }
             ControlFlow::Continue(())
         })

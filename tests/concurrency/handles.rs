@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use simdb::{
-    Builder, Change, Database, DocId, Document, Error, Fingerprint, LockHolder, Outcome, Timestamp,
+    Builder, Change, Database, DocId, Document, Error, Fingerprint, LockHolder, Timestamp,
 };
 use test_support::timing::wait_until;
 use test_support::{builder, document, documents, folder, names_in, window};
@@ -233,7 +233,7 @@ fn thread_with_a_transaction_gets_an_error_instead_of_waiting_for_itself() {
     let database = database.create(folder.path().join("docs.simdb")).unwrap();
     let mut transaction = database.begin().unwrap();
     transaction.apply([insert(1)]).unwrap();
-    assert_open(database.insert(DocId(2), Fingerprint::from_bits(2)));
+    assert_open(database.insert(Document::new(2, Fingerprint::from_bits(2))));
     assert_open(database.apply_timeout([insert(2)], Duration::from_secs(600)));
     assert_open(database.begin());
     assert_open(database.begin_timeout(Duration::from_secs(600)));
@@ -248,10 +248,8 @@ fn thread_with_a_transaction_gets_an_error_instead_of_waiting_for_itself() {
     assert_open(database.submit([insert(4)]).unwrap().wait());
     assert!(database.is_empty().unwrap());
     transaction.commit().unwrap();
-    assert_eq!(waiting.wait().unwrap(), [Outcome::Inserted]);
-    database
-        .insert(DocId(2), Fingerprint::from_bits(2))
-        .unwrap();
+    assert_eq!(waiting.wait().unwrap(), [test_support::INSERTED]);
+    test_support::insert(&database, Document::new(2, Fingerprint::from_bits(2)));
     let ids = |database: &Database| -> Vec<u64> {
         let snapshot = database.snapshot().unwrap();
         snapshot
@@ -263,11 +261,9 @@ fn thread_with_a_transaction_gets_an_error_instead_of_waiting_for_itself() {
 
     let mut load = database.bulk_load(16 << 20).unwrap();
     load.push(document(5, 5)).unwrap();
-    assert_open(database.insert(DocId(6), Fingerprint::from_bits(6)));
+    assert_open(database.insert(Document::new(6, Fingerprint::from_bits(6))));
     load.finish(|_| ControlFlow::Continue(())).unwrap();
-    database
-        .insert(DocId(6), Fingerprint::from_bits(6))
-        .unwrap();
+    test_support::insert(&database, Document::new(6, Fingerprint::from_bits(6)));
     assert_eq!(ids(&database), [1, 2, 3, 5, 6]);
 }
 
@@ -293,7 +289,7 @@ fn submit_to_a_full_queue_in_the_thread_of_a_transaction_is_an_error() {
     );
     drop(transaction);
     for ticket in submitted {
-        assert_eq!(ticket.wait().unwrap(), [Outcome::Inserted; 5]);
+        assert_eq!(ticket.wait().unwrap(), [test_support::INSERTED; 5]);
     }
 }
 
@@ -314,7 +310,7 @@ fn queue_takes_the_bytes_of_texts_that_the_builder_sets() {
         "{refused:?}"
     );
     drop(transaction);
-    assert_eq!(first.wait().unwrap(), [Outcome::Inserted]);
+    assert_eq!(first.wait().unwrap(), [test_support::INSERTED]);
     assert_eq!(Builder::DEFAULT_QUEUE_CHANGES, 65_536);
     assert_eq!(Builder::DEFAULT_QUEUE_BYTES, 64 << 20);
 }
@@ -328,7 +324,7 @@ fn transaction_goes_to_another_thread_with_its_right_to_write() {
         let database = &database;
         let other = scope.spawn(move || {
             transaction.apply([insert(1)]).unwrap();
-            assert_open(database.insert(DocId(2), Fingerprint::from_bits(2)));
+            assert_open(database.insert(Document::new(2, Fingerprint::from_bits(2))));
             transaction
         });
         let transaction = other.join().unwrap();

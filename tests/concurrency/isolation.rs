@@ -8,9 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread::ScopedJoinHandle;
 
-use simdb::{
-    Change, Database, DocId, Error, Fingerprint, Insertion, LockHolder, Outcome, Snapshot,
-};
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, LockHolder, Outcome, Snapshot};
 use test_support::timing::{SetWhenDropped, wait_until};
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, documents, folder, planted,
@@ -192,7 +190,9 @@ fn concurrent_near_duplicates_store_one_and_report_its_id() {
                     let id = DocId(group << 32 | thread);
                     // Any two documents of a group differ in at most two bits.
                     let fingerprint = planted(&mut sequence, cluster(group), 1);
-                    let answer = database.insert_unique(id, fingerprint, 3).unwrap();
+                    let answer = database
+                        .insert_unique(Document::new(id, fingerprint), 3)
+                        .unwrap();
                     answers.lock().unwrap().push((group, id, answer));
                 }
             });
@@ -208,11 +208,11 @@ fn concurrent_near_duplicates_store_one_and_report_its_id() {
         };
         for (_, id, answer) in answers {
             match answer {
-                Insertion::Inserted => assert_eq!(*id, winner.id),
-                Insertion::Duplicate(of) => {
+                Outcome::Inserted { .. } => assert_eq!(*id, winner.id),
+                Outcome::Duplicate(of) => {
                     assert_eq!((of.id, of.fingerprint), (winner.id, winner.fingerprint))
                 }
-                Insertion::Similar(_) => unreachable!("no comparison of texts was requested"),
+                other => panic!("{other}"),
             }
         }
     }
@@ -232,7 +232,7 @@ fn concurrent_writers_lose_no_change() {
                     let outcomes = database
                         .apply(batch.iter().cloned().map(Change::Insert))
                         .unwrap();
-                    assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Inserted));
+                    assert!(outcomes.iter().all(|outcome| outcome.is_inserted()));
                 }
             });
         }
@@ -277,18 +277,14 @@ fn snapshot_is_immutable() {
 fn check_is_refused_while_a_snapshot_exists() {
     let folder = folder();
     let mut database = builder().create(folder.path().join("docs.simdb")).unwrap();
-    database
-        .insert(DocId(1), Fingerprint::from_bits(1))
-        .unwrap();
+    test_support::insert(&database, document(1, 1));
     let snapshot = database.snapshot().unwrap();
     let refused = database.check().unwrap_err();
     assert!(matches!(refused, Error::SnapshotHeld { .. }), "{refused:?}");
     assert_eq!(snapshot.len().unwrap(), 1);
     drop(snapshot);
     assert_sound(&mut database);
-    database
-        .insert(DocId(2), Fingerprint::from_bits(2))
-        .unwrap();
+    test_support::insert(&database, document(2, 2));
 }
 
 #[test]
@@ -323,17 +319,13 @@ fn second_writing_handle_is_refused_until_first_is_dropped() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let database = builder().create(&path).unwrap();
-    database
-        .insert(DocId(1), Fingerprint::from_bits(1))
-        .unwrap();
+    test_support::insert(&database, document(1, 1));
     assert_locked(builder().open(&path), &path, LockHolder::Database);
     assert_locked(builder().open_read_only(&path), &path, LockHolder::Database);
     assert_locked(builder().open_or_create(&path), &path, LockHolder::Database);
     let refused = Database::vacuum(&path).unwrap_err();
     assert!(matches!(refused, Error::Locked { .. }), "{refused:?}");
-    database
-        .insert(DocId(2), Fingerprint::from_bits(2))
-        .unwrap();
+    test_support::insert(&database, document(2, 2));
     drop(database);
     assert_eq!(builder().open(&path).unwrap().len().unwrap(), 2);
 }
@@ -342,11 +334,7 @@ fn second_writing_handle_is_refused_until_first_is_dropped() {
 fn read_only_handles_share_file_and_exclude_writers() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
-    builder()
-        .create(&path)
-        .unwrap()
-        .insert(DocId(1), Fingerprint::from_bits(1))
-        .unwrap();
+    test_support::insert(&builder().create(&path).unwrap(), document(1, 1));
     let readers: Vec<Database> = (0..3)
         .map(|_| builder().open_read_only(&path).unwrap())
         .collect();
@@ -355,11 +343,7 @@ fn read_only_handles_share_file_and_exclude_writers() {
     }
     assert_locked(builder().open(&path), &path, LockHolder::ReadOnlyDatabase);
     drop(readers);
-    builder()
-        .open(&path)
-        .unwrap()
-        .insert(DocId(2), Fingerprint::from_bits(2))
-        .unwrap();
+    test_support::insert(&builder().open(&path).unwrap(), document(2, 2));
 }
 
 const CHILD_PATH: &str = "SIMDB_TEST_CHILD_PATH";

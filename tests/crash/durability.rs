@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use simdb::{BulkLoad, Change, Database, DocId, Document, Error, Fingerprint, Outcome, Progress};
+use simdb::{BulkLoad, Change, Database, DocId, Document, Error, Fingerprint, Progress};
 use test_support::children::{child_task, kill_rounds, kills, report, reports, spawn};
 use test_support::engine::pages_of;
 use test_support::{
@@ -65,7 +65,7 @@ fn dropped_transaction_leaves_no_change() {
     database.apply(inserts(&kept)).unwrap();
     let mut transaction = database.begin().unwrap();
     let outcomes = transaction.apply(inserts(&dropped)).unwrap();
-    assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Inserted));
+    assert!(outcomes.iter().all(|outcome| outcome.is_inserted()));
     transaction.apply([Change::Remove(DocId(3))]).unwrap();
     drop(transaction);
     let model = Model::new(kept, false);

@@ -177,9 +177,9 @@ impl Dedup {
         let is_kept = against.is_some_and(|database| self.add && database.settings().keep_texts);
         // Keeps the arrival times, without a window, so no document expires.
         let arrivals = Retention {
-            window: None,
-            sliding: false,
-            by_clock: false,
+            // The times only choose the document to keep.
+            max_ahead: None,
+            ..Retention::default()
         };
         Ok(Settings {
             recipe,

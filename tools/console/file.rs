@@ -318,13 +318,15 @@ mod tests {
             let output = paths.database("TO", &path)?;
             make_or_replace_database(&output, Database::builder(), |path| {
                 let database = Database::builder().keep_texts(true).create(path)?;
-                database.insert_text(DocId(1), "a text")?;
+                let document = database.document(1, "a text")?;
+                assert!(database.insert(document)?.is_inserted());
                 Ok(database.close()?)
             })
         };
         let old = Database::builder().create(&path).unwrap();
         assert!(make().unwrap_err().to_string().contains("cannot replace"));
-        old.insert_text(DocId(7), "another text").unwrap();
+        let document = old.document(7, "another text").unwrap();
+        assert!(old.insert(document).unwrap().is_inserted());
         drop(old);
         for _ in 0..2 {
             make().unwrap();

@@ -101,6 +101,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
         let report = loaded.map_err(with_state)?;
         statistics.counts.inserted = report.inserted;
         statistics.counts.present = report.present;
+        statistics.counts.expired = report.expired;
     }
 
     // The load has succeeded. A report that cannot be published must not withhold the other.

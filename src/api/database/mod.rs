@@ -13,13 +13,15 @@ use parking_lot::RwLock;
 use crate::api::snapshot::Snapshot;
 use crate::document::{DocId, Document, Match};
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, TextFingerprint};
 use crate::ingest::group_commit::{GroupCommit, QueueLimits};
 use crate::progress::{Progress, ProgressHandler};
 use crate::query::{Similar, TextQuery};
-use crate::recipe::{Described, Fingerprinter, Recipe, TextFingerprint};
+use crate::recipe::{Described, Fingerprinter, LazyFingerprinter, Recipe};
 use crate::retention::Retention;
-use crate::store::{self, BandMaker, Header, LockId, Store, wait_until_released};
+use crate::store::{
+    self, BandMaker, Header, HeldSnapshot, LockId, Store, View, wait_until_released,
+};
 
 /// The settings of a database, fixed at creation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,15 +47,17 @@ pub struct Settings {
 /// take one yourself for several queries of the same state, or for many fast queries.
 ///
 /// ```
-/// use simdb::{Database, DocId, Insertion};
+/// use simdb::{Database, DocId, Outcome};
 ///
 /// let folder = tempfile::tempdir().unwrap();
 /// let db = Database::create(folder.path().join("docs.simdb"))?;
-/// db.insert_text(DocId(1), "The quick brown fox jumps over the lazy dog.")?;
+/// let document = db.document(1, "The quick brown fox jumps over the lazy dog.")?;
+/// assert_eq!(db.insert(document)?, Outcome::Inserted { reliable: true });
 ///
 /// // The same words with other case and punctuation are the same document.
-/// let again = db.insert_unique_text(DocId(2), "the QUICK brown fox, jumps over the lazy dog", 3)?;
-/// let Insertion::Duplicate(of) = again else { panic!("{again:?}") };
+/// let document = db.document(2, "the QUICK brown fox, jumps over the lazy dog")?;
+/// let again = db.insert_unique(document, 3)?;
+/// let Outcome::Duplicate(of) = again else { panic!("{again}") };
 /// assert_eq!((of.id, of.distance), (DocId(1), 0));
 /// assert_eq!(db.len()?, 1);
 /// # Ok::<(), simdb::Error>(())
@@ -63,7 +67,7 @@ pub struct Database {
     state: RwLock<State>,
     path: PathBuf,
     settings: Settings,
-    fingerprinter: OnceLock<Fingerprinter>,
+    fingerprinter: Arc<LazyFingerprinter>,
     queue_limits: QueueLimits,
     /// `true` if changes were refused since the last [`flush`](Self::flush).
     has_refused: Arc<AtomicBool>,
@@ -89,19 +93,6 @@ enum State {
 
 /// The time for which [`Database::close`] waits for running queries.
 const MAX_WAIT_FOR_QUERIES: Duration = Duration::from_secs(1);
-
-/// The result of [`Database::insert_unique`] and [`Database::insert_unless_similar`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Insertion {
-    /// The document is stored.
-    Inserted,
-    /// Not stored: this document lies within the radius, the nearest, then the one with the
-    /// smallest id. Only from [`Database::insert_unique`] and its variants.
-    Duplicate(Match),
-    /// Not stored: the text of this document is like the new one, more than any other text. Only
-    /// from [`Database::insert_unless_similar`].
-    Similar(Similar),
-}
 
 impl Database {
     /// `asked` is the recipe that the caller named; it must be that of the file.
@@ -132,8 +123,8 @@ impl Database {
                 store: Arc::new(store),
                 group_commit: OnceLock::new(),
             }))),
+            fingerprinter: Arc::new(LazyFingerprinter::new(settings.recipe.clone())),
             settings,
-            fingerprinter: OnceLock::new(),
             queue_limits,
             has_refused: Arc::default(),
             progress,
@@ -176,8 +167,7 @@ impl Database {
     /// The fingerprinter of this database. The first call makes it, which takes about a tenth of a
     /// second for the recipes `jieba` and `cppjieba`.
     pub fn fingerprinter(&self) -> &Fingerprinter {
-        self.fingerprinter
-            .get_or_init(|| Fingerprinter::new(self.settings.recipe.clone()))
+        self.fingerprinter.get()
     }
 
     /// The fingerprint of a text by the recipe of this database.
@@ -188,21 +178,16 @@ impl Database {
         self.fingerprinter().fingerprint(text)
     }
 
-    /// A document of a text: the fingerprint, and the text if texts are kept.
+    /// A document of a text: the fingerprint with its reliability, and the text if texts are kept.
     ///
     /// # Errors
     /// [`Error::NoTexts`] if the recipe is `weighted`.
-    pub fn document(&self, id: DocId, text: &str) -> Result<Document> {
-        let TextFingerprint {
-            fingerprint,
-            reliable,
-        } = self.fingerprint(text)?;
-        Ok(Document {
-            id,
-            fingerprint,
-            reliable,
-            arrival: None,
-            text: self.settings.keep_texts.then(|| text.to_owned()),
+    pub fn document(&self, id: impl Into<DocId>, text: &str) -> Result<Document> {
+        let document = Document::new(id, self.fingerprint(text)?);
+        Ok(if self.settings.keep_texts {
+            document.with_text(text)
+        } else {
+            document
         })
     }
 
@@ -272,14 +257,17 @@ impl Database {
         let handle = self.handle()?;
         // Counted before it is opened, so that `close` does not miss it.
         let held = handle.store.hold_snapshot();
-        let view = handle.store.read()?;
-        Ok(Snapshot::new(view, self.progress.clone(), Some(held)))
+        Ok(self.snapshot_of(handle.store.read()?, Some(held)))
     }
 
     /// A snapshot for one call.
     pub(crate) fn transient_snapshot(&self) -> Result<Snapshot> {
-        let view = self.handle()?.store.read()?;
-        Ok(Snapshot::new(view, self.progress.clone(), None))
+        Ok(self.snapshot_of(self.handle()?.store.read()?, None))
+    }
+
+    fn snapshot_of(&self, view: View, held: Option<HeldSnapshot>) -> Snapshot {
+        let fingerprinter = Arc::clone(&self.fingerprinter);
+        Snapshot::new(view, fingerprinter, self.progress.clone(), held)
     }
 
     /// The document with this id: see [`Snapshot::get`].
@@ -290,6 +278,11 @@ impl Database {
     /// Every document within the radius: see [`Snapshot::within`].
     pub fn within(&self, fingerprint: Fingerprint, radius: u32) -> Result<Vec<Match>> {
         self.transient_snapshot()?.within(fingerprint, radius)
+    }
+
+    /// Every document within the radius of a text: see [`Snapshot::within_text`].
+    pub fn within_text(&self, text: &str, radius: u32) -> Result<Vec<Match>> {
+        self.transient_snapshot()?.within_text(text, radius)
     }
 
     /// Every document within the radius of each query: see [`Snapshot::within_batch`].

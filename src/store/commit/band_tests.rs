@@ -89,7 +89,7 @@ fn window() -> Retention {
     Retention {
         window: Some(Duration::from_millis(WINDOW_MS)),
         sliding: true,
-        by_clock: false,
+        ..Retention::default()
     }
 }
 

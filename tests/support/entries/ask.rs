@@ -149,9 +149,11 @@ fn write(database: &Database) {
         Change::Insert(new(41)),
     ]));
     answered(database.merge());
+    let text = "what was written into the file as document 3";
     answered(
-        database
-            .insert_unless_similar(DocId(9_000), "what was written into the file as document 3"),
+        database.document(9_000, text).and_then(|document| {
+            database.insert_unless_similar(document, simdb::Likeness::default())
+        }),
     );
     answered(database.remove(DocId(1)));
     answered(database.prune(Timestamp(1_700_000_000_003)));

@@ -150,7 +150,7 @@ impl DamagedFile {
         salvage.damage = damage;
         // The join yields each id once, so there are no conflicts.
         let report = load.finish(progress, &mut |_| ControlFlow::Continue(()))?;
-        salvage.documents = report.inserted;
+        salvage.documents = report.inserted + report.expired;
         Ok(salvage)
     }
 }
