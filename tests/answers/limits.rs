@@ -4,7 +4,6 @@
 //! being skipped.
 
 // A skipped test reports that it was skipped.
-#![allow(clippy::print_stderr)]
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

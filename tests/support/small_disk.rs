@@ -1,5 +1,7 @@
 //! A small file system, for tests of a full disk.
 
+#![allow(clippy::print_stderr)]
+
 use std::path::Path;
 use std::process::Command;
 
