@@ -68,6 +68,10 @@ impl Builder {
     /// Bookkeeping takes up to 12 MiB more.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = Some(bytes);
+        // A transaction in a small cache must not hold more texts than the cache.
+        self.limits.max_transaction_bytes = Limits::default()
+            .max_transaction_bytes
+            .min(bytes.max(1 << 20));
         self
     }
 
@@ -132,8 +136,8 @@ impl Builder {
     /// The journal of a large database grows further, to one change for each hundred documents, but
     /// never beyond 256 MiB of changes. A smaller number takes less memory, and less time to open
     /// after a crash, but each change rewrites more pages. A [`Transaction`](crate::Transaction) of
-    /// more changes, or of more than 64 MiB of texts, bypasses the journal. The number is not
-    /// stored in the file.
+    /// more changes, or of more texts than 64 MiB or the cache, bypasses the journal. The number is
+    /// not stored in the file.
     pub fn merge_after_changes(mut self, changes: usize) -> Self {
         self.limits.min_flush_changes = changes.max(1);
         self

@@ -71,11 +71,8 @@ impl Stage {
     }
 }
 
-/// A transaction with more bytes of texts in memory continues in the tables: 64 MiB.
-const MAX_SMALL_BYTES: usize = 64 << 20;
-
 fn is_large(batch: &Batch, limits: Limits) -> bool {
-    batch.len() > limits.min_flush_changes || batch.text_bytes() > MAX_SMALL_BYTES
+    batch.len() > limits.min_flush_changes || batch.text_bytes() > limits.max_transaction_bytes
 }
 
 impl Transaction<'_> {
