@@ -336,9 +336,9 @@ fn document(id: u64, state: StoredDocument, number: Option<usize>) -> Document {
     }
 }
 
-fn assert_sound(mut store: Store) {
+fn assert_sound(store: Store) {
     assert_eq!(
-        check::check(&mut store, &ProgressHandler::default()).unwrap(),
+        check::check(&store, &ProgressHandler::default()).unwrap(),
         [""; 0]
     );
 }
@@ -485,9 +485,9 @@ fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
         if frozen {
             assert!(bands.fill > 0.99, "{}", bands.fill);
             drop(store);
-            let mut store = open(&checked.path);
+            let store = open(&checked.path);
             assert_eq!(
-                check::check(&mut store, &ProgressHandler::default())?,
+                check::check(&store, &ProgressHandler::default())?,
                 [""; 0]
             );
         } else {
