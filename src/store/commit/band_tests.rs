@@ -486,10 +486,7 @@ fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
             assert!(bands.fill > 0.99, "{}", bands.fill);
             drop(store);
             let store = open(&checked.path);
-            assert_eq!(
-                check::check(&store, &ProgressHandler::default())?,
-                [""; 0]
-            );
+            assert_eq!(check::check(&store, &ProgressHandler::default())?, [""; 0]);
         } else {
             assert_sound(store);
         }
