@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, TextFingerprint};
 use crate::timestamp::Timestamp;
 
 /// The id of a document: any `u64`, chosen by the caller, unique in a database.
@@ -54,6 +54,15 @@ impl FromStr for DocId {
 }
 
 /// A document, as inserted or as stored.
+///
+/// ```
+/// use simdb::{Document, Fingerprint, Timestamp};
+///
+/// let document = Document::new(7, Fingerprint::from_bits(0b1011))
+///     .with_arrival(Timestamp(1_709_210_096_007))
+///     .with_text("a text");
+/// assert!(document.reliable);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Document {
@@ -82,14 +91,41 @@ fn is_reliable() -> bool {
 }
 
 impl Document {
-    /// A document with a reliable fingerprint, without arrival time and text.
-    pub fn new(id: DocId, fingerprint: Fingerprint) -> Self {
-        Self {
-            id,
+    /// A document without arrival time and text. A [`TextFingerprint`] brings its reliability; a
+    /// [`Fingerprint`] counts as reliable.
+    pub fn new(id: impl Into<DocId>, fingerprint: impl Into<TextFingerprint>) -> Self {
+        let TextFingerprint {
             fingerprint,
-            reliable: true,
+            reliable,
+        } = fingerprint.into();
+        Self {
+            id: id.into(),
+            fingerprint,
+            reliable,
             arrival: None,
             text: None,
+        }
+    }
+
+    /// Sets the arrival time.
+    #[must_use]
+    pub fn with_arrival(mut self, arrival: impl Into<Timestamp>) -> Self {
+        self.arrival = Some(arrival.into());
+        self
+    }
+
+    /// Sets the text.
+    #[must_use]
+    pub fn with_text(mut self, text: impl Into<String>) -> Self {
+        self.text = Some(text.into());
+        self
+    }
+
+    /// The fingerprint with its reliability.
+    pub(crate) fn text_fingerprint(&self) -> TextFingerprint {
+        TextFingerprint {
+            fingerprint: self.fingerprint,
+            reliable: self.reliable,
         }
     }
 }
@@ -97,7 +133,7 @@ impl Document {
 /// A document whose fingerprint lies within the radius of a query. A match is a claim about bits,
 /// not about meaning.
 ///
-/// Matches are ordered by distance, then by id, as queries return them.
+/// Matches are ordered by distance, then by id: the first is the nearest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Match {
@@ -154,5 +190,16 @@ mod tests {
         let mut sorted = [ordered[3], ordered[1], ordered[2], ordered[0]];
         sorted.sort();
         assert_eq!(sorted, ordered);
+    }
+
+    #[test]
+    fn document_keeps_the_reliability_of_its_fingerprint() {
+        let fingerprint = Fingerprint::from_bits(7);
+        assert!(Document::new(1, fingerprint).reliable);
+        let unreliable = TextFingerprint {
+            fingerprint,
+            reliable: false,
+        };
+        assert!(!Document::new(DocId(1), unreliable).reliable);
     }
 }

@@ -1,18 +1,74 @@
 //! [`Error`], the one error type of the library, and [`Result`].
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::advice::{Advice, ForeignFile};
 use crate::document::DocId;
-use crate::fingerprint::Fingerprint;
 
 /// The result of a function of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The cause of an [`Error`], as another package reported it.
 pub type Cause = Box<dyn StdError + Send + Sync>;
+
+/// The holder of the lock of a database file, in [`Error::Locked`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LockHolder {
+    /// A [`Database`](crate::Database) of this process.
+    Database,
+    /// A database of this process that is open for reading only.
+    ReadOnlyDatabase,
+    /// A [`BulkLoad`](crate::BulkLoad) of this process into the database.
+    BulkLoad,
+    /// A [`vacuum`](crate::Builder::vacuum) of this process.
+    Vacuum,
+    /// A [`salvage`](crate::Builder::salvage) of this process.
+    Salvage,
+    /// A [`Snapshot`](crate::Snapshot) of this process whose database was closed or dropped.
+    Snapshot,
+    /// Another process, by its id. Known on Linux only, and not from within every container.
+    Process(u32),
+    /// Another process with an unknown id.
+    AnotherProcess,
+}
+
+impl fmt::Display for LockHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Database => f.write_str(
+                "this process has it open already; share that Database, for example in an Arc, or \
+                 close it",
+            ),
+            Self::ReadOnlyDatabase => f.write_str(
+                "this process has it open for reading only; close that Database and try again",
+            ),
+            Self::BulkLoad => {
+                f.write_str("a bulk load of this process has it open; finish or drop the load")
+            }
+            Self::Vacuum => {
+                f.write_str("a vacuum of this process has it open; try again when it has ended")
+            }
+            Self::Salvage => {
+                f.write_str("a salvage of this process reads it; try again when it has ended")
+            }
+            Self::Snapshot => f.write_str(
+                "a snapshot of this process holds it, although its Database was closed or dropped; \
+                 drop the snapshot and try again",
+            ),
+            Self::Process(id) => write!(
+                f,
+                "process {id} has it open; close it there or wait for that process, and try again"
+            ),
+            Self::AnotherProcess => {
+                f.write_str("another process has it open; close it there and try again")
+            }
+        }
+    }
+}
 
 /// An error of this library.
 ///
@@ -235,16 +291,45 @@ pub enum Error {
         known: String,
     },
 
-    /// Another process, or another handle in this process, has the database open.
-    #[error("{} is open elsewhere; close it there and try again", path.display())]
+    /// Another process, or another handle of this process, has the database open.
+    #[error("cannot open {}: {holder}", path.display())]
     Locked {
+        /// The file.
+        path: PathBuf,
+        /// The holder of the lock.
+        holder: LockHolder,
+    },
+
+    /// Snapshots of the database are held: [`Database::check`](crate::Database::check) did not
+    /// finish, or [`Database::close`](crate::Database::close) has written everything but the file
+    /// stays locked until the snapshots are dropped.
+    #[error(
+        "{} stays open: {snapshots} of its snapshots are held, also by iterators and by calls of \
+         other threads; drop them, then close or check it again",
+        path.display()
+    )]
+    SnapshotHeld {
+        /// The file.
+        path: PathBuf,
+        /// The number of snapshots, including those of iterators and of running calls.
+        snapshots: usize,
+    },
+
+    /// The database was closed with [`Database::close`](crate::Database::close).
+    #[error("{} was closed; open it again", path.display())]
+    Closed {
         /// The file.
         path: PathBuf,
     },
 
-    /// The operation needs a database without snapshots, and a snapshot is held.
-    #[error("a snapshot of {} is held; drop it and try again", path.display())]
-    SnapshotHeld {
+    /// The calling thread has a transaction, a bulk load or a check of the database open, for which
+    /// the call would wait for ever. Nothing was changed.
+    #[error(
+        "this thread has a transaction or a bulk load on {} open, and would wait for itself; make \
+         the change with Transaction::apply or BulkLoad::push, or commit or drop it first",
+        path.display()
+    )]
+    TransactionOpen {
         /// The file.
         path: PathBuf,
     },
@@ -279,15 +364,24 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// A document with this id is already stored. Nothing was changed.
+    /// The arrival time of a document lies too far ahead of the system clock and of the latest
+    /// arrival. Nothing was changed. Times are written in RFC 3339.
     #[error(
-        "document {id} is already stored, with fingerprint {stored}; use another id, or upsert"
+        "document {id} has the arrival time {arrival}, more than {max_ahead:?} ahead of the system \
+         clock ({clock}) and of the latest arrival ({latest}); check the time and its unit, \
+         milliseconds since 1970, or create the database with another Retention::max_ahead"
     )]
-    DocumentExists {
-        /// The id.
+    ArrivalAhead {
+        /// The id of the document.
         id: DocId,
-        /// The stored fingerprint. Equal to the given fingerprint if the call was repeated.
-        stored: Fingerprint,
+        /// The arrival time of the document.
+        arrival: String,
+        /// The system clock.
+        clock: String,
+        /// The latest arrival before this document, or `none`.
+        latest: String,
+        /// The setting [`Retention::max_ahead`](crate::Retention::max_ahead).
+        max_ahead: Duration,
     },
 
     /// A text is too long to be stored.
@@ -458,8 +552,12 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// The timeout of a call ended before its changes were started. Nothing was changed.
-    #[error("the changes to {} were not started in time; nothing was changed, try again", path.display())]
+    /// The timeout of a call ended before its changes or its transaction began. Nothing was changed.
+    #[error(
+        "the changes to {} did not begin in time, because other changes or a transaction were in \
+         progress; nothing was changed, try again",
+        path.display()
+    )]
     TimedOut {
         /// The file.
         path: PathBuf,
@@ -473,8 +571,8 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// A progress handler, or the conflict handler of a bulk load, returned `Break`. Nothing was
-    /// changed.
+    /// A progress handler, a visitor, or the conflict handler of a bulk load returned `Break`.
+    /// Nothing was changed.
     #[error("the work on {} was interrupted; nothing was changed", path.display())]
     Interrupted {
         /// The file of the operation.

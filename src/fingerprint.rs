@@ -1,4 +1,4 @@
-//! [`Fingerprint`], the 64-bit SimHash of a document, and [`Fingerprint128`].
+//! [`Fingerprint`], the 64-bit SimHash of a document, [`TextFingerprint`] and [`Fingerprint128`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,6 +35,38 @@ pub struct Fingerprint(u64);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint128(u128);
+
+/// The fingerprint of a text, with its reliability.
+///
+/// A [`Fingerprint`] converts into a reliable `TextFingerprint`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TextFingerprint {
+    /// The fingerprint. A text without features has the fingerprint 0, except for recipes that
+    /// imitate software with another result.
+    pub fingerprint: Fingerprint,
+    /// `true` if near fingerprints mean similar texts. `false` for a text
+    /// - with fewer than 5 distinct features (4 if features are words): one changed character
+    ///   replaces most of them, and unrelated texts may share most of them;
+    /// - in which one feature weighs at least as much as all others together: that feature decides
+    ///   every bit, so any two texts that it dominates would be equal;
+    /// - of few distinct features that occur many times on average (`ngram`, `python-simhash`): it
+    ///   would match every text that repeats the same phrase;
+    /// - without a letter, or without two different words (`ngram`): numbers and single words that
+    ///   differ in one place are no near-duplicates.
+    ///
+    /// [`Fingerprinter::unreliable_reason`](crate::Fingerprinter::unreliable_reason) returns the reason. An unreliable fingerprint is
+    /// deterministic, but should never make its text a near-duplicate of another text.
+    pub reliable: bool,
+}
+
+impl From<Fingerprint> for TextFingerprint {
+    fn from(fingerprint: Fingerprint) -> Self {
+        Self {
+            fingerprint,
+            reliable: true,
+        }
+    }
+}
 
 macro_rules! fingerprint {
     ($name:ident, $bits:ty, $digits:literal) => {

@@ -121,7 +121,11 @@ impl PrefetchCache {
                 }
                 // Answers are kept by document id, so two texts with one id would be confused: neither
                 // is looked up.
-                (Change::InsertUnlessSimilar { document, .. }, Some(query)) => {
+                (
+                    Change::InsertUnlessSimilar { document, .. }
+                    | Change::InsertUnique { document, .. },
+                    Some(query),
+                ) => {
                     let text_query = text_queries.entry(document.id);
                     text_query
                         .and_modify(|text_query| *text_query = None)

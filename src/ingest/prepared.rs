@@ -5,7 +5,6 @@ use rayon::prelude::*;
 use super::Change;
 use crate::error::{Error, Result};
 use crate::query::TextQuery;
-use crate::recipe::TextFingerprint;
 use crate::store::{BandMaker, Store, TextEdit, refuse_too_long};
 use crate::timestamp::Timestamp;
 
@@ -18,7 +17,8 @@ pub(crate) struct PreparedChange {
     pub(super) arrival: Option<Timestamp>,
     /// The edit of the stored text.
     pub(super) text: TextEdit,
-    /// The query that decides a [`Change::InsertUnlessSimilar`].
+    /// The query that decides a [`Change::InsertUnlessSimilar`], or a [`Change::InsertUnique`] of an
+    /// unreliable text.
     pub(super) query: Option<Box<TextQuery>>,
 }
 
@@ -48,12 +48,15 @@ impl PreparedChange {
         // The fingerprint of the document need not be that of its text, if it was made elsewhere.
         let query = match (&change, &text) {
             (Change::InsertUnlessSimilar { document, likeness }, Some(text)) => {
-                let fingerprint = TextFingerprint {
-                    fingerprint: document.fingerprint,
-                    reliable: document.reliable,
-                };
-                let query = TextQuery::new(&BandMaker, text, Some(fingerprint));
+                let query = TextQuery::new(&BandMaker, text, Some(document.text_fingerprint()));
                 Some(Box::new(query.likeness(*likeness)))
+            }
+            // No fingerprint recognises a copy of an unreliable text. Its wording has a band key.
+            (Change::InsertUnique { document, .. }, Some(text))
+                if !document.reliable && header.bands.is_some() =>
+            {
+                let query = TextQuery::new(&BandMaker, text, Some(document.text_fingerprint()));
+                Some(Box::new(query.same_wording()))
             }
             (Change::InsertUnlessSimilar { document, .. }, None) if header.keep_texts => {
                 return Err(Error::TextMissing { id: document.id });
@@ -122,6 +125,11 @@ pub(crate) fn prepare_all(changes: Vec<Change>, store: &Store) -> Result<Vec<Pre
     let is_costly = |change: &Change| {
         store.header().bands.is_some() || matches!(change, Change::InsertUnlessSimilar { .. })
     };
+    // Before any change is queued: a refused arrival refuses its own call only.
+    let arrivals = changes.iter().filter_map(Change::document);
+    let arrivals = arrivals.filter_map(|document| Some((document.id, document.arrival?)));
+    let clock = || Timestamp::now();
+    store.arrival_guard().check(arrivals, clock)?;
     let prepare = |change| PreparedChange::new(change, store);
     if changes.len() < MIN_PARALLEL_CHANGES || !changes.iter().any(is_costly) {
         return changes.into_iter().map(prepare).collect();

@@ -9,8 +9,7 @@ use rayon::prelude::*;
 use super::single::within;
 use crate::document::{DocId, Match};
 use crate::error::Result;
-use crate::fingerprint::{Fingerprint, check_radius};
-use crate::recipe::TextFingerprint;
+use crate::fingerprint::{Fingerprint, TextFingerprint, check_radius};
 use crate::similarity::{Likeness, Resemblance, Wording};
 use crate::store::{BandMaker, FingerprintSource, View};
 
@@ -84,11 +83,12 @@ impl TextQuery {
     /// unless set, are compared. The answer is then the matches within the radius, verified by text.
     ///
     /// ```
-    /// use simdb::{Database, DocId};
+    /// use simdb::Database;
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::builder().similar(true).create(folder.path().join("docs.simdb"))?;
-    /// db.insert_text(DocId(1), "The ferry to the islands was cancelled due to heavy fog.")?;
+    /// let text = "The ferry to the islands was cancelled due to heavy fog.";
+    /// assert!(db.insert(db.document(1, text)?)?.is_inserted());
     ///
     /// // The same news, far more than three bits away.
     /// let query = db.text_query("Ferries to the islands were cancelled because of heavy fog.")?;
@@ -100,6 +100,20 @@ impl TextQuery {
     pub fn without_bands(mut self) -> Self {
         self.uses_bands = false;
         self
+    }
+
+    /// Finds only documents with the same wording, by the band key of the whole text.
+    pub(crate) fn same_wording(mut self) -> Self {
+        // The key of the whole text is the first.
+        self.keys.truncate(1);
+        self.fingerprint = self.fingerprint.map(|made| TextFingerprint {
+            reliable: false,
+            ..made
+        });
+        self.likeness(Likeness {
+            edit_similarity: f64::INFINITY,
+            jaccard: f64::INFINITY,
+        })
     }
 
     /// Sets a fingerprint of the text that was made elsewhere.

@@ -29,7 +29,8 @@ use self::word_files::{WordFile, WordFiles};
 use crate::error::{Error, Result};
 use crate::text::Traditional;
 
-pub use fingerprinter::{Fingerprinter, TextFingerprint};
+pub use fingerprinter::Fingerprinter;
+pub(crate) use fingerprinter::LazyFingerprinter;
 
 /// A named, versioned way from text to fingerprint.
 ///

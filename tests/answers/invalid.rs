@@ -16,7 +16,7 @@ fn stored(folder: &Path) -> Database {
         .create(folder.join("docs.simdb"))
         .unwrap();
     let text = "The ferry to the islands was cancelled due to heavy fog.";
-    database.insert_text(DocId(1), text).unwrap();
+    test_support::insert_text(&database, 1, text);
     database
 }
 
@@ -51,10 +51,10 @@ fn radius_above_64_is_refused_by_every_call() {
             similar.map(drop),
             snapshot.similar_by(&query, |_| None).map(drop),
             database
-                .insert_unique(DocId(2), FINGERPRINT, radius)
+                .insert_unique(Document::new(2, FINGERPRINT), radius)
                 .map(drop),
             database
-                .insert_unique_text(DocId(2), "a text", radius)
+                .insert_unique(database.document(2, "a text").unwrap(), radius)
                 .map(drop),
             database.apply([unique()]).map(drop),
             database.submit([unique()]).map(drop),

@@ -15,6 +15,7 @@ mod groups;
 mod invalid;
 mod limits;
 mod model;
+mod outcomes;
 mod pairs;
 mod progress;
 mod recall;

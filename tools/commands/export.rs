@@ -109,7 +109,7 @@ impl Export {
         let documents = ExportedDocuments {
             options: self,
             settings: database.settings(),
-            bar: progress.steps("exporting", snapshot.len()),
+            bar: progress.steps("exporting", snapshot.len()?),
             snapshot,
         };
         let written = match target {

@@ -11,6 +11,7 @@ use super::positions::RecordPositions;
 use super::statistics::Statistics;
 use crate::console::interrupt::{Interrupt, interrupted};
 use crate::console::progress::{ProgressMode, handler};
+use crate::formats::Reject;
 
 /// Loads all documents of a pipeline. Counts in `statistics` bad records, and documents whose id is
 /// stored with another fingerprint.
@@ -31,8 +32,18 @@ pub fn load(
             match entry {
                 PipelineRecord::Reject(reject) => statistics.reject(batch.input, &reject)?,
                 PipelineRecord::Document(number, document) => {
-                    statistics.counts.unreliable += u64::from(!document.reliable);
-                    bulk.push(document)?;
+                    let (id, reliable) = (document.id, document.reliable);
+                    match bulk.push(document) {
+                        // The load can go on without the document.
+                        Err(error @ Error::ArrivalAhead { .. }) => {
+                            let (id, reason) = (Some(id), error.to_string());
+                            let reject = Reject { number, id, reason };
+                            statistics.reject(batch.input, &reject)?;
+                            continue;
+                        }
+                        pushed => pushed?,
+                    }
+                    statistics.counts.unreliable += u64::from(!reliable);
                     positions.push(batch.input, unit, number);
                 }
             }

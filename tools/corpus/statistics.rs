@@ -28,6 +28,8 @@ pub struct RecordCounts {
     pub rejected: u64,
     /// Documents stored before with the same fingerprint.
     pub present: u64,
+    /// Documents that arrived before the retention window.
+    pub expired: u64,
     /// Documents with unreliable fingerprints, which are counted above too.
     pub unreliable: u64,
 }

@@ -4,6 +4,7 @@
 //! an error. So the loader skips single records, whose locations it reports, and never the rest of a
 //! file.
 
+pub mod arrival_check;
 mod catch_panics;
 pub mod copy;
 pub mod delimited;
@@ -83,7 +84,7 @@ impl Format {
         }
     }
 
-    /// The first id if documents are counted.
+    /// The first id of documents that are counted because the input has no ids.
     pub fn first_id(self) -> u64 {
         match self {
             Self::Npy => 0,

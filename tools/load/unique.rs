@@ -19,6 +19,7 @@ use crate::corpus::memory::MemoryBudget;
 use crate::corpus::pipeline::{Pipeline, PipelineRecord, RecordBatch};
 use crate::corpus::statistics::Statistics;
 use crate::formats::Reject;
+use crate::formats::arrival_check::ArrivalCheck;
 use crate::options::DuplicateRule;
 
 /// At most 262,144 documents per call of `Transaction::apply`. Ctrl-C waits for the end of the call.
@@ -103,6 +104,7 @@ impl UniqueLoad<'_> {
     /// Applies all documents in one transaction.
     fn apply_all(&mut self, database: &Database) -> Result<()> {
         let keep_texts = database.settings().keep_texts;
+        let mut arrivals = ArrivalCheck::new(database)?;
         let mut transaction = database.begin()?;
         let mut waiting = Waiting::default();
         while let Some(RecordBatch { input, records }) = self.pipeline.next()? {
@@ -113,7 +115,8 @@ impl UniqueLoad<'_> {
                         self.put_aside(&mut waiting, input, reject)?
                     }
                     PipelineRecord::Document(number, document) => {
-                        if let Err(reason) = self.rule.check_text(&document) {
+                        let checked = self.rule.check_text(&document);
+                        if let Err(reason) = checked.and_then(|()| arrivals.check(&document)) {
                             let id = Some(document.id);
                             let reject = Reject { number, id, reason };
                             self.put_aside(&mut waiting, input, reject)?;
@@ -197,6 +200,7 @@ impl UniqueLoad<'_> {
                     let id = document.id;
                     self.statistics.conflict(input, number, id, stored)?;
                 }
+                (None, Outcome::Expired { .. }) => counts.expired += 1,
                 (None, _) => counts.inserted += 1,
             }
         }
@@ -218,8 +222,5 @@ fn not_created(error: anyhow::Error, target: &Path) -> anyhow::Error {
         Ok(error) => return error.into(),
         Err(error) => return error,
     };
-    cause.context(format!(
-        "{} was not created; fix the cause and load again",
-        target.display()
-    ))
+    cause.context(format!("cannot write {}", target.display()))
 }

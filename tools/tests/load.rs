@@ -4,6 +4,8 @@ use std::io::Write;
 
 use crate::common::{Folder, Ran, TEXTS, raw_pairs, stop};
 use serde_json::{Value, json};
+#[cfg(unix)]
+use test_support::small_disk::SmallDisk;
 
 /// The counts of records by fate, from the summary.
 fn counts(ran: &Ran) -> [u64; 5] {
@@ -1151,6 +1153,81 @@ fn new_database_is_whole_or_reported_as_not_created() {
         }
     }
     assert!(ends.iter().all(|times| *times > 0), "{ends:?}");
+}
+
+/// Records of raw pairs with ids from `first` on.
+fn raw_records(first: u64, count: u64) -> Vec<u8> {
+    let pairs: Vec<_> = (first..first + count)
+        .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        .collect();
+    raw_pairs(&pairs)
+}
+
+#[cfg(unix)]
+#[test]
+fn load_on_a_full_disk_says_what_is_there_and_to_free_space() {
+    let folder = Folder::new();
+    folder.write("some.raw", raw_records(0, 1_000));
+    folder.write("many.raw", raw_records(1_000, 150_000));
+    for options in [&[][..], &["--unique", "0"]] {
+        let Some(disk) = SmallDisk::new("8m") else {
+            return;
+        };
+        let database = disk.path().join("a.simdb");
+        let database = database.to_str().expect("a path in UTF-8");
+        let many = ["many.raw", "--memory", "64MiB"];
+        let load = [&[database], &many[..], options].concat();
+        let full = "the disk is full: free some space on it";
+        let ran = folder.load(&load);
+        let ran = ran.fails(&["nothing was loaded", "a.simdb was not created", full]);
+        assert_eq!(
+            ran.stderr.matches("No space left").count(),
+            1,
+            "{}",
+            ran.stderr
+        );
+
+        folder.load(&[database, "some.raw"]).ends(0);
+        let ran = folder.load(&load);
+        let ran = ran.fails(&["nothing was loaded", "a.simdb is as it was", full]);
+        assert_eq!(
+            ran.stderr.matches("No space left").count(),
+            1,
+            "{}",
+            ran.stderr
+        );
+        assert!(!ran.stderr.contains("unknown"), "{}", ran.stderr);
+        let checked = folder.cli(&["check", database]).ends(0);
+        assert!(checked.stdout.contains("1,000 documents"), "{checked:?}");
+    }
+}
+
+#[test]
+fn load_that_loses_the_race_to_create_the_database_says_to_repeat_it() {
+    use std::process::Stdio;
+    for mode in [&[][..], &["--unique", "3"]] {
+        let folder = Folder::new();
+        folder.write("a.jsonl", TEXTS);
+        let mut child = folder
+            .command("simdb-load")
+            .args(["a.simdb", "-"])
+            .args(mode)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the loader starts");
+        // Its temporary file or folder.
+        folder.wait_for(|name| name.starts_with(".simdb-"));
+        folder.load(&["a.simdb", "a.jsonl"]).ends(0);
+        let mut pipe = child.stdin.take().expect("a pipe");
+        pipe.write_all(TEXTS.as_bytes()).expect("written");
+        drop(pipe);
+        let ran = Ran::from(child.wait_with_output().expect("the loader ends"));
+        let ran = ran.fails(&["nothing was loaded", "a.simdb", "repeat the load"]);
+        assert!(!ran.stderr.contains("another name"), "{}", ran.stderr);
+        assert_eq!(folder.names(), ["a.jsonl", "a.simdb"]);
+    }
 }
 
 #[test]

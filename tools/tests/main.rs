@@ -23,6 +23,7 @@ mod pairs;
 mod parquet;
 mod recipe;
 mod reports;
+mod retention;
 mod salvage;
 mod similar;
 mod verbs;

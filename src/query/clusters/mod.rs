@@ -19,7 +19,7 @@ use super::limits::QueryLimits;
 use super::pairs::{PairsEvent, pairs};
 use crate::document::DocId;
 use crate::error::{Error, Result};
-use crate::progress::{ProgressHandler, ProgressReporter, Stage};
+use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};
 use crate::similarity::Likeness;
 use crate::store::View;
 use crate::timestamp::Timestamp;
@@ -144,7 +144,7 @@ pub(crate) enum Priority<'p> {
     Score(&'p mut dyn FnMut(DocId) -> f64),
 }
 
-/// Calls `visitor` with all clusters until `visitor` breaks.
+/// Calls `visitor` with all clusters. `Break` of the visitor is [`Error::Interrupted`].
 pub(crate) fn clusters(
     view: &View,
     clustering: &Clustering,
@@ -189,16 +189,12 @@ pub(crate) fn clusters(
 
     // Visited last: a slow visitor delays no other work, and progress is complete.
     for (id, documents) in too_large {
-        if visitor(ClustersEvent::Split { id, documents }).is_break() {
-            return Ok(());
-        }
+        refuse_break(visitor(ClustersEvent::Split { id, documents }), view.path())?;
     }
     for (keeper, documents) in by_first_document(grouping.keepers(), &members) {
         if documents.len() > 1 {
             let cluster = Cluster::new(&graph, keeper, documents, limits);
-            if visitor(ClustersEvent::Cluster(&cluster)).is_break() {
-                return Ok(());
-            }
+            refuse_break(visitor(ClustersEvent::Cluster(&cluster)), view.path())?;
         }
     }
     Ok(())

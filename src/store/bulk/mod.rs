@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::progress::ProgressHandler;
+use crate::retention::Retention;
 use crate::store::Store;
 use crate::store::bulk::in_order::InOrderWriter;
 use crate::store::bulk::new_documents::{NewDocuments, PushedDocument, PushedSorter};
@@ -57,12 +58,15 @@ pub(super) const MIN_MEMORY_BYTES: u64 = 16 << 20;
 /// The result of a bulk load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BulkReport {
-    /// New documents.
+    /// New documents, expired ones excepted.
     pub inserted: u64,
     /// Documents whose id and fingerprint were stored or pushed before.
     pub present: u64,
     /// Documents left out: see [`Conflict`].
     pub conflicts: u64,
+    /// New documents that arrived before the retention window, as of the latest arrival after the
+    /// load. No query finds them, and later writes remove them. Not counted in `inserted`.
+    pub expired: u64,
 }
 
 pub(crate) struct Load {
@@ -78,6 +82,7 @@ pub(crate) struct Load {
     /// The default arrival time.
     now: Timestamp,
     path: PathBuf,
+    retention: Option<Retention>,
     /// The memory of one sort.
     sorter_bytes: usize,
     context: SortContext,
@@ -102,7 +107,7 @@ impl Load {
     pub(crate) fn create(db_path: &DbPath, header: &Header, memory_bytes: u64) -> Result<Self> {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let file = NewFile::create(db_path, header, CACHE_BYTES.min(memory_bytes / 8), None)?;
-        let mut load = Self::new(db_path.path(), memory_bytes, header.keeps(), file.bands());
+        let mut load = Self::new(db_path.path(), memory_bytes, header, file.bands());
         load.stage = Some(if header.keep_texts {
             // Texts are written while documents are pushed, and redb allows one writer.
             PushStage::Sorting(Target::New(Box::new(file)))
@@ -115,13 +120,14 @@ impl Load {
     pub(crate) fn into_existing(store: &Store, memory_bytes: u64) -> Result<Self> {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let target = Target::Existing(Box::new(store.begin_write()?));
-        let (keeps, bands) = (store.header().keeps(), store.tables().bands().cloned());
-        let mut load = Self::new(store.path(), memory_bytes, keeps, bands);
+        let bands = store.tables().bands().cloned();
+        let mut load = Self::new(store.path(), memory_bytes, store.header(), bands);
         load.stage = Some(PushStage::Sorting(target));
         Ok(load)
     }
 
-    fn new(path: &Path, memory_bytes: usize, keeps: Keeps, bands: Option<BandMaker>) -> Self {
+    fn new(path: &Path, memory_bytes: usize, header: &Header, bands: Option<BandMaker>) -> Self {
+        let keeps = header.keeps();
         let context = SortContext::new(folder_of(path));
         // Three quarters are for sorts, the rest for redb's cache and the texts. Bands outnumber all
         // other entries and are sorted beside them, so they get half. The other half is for two sorts
@@ -140,6 +146,7 @@ impl Load {
             keeps,
             now: Timestamp::now(),
             path: path.to_path_buf(),
+            retention: header.retention,
             sorter_bytes,
             context,
         }
@@ -239,6 +246,8 @@ impl Load {
             context: self.context,
             sorter_bytes: self.sorter_bytes,
             documents: self.documents,
+            retention: self.retention,
+            now: self.now,
         };
         writer.run(self.new_documents, self.pushed, self.texts)
     }

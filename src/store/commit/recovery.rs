@@ -48,7 +48,7 @@ impl Committer {
             memtables: Mutex::new(memtables),
             memtables_changed: Condvar::new(),
             flush_lock: Mutex::default(),
-            write_lock: Arc::new(WriteLock::new(active)),
+            write_lock: WriteLock::new(active),
             flush_options: FlushOptions::new(tables.limits.min_flush_changes),
             identity,
             file,
@@ -185,7 +185,7 @@ impl Journals<'_> {
         // A crash can leave an empty later journal, which is created before the file is marked. It cannot
         // leave commits, which are appended after.
         for number in [1, 2] {
-            // A file that is no journal is refused when a journal is created under its name.
+            // A file that is no journal is removed when a journal is created under its name.
             let Ok(Some(owner)) = Journal::owner_of(self.file, number, db_path) else {
                 continue;
             };

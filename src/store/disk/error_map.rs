@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::path::DbPath;
 use crate::advice::Advice;
-use crate::error::{Error, Result};
+use crate::error::{Error, LockHolder, Result};
 
 /// Damage found by the pager, as the inner error of an [`io::Error`]; the text describes the
 /// damage.
@@ -79,6 +79,10 @@ impl DbPath {
             // redb rolls a poisoned transaction back.
             redb::CommitError::TransactionPoisoned => self.writing(cause),
             // The header may have reached the disk before the sync failed.
+            redb::CommitError::Storage(redb::StorageError::Io(cause)) => Error::CommitUnknown {
+                path: self.path().to_path_buf(),
+                source: Box::new(cause),
+            },
             _ => Error::CommitUnknown {
                 path: self.path().to_path_buf(),
                 source: Box::new(cause),
@@ -92,6 +96,10 @@ impl DbPath {
     pub(crate) fn flushing(&self, error: Error) -> Error {
         let Error::CommitUnknown { path, source } = error else {
             return error;
+        };
+        let source = match source.downcast::<io::Error>() {
+            Ok(cause) => return self.failed_read("write", *cause),
+            Err(source) => source,
         };
         match source.downcast::<redb::CommitError>() {
             Ok(cause) => self.writing(*cause),
@@ -107,8 +115,14 @@ impl DbPath {
     pub(crate) fn opening(&self, cause: redb::DatabaseError) -> Error {
         let path = self.path().to_path_buf();
         match cause {
-            redb::DatabaseError::DatabaseAlreadyOpen => Error::Locked { path },
-            redb::DatabaseError::TransactionInProgress => Error::SnapshotHeld { path },
+            redb::DatabaseError::DatabaseAlreadyOpen => Error::Locked {
+                path,
+                holder: LockHolder::AnotherProcess,
+            },
+            redb::DatabaseError::TransactionInProgress => {
+                let snapshots = 1;
+                Error::SnapshotHeld { path, snapshots }
+            }
             redb::DatabaseError::Storage(redb::StorageError::Io(source)) => match source.kind() {
                 io::ErrorKind::NotFound => Error::NotFound { path },
                 io::ErrorKind::InvalidData => self.failed_read("open", source),

@@ -101,7 +101,7 @@ pub(super) fn refuse_unless_older(
 
 /// Extends a short file to [`MIN_FILE_BYTES`], then writes the header of a new generation, both
 /// durably. Returns the length of the file.
-pub(super) fn begin(file: &dyn DiskFile, identity: Identity) -> io::Result<u64> {
+pub(super) fn write_header(file: &dyn DiskFile, identity: Identity) -> io::Result<u64> {
     let found = file.info()?.len_bytes;
     let length = found.max(MIN_FILE_BYTES);
     if found < length {

@@ -120,7 +120,7 @@ fn with_counts(view: &View) -> Result<Stats> {
     };
     let counters = tables.counters();
     let mut stats = Stats {
-        documents: view.len(),
+        documents: view.stored_len(),
         distinct_fingerprints: changed(counters.distinct_fingerprints, distinct)?,
         unreliable: changed(counters.unreliable, unreliable)?,
         texts: changed(counters.texts, texts)?,

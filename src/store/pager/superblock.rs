@@ -7,7 +7,7 @@
 //! | 16..20 | crc32 of bytes 0..16 |
 //! | 20.. | zeros |
 //!
-//! Every format has these first 20 bytes; a newer format may use the others.
+//! The first 20 bytes have this layout in every format. A newer format may use the bytes behind.
 
 use crate::advice::ForeignFile;
 use crate::error::{Error, Result};

@@ -59,7 +59,7 @@ impl<T: FingerprintSource> View<T> {
     ) -> Self {
         // The clock is read once: all answers of a view have one expiry.
         let by_clock = retention.is_some_and(|retention| retention.by_clock);
-        let clock = by_clock.then(|| Timestamp::now());
+        let clock = by_clock.then(Timestamp::now);
         Self {
             counts,
             expiry: Expiry::new(retention, counts.latest_arrival.max(clock)),

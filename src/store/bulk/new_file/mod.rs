@@ -262,7 +262,7 @@ impl NewFile {
             .set_cache_size(READ_BACK_CACHE_BYTES)
             .create_with_backend(closed.clone())
             .map_err(|cause| db_path.opening(cause))?;
-        closed.close_soon();
+        closed.refuse_writes();
         if counters_of(&database, &db_path)? != expected {
             let what = "what was written is not what is read back";
             return Err(db_path.corrupt_advising(what, Advice::CheckDisk));

@@ -80,7 +80,7 @@ impl SalvageTables {
         let only_in_block0 = only_in_twin(fingerprints, block0)?;
         let mut sources = vec![
             self.source(FINGERPRINTS, fingerprints, Fact::Fingerprint),
-            Source::sorted(BLOCK0.name, only_in_block0, Fact::TwinFingerprint),
+            Source::sorted(BLOCK0.name, only_in_block0, Fact::Block0Fingerprint),
             self.source(UNRELIABLE, self.unreliable.as_ref(), |_| Fact::Unreliable),
         ];
         if self.keeps.arrivals {
