@@ -14,7 +14,11 @@ use test_support::{
 const TWO_DAYS: Retention = window(Duration::from_secs(2 * 24 * 60 * 60));
 
 fn with_retention() -> Builder {
-    builder().retention(Retention::default())
+    // Any arrival, up to the latest that a file can hold.
+    builder().retention(Retention {
+        max_ahead: None,
+        ..Retention::default()
+    })
 }
 
 fn at(time: u64, id: u64, fingerprint: u64) -> Document {
