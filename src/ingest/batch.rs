@@ -77,6 +77,11 @@ impl<T: FingerprintSource> Batch<T> {
         self.edits.len().max(self.decided)
     }
 
+    /// Returns `true` if a change has edited a document.
+    pub(crate) fn has_edits(&self) -> bool {
+        self.edits.values().any(DocumentEdit::changes_something)
+    }
+
     pub(crate) fn text_bytes(&self) -> usize {
         self.text_bytes
     }

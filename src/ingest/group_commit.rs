@@ -373,8 +373,10 @@ impl GroupCommitState {
     /// Removes some expired documents with the group, and returns the new cursor.
     fn expire(&self, batch: &mut Batch, changes: usize) -> ExpiryCursor {
         let cursor = *self.expiry_cursor.lock();
-        // Expired documents must not turn a group without changes into a commit.
-        if changes == 0 {
+        // Expired documents must not turn a group that changes nothing into a commit. After a bad
+        // arrival time, every later document is expired: its insert must not remove for good the
+        // documents that a reset of the clock would bring back.
+        if !batch.has_edits() {
             return cursor;
         }
         let generation = self.store.generation();

@@ -235,6 +235,9 @@ fn reset_clock_brings_back_what_one_bad_time_has_expired() {
             Database::vacuum(&path).unwrap();
             database = builder().open(&path).unwrap();
         }
+        // A document at the right time is not stored, and removes no other document.
+        let late = database.insert(at(now, 8, 8 << 20)).unwrap();
+        assert!(matches!(late, Outcome::Expired { .. }), "{late}");
         let before = database.snapshot().unwrap();
         assert_eq!(before.now(), Some(Timestamp(now * 1000)));
 
