@@ -137,8 +137,9 @@ impl BatchQuery<'_> {
         let sorted = tables.in_parallel(|| QueriesByKey::new(queries, block));
         // A bucket is probed for a query if the xor of their keys is one of these differences.
         let differences = probes.keys(block, 0);
-        let keys = sorted.keys_near(&differences);
-        tables.look_up(block, &keys, |source, key, bucket, matches| {
+        let keys = sorted.keys_near(&differences).into_iter();
+        let keys: Vec<(usize, u16)> = keys.map(|key| (block, key)).collect();
+        tables.look_up(&keys, |source, (_, key), bucket, matches| {
             let mut near = Vec::new();
             // Moves the matches that this block owns from `near` to `matches`. The other matches are
             // found again, in the block that owns them.

@@ -28,19 +28,34 @@ fn probe<S: FingerprintSource>(
     radius: u32,
     probes: &Probes,
 ) -> Result<Vec<Fingerprint>> {
-    let mut found = Vec::new();
-    for block in probes.blocks() {
+    let keys: Vec<(usize, u16)> = probes
+        .blocks()
+        .flat_map(|block| {
+            let own_key = block::front_key(block::rotate(query, block));
+            probes
+                .keys(block, own_key)
+                .into_iter()
+                .map(move |key| (block, key))
+        })
+        .collect();
+    source.look_up(&keys, |source, (block, key), bucket, found| {
         let rotated = block::rotate(query, block);
-        let keys = probes.keys(block, block::front_key(rotated));
-        let near = source.look_up(block, &keys, |source, key, bucket, near| {
-            push_near(source, probes, block, (key, bucket), rotated, radius, near)
-        })?;
+        let mut near = Vec::new();
+        push_near(
+            source,
+            probes,
+            block,
+            (key, bucket),
+            rotated,
+            radius,
+            &mut near,
+        )?;
         let candidates = near.into_iter().map(|near| block::unrotate(near, block));
         // Several blocks may find a match. Only the block that owns the match keeps it, so no set of
         // the fingerprints found so far is needed.
         found.extend(candidates.filter(|near| probes.owner(query, *near) == Some(block)));
-    }
-    Ok(found)
+        Ok(())
+    })
 }
 
 /// A bucket is read in at most 1,024 parts. If more parts are needed, the bucket is read whole.

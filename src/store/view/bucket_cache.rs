@@ -3,6 +3,7 @@
 //! A query reads one bucket for each key that it probes. In the file, a bucket is a range of chunks to
 //! find and verify. In the cache, a bucket is one slice, smaller than the pages of that range.
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -39,6 +40,23 @@ impl CachedBucket {
             None => Bucket::TooLarge,
         }
     }
+}
+
+/// Cache lines of a bucket that [`touch`] reads. Measured with 50 million documents, a query at radius 3:
+/// one line of each bucket saves 21 % of its time, 8 lines 23 %, 16 lines 24 %, all lines 13 %.
+const TOUCHED_LINES: usize = 8;
+const WORDS_PER_LINE: usize = 8;
+
+/// Reads a word of each of the first cache lines of all these buckets. No read waits for another, so the
+/// processor fetches the lines of all buckets from memory at the same time.
+pub(crate) fn touch<'c>(buckets: impl Iterator<Item = &'c CachedBucket>) {
+    let mut sum = 0;
+    for fingerprints in buckets.filter_map(|cached| cached.fingerprints.as_ref()) {
+        let words = fingerprints.iter().step_by(WORDS_PER_LINE);
+        sum = words.take(TOUCHED_LINES).fold(sum, |sum, word| sum ^ word);
+    }
+    // The compiler would remove the reads of an unused sum.
+    black_box(sum);
 }
 
 /// A cached bucket takes 96 bytes besides its fingerprints: the cache entry and the reference counts.

@@ -34,20 +34,19 @@ pub(crate) trait FingerprintSource: Sized {
         work()
     }
 
-    /// Calls `visitor` with each of the ascending `keys`, its bucket in `block`, and a vector to which it
-    /// appends results. Returns all results in order of the keys. A snapshot looks up many keys on all
-    /// cores.
+    /// Calls `visitor` with each of the `keys`, its bucket, and a vector to which it appends results. A key
+    /// is a block and the value of that block; keys ascend. Returns all results in order of the keys. A
+    /// snapshot looks up many keys on all cores.
     fn look_up<T: Send>(
         &self,
-        block: usize,
-        keys: &[u16],
-        visitor: impl Fn(&Self, u16, Bucket<'_>, &mut Vec<T>) -> Result<()> + Sync,
+        keys: &[(usize, u16)],
+        visitor: impl Fn(&Self, (usize, u16), Bucket<'_>, &mut Vec<T>) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
         let mut found = Vec::new();
-        // Consecutive keys are read in one pass over the table.
-        for keys in keys.chunk_by(|a, b| a + 1 == *b) {
-            let (first, last) = (keys[0], keys[keys.len() - 1]);
-            let visitor = |key, bucket: Bucket<'_>| visitor(self, key, bucket, &mut found);
+        // Consecutive keys of a block are read in one pass over the table.
+        for keys in keys.chunk_by(|a, b| a.0 == b.0 && a.1 + 1 == b.1) {
+            let ((block, first), (_, last)) = (keys[0], keys[keys.len() - 1]);
+            let visitor = |key, bucket: Bucket<'_>| visitor(self, (block, key), bucket, &mut found);
             self.as_tables()
                 .visit_buckets(block, first, last, MAX_BUCKET_LEN, visitor)?;
         }
