@@ -168,7 +168,7 @@ impl BatchQuery<'_> {
                     return Ok(());
                 }
                 if let Bucket::Whole(fingerprints) = bucket {
-                    hamming::push_within(fingerprints, rotated, self.radius, &mut near);
+                    fingerprints.push_within(rotated, self.radius, &mut near);
                 } else if let Some(parts) = parts_to_read(probes, block, key, rotated) {
                     push_near_in_parts(source, block, &parts, rotated, self.radius, &mut near)?;
                 } else {
@@ -197,7 +197,9 @@ impl BatchQuery<'_> {
     /// Compares every query with every stored fingerprint.
     fn scan(&self, queries: &[Fingerprint], count: &AtomicUsize) -> Result<Vec<BatchMatch>> {
         self.view.tables.scan(|fingerprints, matches| {
-            let mut near = Vec::new();
+            let (mut near, mut unpacked) = (Vec::new(), Vec::new());
+            // Unpacked once for all queries.
+            let fingerprints = fingerprints.as_slice(&mut unpacked);
             for (query_index, query) in (0..).zip(queries) {
                 if are_too_many(count) {
                     return;

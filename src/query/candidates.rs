@@ -74,7 +74,7 @@ fn push_near(
 ) -> Result<()> {
     match bucket {
         Bucket::Whole(fingerprints) => {
-            hamming::push_within(fingerprints, rotated, radius, near);
+            fingerprints.push_within(rotated, radius, near);
             Ok(())
         }
         Bucket::TooLarge => {
@@ -141,7 +141,7 @@ fn scan(
 ) -> Result<Vec<Fingerprint>> {
     let rotated = block::rotate(query, SCAN_BLOCK);
     let near = source.scan(|fingerprints, near| {
-        hamming::push_within(fingerprints, rotated, radius, near);
+        fingerprints.push_within(rotated, radius, near);
     })?;
     Ok(near
         .into_iter()

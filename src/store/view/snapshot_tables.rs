@@ -13,7 +13,7 @@ use crate::store::tables::ReadTables;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::schema::{self, Counters};
-use crate::store::view::bucket_cache::{self, Bucket, KEYS_PER_BLOCK};
+use crate::store::view::bucket_cache::{self, Bucket, Fingerprints, KEYS_PER_BLOCK};
 use crate::store::view::pages::Page;
 use crate::store::view::source::{DocumentLookup, FingerprintSource, SCAN_BLOCK};
 use crate::store::view::table_store::TableStore;
@@ -194,11 +194,11 @@ impl SnapshotTables {
         &self,
         from: u64,
         to: u64,
-        visitor: &impl Fn(&[u64], &mut Vec<T>),
+        visitor: &impl Fn(Fingerprints<'_>, &mut Vec<T>),
         found: &mut Vec<T>,
     ) -> Result<()> {
         self.visit_range(SCAN_BLOCK, from, to, &mut |fingerprints| {
-            visitor(fingerprints, found);
+            visitor(Fingerprints::Unpacked(fingerprints), found);
             Ok(VisitFlow::Next)
         })
     }
@@ -242,7 +242,10 @@ impl FingerprintSource for SnapshotTables {
         Ok(found)
     }
 
-    fn scan<T: Send>(&self, visitor: impl Fn(&[u64], &mut Vec<T>) + Sync) -> Result<Vec<T>> {
+    fn scan<T: Send>(
+        &self,
+        visitor: impl Fn(Fingerprints<'_>, &mut Vec<T>) + Sync,
+    ) -> Result<Vec<T>> {
         // In a large table a bucket spans several chunks. Cached buckets are then scanned from memory.
         let chunks = self.chunks(SCAN_BLOCK)?;
         if chunks >= self.context.store.limits.min_chunks_for_bucket_scan {

@@ -9,7 +9,7 @@ use crate::store::tables::edit::StoredDocument;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::{Tables, WriteTables, texts};
-use crate::store::view::bucket_cache::Bucket;
+use crate::store::view::bucket_cache::{Bucket, Fingerprints};
 use crate::store::view::limits::MAX_BUCKET_LEN;
 use crate::store::view::pages::{Page, paged};
 
@@ -53,13 +53,16 @@ pub(crate) trait FingerprintSource: Sized {
         Ok(found)
     }
 
-    /// Calls `visitor` with slices of fingerprints and a vector to which it appends results. The slices
-    /// together hold every distinct reliable fingerprint once, rotated by [`SCAN_BLOCK`]. Returns all
+    /// Calls `visitor` with fingerprints and a vector to which it appends results. All calls together pass
+    /// every distinct reliable fingerprint once, rotated by [`SCAN_BLOCK`]. Returns all
     /// results in order of the fingerprints.
-    fn scan<T: Send>(&self, visitor: impl Fn(&[u64], &mut Vec<T>) + Sync) -> Result<Vec<T>> {
+    fn scan<T: Send>(
+        &self,
+        visitor: impl Fn(Fingerprints<'_>, &mut Vec<T>) + Sync,
+    ) -> Result<Vec<T>> {
         let mut found = Vec::new();
         self.visit_range(SCAN_BLOCK, 0, u64::MAX, &mut |fingerprints| {
-            visitor(fingerprints, &mut found);
+            visitor(Fingerprints::Unpacked(fingerprints), &mut found);
             Ok(VisitFlow::Next)
         })?;
         Ok(found)
