@@ -26,7 +26,8 @@ const MAX_GLUED: usize = 3;
 /// `import` and `export`, `moral` and `amoral`. Of two rare words one may have a doubled letter more,
 /// or two letters swapped.
 pub(super) fn is_misspelling(weights: &Weights, a: &Token<'_>, b: &Token<'_>) -> bool {
-    let can_be = |token: &Token<'_>| token.class != Class::Number && !token.text.starts_with(is_cjk);
+    let can_be =
+        |token: &Token<'_>| token.class != Class::Number && !token.text.starts_with(is_cjk);
     let (one, other) = (a.text, b.text);
     if !can_be(a) || !can_be(b) || one.chars().next() != other.chars().next() || a.is_opposite(b) {
         return false;

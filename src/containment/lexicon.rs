@@ -113,7 +113,10 @@ impl Lexicon {
         // Only words with equal words are found by other forms. Of fillers, "powered" would hide
         // "power", and "ease" the name "EAS".
         let mut stems = HashMap::default();
-        let mut listed: Vec<_> = entries.iter().filter(|(_, entry)| entry.has_equals).collect();
+        let mut listed: Vec<_> = entries
+            .iter()
+            .filter(|(_, entry)| entry.has_equals)
+            .collect();
         // Two words may share a stem. Sorted, so that the order of the map does not decide.
         listed.sort_by_key(|(word, _)| *word);
         for (word, entry) in listed {
@@ -150,7 +153,8 @@ impl Lexicon {
 }
 
 fn stem_with<'w>(stemmer: &Stemmer, word: &'w str) -> std::borrow::Cow<'w, str> {
-    let is_english = word.len() >= MIN_STEMMED_BYTES && word.bytes().all(|b| b.is_ascii_lowercase());
+    let is_english =
+        word.len() >= MIN_STEMMED_BYTES && word.bytes().all(|b| b.is_ascii_lowercase());
     if is_english {
         stemmer.stem(word)
     } else {

@@ -226,9 +226,10 @@ impl Containment {
         sides.find_said_elsewhere();
         sides.weigh();
         let [missing_in_b, missing_in_a] = [0, 1].map(|side| sides.missing(side));
-        let is_contained =
-            [0, 1].map(|side| total(&[&missing_in_b, &missing_in_a][side]) <= MAX_MISSING
-                && sides.has_enough_in_common(side));
+        let is_contained = [0, 1].map(|side| {
+            total(&[&missing_in_b, &missing_in_a][side]) <= MAX_MISSING
+                && sides.has_enough_in_common(side)
+        });
         let verdict = match is_contained {
             [true, true] => Verdict::Same,
             [true, false] => Verdict::AInB,
@@ -247,3 +248,6 @@ impl Containment {
 fn total(missing: &[Missing]) -> f64 {
     missing.iter().map(|word| word.weight).sum()
 }
+
+#[cfg(test)]
+mod tests;

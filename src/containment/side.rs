@@ -18,6 +18,13 @@ const FILLER: f64 = 0.3;
 /// The weight of the name of a piece of software, in nats.
 const KIND: f64 = 0.7;
 
+/// The weight of a filler in a long text, in nats: "minimal" and "common" tell packages of one
+/// program apart.
+const LONG_FILLER: f64 = 1.0;
+
+/// The weight of the name of a piece of software in a long text, in nats.
+const LONG_KIND: f64 = 2.0;
+
 /// The weight of a kind with another kind in its place, in nats: "tool" and "library".
 const OTHER_KIND: f64 = 1.0;
 
@@ -129,7 +136,9 @@ impl<'s, 't> Sides<'s, 't> {
                 continue;
             };
             let found = (0..others.len()).rev();
-            let found = found.filter(|place| self.may_move([at, others[*place]])).next();
+            let found = found
+                .filter(|place| self.may_move([at, others[*place]]))
+                .next();
             if let Some(place) = found {
                 let other = others.remove(place);
                 self.match_pair([at, other]);
@@ -149,7 +158,9 @@ impl<'s, 't> Sides<'s, 't> {
             Class::Word | Class::Kind(_) => {
                 let toward = [0, 1].map(|side| {
                     let before = before[side].map(|at| &self.tokens[side][at]);
-                    before.filter(|token| token.is_toward()).map(|token| &token.key)
+                    before
+                        .filter(|token| token.is_toward())
+                        .map(|token| &token.key)
                 });
                 toward[0] == toward[1] && (!self.is_long() || self.is_phrase([a, b]))
             }
@@ -158,9 +169,7 @@ impl<'s, 't> Sides<'s, 't> {
 
     /// Returns `true` if the tokens before or after two positions are equal.
     fn is_phrase(&self, [a, b]: [usize; 2]) -> bool {
-        let are_equal = |one: Option<usize>, other: Option<usize>| {
-            matches!((one, other), (Some(a), Some(b)) if self.keys[0][a] == self.keys[1][b])
-        };
+        let are_equal = |one: Option<usize>, other: Option<usize>| matches!((one, other), (Some(a), Some(b)) if self.keys[0][a] == self.keys[1][b]);
         are_equal(self.before(0, a), self.before(1, b))
             || are_equal(self.after(0, a), self.after(1, b))
     }
@@ -241,7 +250,11 @@ impl<'s, 't> Sides<'s, 't> {
                     (self.gaps[0][one] == self.gaps[1][other]) == in_place
                         && self.is_open(0, one)
                         && self.is_open(1, other)
-                        && is_misspelling(self.weights, &self.tokens[0][one], &self.tokens[1][other])
+                        && is_misspelling(
+                            self.weights,
+                            &self.tokens[0][one],
+                            &self.tokens[1][other],
+                        )
                 });
                 if let Some(other) = found {
                     self.match_pair([one, other]);
@@ -315,7 +328,9 @@ impl<'s, 't> Sides<'s, 't> {
     /// Returns `true` if one of the texts is longer than a title. In a description of a package each
     /// of its kinds is there for a reason: "library", "tools".
     fn is_long(&self) -> bool {
-        self.tokens.iter().any(|tokens| tokens.len() > MAX_LOOSE_TOKENS)
+        self.tokens
+            .iter()
+            .any(|tokens| tokens.len() > MAX_LOOSE_TOKENS)
     }
 
     fn loss(&self, side: usize, at: usize) -> f64 {
@@ -323,7 +338,9 @@ impl<'s, 't> Sides<'s, 't> {
         let weight = self.weights.of_token(token);
         match token.class {
             Class::Stop => 0.0,
+            Class::Filler if self.is_long() => LONG_FILLER,
             Class::Filler => FILLER,
+            Class::Kind(_) if self.is_long() => LONG_KIND,
             Class::Kind(_) => KIND,
             Class::Number | Class::Strong | Class::Not => weight.max(MIN_STRONG),
             Class::Word => weight.max(MIN_WORD),
@@ -351,9 +368,8 @@ impl<'s, 't> Sides<'s, 't> {
             }
             a.retain(|at| self.tokens[0][*at].is_content());
             b.retain(|at| self.tokens[1][*at].is_content());
-            let is_kind = |side: usize, at: &usize| {
-                matches!(self.tokens[side][*at].class, Class::Kind(_))
-            };
+            let is_kind =
+                |side: usize, at: &usize| matches!(self.tokens[side][*at].class, Class::Kind(_));
             // One kind in the place of another kind.
             let kinds = [
                 a.iter().copied().find(|at| is_kind(0, at)),
@@ -373,7 +389,9 @@ impl<'s, 't> Sides<'s, 't> {
             for (side, places) in [&*a, &*b].into_iter().enumerate() {
                 let losses = &mut self.losses[side];
                 let sum: f64 = places.iter().map(|at| losses[*at]).sum();
-                let heaviest = places.iter().max_by(|a, b| losses[**a].total_cmp(&losses[**b]));
+                let heaviest = places
+                    .iter()
+                    .max_by(|a, b| losses[**a].total_cmp(&losses[**b]));
                 if let Some(at) = heaviest {
                     losses[*at] += (MIN_REPLACED - sum).max(0.0);
                 }
@@ -392,13 +410,15 @@ impl<'s, 't> Sides<'s, 't> {
                 continue;
             }
             let rest = &self.tokens[other][at + 1..];
-            let next = rest.iter().position(|token| {
-                !matches!(token.class, Class::Stop | Class::Filler | Class::Not)
-            });
+            let next = rest
+                .iter()
+                .position(|token| !matches!(token.class, Class::Stop | Class::Filler | Class::Not));
             let next = next.map(|next| at + 1 + next);
             if let Some(State::At(place)) = next.map(|next| self.states[other][next]) {
                 let loss = &mut self.losses[side][place];
-                *loss = loss.max(self.weights.of_token(&self.tokens[side][place])).max(MIN_STRONG);
+                *loss = loss
+                    .max(self.weights.of_token(&self.tokens[side][place]))
+                    .max(MIN_STRONG);
             }
         }
     }

@@ -158,7 +158,10 @@ fn end_of_word(text: &str, at: usize) -> usize {
         end += 1;
     }
     let rest = &text[end..];
-    end + rest.find(|c| c != '+' && c != '#').unwrap_or(rest.len()).min(2)
+    end + rest
+        .find(|c| c != '+' && c != '#')
+        .unwrap_or(rest.len())
+        .min(2)
 }
 
 fn marks(text: &str) -> usize {

@@ -196,7 +196,9 @@ impl Weights {
 
     /// The weight of a token without regard to its class.
     pub(super) fn of_token(&self, token: &Token<'_>) -> f64 {
-        if token.class == Class::Word && is_in_cjk(token.text) && !self.steps.contains_key(&*token.key)
+        if token.class == Class::Word
+            && is_in_cjk(token.text)
+            && !self.steps.contains_key(&*token.key)
         {
             // A listed word that the collection does not have: its characters.
             let mut bytes = [0; 4];
