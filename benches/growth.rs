@@ -111,7 +111,7 @@ impl Row {
         let wanted = cache_for(file_bytes);
         let most = memory::available().map_or(wanted, |left| (left as f64 * MEMORY_SHARE) as usize);
         let builder = Database::builder().cache_bytes(wanted.min(most));
-        let ((mut database, first), open) = timed(|| {
+        let ((database, first), open) = timed(|| {
             let database = builder.open(&path).expect("open");
             let first = database.within(Fingerprint::from_bits(key(0)), RADIUS);
             (database, first.expect("query"))

@@ -156,7 +156,7 @@ impl Bench {
 
     /// Panics if a document is missing or if a sample differs from the plain scan.
     fn check(&self, job: &Job) {
-        let mut database = Database::open(&job.path).expect("open");
+        let database = Database::open(&job.path).expect("open");
         assert_eq!(database.len().expect("len"), job.to);
         let sample = Sample::new(&self.keys[..job.to as usize], RADIUS);
         sample.check("simdb", &database.snapshot().expect("snapshot"));

@@ -28,7 +28,7 @@ use bench_support::keys::{SplitMix, key, keys, queries};
 use bench_support::memory;
 use bench_support::table::{Table, number, ratio, time};
 use bench_support::timing::{Latency, time_ratio, timed};
-use simdb::{Change, Database, DocId, Document, Fingerprint, Insertion};
+use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};
 
 const USAGE: Usage = Usage {
     line: "cargo bench --bench online -- [DOCUMENTS] [--inserts N] [--threads N] [--check]",
@@ -115,7 +115,7 @@ fn main() {
         ratio(REQUIRED_PER_HOUR / 3600.0 / rate),
     );
     let ((), closing) = timed(|| database.close().expect("close"));
-    let (mut database, opening) = timed(open);
+    let (database, opening) = timed(open);
     println!(
         "Closing, with the last flush, took {}, opening {}.",
         time(closing),
@@ -192,11 +192,11 @@ impl Bench {
         let (bits, original) = self.arrival(index);
         let answer = self
             .database
-            .insert_unique(id, Fingerprint::from_bits(bits), RADIUS)
+            .insert_unique(Document::new(id, Fingerprint::from_bits(bits)), RADIUS)
             .expect("insert");
         match (answer, original) {
-            (Insertion::Inserted, None) => {}
-            (Insertion::Duplicate(found), Some(original)) => {
+            (Outcome::Inserted { .. }, None) => {}
+            (Outcome::Duplicate(found), Some(original)) => {
                 assert_eq!((found.id, found.distance), (DocId(original), RADIUS));
             }
             other => panic!("{other:?}"),

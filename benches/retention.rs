@@ -24,7 +24,7 @@ use bench_support::keys::{SplitMix, key};
 use bench_support::memory;
 use bench_support::table::{Table, mebibytes, number, ratio, time};
 use bench_support::timing::{Latency, timed};
-use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome, Retention, Timestamp};
+use simdb::{Change, Database, DocId, Document, Fingerprint, Retention, Timestamp};
 
 const USAGE: Usage = Usage {
     line: "cargo bench --bench retention -- [DOCUMENTS PER HOUR] [--hours N] [--check]",
@@ -82,7 +82,7 @@ fn main() {
                 radius: RADIUS,
             };
             let outcomes = database.apply(ids.map(unique)).expect("apply");
-            assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Inserted));
+            assert!(outcomes.iter().all(|outcome| outcome.is_inserted()));
         }
         let rate = an_hour as f64 / started.elapsed().as_secs_f64();
         let end = (hour + 1) * an_hour;

@@ -96,7 +96,10 @@ fn main() {
                     return taken;
                 }
                 let text = text(id);
-                let insert = || database.insert_text(DocId(id), &text).expect("insert");
+                let insert = || {
+                    let document = database.document(id, &text).expect("fingerprint");
+                    assert!(database.insert(document).expect("insert").is_inserted());
+                };
                 taken.push(timed(insert).1);
             }
         };
@@ -124,7 +127,7 @@ fn main() {
             ],
         );
         database.close().expect("close");
-        let mut database = open();
+        let database = open();
         assert_eq!(database.len().expect("len"), documents + inserts);
         for id in (0..documents + inserts).step_by(997) {
             let found = database.get(DocId(id)).expect("get").expect("a document");

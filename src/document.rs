@@ -1,12 +1,19 @@
-//! [`DocId`], [`Timestamp`], [`Document`] and [`Match`].
+//! [`DocId`], [`Document`] and [`Match`].
 
+use std::cmp::Ordering;
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::str::FromStr;
 
-use crate::fingerprint::Fingerprint;
+use crate::error::Error;
+use crate::fingerprint::{Fingerprint, TextFingerprint};
+use crate::timestamp::Timestamp;
 
 /// The id of a document: any `u64`, chosen by the caller, unique in a database.
+///
+/// `Display` writes and `FromStr` reads decimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(transparent))]
 pub struct DocId(pub u64);
 
 impl From<u64> for DocId {
@@ -27,82 +34,37 @@ impl fmt::Display for DocId {
     }
 }
 
-/// A time in milliseconds since 1970-01-01 UTC, without leap seconds.
+/// Reads decimal digits.
 ///
-/// `Display` writes RFC 3339 with milliseconds. RFC 3339 ends with the year 9999; a later year is
-/// written with a sign and all digits.
-///
-/// ```
-/// use std::time::SystemTime;
-/// use simdb::Timestamp;
-///
-/// assert_eq!(Timestamp(1_709_210_096_007).to_string(), "2024-02-29T12:34:56.007Z");
-/// assert!(Timestamp::from(SystemTime::now()) > Timestamp(1_709_210_096_007));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timestamp(pub u64);
+/// # Errors
+/// [`Error::InvalidDocId`] for a sign, any other character, or a number above `u64::MAX`.
+impl FromStr for DocId {
+    type Err = Error;
 
-impl Timestamp {
-    /// The time as a [`SystemTime`]; `None` if the system cannot represent it, thousands of years
-    /// from now.
-    pub fn system_time(self) -> Option<SystemTime> {
-        SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(self.0))
+    fn from_str(text: &str) -> Result<Self, Error> {
+        // `u64::from_str` accepts a plus sign.
+        let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        match text.parse() {
+            Ok(id) if is_digits => Ok(Self(id)),
+            _ => Err(Error::InvalidDocId {
+                text: text.to_owned(),
+            }),
+        }
     }
-}
-
-impl From<u64> for Timestamp {
-    fn from(ms: u64) -> Self {
-        Self(ms)
-    }
-}
-
-impl From<SystemTime> for Timestamp {
-    /// Rounds down to milliseconds. A time before 1970 becomes 0.
-    fn from(time: SystemTime) -> Self {
-        let since = time.duration_since(SystemTime::UNIX_EPOCH);
-        let since_ms = since.unwrap_or_default().as_millis();
-        Self(u64::try_from(since_ms).unwrap_or(u64::MAX))
-    }
-}
-
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, ms) = (self.0 / 1000, self.0 % 1000);
-        let (days, second) = (seconds / 86_400, seconds % 86_400);
-        let (year, month, day) = date(days);
-        let sign = if year > 9999 { "+" } else { "" };
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(
-            f,
-            "{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
-        )
-    }
-}
-
-/// Year, month and day in the Gregorian calendar of a day counted from 1970-01-01.
-fn date(days: u64) -> (u64, u64, u64) {
-    /// Days from 0000-03-01 to 1970-01-01.
-    const MARCH_0_TO_1970: u64 = 719_468;
-    const DAYS_OF_400_YEARS: u64 = 146_097;
-    // A year begins in March here, so that the leap day is its last day.
-    let days = days + MARCH_0_TO_1970;
-    let (era, day) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
-    // Without the leap days of 4, 100 and 400 years, each year has 365 days.
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    // March to July have 153 days, and so have August to December.
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let is_next_year = month >= 10;
-    (
-        400 * era + year + u64::from(is_next_year),
-        if is_next_year { month - 9 } else { month + 3 },
-        day,
-    )
 }
 
 /// A document, as inserted or as stored.
+///
+/// ```
+/// use simdb::{Document, Fingerprint, Timestamp};
+///
+/// let document = Document::new(7, Fingerprint::from_bits(0b1011))
+///     .with_arrival(Timestamp(1_709_210_096_007))
+///     .with_text("a text");
+/// assert!(document.reliable);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Document {
     /// The id.
     pub id: DocId,
@@ -111,23 +73,59 @@ pub struct Document {
     /// `false` for the fingerprint of a text with too few features. An unreliable document is
     /// stored and found by its id. It never matches a query by fingerprint, and is never refused as
     /// a near-duplicate.
+    #[cfg_attr(feature = "serde", serde(default = "is_reliable"))]
     pub reliable: bool,
     /// The arrival time. Stored only in a database that keeps arrival times; an inserted document
     /// with `None` gets the time of the call there.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub arrival: Option<Timestamp>,
     /// The text. Stored only in a database that keeps texts.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub text: Option<String>,
 }
 
+/// A deserialised document without the field `reliable` is reliable, as one from [`Document::new`].
+#[cfg(feature = "serde")]
+fn is_reliable() -> bool {
+    true
+}
+
 impl Document {
-    /// A document with a reliable fingerprint, without arrival time and text.
-    pub fn new(id: DocId, fingerprint: Fingerprint) -> Self {
-        Self {
-            id,
+    /// A document without arrival time and text. A [`TextFingerprint`] brings its reliability; a
+    /// [`Fingerprint`] counts as reliable.
+    pub fn new(id: impl Into<DocId>, fingerprint: impl Into<TextFingerprint>) -> Self {
+        let TextFingerprint {
             fingerprint,
-            reliable: true,
+            reliable,
+        } = fingerprint.into();
+        Self {
+            id: id.into(),
+            fingerprint,
+            reliable,
             arrival: None,
             text: None,
+        }
+    }
+
+    /// Sets the arrival time.
+    #[must_use]
+    pub fn with_arrival(mut self, arrival: impl Into<Timestamp>) -> Self {
+        self.arrival = Some(arrival.into());
+        self
+    }
+
+    /// Sets the text.
+    #[must_use]
+    pub fn with_text(mut self, text: impl Into<String>) -> Self {
+        self.text = Some(text.into());
+        self
+    }
+
+    /// The fingerprint with its reliability.
+    pub(crate) fn text_fingerprint(&self) -> TextFingerprint {
+        TextFingerprint {
+            fingerprint: self.fingerprint,
+            reliable: self.reliable,
         }
     }
 }
@@ -135,8 +133,9 @@ impl Document {
 /// A document whose fingerprint lies within the radius of a query. A match is a claim about bits,
 /// not about meaning.
 ///
-/// Queries return matches ordered by distance, then by id.
+/// Matches are ordered by distance, then by id: the first is the nearest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Match {
     /// The id of the document.
     pub id: DocId,
@@ -146,10 +145,17 @@ pub struct Match {
     pub distance: u32,
 }
 
-impl Match {
-    /// The sort key of matches.
-    pub(crate) fn order(&self) -> (u32, DocId) {
-        (self.distance, self.id)
+impl Ord for Match {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // The fingerprint last, so that matches are equal only if all fields are.
+        let key = |of: &Self| (of.distance, of.id, of.fingerprint);
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for Match {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -158,52 +164,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timestamp_displays_as_rfc_3339() {
-        for (ms, shown) in [
-            (0, "1970-01-01T00:00:00.000Z"),
-            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
-            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
-            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
-            (1_735_689_599_000, "2024-12-31T23:59:59.000Z"),
-            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
-            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
-            (253_402_300_800_000, "+10000-01-01T00:00:00.000Z"),
-        ] {
-            assert_eq!(Timestamp(ms).to_string(), shown);
+    fn displayed_id_parses_to_itself() {
+        for id in [0, 7, u64::MAX] {
+            assert_eq!(DocId(id).to_string().parse::<DocId>().unwrap(), DocId(id));
         }
-        assert!(Timestamp(u64::MAX).to_string().starts_with("+584556019-"));
+        for text in ["", "-1", "+1", " 1", "1.0", "0x1", "18446744073709551616"] {
+            let error = text.parse::<DocId>().unwrap_err().to_string();
+            assert!(error.contains("is not a document id"), "{error}");
+        }
     }
 
     #[test]
-    fn date_follows_the_gregorian_calendar_for_200_000_days() {
-        let leap = |year: u64| {
-            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    fn matches_are_ordered_by_distance_then_id() {
+        let found = |distance, id, bits| Match {
+            id: DocId(id),
+            fingerprint: Fingerprint::from_bits(bits),
+            distance,
         };
-        let mut expected = (1970, 1, 1);
-        for days in 0..200_000 {
-            assert_eq!(date(days), expected);
-            let (year, month, day) = expected;
-            let last = match month {
-                2 => 28 + u64::from(leap(year)),
-                4 | 6 | 9 | 11 => 30,
-                _ => 31,
-            };
-            expected = match (month, day) {
-                (12, 31) => (year + 1, 1, 1),
-                (_, day) if day == last => (year, month + 1, 1),
-                _ => (year, month, day + 1),
-            };
-        }
+        let ordered = [
+            found(0, 9, 9),
+            found(1, 2, 3),
+            found(1, 2, 4),
+            found(1, 5, 0),
+        ];
+        let mut sorted = [ordered[3], ordered[1], ordered[2], ordered[0]];
+        sorted.sort();
+        assert_eq!(sorted, ordered);
     }
 
     #[test]
-    fn timestamp_converts_to_system_time_and_back() {
-        let moment = Timestamp(1_709_210_096_007);
-        let time = moment.system_time().unwrap();
-        assert_eq!(Timestamp::from(time), moment);
-        let finer = time + Duration::from_micros(999);
-        assert_eq!(Timestamp::from(finer), moment);
-        let before = SystemTime::UNIX_EPOCH - Duration::from_secs(1);
-        assert_eq!(Timestamp::from(before), Timestamp(0));
+    fn document_keeps_the_reliability_of_its_fingerprint() {
+        let fingerprint = Fingerprint::from_bits(7);
+        assert!(Document::new(1, fingerprint).reliable);
+        let unreliable = TextFingerprint {
+            fingerprint,
+            reliable: false,
+        };
+        assert!(!Document::new(DocId(1), unreliable).reliable);
     }
 }

@@ -1,8 +1,12 @@
 //! [`Error`], the one error type of the library, and [`Result`].
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use crate::advice::{Advice, ForeignFile};
+use crate::document::DocId;
 
 /// The result of a function of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -10,11 +14,67 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The cause of an [`Error`], as another package reported it.
 pub type Cause = Box<dyn StdError + Send + Sync>;
 
+/// The holder of the lock of a database file, in [`Error::Locked`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LockHolder {
+    /// A [`Database`](crate::Database) of this process.
+    Database,
+    /// A database of this process that is open for reading only.
+    ReadOnlyDatabase,
+    /// A [`BulkLoad`](crate::BulkLoad) of this process into the database.
+    BulkLoad,
+    /// A [`vacuum`](crate::Builder::vacuum) of this process.
+    Vacuum,
+    /// A [`salvage`](crate::Builder::salvage) of this process.
+    Salvage,
+    /// A [`Snapshot`](crate::Snapshot) of this process whose database was closed or dropped.
+    Snapshot,
+    /// Another process, by its id. Known on Linux only, and not from within every container.
+    Process(u32),
+    /// Another process with an unknown id.
+    AnotherProcess,
+}
+
+impl fmt::Display for LockHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Database => f.write_str(
+                "this process has it open already; share that Database, for example in an Arc, or \
+                 close it",
+            ),
+            Self::ReadOnlyDatabase => f.write_str(
+                "this process has it open for reading only; close that Database and try again",
+            ),
+            Self::BulkLoad => {
+                f.write_str("a bulk load of this process has it open; finish or drop the load")
+            }
+            Self::Vacuum => {
+                f.write_str("a vacuum of this process has it open; try again when it has ended")
+            }
+            Self::Salvage => {
+                f.write_str("a salvage of this process reads it; try again when it has ended")
+            }
+            Self::Snapshot => f.write_str(
+                "a snapshot of this process holds it, although its Database was closed or dropped; \
+                 drop the snapshot and try again",
+            ),
+            Self::Process(id) => write!(
+                f,
+                "process {id} has it open; close it there or wait for that process, and try again"
+            ),
+            Self::AnotherProcess => {
+                f.write_str("another process has it open; close it there and try again")
+            }
+        }
+    }
+}
+
 /// An error of this library.
 ///
 /// The text of each variant names the failure, the place and the next step. A cause from the
 /// operating system or from redb is behind [`source`](StdError::source), and is not repeated in the
-/// text.
+/// text. A next step that is a function of this library is also an [`Advice`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -45,23 +105,23 @@ pub enum Error {
     },
 
     /// The file is not a simdb database, or its superblock is damaged.
-    #[error(
-        "{} is not a simdb database; check the path; if it was one, save what is left with \
-         `simdb-cli salvage`, or restore a backup",
-        path.display()
-    )]
+    #[error("{} is not a simdb database: {found}; {}", path.display(), found.advice())]
     NotADatabase {
         /// The file.
         path: PathBuf,
-        /// The reason, if more is known.
-        source: Option<Cause>,
+        /// The content of the file.
+        found: ForeignFile,
     },
+
+    /// The path of a database is empty.
+    #[error("the path of the database is empty; give the path of a file")]
+    EmptyPath,
 
     /// The file has a format version that this simdb does not read.
     #[error(
         "cannot open {}: its format is version {found}, this simdb reads version {supported}; \
-         upgrade simdb, or rebuild the database with simdb-load",
-        path.display()
+         {}",
+        path.display(), Advice::Upgrade
     )]
     FormatVersion {
         /// The file.
@@ -168,7 +228,7 @@ pub enum Error {
     #[error("document {id} has no text to compare; give the document a text")]
     TextMissing {
         /// The document.
-        id: u64,
+        id: DocId,
     },
 
     /// A recipe that takes features and weights was given a text.
@@ -177,6 +237,17 @@ pub enum Error {
          or store fingerprints"
     )]
     NoTexts {
+        /// Name and version of the recipe.
+        recipe: String,
+    },
+
+    /// A text was given to a recipe that needs the dictionary of jieba, and this build of simdb does
+    /// not have the dictionary.
+    #[error(
+        "the recipe {recipe} needs the dictionary of jieba, which this build of simdb leaves out; \
+         build simdb with its feature `jieba`"
+    )]
+    NoDictionary {
         /// Name and version of the recipe.
         recipe: String,
     },
@@ -199,9 +270,8 @@ pub enum Error {
 
     /// The band keys of the file, which find similar texts, were made otherwise than by this simdb.
     #[error(
-        "cannot open {}: its bands were made by {stored}, this simdb makes them by {known}; use \
-         the simdb version that created the file, or rebuild the database with simdb-load",
-        path.display()
+        "cannot open {}: its bands were made by {stored}, this simdb makes them by {known}; {}",
+        path.display(), Advice::Rebuild
     )]
     BandsMismatch {
         /// The file.
@@ -221,16 +291,45 @@ pub enum Error {
         known: String,
     },
 
-    /// Another process, or another handle in this process, has the database open.
-    #[error("{} is open elsewhere; close it there and try again", path.display())]
+    /// Another process, or another handle of this process, has the database open.
+    #[error("cannot open {}: {holder}", path.display())]
     Locked {
+        /// The file.
+        path: PathBuf,
+        /// The holder of the lock.
+        holder: LockHolder,
+    },
+
+    /// Snapshots of the database are held: [`Database::check`](crate::Database::check) did not
+    /// finish, or [`Database::close`](crate::Database::close) has written everything but the file
+    /// stays locked until the snapshots are dropped.
+    #[error(
+        "{} stays open: {snapshots} of its snapshots are held, also by iterators and by calls of \
+         other threads; drop them, then close or check it again",
+        path.display()
+    )]
+    SnapshotHeld {
+        /// The file.
+        path: PathBuf,
+        /// The number of snapshots, including those of iterators and of running calls.
+        snapshots: usize,
+    },
+
+    /// The database was closed with [`Database::close`](crate::Database::close).
+    #[error("{} was closed; open it again", path.display())]
+    Closed {
         /// The file.
         path: PathBuf,
     },
 
-    /// The operation needs a database without snapshots, and a snapshot is held.
-    #[error("a snapshot of {} is held; drop it and try again", path.display())]
-    SnapshotHeld {
+    /// The calling thread has a transaction, a bulk load or a check of the database open, for which
+    /// the call would wait for ever. Nothing was changed.
+    #[error(
+        "this thread has a transaction or a bulk load on {} open, and would wait for itself; make \
+         the change with Transaction::apply or BulkLoad::push, or commit or drop it first",
+        path.display()
+    )]
+    TransactionOpen {
         /// The file.
         path: PathBuf,
     },
@@ -265,26 +364,83 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// A document with this id is already stored. Nothing was changed.
+    /// The arrival time of a document lies too far ahead of the system clock and of the latest
+    /// arrival. Nothing was changed. Times are written in RFC 3339.
     #[error(
-        "document {id} is already stored, with fingerprint {stored:016x}; use another id, or upsert"
+        "document {id} has the arrival time {arrival}, more than {max_ahead:?} ahead of the system \
+         clock ({clock}) and of the latest arrival ({latest}); check the time and its unit, \
+         milliseconds since 1970, or create the database with another Retention::max_ahead"
     )]
-    DocumentExists {
-        /// The id.
-        id: u64,
-        /// The bits of the stored fingerprint. Equal to the given bits if the call was repeated.
-        stored: u64,
+    ArrivalAhead {
+        /// The id of the document.
+        id: DocId,
+        /// The arrival time of the document.
+        arrival: String,
+        /// The system clock.
+        clock: String,
+        /// The latest arrival before this document, or `none`.
+        latest: String,
+        /// The setting [`Retention::max_ahead`](crate::Retention::max_ahead).
+        max_ahead: Duration,
     },
 
     /// A text is too long to be stored.
     #[error("the text of document {id} has {len_bytes} bytes; at most {limit_bytes} can be stored")]
     TextTooLong {
         /// The id of the document.
-        id: u64,
+        id: DocId,
         /// Bytes of the text in UTF-8.
         len_bytes: usize,
         /// The limit in bytes.
         limit_bytes: usize,
+    },
+
+    /// A radius is larger than the number of bits of a fingerprint. Nothing was changed.
+    #[error("there is no radius {radius}: a fingerprint has 64 bits; give a radius from 0 to 64")]
+    InvalidRadius {
+        /// The radius.
+        radius: u32,
+    },
+
+    /// A threshold of a [`Likeness`](crate::Likeness) is not a number from 0 to 1. Nothing was
+    /// changed.
+    #[error("the threshold {value} of {measure} is not possible; give a number from 0 to 1")]
+    InvalidLikeness {
+        /// The field of the likeness: `edit_similarity` or `jaccard`.
+        measure: &'static str,
+        /// The threshold.
+        value: f64,
+    },
+
+    /// A query for at most 0 documents: the limit or the count is 0.
+    #[error("a query for at most 0 documents has no answer; give a limit of 1 or more")]
+    ZeroLimit,
+
+    /// A string is not the id of a document.
+    #[error(
+        "{text:?} is not a document id; a whole number from 0 to 18446744073709551615 is expected"
+    )]
+    InvalidDocId {
+        /// The string.
+        text: String,
+    },
+
+    /// A string is not a time.
+    #[error("{text:?} is not a time: {reason}")]
+    InvalidTimestamp {
+        /// The string.
+        text: String,
+        /// The part that is missing or wrong.
+        reason: &'static str,
+    },
+
+    /// No rule of [`Keep`](crate::Keep) has the given name.
+    #[error("there is no rule {name:?} for the document to keep; known are {known}")]
+    UnknownKeep {
+        /// The given name.
+        name: String,
+        /// The names of all rules, separated by commas.
+        known: &'static str,
     },
 
     /// A string is not a fingerprint in hexadecimal.
@@ -305,7 +461,7 @@ pub enum Error {
         /// The damaged part, such as table and chunk, and its damage.
         what: String,
         /// The next step.
-        advice: &'static str,
+        advice: Advice,
     },
 
     /// No page of the file to be salvaged can be read, and no journal lies beside it. Nothing was
@@ -370,10 +526,10 @@ pub enum Error {
     /// The journal of a database that was not closed is missing. The journal holds commits that the
     /// database file does not.
     #[error(
-        "{} was not closed, and its journal {} is missing; put the journal back, restore a backup, or \
-         save the content of the database file with `simdb-cli salvage`",
+        "{} was not closed, and its journal {} is missing; {}",
         path.display(),
-        journal.display()
+        journal.display(),
+        Advice::FindJournal
     )]
     JournalMissing {
         /// The database.
@@ -396,8 +552,12 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// The timeout of a call ended before its changes were started. Nothing was changed.
-    #[error("the changes to {} were not started in time; nothing was changed, try again", path.display())]
+    /// The timeout of a call ended before its changes or its transaction began. Nothing was changed.
+    #[error(
+        "the changes to {} did not begin in time, because other changes or a transaction were in \
+         progress; nothing was changed, try again",
+        path.display()
+    )]
     TimedOut {
         /// The file.
         path: PathBuf,
@@ -411,11 +571,39 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// A progress handler, or the conflict handler of a bulk load, returned `Break`. Nothing was
-    /// changed.
+    /// A progress handler, a visitor, or the conflict handler of a bulk load returned `Break`.
+    /// Nothing was changed.
     #[error("the work on {} was interrupted; nothing was changed", path.display())]
     Interrupted {
         /// The file of the operation.
         path: PathBuf,
     },
+}
+
+impl Error {
+    /// The next step, if it is one of this library's functions. The text of the error ends with the
+    /// text of the advice, so that a program with other words for the step can replace them.
+    ///
+    /// ```
+    /// use simdb::{Advice, Database};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("docs.simdb");
+    /// std::fs::write(&path, [7; 5000]).unwrap();
+    ///
+    /// let error = Database::open(&path).unwrap_err();
+    /// let advice = error.advice().unwrap();
+    /// assert_eq!(advice, Advice::CheckPath);
+    /// assert!(error.to_string().ends_with(&advice.to_string()));
+    /// ```
+    pub fn advice(&self) -> Option<Advice> {
+        match self {
+            Self::NotADatabase { found, .. } => Some(found.advice()),
+            Self::FormatVersion { .. } => Some(Advice::Upgrade),
+            Self::BandsMismatch { .. } => Some(Advice::Rebuild),
+            Self::Corrupt { advice, .. } => Some(*advice),
+            Self::JournalMissing { .. } => Some(Advice::FindJournal),
+            _ => None,
+        }
+    }
 }

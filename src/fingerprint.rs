@@ -1,4 +1,4 @@
-//! [`Fingerprint`], the 64-bit SimHash of a document, and [`Fingerprint128`].
+//! [`Fingerprint`], the 64-bit SimHash of a document, [`TextFingerprint`] and [`Fingerprint128`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,6 +36,38 @@ pub struct Fingerprint(u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint128(u128);
 
+/// The fingerprint of a text, with its reliability.
+///
+/// A [`Fingerprint`] converts into a reliable `TextFingerprint`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TextFingerprint {
+    /// The fingerprint. A text without features has the fingerprint 0, except for recipes that
+    /// imitate software with another result.
+    pub fingerprint: Fingerprint,
+    /// `true` if near fingerprints mean similar texts. `false` for a text
+    /// - with fewer than 5 distinct features (4 if features are words): one changed character
+    ///   replaces most of them, and unrelated texts may share most of them;
+    /// - in which one feature weighs at least as much as all others together: that feature decides
+    ///   every bit, so any two texts that it dominates would be equal;
+    /// - of few distinct features that occur many times on average (`ngram`, `python-simhash`): it
+    ///   would match every text that repeats the same phrase;
+    /// - without a letter, or without two different words (`ngram`): numbers and single words that
+    ///   differ in one place are no near-duplicates.
+    ///
+    /// [`Fingerprinter::unreliable_reason`](crate::Fingerprinter::unreliable_reason) returns the reason. An unreliable fingerprint is
+    /// deterministic, but should never make its text a near-duplicate of another text.
+    pub reliable: bool,
+}
+
+impl From<Fingerprint> for TextFingerprint {
+    fn from(fingerprint: Fingerprint) -> Self {
+        Self {
+            fingerprint,
+            reliable: true,
+        }
+    }
+}
+
 macro_rules! fingerprint {
     ($name:ident, $bits:ty, $digits:literal) => {
         impl $name {
@@ -59,6 +91,24 @@ macro_rules! fingerprint {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, concat!("{:0", $digits, "x}"), self.0)
+            }
+        }
+
+        impl fmt::LowerHex for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::LowerHex::fmt(&self.0, f)
+            }
+        }
+
+        impl From<$bits> for $name {
+            fn from(bits: $bits) -> Self {
+                Self(bits)
+            }
+        }
+
+        impl From<$name> for $bits {
+            fn from(fingerprint: $name) -> Self {
+                fingerprint.0
             }
         }
 
@@ -96,6 +146,19 @@ macro_rules! fingerprint {
 fingerprint!(Fingerprint, u64, "16");
 fingerprint!(Fingerprint128, u128, "32");
 
+/// Refuses a radius above 64, the number of bits of a fingerprint.
+pub(crate) fn check_radius(radius: u32) -> Result<(), Error> {
+    if radius > Fingerprint::BITS {
+        return Err(Error::InvalidRadius { radius });
+    }
+    Ok(())
+}
+
+impl Fingerprint {
+    /// The number of bits, the largest distance and the largest radius: 64.
+    pub const BITS: u32 = u64::BITS;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +194,14 @@ mod tests {
             assert!(error.contains("16 hexadecimal digits"), "{error}");
         }
         assert!("00000000000000000".parse::<Fingerprint>().is_err());
+    }
+
+    #[test]
+    fn fingerprint_converts_to_its_bits_and_back() {
+        let fingerprint = Fingerprint::from(0xab);
+        assert_eq!(u64::from(fingerprint), 0xab);
+        assert_eq!(format!("{fingerprint:x} {fingerprint:#06x}"), "ab 0x00ab");
+        assert_eq!(u128::from(Fingerprint128::from(7)), 7);
     }
 
     #[test]

@@ -6,36 +6,40 @@
 //! microseconds.
 //!
 //! ```
-//! use simdb::{Database, DocId, Insertion};
+//! use simdb::{Database, DocId, Outcome};
 //!
 //! let folder = tempfile::tempdir().unwrap();
 //! let db = Database::create(folder.path().join("news.simdb"))?;
-//! db.insert_text(DocId(1), "你妈妈喊你回家吃饭哦，回家罗回家罗")?;
-//! db.insert_text(DocId(2), "Three cats sat on the mat and would not be moved by anyone.")?;
+//! let text = "你妈妈喊你回家吃饭哦，回家罗回家罗";
+//! assert!(db.insert(db.document(1, text)?)?.is_inserted());
+//! let text = "Three cats sat on the mat and would not be moved by anyone.";
+//! assert!(db.insert(db.document(2, text)?)?.is_inserted());
 //!
 //! // Other punctuation, other width, traditional characters: the same document.
-//! let arrived = db.insert_unique_text(DocId(3), "你媽媽喊你回家吃飯哦!回家羅回家羅~", 3)?;
-//! assert!(matches!(arrived, Insertion::Duplicate(of) if of.id == DocId(1)));
+//! let arrived = db.document(3, "你媽媽喊你回家吃飯哦!回家羅回家羅~")?;
+//! let outcome = db.insert_unique(arrived, 3)?;
+//! assert!(matches!(outcome, Outcome::Duplicate(of) if of.id == DocId(1)));
 //!
 //! // The documents are stored in the file.
 //! drop(db);
 //! let db = Database::open(folder.path().join("news.simdb"))?;
-//! let query = db.fingerprint("three cats sat on the mat, and would not be moved by anyone")?;
-//! let matches = db.within(query.fingerprint, 3)?;
+//! let matches = db.within_text("three cats sat on the mat, and would not be moved by anyone", 3)?;
 //! assert_eq!(matches[0].id, DocId(2));
 //! # Ok::<(), simdb::Error>(())
 //! ```
 //!
 //! | I want to ... | call this |
 //! |---|---|
-//! | insert a text if it is new | [`Database::insert_unique_text`]; for edited texts [`Database::insert_unless_similar`] |
-//! | insert, replace or remove a document | [`Database::insert_text`], [`Database::upsert_text`], [`Database::remove`] |
+//! | make a document of a text | [`Database::document`] |
+//! | insert a document if it is new | [`Database::insert_unique`]; for edited texts [`Database::insert_unless_similar`] |
+//! | insert, replace or remove a document | [`Database::insert`], [`Database::upsert`], [`Database::remove`] |
 //! | make many changes at once | [`Database::apply`]; many batches in one commit [`Database::begin`] |
-//! | look up documents within a radius | [`Database::within`]; the nearest [`Database::nearest`] |
+//! | look up documents within a radius | [`Database::within_text`], [`Database::within`]; the nearest [`Database::nearest`] |
 //! | answer a batch of queries | [`Snapshot::within_batch`] |
 //! | find similar texts, edited or short | [`Builder::similar`], then [`Database::similar_text`] |
 //! | load millions of documents | [`Builder::bulk_create`], [`Database::bulk_load`] |
 //! | let documents expire by age | [`Builder::retention`]; by hand [`Database::prune`] |
+//! | undo a bad arrival time | [`Database::reset_clock`] |
 //! | export all documents | [`Snapshot::documents`] |
 //! | find all pairs | [`Snapshot::pairs`], [`Snapshot::document_pairs`] |
 //! | find clusters, and the document to keep | [`Snapshot::clusters`] |
@@ -49,6 +53,13 @@
 //!
 //! The [`guide`] explains how texts match, what is promised, and how to run a database.
 //!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `jieba`, on by default | the dictionary of jieba, for the recipes `jieba`, `jieba-traditional` and `cppjieba` |
+//! | `serde` | `Serialize` and `Deserialize`: fingerprints, times and rules are strings as in `Display`, ids are numbers, a recipe is its [description](Recipe::description) |
+//!
 //! # Limits
 //!
 //! A match is a claim about bits, not about meaning. Radius 3 finds texts with cosmetic changes.
@@ -57,11 +68,13 @@
 
 #![warn(missing_docs, missing_debug_implementations)]
 
+mod advice;
 mod document;
 mod error;
 mod fingerprint;
 mod progress;
 mod retention;
+mod timestamp;
 
 mod block;
 mod hamming;
@@ -82,24 +95,28 @@ mod ingest;
 
 mod api;
 
+#[cfg(feature = "serde")]
+mod serde_impls;
+
 pub mod guide;
 
+pub use advice::{Advice, ForeignFile};
 pub use api::builder::Builder;
 pub use api::bulk_load::{BulkLoad, BulkReport, Conflict};
 pub use api::clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
-pub use api::database::{Database, Insertion, Settings};
+pub use api::database::{Database, Settings};
 pub use api::pairs::{Pair, PairsEvent};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
-pub use document::{DocId, Document, Match, Timestamp};
-pub use error::{Cause, Error, Result};
+pub use document::{DocId, Document, Match};
+pub use error::{Cause, Error, LockHolder, Result};
 pub use feature::{Feature, UnreliableReason};
-pub use fingerprint::{Fingerprint, Fingerprint128};
+pub use fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
 pub use ingest::ticket::Ticket;
 pub use ingest::{Change, Outcome};
 pub use progress::{Progress, Stage};
 pub use query::{Similar, TextQuery};
-pub use recipe::{Fingerprinter, Recipe, TextFingerprint};
+pub use recipe::{Fingerprinter, Recipe};
 pub use retention::Retention;
 pub use similarity::{Likeness, Resemblance};
 pub use store::disk::{Disk, DiskFile, FileInfo, SystemDisk};
@@ -107,9 +124,11 @@ pub use store::maintenance::copy::Vacuumed;
 pub use store::maintenance::diagnosis::{
     Bin, BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, QueryLoad,
 };
+pub use store::maintenance::reset_clock::ClockReset;
 pub use store::maintenance::salvage::Salvage;
 pub use store::maintenance::stats::{Stats, TableStats};
 pub use text::Normaliser;
+pub use timestamp::Timestamp;
 
 /// The types that threads may share, and those that may only move to another thread.
 #[cfg(test)]

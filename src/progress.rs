@@ -4,11 +4,16 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 
-/// A report every 4,096 steps: every few ms for entries of a table (below a microsecond each), and
-/// some 40 ms for texts (about ten microseconds each).
+/// At most 10 calls of the handler a second. Without this limit, clustering made 14,000.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+/// The clock is read every 4,096 steps: every few ms for entries of a table (below a microsecond
+/// each), and every 40 ms for texts (about ten microseconds each).
 const STEPS_PER_REPORT: u64 = 4 << 10;
 /// The total of a stage that can only estimate the share that is done: 10,000 steps.
 const SHARES: u64 = 10_000;
@@ -19,19 +24,20 @@ const SHARES: u64 = 10_000;
 /// database inherits the handler of its builder; a snapshot and a bulk load inherit the handler of
 /// their database. [`Database::check`], [`Database::backup`], [`Builder::vacuum`],
 /// [`Builder::salvage`], [`BulkLoad::finish`], [`Snapshot::pairs`], [`Snapshot::clusters`] and
-/// their variants call the handler several times a second, on the thread that called the operation.
-/// If the handler returns `Break`, the operation ends with [`Error::Interrupted`] and changes
-/// nothing.
+/// their variants call the handler on the thread that called the operation: at once, then at most
+/// ten times a second, and at the end. `done` never falls during an operation, and at the end
+/// equals `total`. If the handler returns `Break`, the operation ends with [`Error::Interrupted`]
+/// and changes nothing.
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use simdb::{Database, DocId, Error, Fingerprint, Stage};
+/// use simdb::{Database, Document, Error, Fingerprint, Stage};
 ///
 /// let folder = tempfile::tempdir().unwrap();
 /// let db = Database::create(folder.path().join("docs.simdb"))?;
-/// db.insert(DocId(7), Fingerprint::from_bits(0b0111))?;
+/// assert!(db.insert(Document::new(7, Fingerprint::from_bits(0b0111)))?.is_inserted());
 ///
-/// let mut db = db.on_progress(|progress| {
+/// let db = db.on_progress(|progress| {
 ///     println!("{} {} of {:?}", progress.stage, progress.done, progress.total);
 ///     if progress.stage == Stage::Copy { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 /// });
@@ -55,11 +61,12 @@ const SHARES: u64 = 10_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// The current part of the operation. Each stage counts its steps from 0.
+    /// The current part of the operation. A short stage may not be reported.
     pub stage: Stage,
-    /// Finished steps of the stage, at most `total`.
+    /// Finished steps of the whole operation, at most `total`.
     pub done: u64,
-    /// All steps of the stage, which may be an estimate; `None` if unknown.
+    /// All steps of the whole operation, which may be an estimate; `None` if unknown, as in
+    /// [`Stage::Salvage`].
     pub total: Option<u64>,
 }
 
@@ -73,7 +80,7 @@ pub enum Stage {
     Check,
     /// Writing a copy, in a backup or a vacuum.
     Copy,
-    /// Reading a damaged database, in a salvage: the steps are documents, and `total` is unknown.
+    /// Reading a damaged database, in a salvage: the steps are documents, and `total` is `None`.
     Salvage,
     /// Finding pairs of near-duplicates.
     Pairs,
@@ -95,25 +102,83 @@ impl fmt::Display for Stage {
     }
 }
 
-/// The function given to `on_progress`, if any. Threads share the function, because several threads
-/// may run operations on one database.
+/// The function given to `on_progress`, if any, and the state of the operation that it is called
+/// for. Threads share the function, because several threads may run operations on one database.
 #[derive(Clone, Default)]
-pub(crate) struct ProgressHandler(Option<Arc<HandlerFn>>);
+pub(crate) struct ProgressHandler {
+    function: Option<Arc<HandlerFn>>,
+    operation: Arc<Mutex<Operation>>,
+}
 
 type HandlerFn = dyn Fn(Progress) -> ControlFlow<()> + Send + Sync;
+
+/// The state of an operation that its stages share.
+#[derive(Default)]
+struct Operation {
+    /// The expected time of each stage, in any unit. Empty if the number of steps is unknown: the
+    /// steps of a stage are then added to those before.
+    stage_times: &'static [u64],
+    /// The number of stages that have begun.
+    stages_begun: usize,
+    /// The steps of all stages, fixed by the first stage.
+    total: Option<u64>,
+    /// The largest `done` of all reports.
+    done: u64,
+    last_report: Option<Instant>,
+}
 
 impl ProgressHandler {
     pub(crate) fn new(
         handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
     ) -> Self {
-        Self(Some(Arc::new(handler)))
+        Self {
+            function: Some(Arc::new(handler)),
+            operation: Arc::default(),
+        }
+    }
+
+    /// The handler for one operation. `stage_times` are the expected times of its stages, in any
+    /// unit; empty if the number of steps is unknown until the last stage.
+    pub(crate) fn for_operation(&self, stage_times: &'static [u64]) -> Self {
+        Self {
+            function: self.function.clone(),
+            operation: Arc::new(Mutex::new(Operation {
+                stage_times,
+                ..Operation::default()
+            })),
+        }
     }
 }
 
 impl fmt::Debug for ProgressHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = if self.0.is_some() { "Some" } else { "None" };
+        let name = if self.function.is_some() {
+            "Some"
+        } else {
+            "None"
+        };
         f.write_str(name)
+    }
+}
+
+impl Operation {
+    /// Maps the steps of a stage to the steps of the operation. `begun_at` is the value of `done`
+    /// when the stage began.
+    fn position(&mut self, stage: usize, begun_at: u64, progress: Progress) -> (u64, Option<u64>) {
+        let Progress { done, total, .. } = progress;
+        let (Some(total), Some(time)) = (total, self.stage_times.get(stage)) else {
+            return (begun_at + done, total.map(|total| begun_at + total));
+        };
+        let times = |times: &[u64]| times.iter().map(|time| u128::from(*time)).sum::<u128>();
+        let (before, all) = (times(&self.stage_times[..stage]), times(self.stage_times));
+        let whole = *self.total.get_or_insert_with(|| {
+            // The first stage counts its own steps, and a single stage exactly these.
+            (u128::from(total) * all / u128::from(*time).max(1)) as u64
+        });
+        // `done / total` of the time of this stage.
+        let elapsed = before * u128::from(total) + u128::from(*time) * u128::from(done.min(total));
+        let done = u128::from(whole) * elapsed / (all * u128::from(total)).max(1);
+        (done as u64, Some(whole))
     }
 }
 
@@ -122,17 +187,25 @@ impl fmt::Debug for ProgressHandler {
 pub(crate) struct ProgressReporter {
     handler: ProgressHandler,
     progress: Progress,
+    /// The number of the stage in its operation, from 0 on.
+    stage_index: usize,
+    /// The steps of the operation that were done when the stage began.
+    begun_at: u64,
     /// The file named in [`Error::Interrupted`].
     path: PathBuf,
 }
 
 impl ProgressReporter {
+    /// Begins the next stage of the operation of `handler`.
     pub(crate) fn new(
         handler: &ProgressHandler,
         stage: Stage,
         total: Option<u64>,
         path: &Path,
     ) -> Self {
+        let mut operation = handler.operation.lock();
+        let stage_index = operation.stages_begun;
+        operation.stages_begun += 1;
         Self {
             handler: handler.clone(),
             progress: Progress {
@@ -140,6 +213,8 @@ impl ProgressReporter {
                 done: 0,
                 total,
             },
+            stage_index,
+            begun_at: operation.done,
             path: path.to_path_buf(),
         }
     }
@@ -171,32 +246,140 @@ impl ProgressReporter {
         self.advance_to((share * SHARES as f64) as u64)
     }
 
-    /// Reports the end of the stage.
+    /// Reports the end of the stage. The end of the last stage is always reported.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        self.advance_to(self.progress.total.unwrap_or(0))
+        let total = self.progress.total.unwrap_or(0);
+        self.progress.done = self.progress.done.max(total);
+        let is_last = {
+            let operation = self.handler.operation.lock();
+            match operation.stage_times.len() {
+                // The last stage of an operation of unknown length is the first with a total.
+                0 => self.progress.total.is_some(),
+                stages => self.stage_index + 1 == stages,
+            }
+        };
+        self.call_handler(is_last)
     }
 
-    /// Calls the handler.
+    /// Calls the handler, unless it was called less than [`REPORT_INTERVAL`] ago.
     pub(crate) fn report(&self) -> Result<()> {
-        let Some(handler) = &self.handler.0 else {
+        self.call_handler(false)
+    }
+
+    fn call_handler(&self, is_end: bool) -> Result<()> {
+        let Some(handler) = &self.handler.function else {
             return Ok(());
         };
-        let Progress { stage, done, total } = self.progress;
-        // The estimated total may be too small.
-        self.check_flow(handler(Progress {
-            stage,
-            done: done.min(total.unwrap_or(u64::MAX)),
-            total,
-        }))
+        let progress = {
+            let mut operation = self.handler.operation.lock();
+            let now = Instant::now();
+            let is_soon = |last: Instant| now.duration_since(last) < REPORT_INTERVAL;
+            if !is_end && operation.last_report.is_some_and(is_soon) {
+                return Ok(());
+            }
+            operation.last_report = Some(now);
+            let (done, total) = operation.position(self.stage_index, self.begun_at, self.progress);
+            // An estimated total may be too small, and a later stage may begin below the end of the
+            // stage before.
+            operation.done = operation.done.max(done).min(total.unwrap_or(u64::MAX));
+            Progress {
+                stage: self.progress.stage,
+                done: operation.done,
+                total,
+            }
+        };
+        // Unlocked: the handler may take long.
+        self.check_flow(handler(progress))
     }
 
     /// Returns [`Error::Interrupted`] if a callback has returned `Break`.
     pub(crate) fn check_flow(&self, flow: ControlFlow<()>) -> Result<()> {
-        match flow {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::Interrupted {
-                path: self.path.clone(),
-            }),
+        refuse_break(flow, &self.path)
+    }
+}
+
+/// Returns [`Error::Interrupted`] if a callback has returned `Break`: all operations end in the same
+/// way.
+pub(crate) fn refuse_break(flow: ControlFlow<()>, path: &Path) -> Result<()> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Interrupted {
+            path: path.to_path_buf(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The reports of an operation.
+    fn recorded() -> (ProgressHandler, Arc<Mutex<Vec<Progress>>>) {
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&reports);
+        let handler = ProgressHandler::new(move |progress| {
+            seen.lock().push(progress);
+            ControlFlow::Continue(())
+        });
+        (handler, reports)
+    }
+
+    fn done(progress: &Progress) -> (u64, Option<u64>) {
+        (progress.done, progress.total)
+    }
+
+    #[test]
+    fn reports_are_throttled_except_for_the_first_and_the_last() {
+        let (handler, reports) = recorded();
+        let handler = handler.for_operation(&[1]);
+        let path = Path::new("docs.simdb");
+        let start = Instant::now();
+        let mut stage = ProgressReporter::new(&handler, Stage::Pairs, Some(100_000), path);
+        for done in 0..100_000 {
+            stage.advance_to(done).unwrap();
         }
+        stage.finish().unwrap();
+        let most = 3 + start.elapsed().as_millis() as usize / 100;
+        let reports = reports.lock();
+        assert!(reports.len() <= most, "{}", reports.len());
+        assert_eq!(done(&reports[0]), (0, Some(100_000)));
+        assert_eq!(done(&reports[reports.len() - 1]), (100_000, Some(100_000)));
+    }
+
+    #[test]
+    fn stages_share_one_scale() {
+        let (handler, reports) = recorded();
+        let handler = handler.for_operation(&[3, 1]);
+        let path = Path::new("docs.simdb");
+        let force = |stage: &ProgressReporter| {
+            handler.operation.lock().last_report = None;
+            stage.report().unwrap();
+        };
+        let mut first = ProgressReporter::new(&handler, Stage::Pairs, Some(300), path);
+        first.advance_to(150).unwrap();
+        first.advance_to(300).unwrap();
+        force(&first);
+        let mut second = ProgressReporter::new(&handler, Stage::Clusters, Some(10), path);
+        force(&second);
+        second.progress.done = 5;
+        force(&second);
+        second.finish().unwrap();
+        let reports: Vec<_> = reports.lock().iter().map(done).collect();
+        let expected = [150, 300, 300, 350, 400].map(|done| (done, Some(400)));
+        assert_eq!(reports, expected);
+    }
+
+    #[test]
+    fn steps_of_unknown_number_are_added() {
+        let (handler, reports) = recorded();
+        let handler = handler.for_operation(&[]);
+        let path = Path::new("docs.simdb");
+        let mut first = ProgressReporter::new(&handler, Stage::Salvage, None, path);
+        first.advance_to(7).unwrap();
+        first.finish().unwrap();
+        let mut second = ProgressReporter::new(&handler, Stage::Load, Some(10), path);
+        second.finish().unwrap();
+        let reports: Vec<_> = reports.lock().iter().map(done).collect();
+        assert_eq!(reports, [(7, None), (17, Some(17))]);
     }
 }

@@ -1,9 +1,12 @@
 //! [`Retention`]: arrival times, and the window after which documents expire.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::document::Timestamp;
+use crate::document::DocId;
 use crate::error::{Error, Result};
+use crate::timestamp::Timestamp;
 
 /// The setting that makes a database keep arrival times, and expire documents by age if there is a
 /// window.
@@ -12,28 +15,32 @@ use crate::error::{Error, Result};
 ///
 /// ```
 /// use std::time::Duration;
-/// use simdb::{Database, DocId, Document, Fingerprint, Retention, Timestamp};
+/// use simdb::{Database, DocId, Document, Fingerprint, Outcome, Retention, Timestamp};
 ///
 /// const HOUR_MS: u64 = 60 * 60 * 1000;
 /// let two_days = Retention {
 ///     window: Some(Duration::from_secs(48 * 60 * 60)),
 ///     sliding: true,
 ///     // Each document brings its own time.
-///     by_clock: false,
+///     ..Retention::default()
 /// };
 /// let folder = tempfile::tempdir().unwrap();
 /// let path = folder.path().join("feed.simdb");
 /// let db = Database::builder().retention(two_days).create(&path)?;
-/// let arrived = |id, hour| Document {
-///     arrival: Some(Timestamp(hour * HOUR_MS)),
-///     ..Document::new(DocId(id), Fingerprint::from_bits(id))
+/// let arrived = |id, hour| {
+///     Document::new(id, Fingerprint::from_bits(id)).with_arrival(hour * HOUR_MS)
 /// };
-/// db.insert_document(arrived(1, 0))?;
-/// db.insert_document(arrived(2, 49))?;
+/// assert!(db.insert(arrived(1, 0))?.is_inserted());
+/// assert!(db.insert(arrived(2, 49))?.is_inserted());
 /// assert_eq!(db.get(DocId(1))?, None);
+///
+/// // This document arrived before the window.
+/// let late = db.insert(arrived(3, 0))?;
+/// assert_eq!(late, Outcome::Expired { cutoff: Timestamp(HOUR_MS) });
 /// # Ok::<(), simdb::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Retention {
     /// The age at which a document expires, counted back from the latest arrival. Queries do not
     /// find an expired document, and later writes remove it. Without a window documents never
@@ -46,13 +53,75 @@ pub struct Retention {
     /// arrival. Set it if documents are inserted without arrival times; otherwise no document
     /// expires while none arrives.
     pub by_clock: bool,
+    /// The longest time by which an arrival may lie ahead of both the system clock and the latest
+    /// arrival; 1 day by default. A document that arrives farther ahead is refused with
+    /// [`Error::ArrivalAhead`]: in microseconds instead of milliseconds, its time would expire every
+    /// other document. `None` accepts any time, for feeds whose times are not those of this machine.
+    /// Stored in milliseconds, rounded down.
+    pub max_ahead: Option<Duration>,
+}
+
+impl Default for Retention {
+    /// Arrival times without a window; [`max_ahead`](Self::max_ahead) is 1 day.
+    fn default() -> Self {
+        Self {
+            window: None,
+            sliding: false,
+            by_clock: false,
+            max_ahead: Some(Self::DEFAULT_MAX_AHEAD),
+        }
+    }
 }
 
 impl Retention {
+    /// The default of [`max_ahead`](Self::max_ahead), 1 day.
+    pub const DEFAULT_MAX_AHEAD: Duration = Duration::from_secs(24 * 60 * 60);
+
+    /// Checks an arrival time as an insert does, when the system clock shows `clock` and `latest`
+    /// is the latest arrival. For callers that want to know of a refusal before they insert.
+    ///
+    /// # Errors
+    /// [`Error::ArrivalAhead`] if the arrival lies farther ahead than
+    /// [`max_ahead`](Self::max_ahead).
+    pub fn check_arrival(
+        &self,
+        id: DocId,
+        arrival: Timestamp,
+        clock: Timestamp,
+        latest: Option<Timestamp>,
+    ) -> Result<()> {
+        let Some(max_ahead) = self.max_ahead else {
+            return Ok(());
+        };
+        let reference = Some(clock).max(latest);
+        if Some(arrival) <= reference.map(|time| later_by(time, max_ahead)) {
+            return Ok(());
+        }
+        Err(Error::ArrivalAhead {
+            id,
+            arrival: arrival.to_string(),
+            clock: clock.to_string(),
+            latest: latest.map_or("none".to_owned(), |latest| latest.to_string()),
+            max_ahead,
+        })
+    }
+
+    /// The latest plausible arrival when the system clock shows `clock`.
+    pub(crate) fn latest_plausible(&self, clock: Timestamp) -> Timestamp {
+        later_by(clock, self.max_ahead.unwrap_or(Self::DEFAULT_MAX_AHEAD))
+    }
+
     /// Returns `true` if both settings are equal in a file, which stores whole milliseconds.
     pub(crate) fn equals_when_stored(&self, stored: &Self) -> bool {
         let is_as_long = matches!((self.window_ms(), stored.window_ms()), (Ok(a), Ok(b)) if a == b);
-        is_as_long && (self.sliding, self.by_clock) == (stored.sliding, stored.by_clock)
+        is_as_long
+            && self.max_ahead_ms() == stored.max_ahead_ms()
+            && (self.sliding, self.by_clock) == (stored.sliding, stored.by_clock)
+    }
+
+    /// [`max_ahead`](Self::max_ahead) in milliseconds; `u64::MAX` without a limit.
+    pub(crate) fn max_ahead_ms(&self) -> u64 {
+        self.max_ahead.map_or(u64::MAX, duration_ms)
     }
 
     /// The window in milliseconds; 0 without one.
@@ -64,6 +133,63 @@ impl Retention {
             Ok(0) | Err(_) => Err(Error::RetentionWindow { window }),
             Ok(window_ms) => Ok(window_ms),
         }
+    }
+}
+
+fn duration_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn later_by(time: Timestamp, duration: Duration) -> Timestamp {
+    Timestamp(time.0.saturating_add(duration_ms(duration)))
+}
+
+/// Refuses arrivals that lie too far ahead, where documents enter a database. Clones share the latest
+/// arrival.
+///
+/// The latest arrival of a guard counts every document that was given, also duplicates that were not
+/// stored. So a change is refused by its caller, before it is queued, and the decision does not depend
+/// on the changes that are committed with it.
+#[derive(Clone, Debug)]
+pub(crate) struct ArrivalGuard {
+    retention: Option<Retention>,
+    /// In ms; 0 before the first arrival.
+    latest_ms: Arc<AtomicU64>,
+}
+
+impl ArrivalGuard {
+    pub(crate) fn new(retention: Option<Retention>, latest: Option<Timestamp>) -> Self {
+        Self {
+            retention,
+            latest_ms: Arc::new(AtomicU64::new(latest.map_or(0, |latest| latest.0))),
+        }
+    }
+
+    /// Checks arrivals in order, each as of the arrivals before it. If one is refused, none counts.
+    pub(crate) fn check(
+        &self,
+        arrivals: impl IntoIterator<Item = (DocId, Timestamp)>,
+        clock: impl Fn() -> Timestamp,
+    ) -> Result<()> {
+        let Some(retention) = &self.retention else {
+            return Ok(());
+        };
+        let mut latest_ms = self.latest_ms.load(Ordering::Relaxed);
+        for (id, arrival) in arrivals {
+            if arrival.0 > latest_ms {
+                let latest = (latest_ms > 0).then_some(Timestamp(latest_ms));
+                retention.check_arrival(id, arrival, clock(), latest)?;
+                latest_ms = arrival.0;
+            }
+        }
+        self.latest_ms.fetch_max(latest_ms, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Sets the latest arrival, which may go back.
+    pub(crate) fn reset(&self, latest: Option<Timestamp>) {
+        let latest_ms = latest.map_or(0, |latest| latest.0);
+        self.latest_ms.store(latest_ms, Ordering::Relaxed);
     }
 }
 
@@ -79,7 +205,7 @@ impl Expiry {
     pub(crate) fn new(retention: Option<Retention>, now: Option<Timestamp>) -> Self {
         let window = retention.and_then(|retention| retention.window);
         Self {
-            window_ms: window.map(|window| u64::try_from(window.as_millis()).unwrap_or(u64::MAX)),
+            window_ms: window.map(duration_ms),
             now,
         }
     }
@@ -108,6 +234,51 @@ impl Expiry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+    #[test]
+    fn arrival_is_refused_only_if_ahead_of_both_clocks() {
+        let retention = Retention::default();
+        let check = |arrival, clock, latest: Option<u64>| {
+            let latest = latest.map(Timestamp);
+            retention.check_arrival(DocId(17), Timestamp(arrival), Timestamp(clock), latest)
+        };
+        assert!(check(5 + DAY_MS, 5, None).is_ok());
+        assert!(check(9 + DAY_MS, 5, Some(9)).is_ok());
+        assert!(check(9 + DAY_MS, 9, Some(5)).is_ok());
+        let refused = check(1_709_210_096_007_000, 1_709_210_096_007, Some(5)).unwrap_err();
+        let shown = refused.to_string();
+        for part in [
+            "document 17",
+            "+56132-",
+            "(2024-02-29T12:34:56.007Z)",
+            "(1970-01-01T00:00:00.005Z)",
+        ] {
+            assert!(shown.contains(part), "{shown}");
+        }
+        assert!(check(10 + DAY_MS, 5, Some(9)).is_err());
+        let any = Retention {
+            max_ahead: None,
+            ..retention
+        };
+        let far = any.check_arrival(DocId(1), Timestamp(u64::MAX), Timestamp(0), None);
+        assert!(far.is_ok());
+    }
+
+    #[test]
+    fn guard_counts_no_arrival_of_a_refused_call() {
+        let guard = ArrivalGuard::new(Some(Retention::default()), None);
+        let check = |arrivals: &[u64]| {
+            let arrivals = arrivals.iter().map(|time| (DocId(1), Timestamp(*time)));
+            guard.check(arrivals, || Timestamp(0))
+        };
+        assert!(check(&[DAY_MS, 3 * DAY_MS]).is_err());
+        assert!(check(&[2 * DAY_MS]).is_err());
+        assert!(check(&[DAY_MS, 2 * DAY_MS, 3 * DAY_MS]).is_ok());
+        guard.reset(None);
+        assert!(check(&[2 * DAY_MS]).is_err());
+    }
 
     #[test]
     fn window_is_stored_in_whole_milliseconds() {

@@ -1,5 +1,6 @@
 //! Exit codes, errors, results on standard output, progress, and the files that commands write.
 
+mod advice;
 pub mod duplicate;
 pub mod file;
 pub mod interrupt;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
+pub use self::advice::error_text;
 pub use self::units::{counted, duration, grouped, parse_duration, parse_memory, parse_size, size};
 
 /// The exit code of a tool that found nothing, or found damage.
@@ -45,12 +47,38 @@ pub fn run(tool: impl FnOnce(&mut Output) -> Result<()>) -> ExitCode {
 
 /// Prints an error and its causes, outermost first.
 fn report(error: &anyhow::Error) {
-    let mut text = format!("error: {error}\n");
-    for cause in error.chain().skip(1) {
-        text.push_str(&format!("  caused by: {cause}\n"));
-    }
     // Standard error may be closed.
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let _ = io::stderr().lock().write_all(report_text(error).as_bytes());
+}
+
+fn report_text(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    let mut last = String::new();
+    for cause in error.chain() {
+        let start = if last.is_empty() {
+            "error"
+        } else {
+            "  caused by"
+        };
+        let cause = error_text(cause);
+        // Some packages repeat the text of the cause in their own.
+        if last.is_empty() || !last.contains(&cause) {
+            text.push_str(&format!("{start}: {cause}\n"));
+            last = cause;
+        }
+    }
+    if error.chain().any(is_full_disk) {
+        text.push_str("  the disk is full: free some space on it, and run the command again\n");
+    }
+    text
+}
+
+fn is_full_disk(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    matches!(
+        kind,
+        Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    )
 }
 
 /// Prints a message that is neither a result nor an error.

@@ -186,7 +186,7 @@ impl NewDatabase {
         (self.arrivals || self.retention.is_some()).then_some(Retention {
             window: self.retention,
             sliding: self.sliding,
-            by_clock: false,
+            ..Retention::default()
         })
     }
 

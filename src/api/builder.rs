@@ -4,8 +4,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use crate::advice::Advice;
 use crate::api::database::{Database, Settings, recipe_of};
 use crate::error::{Error, Result};
+use crate::ingest::group_commit::QueueLimits;
 use crate::minhash::Banding;
 use crate::progress::{Progress, ProgressHandler};
 use crate::recipe::{Fingerprinter, Recipe};
@@ -43,6 +45,7 @@ pub struct Builder {
     retention: Option<Retention>,
     frozen: bool,
     limits: Limits,
+    queue_limits: QueueLimits,
     disk: Option<Arc<dyn Disk>>,
     pub(crate) progress: ProgressHandler,
 }
@@ -51,6 +54,13 @@ pub struct Builder {
 const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 
 impl Builder {
+    /// 65,536 changes wait in the queue unless [`queue_changes`](Self::queue_changes) sets another
+    /// limit.
+    pub const DEFAULT_QUEUE_CHANGES: usize = QueueLimits::DEFAULT.changes;
+    /// 64 MiB of texts wait in the queue unless [`queue_bytes`](Self::queue_bytes) sets another
+    /// limit.
+    pub const DEFAULT_QUEUE_BYTES: usize = QueueLimits::DEFAULT.bytes;
+
     /// Sets the size of the cache in bytes; 1 GiB unless set.
     ///
     /// One half is for pages of the file, the other half for the fingerprints that queries compare.
@@ -58,6 +68,10 @@ impl Builder {
     /// Bookkeeping takes up to 12 MiB more.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = Some(bytes);
+        // A transaction in a small cache must not hold more texts than the cache.
+        self.limits.max_transaction_bytes = Limits::default()
+            .max_transaction_bytes
+            .min(bytes.max(1 << 20));
         self
     }
 
@@ -122,10 +136,31 @@ impl Builder {
     /// The journal of a large database grows further, to one change for each hundred documents, but
     /// never beyond 256 MiB of changes. A smaller number takes less memory, and less time to open
     /// after a crash, but each change rewrites more pages. A [`Transaction`](crate::Transaction) of
-    /// more changes, or of more than 64 MiB of texts, bypasses the journal. The number is not
-    /// stored in the file.
+    /// more changes, or of more texts than 64 MiB or the cache, bypasses the journal. The number is
+    /// not stored in the file.
     pub fn merge_after_changes(mut self, changes: usize) -> Self {
         self.limits.min_flush_changes = changes.max(1);
+        self
+    }
+
+    /// Sets the number of submitted changes that wait for their commit;
+    /// [`DEFAULT_QUEUE_CHANGES`](Self::DEFAULT_QUEUE_CHANGES) unless set.
+    ///
+    /// While the queue is full, [`Database::apply`] and [`Database::submit`] wait, and
+    /// [`Database::try_submit`] returns [`Error::QueueFull`]. A call with more changes than the limit
+    /// waits for an empty queue.
+    pub fn queue_changes(mut self, changes: usize) -> Self {
+        self.queue_limits.changes = changes.max(1);
+        self
+    }
+
+    /// Sets the bytes of texts that wait for their commit, with their bands and queries;
+    /// [`DEFAULT_QUEUE_BYTES`](Self::DEFAULT_QUEUE_BYTES) unless set. A full queue is that of
+    /// [`queue_changes`](Self::queue_changes).
+    ///
+    /// One commit takes all that waits, and needs several times this memory.
+    pub fn queue_bytes(mut self, bytes: usize) -> Self {
+        self.queue_limits.bytes = bytes.max(1);
         self
     }
 
@@ -154,7 +189,12 @@ impl Builder {
     pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
         let db_path = self.db_path(path);
         let store = Store::create(&db_path, self.header()?, self.cache(), self.limits)?;
-        Database::new(store, self.recipe.as_ref(), self.progress)
+        Database::new(
+            store,
+            self.recipe.as_ref(),
+            self.progress,
+            self.queue_limits,
+        )
     }
 
     /// Opens a database for reading and writing. Only one handle can have a database open for
@@ -242,7 +282,8 @@ impl Builder {
     /// let folder = tempfile::tempdir().unwrap();
     /// let (path, saved) = (folder.path().join("docs.simdb"), folder.path().join("saved.simdb"));
     /// let db = Database::builder().keep_texts(true).create(&path)?;
-    /// db.insert_text(DocId(1), "The quick brown fox jumps over the lazy dog")?;
+    /// let document = db.document(1, "The quick brown fox jumps over the lazy dog")?;
+    /// assert!(db.insert(document)?.is_inserted());
     /// db.close()?;
     /// // A disk that fails.
     /// let mut bytes = std::fs::read(&path).unwrap();
@@ -264,15 +305,15 @@ impl Builder {
     ) -> Result<Salvage> {
         let db_path = self.db_path(damaged);
         let target = db_path.with_path(target.as_ref());
-        let found = DamagedFile::open(&db_path, &target, memory_bytes, &self.progress)?;
+        let progress = self.progress.for_operation(&[]);
+        let found = DamagedFile::open(&db_path, &target, memory_bytes, &progress)?;
         let header = match (&found.header, &self.recipe) {
             (Some(header), _) => header.clone(),
             (None, Some(_)) => self.header()?,
             (None, None) => {
-                return Err(db_path.corrupt_advising(
-                    "its recipe cannot be read",
-                    "name the recipe and the settings, for example `--recipe ngram --keep-texts`",
-                ));
+                return Err(
+                    db_path.corrupt_advising("its recipe cannot be read", Advice::NameRecipe)
+                );
             }
         };
         let recipe = recipe_of(&header.recipe, self.recipe.as_ref(), db_path.path())?;
@@ -287,8 +328,7 @@ impl Builder {
             let made = fingerprinter.fingerprint(text).ok()?;
             Some((made.fingerprint, made.reliable))
         };
-        let salvaged =
-            found.salvage(&target, &header, memory_bytes, fingerprint, &self.progress)?;
+        let salvaged = found.salvage(&target, &header, memory_bytes, fingerprint, &progress)?;
         for damage in &salvaged.damage {
             log::warn!("salvage of {}: {damage}", db_path.path().display());
         }
@@ -327,7 +367,8 @@ impl Builder {
 
     /// Returns the database, or an error if it lacks a setting that the builder asks for.
     fn opened(&self, store: Store) -> Result<Database> {
-        let database = Database::new(store, self.recipe.as_ref(), self.progress.clone())?;
+        let (recipe, progress) = (self.recipe.as_ref(), self.progress.clone());
+        let database = Database::new(store, recipe, progress, self.queue_limits)?;
         let has = database.settings();
         let asked = [
             ("keep_texts", self.keep_texts && !has.keep_texts),

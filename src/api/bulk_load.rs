@@ -4,13 +4,16 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::api::builder::Builder;
-use crate::api::database::Database;
+use crate::api::database::{Database, Handle};
 use crate::document::Document;
-use crate::error::Result;
+use crate::error::{LockHolder, Result};
 use crate::progress::{Progress, ProgressHandler};
+use crate::retention::ArrivalGuard;
 use crate::store::bulk::Load;
+use crate::timestamp::Timestamp;
 
 pub use crate::store::bulk::{BulkReport, Conflict};
 
@@ -34,7 +37,7 @@ pub use crate::store::bulk::{BulkReport, Conflict};
 /// let path = folder.path().join("docs.simdb");
 /// let mut load = Database::builder().bulk_create(&path, 64 << 20)?;
 /// for id in (0..10_000).rev() {
-///     load.push(Document::new(DocId(id), Fingerprint::from_bits(id << 32)))?;
+///     load.push(Document::new(id, Fingerprint::from_bits(id << 32)))?;
 /// }
 /// let report = load.finish(|_conflict| ControlFlow::Continue(()))?;
 /// assert_eq!((report.inserted, report.present, report.conflicts), (10_000, 0, 0));
@@ -46,7 +49,10 @@ pub use crate::store::bulk::{BulkReport, Conflict};
 #[must_use = "nothing is loaded before it is finished"]
 pub struct BulkLoad<'d> {
     load: Load,
+    arrival_guard: ArrivalGuard,
     progress: ProgressHandler,
+    /// `None` for a load into a new file.
+    _holder: Option<HolderName>,
     database: PhantomData<&'d Database>,
 }
 
@@ -68,9 +74,12 @@ impl Builder {
         path: impl AsRef<Path>,
         memory_bytes: u64,
     ) -> Result<BulkLoad<'static>> {
+        let header = self.header()?;
         Ok(BulkLoad {
-            load: Load::create(&self.db_path(path), &self.header()?, memory_bytes)?,
+            load: Load::create(&self.db_path(path), &header, memory_bytes)?,
+            arrival_guard: ArrivalGuard::new(header.retention, None),
             progress: self.progress,
+            _holder: None,
             database: PhantomData,
         })
     }
@@ -82,16 +91,37 @@ impl Database {
     ///
     /// # Errors
     /// Those of [`merge`](Self::merge), and of [`apply`](Self::apply) if documents are expired.
+    /// [`Error::TransactionOpen`](crate::Error::TransactionOpen) if this thread has a transaction
+    /// or another bulk load.
     pub fn bulk_load(&self, memory_bytes: u64) -> Result<BulkLoad<'_>> {
-        let expired_before = self.snapshot()?.expired_before();
+        let expired_before = self.transient_snapshot()?.expired_before();
         if let Some(cutoff) = expired_before {
             self.prune(cutoff)?;
         }
+        let handle = self.handle()?;
         Ok(BulkLoad {
-            load: Load::into_existing(&self.store, memory_bytes)?,
+            load: Load::into_existing(&handle.store, memory_bytes)?,
+            arrival_guard: handle.store.arrival_guard().clone(),
             progress: self.progress.clone(),
+            _holder: Some(HolderName::new(handle)),
             database: PhantomData,
         })
+    }
+}
+
+/// Names a bulk load as the holder of the database file while it runs.
+struct HolderName(Arc<Handle>);
+
+impl HolderName {
+    fn new(handle: Arc<Handle>) -> Self {
+        handle.store.file_lock().set_holder(LockHolder::BulkLoad);
+        Self(handle)
+    }
+}
+
+impl Drop for HolderName {
+    fn drop(&mut self) {
+        self.0.store.file_lock().set_holder(LockHolder::Database);
     }
 }
 
@@ -109,12 +139,16 @@ impl BulkLoad<'_> {
     /// kept, a document without one gets the time at which the load began.
     ///
     /// # Errors
-    /// - [`Error::TextTooLong`](crate::Error::TextTooLong): the document is left out, and the load
+    /// - [`Error::TextTooLong`](crate::Error::TextTooLong),
+    ///   [`Error::ArrivalAhead`](crate::Error::ArrivalAhead): the document is left out, and the load
     ///   can go on
     /// - [`Error::Io`](crate::Error::Io), [`Error::Storage`](crate::Error::Storage) if a file
     ///   cannot be written: each further call returns
     ///   [`Error::TransactionFailed`](crate::Error::TransactionFailed)
     pub fn push(&mut self, document: Document) -> Result<()> {
+        let arrival = document.arrival.map(|arrival| (document.id, arrival));
+        let clock = || Timestamp::now();
+        self.arrival_guard.check(arrival, clock)?;
         self.load.push(document)
     }
 
@@ -136,6 +170,7 @@ impl BulkLoad<'_> {
         self,
         mut on_conflict: impl FnMut(Conflict) -> ControlFlow<()>,
     ) -> Result<BulkReport> {
-        self.load.finish(&self.progress, &mut on_conflict)
+        let progress = self.progress.for_operation(&[1]);
+        self.load.finish(&progress, &mut on_conflict)
     }
 }

@@ -5,15 +5,21 @@ use std::ops::ControlFlow;
 use crate::api::snapshot::Snapshot;
 use crate::document::DocId;
 use crate::error::Result;
+use crate::fingerprint::check_radius;
 use crate::query::{self, Priority, QueryLimits};
+use crate::similarity::Likeness;
 
 pub use crate::query::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
+
+/// The approximate times of pairs and of clusters, for the reported progress.
+const STAGE_TIMES: [u64; 2] = [4, 1];
 
 impl Snapshot {
     /// Finds the groups of near-duplicates among the reliable documents. Each document is in at
     /// most one.
     ///
-    /// `visitor` is called with each cluster, in order of their ids, until it returns `Break`. By
+    /// `visitor` is called with each cluster, in order of their ids. `Break` ends the call with
+    /// [`Error::Interrupted`](crate::Error::Interrupted). By
     /// default a cluster is a star: every member is within the radius of the document that is kept
     /// ([`Shape`]). The order of inserts makes no difference.
     ///
@@ -28,6 +34,7 @@ impl Snapshot {
     /// - [`Error::KeepsNoTexts`](crate::Error::KeepsNoTexts) if texts are compared or measured
     /// - [`Error::NoArrivals`](crate::Error::NoArrivals) for [`Keep::Oldest`]
     /// - [`Error::TooManyNear`](crate::Error::TooManyNear)
+    /// - [`Error::InvalidLikeness`](crate::Error::InvalidLikeness)
     /// - those of [`pairs`](Self::pairs)
     ///
     /// # Cost
@@ -47,13 +54,14 @@ impl Snapshot {
     ///
     /// ```
     /// use std::ops::ControlFlow;
-    /// use simdb::{Clustering, ClustersEvent, Database, DocId, Fingerprint, Shape};
+    /// use simdb::{Clustering, ClustersEvent, Database, DocId, Document, Fingerprint, Shape};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
     /// // A chain: 1 and 3 are four bits apart.
     /// for (id, bits) in [(1, 0b0000), (2, 0b0011), (3, 0b1111), (4, u64::MAX)] {
-    ///     db.insert(DocId(id), Fingerprint::from_bits(bits))?;
+    ///     let document = Document::new(id, Fingerprint::from_bits(bits));
+    ///     assert!(db.insert(document)?.is_inserted());
     /// }
     ///
     /// let clusters_of = |shape| {
@@ -76,6 +84,7 @@ impl Snapshot {
         clustering: &Clustering,
         mut visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
+        check(clustering)?;
         let keep = Priority::Keep(clustering.keep);
         let limits = QueryLimits::default();
         query::clusters(
@@ -83,7 +92,7 @@ impl Snapshot {
             clustering,
             keep,
             &limits,
-            &self.progress,
+            &self.progress.for_operation(&STAGE_TIMES),
             &mut visitor,
         )
     }
@@ -99,12 +108,13 @@ impl Snapshot {
     ///
     /// ```
     /// use std::ops::ControlFlow;
-    /// use simdb::{Clustering, ClustersEvent, Database, DocId, Fingerprint};
+    /// use simdb::{Clustering, ClustersEvent, Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
     /// for (id, bits) in [(1, 0b0000), (2, 0b0011), (3, 0b1111)] {
-    ///     db.insert(DocId(id), Fingerprint::from_bits(bits))?;
+    ///     let document = Document::new(id, Fingerprint::from_bits(bits));
+    ///     assert!(db.insert(document)?.is_inserted());
     /// }
     ///
     /// let mut kept = Vec::new();
@@ -124,6 +134,7 @@ impl Snapshot {
         mut score: impl FnMut(DocId) -> f64,
         mut visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
+        check(clustering)?;
         let score = Priority::Score(&mut score);
         let limits = QueryLimits::default();
         query::clusters(
@@ -131,8 +142,14 @@ impl Snapshot {
             clustering,
             score,
             &limits,
-            &self.progress,
+            &self.progress.for_operation(&STAGE_TIMES),
             &mut visitor,
         )
     }
+}
+
+/// Refuses a radius above 64, and thresholds that are not from 0 to 1.
+fn check(clustering: &Clustering) -> Result<()> {
+    check_radius(clustering.radius)?;
+    clustering.likeness.as_ref().map_or(Ok(()), Likeness::check)
 }

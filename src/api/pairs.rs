@@ -7,7 +7,8 @@ use std::slice;
 use crate::api::snapshot::Snapshot;
 use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, check_radius};
+use crate::progress::refuse_break;
 use crate::query::{self, QueryLimits};
 
 pub use crate::query::{Pair, PairsEvent};
@@ -16,7 +17,8 @@ impl Snapshot {
     /// Finds all pairs of [reliable](crate::Document::reliable) documents whose fingerprints differ
     /// in at most `radius` bits. Exact: equal to a comparison of each document with all others.
     ///
-    /// `visitor` is called with the pairs as they are found, until it returns `Break`. Documents
+    /// `visitor` is called with the pairs as they are found. `Break` ends the call with
+    /// [`Error::Interrupted`](crate::Error::Interrupted). Documents
     /// with equal fingerprints come as one group ([`PairsEvent::Copies`]), because n copies make n²
     /// / 2 pairs. A pair of different fingerprints comes once ([`PairsEvent::Pairs`]), with the
     /// first document of each.
@@ -38,12 +40,13 @@ impl Snapshot {
     ///
     /// ```
     /// use std::ops::ControlFlow;
-    /// use simdb::{Database, DocId, Fingerprint, PairsEvent};
+    /// use simdb::{Database, DocId, Document, Fingerprint, PairsEvent};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
     /// for (id, bits) in [(1, 0b0000), (2, 0b0111), (3, u64::MAX), (4, 0b0111)] {
-    ///     db.insert(DocId(id), Fingerprint::from_bits(bits))?;
+    ///     let document = Document::new(id, Fingerprint::from_bits(bits));
+    ///     assert!(db.insert(document)?.is_inserted());
     /// }
     ///
     /// db.snapshot()?.pairs(3, |event| {
@@ -65,12 +68,15 @@ impl Snapshot {
         radius: u32,
         mut visitor: impl FnMut(PairsEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
+        check_radius(radius)?;
         let limits = QueryLimits::default();
-        query::pairs(self.view(), radius, &limits, &self.progress, &mut visitor).map(drop)
+        let progress = self.progress.for_operation(&[1]);
+        let flow = query::pairs(self.view(), radius, &limits, &progress, &mut visitor)?;
+        refuse_break(flow, self.view().path())
     }
 
     /// Calls `visitor` with each pair of [`pairs`](Self::pairs) as a pair of documents, in no
-    /// order, until it returns `Break`.
+    /// order. `Break` ends the call with [`Error::Interrupted`](crate::Error::Interrupted).
     ///
     /// # Errors
     /// Those of [`pairs`](Self::pairs).
@@ -82,12 +88,13 @@ impl Snapshot {
     ///
     /// ```
     /// use std::ops::ControlFlow;
-    /// use simdb::{Database, DocId, Fingerprint};
+    /// use simdb::{Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
     /// for (id, bits) in [(1, 0b0000), (2, 0b0111), (3, u64::MAX), (4, 0b0111)] {
-    ///     db.insert(DocId(id), Fingerprint::from_bits(bits))?;
+    ///     let document = Document::new(id, Fingerprint::from_bits(bits));
+    ///     assert!(db.insert(document)?.is_inserted());
     /// }
     ///
     /// let mut found = Vec::new();

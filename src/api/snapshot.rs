@@ -2,39 +2,57 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use crate::document::{DocId, Document, Match, Timestamp};
+use crate::document::{DocId, Document, Match};
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
-use crate::progress::{Progress, ProgressHandler};
+use crate::fingerprint::{Fingerprint, check_radius};
+use crate::progress::{Progress, ProgressHandler, refuse_break};
 use crate::query::{self, Similar, TextQuery};
-use crate::store::View;
+use crate::recipe::LazyFingerprinter;
 use crate::store::maintenance::diagnosis::{self, Diagnosis};
 use crate::store::maintenance::stats::{self, Stats};
+use crate::store::{HeldSnapshot, View};
+use crate::timestamp::Timestamp;
 
 /// At most 65,536 arrivals are read at a time to be counted.
 const COUNTED_PER_PAGE: usize = 64 << 10;
 
 /// The database as of one commit. `Send` and `Sync`.
 ///
-/// The file keeps the pages that a snapshot may read, so it grows while an old snapshot lives.
+/// The file keeps the pages that a snapshot may read, so it grows while an old snapshot lives. The
+/// file also stays locked: [`Database::close`](crate::Database::close) returns
+/// [`Error::SnapshotHeld`] while a snapshot lives.
 pub struct Snapshot {
     view: View,
+    fingerprinter: Arc<LazyFingerprinter>,
     pub(crate) progress: ProgressHandler,
+    /// `None` for the snapshot of a call, which ends with the call.
+    _held: Option<HeldSnapshot>,
 }
 
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot")
             .field("path", &self.view.path())
-            .field("documents", &self.len())
+            .field("stored_documents", &self.stored_len())
             .finish_non_exhaustive()
     }
 }
 
 impl Snapshot {
-    pub(crate) fn new(view: View, progress: ProgressHandler) -> Self {
-        Self { view, progress }
+    pub(crate) fn new(
+        view: View,
+        fingerprinter: Arc<LazyFingerprinter>,
+        progress: ProgressHandler,
+        held: Option<HeldSnapshot>,
+    ) -> Self {
+        Self {
+            view,
+            fingerprinter,
+            progress,
+            _held: held,
+        }
     }
 
     /// Sets the handler for the [`Progress`] of [`pairs`](Self::pairs),
@@ -63,11 +81,31 @@ impl Snapshot {
         self.view.document(id)
     }
 
+    /// Returns `true` if a document with this id is stored and not expired. No text is read.
+    ///
+    /// # Errors
+    /// Those of [`get`](Self::get).
+    ///
+    /// ```
+    /// use simdb::{Database, DocId, Fingerprint};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::create(folder.path().join("docs.simdb"))?;
+    /// db.insert(Document::new(7, Fingerprint::from_bits(0b0111)))?;
+    /// assert!(db.contains(DocId(7))?);
+    /// assert!(!db.contains(DocId(8))?);
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn contains(&self, id: DocId) -> Result<bool> {
+        self.view.contains(id)
+    }
+
     /// Every [reliable](Document::reliable) document whose fingerprint differs in at most `radius`
     /// bits, nearest first, then smallest id. Exact: equal to a comparison with every document.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a page that the query needs is damaged; [`Error::Storage`].
+    /// [`Error::InvalidRadius`] if the radius is above 64; [`Error::Corrupt`] if a page that the query
+    /// needs is damaged; [`Error::Storage`].
     ///
     /// # Cost
     /// For n documents and radius 3: the comparison with four *buckets* of n / 65,536 fingerprints,
@@ -85,12 +123,13 @@ impl Snapshot {
     /// VLDB 2018, section 4.
     ///
     /// ```
-    /// use simdb::{Database, DocId, Fingerprint};
+    /// use simdb::{Change, Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
-    /// db.insert(DocId(7), Fingerprint::from_bits(0b0111))?;
-    /// db.insert(DocId(8), Fingerprint::from_bits(0b1111))?;
+    /// let inserts = [(7, 0b0111), (8, 0b1111)]
+    ///     .map(|(id, bits)| Change::Insert(Document::new(id, Fingerprint::from_bits(bits))));
+    /// db.apply(inserts)?;
     ///
     /// let snapshot = db.snapshot()?;
     /// let matches = snapshot.within(Fingerprint::from_bits(0), 3)?;
@@ -103,16 +142,35 @@ impl Snapshot {
         self.within_limit(fingerprint, radius, usize::MAX)
     }
 
-    /// The first `limit` documents of the answer of [`within`](Self::within). No others are read.
+    /// The answer of [`within`](Self::within) to the fingerprint of a text.
+    ///
+    /// Empty if that fingerprint is not [reliable](crate::TextFingerprint::reliable), even if a copy
+    /// of the text is stored: the fingerprints of such texts are near each other by chance.
+    /// [`similar`](Self::similar) compares the texts themselves.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// [`Error::NoTexts`] if the recipe is `weighted`; those of [`within`](Self::within).
+    pub fn within_text(&self, text: &str, radius: u32) -> Result<Vec<Match>> {
+        let made = self.fingerprinter.get().fingerprint(text)?;
+        if !made.reliable {
+            return Ok(Vec::new());
+        }
+        self.within(made.fingerprint, radius)
+    }
+
+    /// The first `limit` documents of the answer of [`within`](Self::within). Further documents are not
+    /// read.
+    ///
+    /// # Errors
+    /// [`Error::ZeroLimit`]; those of [`within`](Self::within).
     pub fn within_limit(
         &self,
         fingerprint: Fingerprint,
         radius: u32,
         limit: usize,
     ) -> Result<Vec<Match>> {
+        check_radius(radius)?;
+        check_limit(limit)?;
         query::within(&self.view, fingerprint, radius, limit)
     }
 
@@ -126,11 +184,12 @@ impl Snapshot {
     /// walk through the block tables, and a look-up for each match.
     ///
     /// ```
-    /// use simdb::{Database, DocId, Fingerprint};
+    /// use simdb::{Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
-    /// db.insert(DocId(7), Fingerprint::from_bits(0b0111))?;
+    /// let inserted = db.insert(Document::new(7, Fingerprint::from_bits(0b0111)))?;
+    /// assert!(inserted.is_inserted());
     ///
     /// let queries = [0b0110, u64::MAX].map(Fingerprint::from_bits);
     /// let answers = db.snapshot()?.within_batch(&queries, 3)?;
@@ -148,10 +207,10 @@ impl Snapshot {
     }
 
     /// Calls `visitor` with the index of each query, in order, and the first `limit` documents of
-    /// its answer, until the visitor returns `Break`.
+    /// its answer. `Break` ends the call with [`Error::Interrupted`].
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// Those of [`within_limit`](Self::within_limit); [`Error::Interrupted`].
     ///
     /// # Cost
     /// That of [`within_batch`](Self::within_batch). Memory: up to half a GiB, and the matches of
@@ -163,36 +222,95 @@ impl Snapshot {
         limit: usize,
         mut visitor: impl FnMut(usize, Vec<Match>) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut visitor = |number, matches| visitor(number, matches).is_continue();
-        query::within_batch(&self.view, queries, radius, limit, &mut visitor).map(drop)
+        check_radius(radius)?;
+        check_limit(limit)?;
+        let mut flow = ControlFlow::Continue(());
+        let mut visitor = |number, matches| {
+            flow = visitor(number, matches);
+            flow.is_continue()
+        };
+        query::within_batch(&self.view, queries, radius, limit, &mut visitor)?;
+        refuse_break(flow, self.view.path())
     }
 
     /// The `count` nearest reliable documents, then smallest id; fewer if the database has fewer.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// [`Error::ZeroLimit`] if `count` is 0; those of [`within`](Self::within).
     ///
     /// # Cost
     /// That of [`within`](Self::within) at radius 3, 7, 11 and so on, until `count` are found.
     pub fn nearest(&self, fingerprint: Fingerprint, count: usize) -> Result<Vec<Match>> {
+        check_limit(count)?;
         query::nearest(&self.view, fingerprint, count)
     }
 
-    /// The number of stored documents. Expired documents count until they are removed.
-    pub fn len(&self) -> u64 {
-        self.view.len()
+    /// The number of documents, without expired documents: as many as
+    /// [`documents`](Self::documents) returns.
+    ///
+    /// # Errors
+    /// Those of [`within`](Self::within).
+    ///
+    /// # Cost
+    /// None without a [window](crate::Retention::window); otherwise a read of the arrival times of
+    /// the expired documents that are not removed yet, usually a few pages.
+    pub fn len(&self) -> Result<u64> {
+        Ok(self.stored_len() - self.count_expired()?)
     }
 
     /// Returns `true` if [`len`](Self::len) is 0.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    ///
+    /// # Errors
+    /// Those of [`len`](Self::len).
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// The number of documents that take space in the file: [`len`](Self::len), and the expired
+    /// documents that are not removed yet.
+    pub fn stored_len(&self) -> u64 {
+        self.view.stored_len()
+    }
+
+    fn count_expired(&self) -> Result<u64> {
+        self.expired_before()
+            .map_or(Ok(0), |cutoff| self.count_arrived_before(cutoff))
+    }
+
+    fn count_arrived_before(&self, cutoff: Timestamp) -> Result<u64> {
+        let mut count = 0;
+        self.for_each_arrived_before(cutoff, COUNTED_PER_PAGE, &mut |ids| {
+            count += ids.len() as u64;
+            Ok(())
+        })?;
+        Ok(count)
     }
 
     /// All documents in order of their ids, with texts if texts are kept, without expired
     /// documents. The iterator ends after an error.
     pub fn documents(&self) -> impl Iterator<Item = Result<Document>> + '_ {
+        self.documents_from(DocId(0))
+    }
+
+    /// The documents of [`documents`](Self::documents) from id `first` on, for example to continue
+    /// an export after the last exported id.
+    ///
+    /// ```
+    /// use simdb::{Database, DocId, Fingerprint};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::create(folder.path().join("docs.simdb"))?;
+    /// for id in [3, 5, 8] {
+    ///     db.insert(Document::new(id, Fingerprint::from_bits(id)))?;
+    /// }
+    /// let snapshot = db.snapshot()?;
+    /// let rest: Vec<_> = snapshot.documents_from(DocId(4)).collect::<Result<_, _>>()?;
+    /// assert_eq!(rest.iter().map(|document| document.id.0).collect::<Vec<_>>(), [5, 8]);
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn documents_from(&self, first: DocId) -> impl Iterator<Item = Result<Document>> + '_ {
         let mut failed = false;
-        let with_texts = self.view.documents().map(|document| {
+        let with_texts = self.view.documents_from(first).map(|document| {
             let mut document = document?;
             document.text = self.view.text(document.id)?;
             Ok(document)
@@ -212,7 +330,7 @@ impl Snapshot {
     /// 1,024 documents with the smallest ids.
     ///
     /// # Errors
-    /// [`Error::KeepsNoTexts`]; those of [`within`](Self::within).
+    /// [`Error::KeepsNoTexts`]; [`Error::InvalidLikeness`]; those of [`within`](Self::within).
     ///
     /// # Cost
     /// 41 look-ups for the bands, 81 for texts of about a hundred characters; then some ten
@@ -223,7 +341,8 @@ impl Snapshot {
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::builder().similar(true).create(folder.path().join("docs.simdb"))?;
-    /// db.insert_text(DocId(1), "你妈妈喊你回家吃饭哦，回家罗回家罗")?;
+    /// let inserted = db.insert(db.document(1, "你妈妈喊你回家吃饭哦，回家罗回家罗")?)?;
+    /// assert!(inserted.is_inserted());
     ///
     /// let query = db.text_query("你妈妈叫你回家吃饭啦，回家罗回家罗")?;
     /// let found = db.snapshot()?.similar(&query)?;
@@ -236,6 +355,7 @@ impl Snapshot {
             let path = self.view.path().to_path_buf();
             return Err(Error::KeepsNoTexts { path });
         }
+        query.check()?;
         query::similar(&self.view, query, |id| self.view.text(id))
     }
 
@@ -246,12 +366,13 @@ impl Snapshot {
     /// for a thread that does: the call would never end.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// [`Error::InvalidLikeness`]; those of [`within`](Self::within).
     pub fn similar_by(
         &self,
         query: &TextQuery,
         text_of: impl Fn(DocId) -> Option<String> + Sync,
     ) -> Result<Vec<Similar>> {
+        query.check()?;
         query::similar(&self.view, query, |id| Ok(text_of(id)))
     }
 
@@ -291,20 +412,12 @@ impl Snapshot {
     /// A read of their arrival times.
     pub fn count_older(&self, older_than: Timestamp) -> Result<u64> {
         self.refuse_without_arrivals()?;
-        let count = |before| {
-            let mut count = 0;
-            self.for_each_arrived_before(before, COUNTED_PER_PAGE, &mut |ids| {
-                count += ids.len() as u64;
-                Ok(())
-            })?;
-            Ok::<_, Error>(count)
-        };
         // Expired documents do not count, although they may not be removed yet.
         let expired = match self.expired_before() {
-            Some(cutoff) => count(cutoff.min(older_than))?,
+            Some(cutoff) => self.count_arrived_before(cutoff.min(older_than))?,
             None => 0,
         };
-        Ok(count(older_than)? - expired)
+        Ok(self.count_arrived_before(older_than)? - expired)
     }
 
     /// The time by which documents expire: the latest arrival, or the clock at the time of the
@@ -374,15 +487,16 @@ impl Snapshot {
     /// A read of table `block0`. Memory: 4 MiB.
     ///
     /// ```
-    /// use simdb::{Database, DocId, Fingerprint};
+    /// use simdb::{Change, Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let path = folder.path().join("docs.simdb");
     /// let db = Database::create(&path)?;
-    /// for id in 0..100 {
-    ///     // Bit 0 is always 1, and many have the same fingerprint.
-    ///     db.insert(DocId(id), Fingerprint::from_bits(id / 10 * 0x1234_5678_9abc_def0 | 1))?;
-    /// }
+    /// db.apply((0..100).map(|id| {
+    ///     // Bit 0 is always 1, and ten documents have the same fingerprint.
+    ///     let bits = id / 10 * 0x1234_5678_9abc_def0 | 1;
+    ///     Change::Insert(Document::new(id, Fingerprint::from_bits(bits)))
+    /// }))?;
     /// // Closing a database merges its journal into the tables.
     /// drop(db);
     /// let diagnosis = Database::open(&path)?.snapshot()?.diagnose()?;
@@ -396,4 +510,13 @@ impl Snapshot {
     pub fn diagnose(&self) -> Result<Diagnosis> {
         diagnosis::diagnose(&self.view)
     }
+}
+
+/// Refuses a query for at most 0 documents: such a limit is a mistake, and an empty answer would
+/// say that no document matches.
+fn check_limit(limit: usize) -> Result<()> {
+    if limit == 0 {
+        return Err(Error::ZeroLimit);
+    }
+    Ok(())
 }

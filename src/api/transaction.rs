@@ -1,26 +1,34 @@
 //! [`Transaction`]: many batches of changes in one commit.
 
 use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Instant;
 
-use crate::document::Timestamp;
+use crate::api::database::{Database, Handle};
 use crate::error::{Error, Result};
-use crate::ingest::{Batch, Change, Outcome, prepare_next};
+use crate::ingest::{Batch, Change, Outcome, one, prepare_next};
 use crate::store::Limits;
-use crate::store::{DocumentEdit, Store, WriteGuard, WriteTransaction};
+use crate::store::{DocumentEdit, WriteGuard, WriteTransaction};
+use crate::timestamp::Timestamp;
 
 /// Many calls of [`apply`](Self::apply) and one commit. A transaction that is dropped before
 /// [`commit`](Self::commit) changes nothing.
 ///
+/// The thread that began the transaction, or last called [`apply`](Self::apply), makes its changes
+/// through the transaction: other changes of this thread return [`Error::TransactionOpen`], because
+/// they would wait for the transaction.
+///
 /// ```
-/// use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};
+/// use simdb::{Change, Database, Document, Fingerprint, Outcome};
 ///
 /// let folder = tempfile::tempdir().unwrap();
 /// let db = Database::create(folder.path().join("docs.simdb"))?;
 /// let mut transaction = db.begin()?;
 /// for id in 0..1000 {
-///     let document = Document::new(DocId(id), Fingerprint::from_bits(id << 40));
-///     let outcomes = transaction.apply([Change::Insert(document)])?;
-///     assert_eq!(outcomes, [Outcome::Inserted]);
+///     let document = Document::new(id, Fingerprint::from_bits(id << 40));
+///     let outcome = transaction.apply_one(Change::Insert(document))?;
+///     assert_eq!(outcome, Outcome::Inserted { reliable: true });
 /// }
 /// assert_eq!(db.len()?, 0);
 /// transaction.commit()?;
@@ -29,7 +37,8 @@ use crate::store::{DocumentEdit, Store, WriteGuard, WriteTransaction};
 /// ```
 #[must_use = "a transaction that is dropped before it is committed changes nothing"]
 pub struct Transaction<'d> {
-    store: &'d Store,
+    handle: Arc<Handle>,
+    database: PhantomData<&'d Database>,
     /// `None` after an error.
     stage: Option<Stage>,
 }
@@ -37,7 +46,7 @@ pub struct Transaction<'d> {
 impl fmt::Debug for Transaction<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction")
-            .field("path", &self.store.path())
+            .field("path", &self.handle.store.path())
             .field("is_poisoned", &self.stage.is_none())
             .finish_non_exhaustive()
     }
@@ -51,19 +60,29 @@ enum Stage {
     Large(Box<WriteTransaction>),
 }
 
-/// A transaction with more bytes of texts in memory continues in the tables: 64 MiB.
-const MAX_SMALL_BYTES: usize = 64 << 20;
-
-fn is_large(batch: &Batch, limits: Limits) -> bool {
-    batch.len() > limits.min_flush_changes || batch.text_bytes() > MAX_SMALL_BYTES
+impl Stage {
+    /// Makes the calling thread the holder of the write lock: the transaction may have been begun by
+    /// another thread.
+    fn move_to_this_thread(&self) {
+        match self {
+            Self::Small(write_guard, _) => write_guard.move_to_this_thread(),
+            Self::Large(tables) => tables.move_to_this_thread(),
+        }
+    }
 }
 
-impl<'d> Transaction<'d> {
-    pub(crate) fn begin(store: &'d Store) -> Result<Self> {
-        let write_guard = store.lock_writes()?;
-        let batch = Batch::new(store.read()?);
+fn is_large(batch: &Batch, limits: Limits) -> bool {
+    batch.len() > limits.min_flush_changes || batch.text_bytes() > limits.max_transaction_bytes
+}
+
+impl Transaction<'_> {
+    /// Waits for other writers, at most until `deadline`.
+    pub(crate) fn begin(handle: Arc<Handle>, deadline: Option<Instant>) -> Result<Self> {
+        let write_guard = handle.store.lock_writes(deadline)?;
+        let batch = Batch::new(handle.store.read()?);
         Ok(Self {
-            store,
+            handle,
+            database: PhantomData,
             stage: Some(Stage::Small(write_guard, Box::new(batch))),
         })
     }
@@ -76,17 +95,19 @@ impl<'d> Transaction<'d> {
     /// returns [`Error::TransactionFailed`], and the transaction can only be dropped.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
         let stage = self.stage.take().ok_or_else(|| self.has_failed())?;
+        stage.move_to_this_thread();
+        let store = &self.handle.store;
         let mut changes = changes.into_iter();
         let mut outcomes = Vec::new();
         self.stage = Some(match stage {
             Stage::Small(write_guard, mut batch) => {
-                while let Some(part) = prepare_next(&mut changes, self.store)? {
+                while let Some(part) = prepare_next(&mut changes, store)? {
                     batch.prefetch(&part);
                     batch.decide_all(&part, &mut outcomes)?;
                 }
                 // The journal and the memtable would hold all of it until the next merge.
-                if is_large(&batch, self.store.limits()) {
-                    let mut tables = self.store.begin_write_with(write_guard)?;
+                if is_large(&batch, store.limits()) {
+                    let mut tables = store.begin_write_with(write_guard)?;
                     apply_batch(&mut tables, batch.into_edits())?;
                     Stage::Large(Box::new(tables))
                 } else {
@@ -95,8 +116,8 @@ impl<'d> Transaction<'d> {
             }
             Stage::Large(mut tables) => {
                 // No prefetch: only this thread can read the tables of a write transaction.
-                let mut batch = Batch::new(self.store.view_of(&tables)?);
-                while let Some(part) = prepare_next(&mut changes, self.store)? {
+                let mut batch = Batch::new(store.view_of(&tables)?);
+                while let Some(part) = prepare_next(&mut changes, store)? {
                     batch.decide_all(&part, &mut outcomes)?;
                 }
                 let edits = batch.into_edits();
@@ -107,6 +128,14 @@ impl<'d> Transaction<'d> {
         Ok(outcomes)
     }
 
+    /// Makes one change, and returns its outcome.
+    ///
+    /// # Errors
+    /// Those of [`apply`](Self::apply).
+    pub fn apply_one(&mut self, change: Change) -> Result<Outcome> {
+        Ok(one(self.apply([change])?))
+    }
+
     /// Makes all changes durable, and then visible.
     ///
     /// # Errors
@@ -115,18 +144,20 @@ impl<'d> Transaction<'d> {
     /// - [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`], [`Error::WritesFailed`]: no change
     ///   is made
     pub fn commit(mut self) -> Result<()> {
-        match self.stage.take().ok_or_else(|| self.has_failed())? {
+        let stage = self.stage.take().ok_or_else(|| self.has_failed())?;
+        let store = &self.handle.store;
+        match stage {
             Stage::Small(mut write_guard, batch) => {
                 let (edits, latest_arrival) = batch.into_edits();
-                self.store.commit(&mut write_guard, edits, latest_arrival)
+                store.commit(&mut write_guard, edits, latest_arrival)
             }
-            Stage::Large(tables) => tables.commit().inspect_err(|_| self.store.poison()),
+            Stage::Large(tables) => tables.commit().inspect_err(|_| store.poison()),
         }
     }
 
     fn has_failed(&self) -> Error {
         Error::TransactionFailed {
-            path: self.store.path().to_path_buf(),
+            path: self.handle.store.path().to_path_buf(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::WEIGHT_UNIT;
+use super::{UNKNOWN_WORD_WEIGHT, WEIGHT_UNIT};
 
 /// The inverse document frequencies of jieba-rs, in fixed point, compressed with zstd.
 ///
@@ -14,9 +14,6 @@ pub(crate) const WORD_WEIGHTS: &[u8] = include_bytes!("idf.txt.zst");
 
 /// Function words, which are no keywords. The hash of this file is part of descriptions.
 pub(crate) const STOP_WORDS: &str = include_str!("stop_words.txt");
-
-/// The weight of a word that is not in the table: the median of the table, as in jieba.
-pub(crate) const UNKNOWN_WORD_WEIGHT: u16 = 12_242;
 
 /// The weight of stop words, and of no other words.
 const STOP_WORD_WEIGHT: u16 = 0;
@@ -31,9 +28,6 @@ const MIN_SLOTS: usize = 1 << 19;
 /// At most this many slots are probed for a word. Some fifteen words of the built-in table, which
 /// is half full, need more.
 const MAX_PROBES: usize = 64;
-
-/// The largest inverse document frequency that 16 bits of fixed point can hold.
-pub(crate) const MAX_IDF: f64 = 63.0;
 
 /// The bits of a hash that a slot stores beside the weight. The lower bits are given by the slot.
 const TAG_MASK: u64 = u64::MAX << u16::BITS;

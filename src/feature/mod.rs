@@ -3,13 +3,15 @@
 //! Weights are integers in fixed point. This folder uses no other folder.
 
 mod counts;
+#[cfg(feature = "jieba")]
 mod idf;
 mod unreliable;
 
 pub(crate) use counts::{TokenCounter, TokenCounts};
-pub(crate) use idf::{
-    Idf, MAX_IDF, STOP_WORDS, UNKNOWN_WORD_WEIGHT, WORD_WEIGHTS, decompress_table, for_each_weight,
-};
+#[cfg(feature = "jieba")]
+pub(crate) use idf::{Idf, decompress_table, for_each_weight};
+#[cfg(all(test, feature = "jieba"))]
+pub(crate) use idf::{STOP_WORDS, WORD_WEIGHTS};
 pub use unreliable::UnreliableReason;
 pub(crate) use unreliable::is_repetitive;
 
@@ -17,10 +19,17 @@ pub(crate) use unreliable::is_repetitive;
 /// order of the features.
 pub(crate) const WEIGHT_UNIT: i64 = 1024;
 
+/// The weight of a word that is not in the table: the median of the table, as in jieba.
+pub(crate) const UNKNOWN_WORD_WEIGHT: u16 = 12_242;
+
+/// The largest inverse document frequency that 16 bits of fixed point can hold.
+pub(crate) const MAX_IDF: f64 = 63.0;
+
 /// A feature of a text: a token with its hash and weight.
 ///
 /// Returned by [`Fingerprinter::features`](crate::Fingerprinter::features).
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Feature {
     /// The shingle or word, in the form that the recipe hashes.
     pub token: String,

@@ -5,13 +5,14 @@ use std::collections::hash_map::Entry;
 
 use super::prefetch::{PrefetchCache, PrefetchedAnswer, PrefetchedDocument};
 use super::{Change, Outcome, PreparedChange};
-use crate::document::{DocId, Document, Match, Timestamp};
+use crate::document::{DocId, Document, Match};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::query::{self, Similar, TextQuery};
 use crate::store::{
     DocumentEdit, FingerprintSource, SnapshotTables, StoredDocument, TextEdit, View,
 };
+use crate::timestamp::Timestamp;
 
 /// Changes that are decided and not committed yet.
 ///
@@ -76,6 +77,11 @@ impl<T: FingerprintSource> Batch<T> {
         self.edits.len().max(self.decided)
     }
 
+    /// Returns `true` if a change has edited a document.
+    pub(crate) fn has_edits(&self) -> bool {
+        self.edits.values().any(DocumentEdit::changes_something)
+    }
+
     pub(crate) fn text_bytes(&self) -> usize {
         self.text_bytes
     }
@@ -110,7 +116,7 @@ impl<T: FingerprintSource> Batch<T> {
         self.view.set_expiry(advanced);
         let outcome = self.decide_at_arrival(prepared);
         let keeps_arrival = match outcome {
-            Ok(Outcome::Inserted | Outcome::Replaced { .. }) => true,
+            Ok(Outcome::Inserted { .. } | Outcome::Replaced { .. }) => true,
             Ok(Outcome::Duplicate(_) | Outcome::Similar(_)) => self.view.is_sliding(),
             _ => false,
         };
@@ -146,8 +152,14 @@ impl<T: FingerprintSource> Batch<T> {
                 Ok(removal_outcome(stored.filter(|_| is_older)))
             }
             Change::Upsert(document) => {
+                if let Some(outcome) = self.expired_outcome(prepared) {
+                    return Ok(outcome);
+                }
                 self.put(document, prepared.text.clone());
-                Ok(stored.map_or(Outcome::Inserted, |stored| Outcome::Replaced { stored }))
+                Ok(match stored {
+                    Some(stored) => Outcome::Replaced { stored },
+                    None => inserted(document),
+                })
             }
             Change::Insert(document)
             | Change::InsertUnique { document, .. }
@@ -155,15 +167,26 @@ impl<T: FingerprintSource> Batch<T> {
                 if let Some(stored) = stored {
                     return Ok(Outcome::Exists { stored });
                 }
+                // Before the search for duplicates: with sliding retention, a duplicate that is
+                // expired itself must not count as an arrival.
+                if let Some(outcome) = self.expired_outcome(prepared) {
+                    return Ok(outcome);
+                }
                 if let Some((duplicate, outcome)) = self.duplicate_of(prepared)? {
                     // With sliding retention a document lives as long as duplicates arrive.
                     self.refresh(duplicate, document.arrival)?;
                     return Ok(outcome);
                 }
                 self.put(document, prepared.text.clone());
-                Ok(Outcome::Inserted)
+                Ok(inserted(document))
             }
         }
+    }
+
+    /// [`Outcome::Expired`] if the document arrived before the window, as of the latest arrival.
+    fn expired_outcome(&self, prepared: &PreparedChange) -> Option<Outcome> {
+        let cutoff = self.view.expiry().cutoff()?;
+        (prepared.arrival? < cutoff).then_some(Outcome::Expired { cutoff })
     }
 
     /// The stored document that a new document duplicates, and the outcome that names it.
@@ -173,7 +196,11 @@ impl<T: FingerprintSource> Batch<T> {
                 let nearest = self.nearest(document.fingerprint, *radius)?;
                 Ok(nearest.map(|found| (found.id, Outcome::Duplicate(found))))
             }
-            (Change::InsertUnlessSimilar { document, .. }, Some(query)) => {
+            (
+                Change::InsertUnlessSimilar { document, .. }
+                | Change::InsertUnique { document, .. },
+                Some(query),
+            ) => {
                 let most_similar = self.most_similar(document.id, query)?;
                 Ok(most_similar.map(|found| (found.id, Outcome::Similar(found))))
             }
@@ -276,7 +303,7 @@ impl<T: FingerprintSource> Batch<T> {
         {
             // A prefetched answer lacks documents that the batch has stored: the overlay has them.
             let edited = self.view.in_overlay(query, radius, 1).pop();
-            return Ok(first.into_iter().chain(edited).min_by_key(Match::order));
+            return Ok(first.into_iter().chain(edited).min());
         }
         let nearest = query::within(&self.view, query, radius, 1)?.pop();
         let answer = PrefetchedAnswer::from_nearest(nearest, self.view.expiry().cutoff());
@@ -323,6 +350,12 @@ impl<T: FingerprintSource> Batch<T> {
             }
         }
         Ok(answer.is_complete.then_some(None))
+    }
+}
+
+fn inserted(document: &Document) -> Outcome {
+    Outcome::Inserted {
+        reliable: document.reliable,
     }
 }
 

@@ -1,9 +1,13 @@
 //! [`Change`] and [`Outcome`]: a change of a document, and its result.
 
-use crate::document::{DocId, Document, Match, Timestamp};
-use crate::fingerprint::Fingerprint;
+use std::fmt;
+
+use crate::document::{DocId, Document, Match};
+use crate::error::Result;
+use crate::fingerprint::{Fingerprint, check_radius};
 use crate::query::Similar;
 use crate::similarity::Likeness;
+use crate::timestamp::Timestamp;
 
 /// A change of one document.
 ///
@@ -16,7 +20,11 @@ pub enum Change {
     /// Stores the document unless its id is taken.
     Insert(Document),
     /// Stores the document unless its id is taken or a reliable document lies within the radius.
-    /// An unreliable document is compared with no other document.
+    ///
+    /// An unreliable document matches no document by its fingerprint. In a database with bands
+    /// ([`Builder::similar`](crate::Builder::similar)), an unreliable document with a text is not
+    /// stored if a stored text has the same normalised letters and digits: see
+    /// [`Resemblance::same_wording`](crate::Resemblance::same_wording).
     InsertUnique {
         /// The document.
         document: Document,
@@ -62,7 +70,29 @@ impl Change {
         }
     }
 
+    /// Refuses a radius above 64, and thresholds that are not from 0 to 1.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Self::InsertUnique { radius, .. } => check_radius(*radius),
+            Self::InsertUnlessSimilar { likeness, .. } => likeness.check(),
+            Self::Insert(_) | Self::Upsert(_) | Self::Remove(_) | Self::RemoveOlder { .. } => {
+                Ok(())
+            }
+        }
+    }
+
     /// The document to be stored; `None` for a removal.
+    pub(super) fn document(&self) -> Option<&Document> {
+        match self {
+            Self::Insert(document)
+            | Self::Upsert(document)
+            | Self::InsertUnique { document, .. }
+            | Self::InsertUnlessSimilar { document, .. } => Some(document),
+            Self::Remove(_) | Self::RemoveOlder { .. } => None,
+        }
+    }
+
+    /// [`document`](Self::document), to be completed.
     pub(super) fn document_mut(&mut self) -> Option<&mut Document> {
         match self {
             Self::Insert(document)
@@ -74,12 +104,19 @@ impl Change {
     }
 }
 
-/// The result of a [`Change`].
+/// The result of a [`Change`]. `Display` writes a short sentence without the id of the change.
+///
+/// A document whose id is taken is [`Exists`](Self::Exists), even if the document is also expired or a
+/// duplicate. An expired document is [`Expired`](Self::Expired), even if it is also a duplicate.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use = "a document may not have been stored"]
 #[non_exhaustive]
 pub enum Outcome {
     /// The document is new and stored.
-    Inserted,
+    Inserted {
+        /// [`Document::reliable`]: if `false`, no query by fingerprint finds the document.
+        reliable: bool,
+    },
     /// The id is taken; nothing changed. If `stored` is the fingerprint of the change, the change was
     /// a repetition.
     Exists {
@@ -90,8 +127,15 @@ pub enum Outcome {
     /// smallest id.
     Duplicate(Match),
     /// The document was not stored: a stored text is like its text. The document with the most
-    /// similar text.
+    /// similar text. From [`Change::InsertUnlessSimilar`], and from [`Change::InsertUnique`] of an
+    /// unreliable document whose wording is stored.
     Similar(Similar),
+    /// The document was not stored: it arrived before the retention window. An upsert leaves the
+    /// stored document as it is.
+    Expired {
+        /// The time before which documents are expired.
+        cutoff: Timestamp,
+    },
     /// The document replaced a stored document with its id.
     Replaced {
         /// The fingerprint of the replaced document.
@@ -105,4 +149,39 @@ pub enum Outcome {
     /// No document has the id, or for [`Change::RemoveOlder`] the document did not arrive before the
     /// time. An expired document counts as missing.
     Missing,
+}
+
+impl Outcome {
+    /// Returns `true` if the document is new and stored.
+    pub fn is_inserted(&self) -> bool {
+        matches!(self, Self::Inserted { .. })
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inserted { reliable: true } => f.write_str("inserted"),
+            Self::Inserted { reliable: false } => f.write_str("inserted, fingerprint unreliable"),
+            Self::Exists { stored } => {
+                write!(f, "id taken by a document with fingerprint {stored}")
+            }
+            Self::Duplicate(Match { id, distance, .. }) => {
+                write!(f, "duplicate of document {id} at distance {distance}")
+            }
+            Self::Similar(Similar { id, .. }) => write!(f, "text similar to document {id}"),
+            Self::Expired { cutoff } => write!(f, "expired, arrived before {cutoff}"),
+            Self::Replaced { stored } => write!(f, "replaced fingerprint {stored}"),
+            Self::Removed { stored } => write!(f, "removed, fingerprint {stored}"),
+            Self::Missing => f.write_str("no such document"),
+        }
+    }
+}
+
+/// The outcome of a call with one change.
+pub(crate) fn one(outcomes: Vec<Outcome>) -> Outcome {
+    match outcomes[..] {
+        [outcome] => outcome,
+        _ => unreachable!("one change has {} outcomes", outcomes.len()),
+    }
 }

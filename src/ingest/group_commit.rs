@@ -21,11 +21,27 @@ use crate::ingest::ticket::{Request, Ticket};
 use crate::ingest::{Batch, Outcome, PreparedChange};
 use crate::store::{Store, WriteGuard};
 
-/// At most 65,536 changes wait in the queue. Callers with more changes wait for room.
-const MAX_QUEUED: usize = 64 << 10;
-/// At most 64 MiB of texts and their query data wait in the queue: all texts may become one record of
-/// the journal.
-const MAX_QUEUED_BYTES: usize = 64 << 20;
+/// The most that waits in the queue. Callers with more changes wait for room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueLimits {
+    /// Changes.
+    pub(crate) changes: usize,
+    /// Bytes of texts and their query data: all texts may become one record of the journal.
+    pub(crate) bytes: usize,
+}
+
+impl QueueLimits {
+    pub(crate) const DEFAULT: Self = Self {
+        changes: 64 << 10,
+        bytes: 64 << 20,
+    };
+}
+
+impl Default for QueueLimits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
 
 /// A commit that takes longer than this is logged: the disk is slow, or a flush holds the writers back.
 const SLOW_COMMIT: Duration = Duration::from_secs(1);
@@ -39,7 +55,14 @@ const EXPIRY_PER_CHANGE: usize = 4;
 /// The queue of small changes, the thread that commits them, and the flush thread of the store.
 pub(crate) struct GroupCommit {
     state: Arc<GroupCommitState>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Threads>,
+}
+
+#[derive(Default)]
+struct Threads {
+    running: Vec<JoinHandle<()>>,
+    /// `true` if the database is closed: the threads must not start again.
+    is_closed: bool,
 }
 
 impl std::fmt::Debug for GroupCommit {
@@ -51,12 +74,17 @@ impl std::fmt::Debug for GroupCommit {
 impl GroupCommit {
     /// Creates a group commit without threads. `has_refused` is set when changes are refused, before
     /// their caller has the error.
-    pub(crate) fn new(store: Arc<Store>, has_refused: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        has_refused: Arc<AtomicBool>,
+        limits: QueueLimits,
+    ) -> Self {
         Self {
             state: Arc::new(GroupCommitState {
                 path: store.path().into(),
                 store,
                 queue: Mutex::default(),
+                limits,
                 not_empty: Condvar::new(),
                 has_room: Condvar::new(),
                 expiry_cursor: Mutex::default(),
@@ -69,15 +97,20 @@ impl GroupCommit {
     /// Starts the threads, unless they are running.
     pub(crate) fn start(&self) -> Result<()> {
         let mut threads = self.threads.lock();
-        if !threads.is_empty() {
+        if threads.is_closed {
+            return Err(self.closed());
+        }
+        if !threads.running.is_empty() {
             return Ok(());
         }
         // A failed start has set both flags, and may be repeated.
         self.state.queue.lock().is_closing = false;
         self.state.store.start_flushing();
-        threads.push(self.spawn("simdb-merge", |state| state.store.flush_loop())?);
+        threads
+            .running
+            .push(self.spawn("simdb-merge", |state| state.store.flush_loop())?);
         match self.spawn("simdb-write", GroupCommitState::commit_loop) {
-            Ok(thread) => threads.push(thread),
+            Ok(thread) => threads.running.push(thread),
             Err(error) => {
                 // Stop under the lock of `threads`: another caller would see one running thread and
                 // take both for started. Its changes would wait for ever.
@@ -110,15 +143,21 @@ impl GroupCommit {
         self.start()?;
         let count = changes.len();
         let bytes = changes.iter().map(PreparedChange::text_bytes).sum();
-        let request = Request::new(&self.state.path, changes);
+        let request = Request::new(&self.state.store, changes);
         let mut queue = self.state.queue.lock();
-        while !queue.has_room_for(count, bytes) {
+        // Checked under the lock of the queue: after `stop`, no thread would commit the request.
+        while !queue.is_closing && !queue.has_room_for(count, bytes, self.state.limits) {
             let has_room = &self.state.has_room;
             match deadline {
+                // The queue stays full until the transaction of this thread ends.
+                None if request.is_blocked() => return Err(request.transaction_open()),
                 None => has_room.wait(&mut queue),
                 Some(deadline) if deadline <= Instant::now() => return Err(request.timed_out()),
                 Some(deadline) => drop(has_room.wait_until(&mut queue, deadline)),
             }
+        }
+        if queue.is_closing {
+            return Err(self.closed());
         }
         queue.changes += count;
         queue.bytes += bytes;
@@ -129,19 +168,26 @@ impl GroupCommit {
         Ok(Ticket::new(request))
     }
 
-    /// Commits the queued changes, and stops the threads.
+    fn closed(&self) -> Error {
+        let path = self.state.path.to_path_buf();
+        Error::Closed { path }
+    }
+
+    /// Commits the queued changes, and stops the threads for good.
     pub(crate) fn stop(&self) {
         let mut threads = self.threads.lock();
+        threads.is_closed = true;
         self.stop_all(&mut threads);
     }
 
-    fn stop_all(&self, threads: &mut Vec<JoinHandle<()>>) {
+    fn stop_all(&self, threads: &mut Threads) {
         // Set under the lock of the queue. Otherwise flag and notification could come between the
         // check of the commit thread and its wait, and the thread would sleep for ever.
         self.state.queue.lock().is_closing = true;
         self.state.not_empty.notify_all();
+        self.state.has_room.notify_all();
         self.state.store.stop_flushing();
-        for thread in threads.drain(..) {
+        for thread in threads.running.drain(..) {
             // A commit thread that panicked has answered its requests with an error.
             thread.join().unwrap_or_default();
         }
@@ -153,6 +199,7 @@ struct GroupCommitState {
     store: Arc<Store>,
     path: Arc<Path>,
     queue: Mutex<Queue>,
+    limits: QueueLimits,
     /// Notified when a request is queued, and when the commit thread has to stop.
     not_empty: Condvar,
     /// Notified when the queue is emptied.
@@ -176,9 +223,9 @@ struct Queue {
 
 impl Queue {
     /// Returns `true` if a request fits. A request above the limits waits for an empty queue.
-    fn has_room_for(&self, changes: usize, bytes: usize) -> bool {
+    fn has_room_for(&self, changes: usize, bytes: usize, limits: QueueLimits) -> bool {
         self.requests.is_empty()
-            || self.changes + changes <= MAX_QUEUED && self.bytes + bytes <= MAX_QUEUED_BYTES
+            || self.changes + changes <= limits.changes && self.bytes + bytes <= limits.bytes
     }
 }
 
@@ -197,7 +244,7 @@ impl GroupCommitState {
         while self.wait_for_requests() {
             // Requests are claimed only under the write lock, which a transaction may hold for long:
             // until then requests can time out, and further requests join the group.
-            match self.store.lock_writes() {
+            match self.store.lock_writes(None) {
                 Ok(mut write_guard) => self.commit(&mut write_guard, &self.claim_group()),
                 Err(error) => self.refuse(&self.claim_group(), error),
             }
@@ -326,8 +373,10 @@ impl GroupCommitState {
     /// Removes some expired documents with the group, and returns the new cursor.
     fn expire(&self, batch: &mut Batch, changes: usize) -> ExpiryCursor {
         let cursor = *self.expiry_cursor.lock();
-        // Expired documents must not turn a group without changes into a commit.
-        if changes == 0 {
+        // Expired documents must not turn a group that changes nothing into a commit. After a bad
+        // arrival time, every later document is expired: its insert must not remove for good the
+        // documents that a reset of the clock would bring back.
+        if !batch.has_edits() {
             return cursor;
         }
         let generation = self.store.generation();
@@ -354,7 +403,7 @@ impl GroupCommitState {
             Error::Corrupt { what, advice, .. } => Error::Corrupt {
                 path,
                 what: what.clone(),
-                advice,
+                advice: *advice,
             },
             Error::Io {
                 action,

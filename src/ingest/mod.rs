@@ -15,5 +15,6 @@ mod prepared;
 pub(crate) mod ticket;
 
 pub(crate) use batch::Batch;
+pub(crate) use change::one;
 pub use change::{Change, Outcome};
 pub(crate) use prepared::{PreparedChange, prepare_all, prepare_next};

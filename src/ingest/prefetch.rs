@@ -13,11 +13,12 @@ use std::collections::{BTreeMap, HashMap};
 use rayon::prelude::*;
 
 use super::{Change, PreparedChange};
-use crate::document::{DocId, Match, Timestamp};
+use crate::document::{DocId, Match};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::query::{self, Similar, TextQuery};
 use crate::store::{DocumentEdit, FingerprintSource, TextEdit, View};
+use crate::timestamp::Timestamp;
 
 /// Up to 3 queries run one after the other: waking other threads would take longer.
 const MAX_SEQUENTIAL_QUERIES: usize = 3;
@@ -120,7 +121,11 @@ impl PrefetchCache {
                 }
                 // Answers are kept by document id, so two texts with one id would be confused: neither
                 // is looked up.
-                (Change::InsertUnlessSimilar { document, .. }, Some(query)) => {
+                (
+                    Change::InsertUnlessSimilar { document, .. }
+                    | Change::InsertUnique { document, .. },
+                    Some(query),
+                ) => {
                     let text_query = text_queries.entry(document.id);
                     text_query
                         .and_modify(|text_query| *text_query = None)

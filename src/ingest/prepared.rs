@@ -1,15 +1,12 @@
 //! [`PreparedChange`]: a change that was validated and completed on the thread of its caller.
 
-use std::time::SystemTime;
-
 use rayon::prelude::*;
 
 use super::Change;
-use crate::document::Timestamp;
 use crate::error::{Error, Result};
 use crate::query::TextQuery;
-use crate::recipe::TextFingerprint;
 use crate::store::{BandMaker, Store, TextEdit, refuse_too_long};
+use crate::timestamp::Timestamp;
 
 /// A change with everything that does not depend on the changes before it: arrival, text, band keys
 /// and text query. Callers of a group commit prepare in parallel, outside the write lock.
@@ -20,12 +17,14 @@ pub(crate) struct PreparedChange {
     pub(super) arrival: Option<Timestamp>,
     /// The edit of the stored text.
     pub(super) text: TextEdit,
-    /// The query that decides a [`Change::InsertUnlessSimilar`].
+    /// The query that decides a [`Change::InsertUnlessSimilar`], or a [`Change::InsertUnique`] of an
+    /// unreliable text.
     pub(super) query: Option<Box<TextQuery>>,
 }
 
 impl PreparedChange {
     fn new(mut change: Change, store: &Store) -> Result<Self> {
+        change.check()?;
         let header = store.header();
         let Some(document) = change.document_mut() else {
             return Ok(Self {
@@ -36,9 +35,8 @@ impl PreparedChange {
             });
         };
         // The time of the call, not of the commit: the change may wait in the queue.
-        let now = || Timestamp::from(SystemTime::now());
         document.arrival = match header.retention {
-            Some(_) => document.arrival.or_else(|| Some(now())),
+            Some(_) => document.arrival.or_else(|| Some(Timestamp::now())),
             None => None,
         };
         let text = document.text.take().filter(|_| header.keep_texts);
@@ -50,15 +48,18 @@ impl PreparedChange {
         // The fingerprint of the document need not be that of its text, if it was made elsewhere.
         let query = match (&change, &text) {
             (Change::InsertUnlessSimilar { document, likeness }, Some(text)) => {
-                let fingerprint = TextFingerprint {
-                    fingerprint: document.fingerprint,
-                    reliable: document.reliable,
-                };
-                let query = TextQuery::new(&BandMaker, text, Some(fingerprint));
+                let query = TextQuery::new(&BandMaker, text, Some(document.text_fingerprint()));
                 Some(Box::new(query.likeness(*likeness)))
             }
+            // No fingerprint recognises a copy of an unreliable text. Its wording has a band key.
+            (Change::InsertUnique { document, .. }, Some(text))
+                if !document.reliable && header.bands.is_some() =>
+            {
+                let query = TextQuery::new(&BandMaker, text, Some(document.text_fingerprint()));
+                Some(Box::new(query.same_wording()))
+            }
             (Change::InsertUnlessSimilar { document, .. }, None) if header.keep_texts => {
-                return Err(Error::TextMissing { id: document.id.0 });
+                return Err(Error::TextMissing { id: document.id });
             }
             (Change::InsertUnlessSimilar { .. }, None) => {
                 let path = store.path().to_path_buf();
@@ -124,6 +125,11 @@ pub(crate) fn prepare_all(changes: Vec<Change>, store: &Store) -> Result<Vec<Pre
     let is_costly = |change: &Change| {
         store.header().bands.is_some() || matches!(change, Change::InsertUnlessSimilar { .. })
     };
+    // Before any change is queued: a refused arrival refuses its own call only.
+    let arrivals = changes.iter().filter_map(Change::document);
+    let arrivals = arrivals.filter_map(|document| Some((document.id, document.arrival?)));
+    let clock = || Timestamp::now();
+    store.arrival_guard().check(arrivals, clock)?;
     let prepare = |change| PreparedChange::new(change, store);
     if changes.len() < MIN_PARALLEL_CHANGES || !changes.iter().any(is_costly) {
         return changes.into_iter().map(prepare).collect();

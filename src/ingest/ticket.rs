@@ -1,7 +1,7 @@
 //! [`Ticket`]: a handle to submitted changes, and the request behind the handle.
 
 use std::fmt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result};
 use crate::ingest::{Outcome, PreparedChange};
+use crate::store::{Store, WriteHolder};
 
 /// A handle to changes that were submitted to a database, which returns their outcomes.
 ///
@@ -31,7 +32,8 @@ impl Ticket {
         Self { request }
     }
 
-    /// Waits until the changes are durable, and returns their outcomes.
+    /// Waits until the changes are durable, and returns their outcomes. In the thread of a
+    /// transaction the wait would not end: the changes are withdrawn.
     ///
     /// # Errors
     /// Those of [`Database::apply`](crate::Database::apply).
@@ -58,7 +60,9 @@ impl Ticket {
 
 /// Submitted changes, which are committed together, and the answer to them.
 pub(crate) struct Request {
-    path: Arc<Path>,
+    path: PathBuf,
+    /// Not the store: a ticket does not keep the file open.
+    write_holder: Arc<WriteHolder>,
     pub(crate) changes: Vec<PreparedChange>,
     state: Mutex<RequestState>,
     is_answered: Condvar,
@@ -75,9 +79,10 @@ enum RequestState {
 }
 
 impl Request {
-    pub(crate) fn new(path: &Arc<Path>, changes: Vec<PreparedChange>) -> Arc<Self> {
+    pub(crate) fn new(store: &Store, changes: Vec<PreparedChange>) -> Arc<Self> {
         Arc::new(Self {
-            path: Arc::clone(path),
+            path: store.path().to_path_buf(),
+            write_holder: Arc::clone(store.write_holder()),
             changes,
             state: Mutex::new(RequestState::Queued),
             is_answered: Condvar::new(),
@@ -117,14 +122,28 @@ impl Request {
                     return Err(self.timed_out());
                 }
                 Some(deadline) => drop(self.is_answered.wait_until(&mut state, deadline)),
+                // The commit waits for the transaction of this thread.
+                None if matches!(*state, RequestState::Queued) && self.is_blocked() => {
+                    *state = RequestState::Withdrawn;
+                    return Err(self.transaction_open());
+                }
                 None => self.is_answered.wait(&mut state),
             }
         }
     }
 
+    /// Returns `true` if the calling thread holds the write lock, for which the commit has to wait.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.write_holder.is_this_thread()
+    }
+
     pub(crate) fn timed_out(&self) -> Error {
-        Error::TimedOut {
-            path: self.path.to_path_buf(),
-        }
+        let path = self.path.clone();
+        Error::TimedOut { path }
+    }
+
+    pub(crate) fn transaction_open(&self) -> Error {
+        let path = self.path.clone();
+        Error::TransactionOpen { path }
     }
 }

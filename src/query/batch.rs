@@ -346,7 +346,7 @@ impl BatchQuery<'_> {
         // them are within the limit.
         if !in_memtables.is_empty() {
             found.extend(in_memtables);
-            found.sort_unstable_by_key(Match::order);
+            found.sort_unstable();
             found.truncate(self.limit);
         }
         Ok(fits.then_some(found))
@@ -497,7 +497,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = store_with_fingerprints(&folder, std::iter::empty());
         let copies = inserts((0..count).map(|_| CENTRE));
-        let mut write_guard = store.lock_writes().unwrap();
+        let mut write_guard = store.lock_writes(None).unwrap();
         store.commit(&mut write_guard, copies, None).unwrap();
         let view = store.read().unwrap();
         assert_eq!(view.unflushed_changes(), count);

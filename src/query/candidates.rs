@@ -35,15 +35,16 @@ fn probe<S: FingerprintSource>(
         let near = source.look_up(block, &keys, |source, key, bucket, near| {
             push_near(source, probes, block, (key, bucket), rotated, radius, near)
         })?;
-        let candidates = near.into_iter().map(|near| block::unrotate(near, block));
+        let matches = near.into_iter().map(|bits| block::unrotate(bits, block));
         // Several blocks may find a match. Only the block that owns the match keeps it, so no set of
         // the fingerprints found so far is needed.
-        found.extend(candidates.filter(|near| probes.owner(query, *near) == Some(block)));
+        found.extend(matches.filter(|each| probes.owner(query, *each) == Some(block)));
     }
     Ok(found)
 }
 
-/// A bucket is read in at most 1,024 parts. If more parts are needed, the bucket is read whole.
+/// Of a bucket that is too large for the cache, at most 1,024 parts are read: the ranges that can hold
+/// matches owned by the block. If more parts are needed, the bucket is read whole.
 const MAX_BUCKET_PARTS: u64 = 1024;
 
 /// Appends the fingerprints of a bucket within the radius to `near`. Skips some fingerprints that
@@ -104,8 +105,8 @@ pub(super) fn push_near_in_parts(
         let (Some(first), Some(last)) = (slice.first(), slice.last()) else {
             return Ok(VisitFlow::Next);
         };
-        // The parts that end in this slice are done. The key range of the slice estimates the key range
-        // of the chunks behind it.
+        // The parts that end in this slice are done. The distance to the next part is estimated in
+        // chunks, each as wide as this slice.
         parts = &parts[parts.partition_point(|(_, to)| to <= last)..];
         Ok(match parts.first() {
             None => VisitFlow::Stop,
@@ -124,13 +125,15 @@ fn scan(
     query: Fingerprint,
     radius: u32,
 ) -> Result<Vec<Fingerprint>> {
+    // The scanned table holds rotated fingerprints. A rotation keeps distances, so the query is rotated
+    // once rather than each fingerprint.
     let rotated = block::rotate(query, SCAN_BLOCK);
     let near = source.scan(|fingerprints, near| {
         hamming::push_within(fingerprints, rotated, radius, near);
     })?;
     Ok(near
         .into_iter()
-        .map(|near| block::unrotate(near, SCAN_BLOCK))
+        .map(|bits| block::unrotate(bits, SCAN_BLOCK))
         .collect())
 }
 

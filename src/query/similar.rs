@@ -9,8 +9,7 @@ use rayon::prelude::*;
 use super::single::within;
 use crate::document::{DocId, Match};
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
-use crate::recipe::TextFingerprint;
+use crate::fingerprint::{Fingerprint, TextFingerprint, check_radius};
 use crate::similarity::{Likeness, Resemblance, Wording};
 use crate::store::{BandMaker, FingerprintSource, View};
 
@@ -84,11 +83,12 @@ impl TextQuery {
     /// unless set, are compared. The answer is then the matches within the radius, verified by text.
     ///
     /// ```
-    /// use simdb::{Database, DocId};
+    /// use simdb::Database;
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::builder().similar(true).create(folder.path().join("docs.simdb"))?;
-    /// db.insert_text(DocId(1), "The ferry to the islands was cancelled due to heavy fog.")?;
+    /// let text = "The ferry to the islands was cancelled due to heavy fog.";
+    /// assert!(db.insert(db.document(1, text)?)?.is_inserted());
     ///
     /// // The same news, far more than three bits away.
     /// let query = db.text_query("Ferries to the islands were cancelled because of heavy fog.")?;
@@ -102,6 +102,20 @@ impl TextQuery {
         self
     }
 
+    /// Finds only documents with the same wording, by the band key of the whole text.
+    pub(crate) fn same_wording(mut self) -> Self {
+        // The key of the whole text is the first.
+        self.keys.truncate(1);
+        self.fingerprint = self.fingerprint.map(|made| TextFingerprint {
+            reliable: false,
+            ..made
+        });
+        self.likeness(Likeness {
+            edit_similarity: f64::INFINITY,
+            jaccard: f64::INFINITY,
+        })
+    }
+
     /// Sets a fingerprint of the text that was made elsewhere.
     pub fn with_fingerprint(mut self, fingerprint: TextFingerprint) -> Self {
         self.fingerprint = Some(fingerprint);
@@ -112,6 +126,12 @@ impl TextQuery {
     /// [set](Self::with_fingerprint); `None` if the recipe makes no fingerprints of texts.
     pub fn fingerprint(&self) -> Option<TextFingerprint> {
         self.fingerprint
+    }
+
+    /// Refuses a radius above 64, and thresholds that are not from 0 to 1.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.radius.map_or(Ok(()), check_radius)?;
+        self.likeness.check()
     }
 
     /// Bytes of the prepared text and its band keys.
@@ -166,6 +186,7 @@ impl TextQuery {
 /// Answers are ordered: documents with the same wording, then by the highest
 /// [score](Resemblance::score), then by the smallest id.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Similar {
     /// The id of the document.
     pub id: DocId,

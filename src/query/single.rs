@@ -33,7 +33,7 @@ pub(crate) fn within(
     let mut in_memtables = in_memtables.into_iter().peekable();
     for_each_in_tables(view, query, radius, |found| {
         while matches.len() < limit
-            && let Some(nearer) = in_memtables.next_if(|next| next.order() < found.order())
+            && let Some(nearer) = in_memtables.next_if(|next| *next < found)
         {
             matches.push(nearer);
         }

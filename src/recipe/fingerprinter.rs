@@ -2,40 +2,24 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
 
+#[cfg(feature = "jieba")]
 use super::compat::cppjieba::Cppjieba;
 use super::compat::java_string_hash;
 use super::compat::python_simhash::PythonSimhash;
 use super::feature_list::{FeatureList, Merging};
+#[cfg(feature = "jieba")]
 use super::jieba::Jieba;
 use super::ngram::Ngram;
+#[cfg(not(feature = "jieba"))]
+use super::no_dictionary::{Cppjieba, Jieba};
 use super::weighted_features::WeightedFeatures;
 use super::{Constants, Recipe, RecipeKind};
 use crate::error::{Error, Result};
 use crate::feature::{Feature, UnreliableReason, Weights};
-use crate::fingerprint::{Fingerprint, Fingerprint128};
+use crate::fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
 use crate::simhash::fingerprint_of;
-
-/// The fingerprint of a text, and whether the fingerprint is reliable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TextFingerprint {
-    /// The fingerprint. A text without features has the fingerprint 0, except for recipes that
-    /// imitate software with another result.
-    pub fingerprint: Fingerprint,
-    /// `true` if near fingerprints mean similar texts. `false` for a text
-    /// - with fewer than 5 distinct features (4 if features are words): one changed character
-    ///   replaces most of them, and unrelated texts may share most of them;
-    /// - in which one feature weighs at least as much as all others together: that feature decides
-    ///   every bit, so any two texts that it dominates would be equal;
-    /// - of few distinct features that occur many times on average (`ngram`, `python-simhash`): it
-    ///   would match every text that repeats the same phrase;
-    /// - without a letter, or without two different words (`ngram`): numbers and single words that
-    ///   differ in one place are no near-duplicates.
-    ///
-    /// [`Fingerprinter::unreliable_reason`] returns the reason. An unreliable fingerprint is
-    /// deterministic, but should never make its text a near-duplicate of another text.
-    pub reliable: bool,
-}
 
 /// A [`Recipe`] with its tables and dictionaries loaded.
 ///
@@ -79,6 +63,27 @@ pub struct Fingerprinter {
     tables: RecipeTables,
 }
 
+/// A fingerprinter that the first call makes: a dictionary takes a tenth of a second to load.
+#[derive(Debug)]
+pub(crate) struct LazyFingerprinter {
+    recipe: Recipe,
+    made: OnceLock<Fingerprinter>,
+}
+
+impl LazyFingerprinter {
+    pub(crate) fn new(recipe: Recipe) -> Self {
+        Self {
+            recipe,
+            made: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn get(&self) -> &Fingerprinter {
+        self.made
+            .get_or_init(|| Fingerprinter::new(self.recipe.clone()))
+    }
+}
+
 /// The tables of a recipe.
 enum RecipeTables {
     Ngram(Ngram),
@@ -87,6 +92,8 @@ enum RecipeTables {
     Cppjieba(Cppjieba),
     JavaStringHash,
     Weighted,
+    /// The recipe needs the dictionary of jieba, and this build does not have the dictionary.
+    NoDictionary,
 }
 
 impl Fingerprinter {
@@ -98,14 +105,14 @@ impl Fingerprinter {
                 RecipeTables::Ngram(Ngram::new(traditional))
             }
             RecipeKind::Jieba | RecipeKind::JiebaTraditional => {
-                RecipeTables::Jieba(Jieba::new(traditional, &recipe.files))
+                Jieba::load(traditional, &recipe.files)
+                    .map_or(RecipeTables::NoDictionary, RecipeTables::Jieba)
             }
             RecipeKind::PythonSimhash => {
                 RecipeTables::PythonSimhash(PythonSimhash::new(recipe.characters.clone()))
             }
-            RecipeKind::Cppjieba => {
-                RecipeTables::Cppjieba(Cppjieba::new(recipe.top, &recipe.files))
-            }
+            RecipeKind::Cppjieba => Cppjieba::load(recipe.top, &recipe.files)
+                .map_or(RecipeTables::NoDictionary, RecipeTables::Cppjieba),
             RecipeKind::JavaStringHash => RecipeTables::JavaStringHash,
             RecipeKind::Weighted => RecipeTables::Weighted,
         };
@@ -120,10 +127,12 @@ impl Fingerprinter {
     /// The fingerprint of a text, and whether the fingerprint is reliable.
     ///
     /// # Errors
-    /// [`Error::NoTexts`] for the recipe `weighted`. No text is refused by another recipe.
+    /// [`Error::NoTexts`] for the recipe `weighted`; [`Error::NoDictionary`] for `jieba`,
+    /// `jieba-traditional` and `cppjieba` if simdb was built without its feature `jieba`. No text is
+    /// refused by another recipe.
     pub fn fingerprint(&self, text: &str) -> Result<TextFingerprint> {
-        // `cppjieba` has weights of type double, whose sums depend on their order:
-        // `WeightedFeatures` has integers.
+        // The weights of `cppjieba` are doubles, whose sums depend on their order. `weigh` returns
+        // integer weights, so `cppjieba` takes the way of given tokens.
         if let RecipeTables::Cppjieba(cppjieba) = &self.tables {
             return self.fingerprint_tokens(&cppjieba.keywords(text));
         }
@@ -173,30 +182,32 @@ impl Fingerprinter {
     /// `java-string-hash` the lower half is the fingerprint of 64 bits.
     ///
     /// # Errors
-    /// [`Error::Only64Bits`] for the recipe `cppjieba`, [`Error::NoTexts`] for `weighted`.
+    /// [`Error::Only64Bits`] for the recipe `cppjieba`; those of [`fingerprint`](Self::fingerprint).
     pub fn fingerprint128(&self, text: &str) -> Result<Fingerprint128> {
         let features = self.weigh(text, |range| range)?;
         let hash128 = self.hash_function128()?;
-        let tokens = features.positions.into_iter();
-        let hashes: Vec<u128> = tokens
+        let ranges = features.positions.into_iter();
+        let hashes: Vec<u128> = ranges
             .map(|range| hash128(&features.normalised[range]))
             .collect();
         // Bits are summed independently, so two merges of 64 bits give the 128 bits.
-        let half = |shift| {
+        let merge_half = |shift| {
             let half: Vec<_> = hashes.iter().map(|hash| (hash >> shift) as u64).collect();
             u128::from(self.merge(&half, &features.weights))
         };
-        Ok(Fingerprint128::from_bits(half(64) << 64 | half(0)))
+        Ok(Fingerprint128::from_bits(
+            merge_half(64) << 64 | merge_half(0),
+        ))
     }
 
-    /// The features of a text, heaviest first, ties by token (`cppjieba`: in the order of the
-    /// sums). The fingerprint is made of these features.
+    /// The features of which the fingerprint of a text is made, heaviest first, ties by token. With
+    /// `cppjieba`, in the order in which the fingerprint sums their weights, also heaviest first.
     ///
     /// Each feature is listed once, with one exception: with `ngram` a CJK character without a CJK
     /// neighbour is listed as a pair and as a single character.
     ///
     /// # Errors
-    /// [`Error::NoTexts`] for the recipe `weighted`.
+    /// Those of [`fingerprint`](Self::fingerprint).
     ///
     /// ```
     /// use simdb::{Fingerprinter, Recipe};
@@ -355,11 +366,12 @@ impl Fingerprinter {
     pub fn normalise(&self, text: &str) -> String {
         match &self.tables {
             RecipeTables::Ngram(ngram) => ngram.normaliser.letters(text),
-            RecipeTables::Jieba(jieba) => jieba.normaliser.letters(text),
+            RecipeTables::Jieba(jieba) => jieba.normaliser().letters(text),
             RecipeTables::PythonSimhash(python) => python.normalise(text),
-            RecipeTables::Cppjieba(_) | RecipeTables::JavaStringHash | RecipeTables::Weighted => {
-                text.to_owned()
-            }
+            RecipeTables::Cppjieba(_)
+            | RecipeTables::JavaStringHash
+            | RecipeTables::Weighted
+            | RecipeTables::NoDictionary => text.to_owned(),
         }
     }
 
@@ -395,8 +407,8 @@ impl Fingerprinter {
         }
     }
 
-    /// The features of a text. `position_of` converts the byte range of each first occurrence; a
-    /// caller that needs no positions returns `()`, and no memory is used for them.
+    /// The features of a text. `position_of` converts the byte range of the first occurrence of each
+    /// feature. A caller that needs no positions returns `()`, and the positions take no memory.
     fn weigh<P>(
         &self,
         text: &str,
@@ -411,16 +423,21 @@ impl Fingerprinter {
             RecipeTables::JavaStringHash => {
                 Ok(java_string_hash::weigh(text).map_positions(position_of))
             }
-            // Only `fingerprint128` gets here with `cppjieba`; the other callers branch before.
+            // Only `fingerprint128` calls `weigh` with `cppjieba`: the other callers handle
+            // `cppjieba` before.
             RecipeTables::Cppjieba(_) => Err(self.only_64_bits()),
             RecipeTables::Weighted => Err(Error::NoTexts {
+                recipe: self.recipe.to_string(),
+            }),
+            RecipeTables::NoDictionary => Err(Error::NoDictionary {
                 recipe: self.recipe.to_string(),
             }),
         }
     }
 
-    /// The fingerprint of integer weights. Doubles would give the same: counts of occurrences are
-    /// far below 2^53, so their sums are exact.
+    /// The fingerprint of integer weights. Recipes that imitate software with doubles get the bits of
+    /// that software: their weights are counts of occurrences, whose sums are far below 2^53, and so
+    /// exact in doubles too.
     fn merge(&self, hashes: &[u64], weights: &Weights) -> u64 {
         if self.constants().merging == Merging::DoublesTiesOne {
             // `fingerprint_of` makes a tie a 0. With all votes inverted and the result inverted

@@ -12,11 +12,14 @@ mod feature_list;
 mod fingerprinter;
 mod jieba;
 mod ngram;
+#[cfg(not(feature = "jieba"))]
+mod no_dictionary;
 mod weighted;
 mod weighted_features;
 mod word_files;
 
 use std::fmt;
+use std::str::FromStr;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
@@ -26,7 +29,8 @@ use self::word_files::{WordFile, WordFiles};
 use crate::error::{Error, Result};
 use crate::text::Traditional;
 
-pub use fingerprinter::{Fingerprinter, TextFingerprint};
+pub use fingerprinter::Fingerprinter;
+pub(crate) use fingerprinter::LazyFingerprinter;
 
 /// A named, versioned way from text to fingerprint.
 ///
@@ -58,6 +62,11 @@ pub use fingerprinter::{Fingerprinter, TextFingerprint};
 /// | `java-string-hash` | the Java class `SimHash` of the Chinese articles | 64, 128 |
 ///
 /// `weighted` takes no texts, but features with weights.
+///
+/// `jieba`, `jieba-traditional` and `cppjieba` need the dictionary of jieba, 6 MiB of a program. A
+/// build of simdb without its default feature `jieba` leaves the dictionary out. These recipes then
+/// open databases and take [tokens](Fingerprinter::fingerprint_tokens), but refuse texts with
+/// [`Error::NoDictionary`].
 ///
 /// # Examples
 ///
@@ -451,6 +460,15 @@ impl Recipe {
     }
 }
 
+/// The newest recipe with a name: see [`by_name`](Recipe::by_name).
+impl FromStr for Recipe {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::by_name(name)
+    }
+}
+
 /// The default recipe is `ngram`.
 impl Default for Recipe {
     fn default() -> Self {
@@ -475,6 +493,7 @@ mod tests {
             assert_eq!(Recipe::by_name(recipe.name()).unwrap(), recipe);
         }
         let error = Recipe::by_name("ngrams").unwrap_err().to_string();
+        assert_eq!("jieba".parse::<Recipe>().unwrap(), Recipe::jieba());
         assert_eq!(
             error,
             "there is no recipe \"ngrams\"; known are ngram, jieba, ngram-traditional, \

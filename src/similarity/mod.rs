@@ -41,6 +41,7 @@ mod edit;
 mod jaccard;
 mod phrases;
 
+use crate::error::{Error, Result};
 use crate::feature::{MIN_SHINGLES, is_repetitive};
 use crate::minhash::count_shingles;
 use crate::text::{Normaliser, is_informative};
@@ -74,6 +75,9 @@ const REPETITIVE_PHRASES: [(usize, u64); 2] = [(32, 2), (1024, 4)];
 /// The thresholds of near-duplicate texts. Two texts are near-duplicates if either measure reaches
 /// its threshold.
 ///
+/// Queries, inserts and clustering refuse a threshold that is not a number from 0 to 1, with
+/// [`Error::InvalidLikeness`].
+///
 /// Edit similarity tolerates misspellings, replaced words and cut ends; the Jaccard index tolerates
 /// moved parts. Texts with too little content are near-duplicates only if their normalised letters
 /// and digits are equal: a number, a single word, one repeated phrase, or a long table over few
@@ -82,6 +86,7 @@ const REPETITIVE_PHRASES: [(usize, u64); 2] = [(32, 2), (1024, 4)];
 /// Queries and clustering never compare two texts whose shingles of characters have a Jaccard index
 /// below 0.1, whatever the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Likeness {
     /// The least edit similarity of the normalised letters and digits, from 0 to 1. By default
     /// 0.65: about two thirds of the longer text are in the other text, in the same order.
@@ -91,6 +96,23 @@ pub struct Likeness {
     /// word. In Thai, Lao, Burmese and Khmer, and in runs of letters too long for a word, four
     /// characters count as a token.
     pub jaccard: f64,
+}
+
+impl Likeness {
+    /// Refuses a threshold that is not a number from 0 to 1.
+    pub(crate) fn check(&self) -> Result<()> {
+        let thresholds = [
+            ("edit_similarity", self.edit_similarity),
+            ("jaccard", self.jaccard),
+        ];
+        for (measure, value) in thresholds {
+            // NaN is in no range.
+            if !(0.0..=1.0).contains(&value) {
+                return Err(Error::InvalidLikeness { measure, value });
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Default for Likeness {
@@ -104,6 +126,7 @@ impl Default for Likeness {
 
 /// The similarity of two texts after normalisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Resemblance {
     /// `true` if the normalised letters and digits are equal. Texts without letters and digits have
     /// to be equal themselves.

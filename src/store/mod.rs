@@ -8,6 +8,7 @@
 //! write path; [`bulk`] and [`maintenance`] work on whole databases.
 
 pub(crate) mod bulk;
+mod clock;
 mod commit;
 pub(crate) mod disk;
 mod journal;
@@ -20,19 +21,24 @@ mod view;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
-use crate::document::Timestamp;
 use crate::error::{Error, Result};
+use crate::retention::ArrivalGuard;
+use crate::timestamp::Timestamp;
 use bulk::new_file::NewFile;
 use commit::Committer;
+pub(crate) use disk::lock::FileLock;
 use memtable::MemtableView;
 use tables::WriteTables;
 use tables::schema::{self, JournalMark};
 pub(crate) use view::limits::Limits;
 use view::table_store::TableStore;
 
-pub(crate) use commit::WriteGuard;
 pub(crate) use commit::write_transaction::WriteTransaction;
+pub(crate) use commit::{WriteGuard, WriteHolder};
+pub(crate) use disk::lock::{LockId, wait_until_released};
 pub(crate) use disk::path::DbPath;
 pub(crate) use tables::bands::BandMaker;
 pub(crate) use tables::edit::{BandedText, DocumentEdit, StoredDocument, TextEdit};
@@ -43,10 +49,12 @@ pub(crate) use view::View;
 pub(crate) use view::bucket_cache::Bucket;
 pub(crate) use view::snapshot_tables::SnapshotTables;
 pub(crate) use view::source::{DocumentLookup, FingerprintSource, SCAN_BLOCK};
+pub(crate) use view::table_store::HeldSnapshot;
 
 /// An open database.
 pub(crate) struct Store {
     committer: Committer,
+    arrival_guard: ArrivalGuard,
 }
 
 impl fmt::Debug for Store {
@@ -97,8 +105,15 @@ impl Store {
         // redb panics at some damaged pages.
         db_path.catch_panics(|| {
             let tables = TableStore::open(db_path, cache_bytes, limits, writable)?;
+            let retention = tables.header.retention;
             let committer = Committer::recover(tables)?;
-            Ok(Self { committer })
+            // A damaged file can be opened, to be checked. Its guard then knows the system clock only.
+            let counts = committer.read().map(|view| view.counts());
+            let latest_arrival = counts.ok().and_then(|counts| counts.latest_arrival);
+            Ok(Self {
+                committer,
+                arrival_guard: ArrivalGuard::new(retention, latest_arrival),
+            })
         })
     }
 
@@ -107,10 +122,30 @@ impl Store {
         &self.committer.tables
     }
 
-    /// Exclusive access to the tables; [`Error::SnapshotHeld`] if a snapshot is alive.
-    fn tables_mut(&mut self) -> Result<&mut TableStore> {
-        let path = self.db_path().path().to_path_buf();
-        Arc::get_mut(&mut self.committer.tables).ok_or(Error::SnapshotHeld { path })
+    /// Counts a snapshot that a caller holds, until the returned value is dropped.
+    pub(crate) fn hold_snapshot(&self) -> HeldSnapshot {
+        HeldSnapshot::new(&self.tables().held_snapshots)
+    }
+
+    /// The counter of the snapshots that callers hold.
+    pub(crate) fn held_snapshots(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.tables().held_snapshots)
+    }
+
+    /// [`Error::SnapshotHeld`] if callers hold snapshots.
+    fn refuse_held_snapshots(&self) -> Result<()> {
+        match self.tables().held_snapshots.load(Ordering::Acquire) {
+            0 => Ok(()),
+            snapshots => Err(Error::SnapshotHeld {
+                path: self.path().to_path_buf(),
+                snapshots,
+            }),
+        }
+    }
+
+    /// The lock of the database file.
+    pub(crate) fn file_lock(&self) -> &FileLock {
+        self.tables().backend.lock()
     }
 
     fn db_path(&self) -> &DbPath {
@@ -125,6 +160,11 @@ impl Store {
     /// The settings that were fixed at creation.
     pub(crate) fn header(&self) -> &Header {
         &self.tables().header
+    }
+
+    /// Refuses arrivals that are too far ahead. Callers ask before they change the database.
+    pub(crate) fn arrival_guard(&self) -> &ArrivalGuard {
+        &self.arrival_guard
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -168,9 +208,20 @@ impl Store {
         self.committer.read()
     }
 
-    /// Waits for the write lock.
-    pub(crate) fn lock_writes(&self) -> Result<WriteGuard> {
-        self.committer.lock_writes()
+    /// Waits for the write lock, at most until `deadline`. [`Error::TransactionOpen`] if the calling
+    /// thread holds the lock.
+    pub(crate) fn lock_writes(&self, deadline: Option<Instant>) -> Result<WriteGuard> {
+        self.committer.lock_writes(deadline)
+    }
+
+    /// The thread that holds the write lock.
+    pub(crate) fn write_holder(&self) -> &Arc<WriteHolder> {
+        self.committer.write_holder()
+    }
+
+    /// [`Error::TransactionOpen`] if the calling thread holds the write lock.
+    pub(crate) fn refuse_own_transaction(&self) -> Result<()> {
+        self.committer.refuse_own_transaction()
     }
 
     /// Makes `edits` durable, then visible. Each id occurs at most once. `latest_arrival` is the
@@ -187,7 +238,7 @@ impl Store {
 
     /// Takes the write lock, flushes all memtables, and begins a transaction on the tables.
     pub(crate) fn begin_write(&self) -> Result<WriteTransaction> {
-        self.begin_write_with(self.lock_writes()?)
+        self.begin_write_with(self.lock_writes(None)?)
     }
 
     /// [`begin_write`](Self::begin_write) for a caller that has the write lock.

@@ -7,21 +7,38 @@
 //! Invariants: a text has the same tokens on every machine and in every release. Every function
 //! takes time linear in the text.
 
+#[cfg(feature = "jieba")]
 mod ascii;
 mod informative;
 mod normalise;
 mod shingles;
+#[cfg(feature = "jieba")]
 mod words;
 
 pub(crate) use informative::{MAX_WORD_BYTES, has_letter, is_informative, is_south_east_asian};
 pub use normalise::Normaliser;
 pub(crate) use normalise::{Traditional, is_letter_or_digit, is_mark};
 pub(crate) use shingles::{CJK_SHINGLE, count_non_cjk, is_cjk, shingles, shingles_of_run};
-pub(crate) use words::{
-    DictionaryWord, MAX_PIECE_BYTES, WordSegmenter, floor_char_boundary, jieba_with,
-};
+#[cfg(feature = "jieba")]
+pub(crate) use words::{WordSegmenter, jieba_with};
+
+/// At most 64 KiB of text per call of jieba-rs, which takes some 40 bytes of memory per byte of
+/// text. Part of the description of a recipe: a word across the end of a piece is cut.
+pub(crate) const MAX_PIECE_BYTES: usize = 1 << 16;
+
+/// A word of a dictionary and its count in some corpus. For `None` jieba-rs computes a count with
+/// which the word is found whole.
+pub(crate) type DictionaryWord = (String, Option<u32>);
 
 /// The lines of a built-in table, without comments.
 pub(crate) fn table_lines(table: &str) -> impl Iterator<Item = &str> {
     table.lines().filter(|line| !line.starts_with('#'))
+}
+
+/// The last character boundary of a text at or before an offset within the text.
+pub(crate) fn floor_char_boundary(text: &str, mut offset: usize) -> usize {
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
 }

@@ -1,4 +1,5 @@
-//! [`Normaliser`]: text to normalised text, in which texts that look alike are equal.
+//! [`Normaliser`]: text to normalised text, in which case, width, and traditional or simplified
+//! characters make no difference.
 
 use caseless::Caseless;
 use unicode_normalization::UnicodeNormalization;
@@ -9,26 +10,28 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::table_lines;
 
-/// Traditional characters and their simplified forms. The hash of this file is part of
-/// descriptions.
+/// Traditional characters and their simplified forms. The hash of this file is part of the recipe
+/// description that a database stores.
 const SIMPLIFIED: &str = include_str!("simplified.txt");
 
 /// The number of characters with a rule in the table: those of the basic multilingual plane.
 const BASIC_PLANE: usize = 0x1_0000;
 
+/// The number of ASCII characters, the length of the byte tables.
 const ASCII: usize = 128;
 
 /// Bytes of ASCII text that are normalised at a time, in a buffer on the stack.
 const ASCII_BLOCK: usize = 64;
 
-/// At most 8 rounds until the text is a fixed point, so the time of a hostile text is bounded. A
-/// text that needed more would not be a fixed point; the property tests look for one.
+/// At most 8 rounds after the first, until the text is a fixed point. The bound limits the time of a
+/// hostile text. The result of a text that needs more rounds would not be a fixed point; the property
+/// tests have found no such text.
 const MAX_ROUNDS: usize = 8;
 
 /// The result of normalisation for a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// One letter or digit, mostly the character itself, whatever its neighbours are.
+    /// One letter or digit, mostly the character itself, independent of its neighbours.
     Becomes(char),
     /// A separator: white space, punctuation, a symbol, a control character.
     Separates,
@@ -197,9 +200,10 @@ impl Normaliser {
         let mut is_stable = true;
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
-            // Two fast ways take nearly all text: runs of common Han characters are copied, and
-            // ASCII goes through a table of bytes. English takes a third of the time of one rule
-            // per character. Chinese gains little, since punctuation breaks the runs.
+            // Two fast paths cover nearly all text. Runs of common Han characters are copied, and
+            // ASCII goes through a table of bytes. With the byte table, English takes a third of the
+            // time that one rule for each character takes. Chinese gains little, since punctuation
+            // breaks the runs.
             let mut end = self.end_of_unchanged(text, at);
             if end > at {
                 out.push_str(&text[at..end]);
@@ -241,8 +245,8 @@ impl Normaliser {
             let Some(&letter) = table.get(usize::from(byte)) else {
                 break;
             };
-            // Written always, and overwritten by the next character if dropped: the ends of words
-            // are not predictable, so a branch here would be mispredicted at most of them.
+            // The byte is always written. A dropped byte does not count in `length`, and the next byte
+            // overwrites it. A branch instead would be mispredicted at most ends of words.
             block[length] = letter;
             length += usize::from(if SEPARATED {
                 letter != b' ' || !after_space
@@ -286,16 +290,17 @@ impl Normaliser {
         let Rule::Becomes(letter) = self.rule(before) else {
             return at;
         };
+        // The output ends with `letter`, because `before` was the last character read.
         out.truncate(out.len() - letter.len_utf8());
         at - before.len_utf8()
     }
 
-    /// Normalises a run as a whole, the slow way. Returns `false` if the result has a character
-    /// that may join or change again.
+    /// Normalises a run of joining characters as a whole. Returns `false` if the result has a
+    /// character that may join or change again.
     fn push_run<const SEPARATED: bool>(&self, run: &str, out: &mut String) -> bool {
         let mut is_stable = true;
         for c in self.normalise_run(run).chars() {
-            match self.kind(c) {
+            match self.rule_by_category(c) {
                 Rule::Becomes(c) => {
                     is_stable &= self.is_unchanged(c);
                     out.push(c);
@@ -314,7 +319,8 @@ impl Normaliser {
     /// NFKC, case folding and simplified forms until nothing changes. No character is removed.
     fn normalise_run(&self, run: &str) -> String {
         let mut normalised = run.to_owned();
-        // Folded text may not be in NFKC, and NFKC may produce characters that fold.
+        // Folded text may not be in NFKC, and NFKC may produce characters that fold. The first of
+        // these rounds is not counted in `MAX_ROUNDS`.
         for _ in 0..=MAX_ROUNDS {
             if self.is_normalised(&normalised) {
                 break;
@@ -374,7 +380,7 @@ impl Normaliser {
         let Some(first) = std::iter::once(c).nfkd().next() else {
             return Rule::Vanishes;
         };
-        // NFKC may join the character with the preceding one, or move it before that one.
+        // NFKC may join the character with the preceding character, or move it before that character.
         if canonical_combining_class(first) != 0
             || is_nfc_quick(std::iter::once(first)) != IsNormalized::Yes
         {
@@ -383,11 +389,11 @@ impl Normaliser {
         let normalised = self.normalise_run(c.encode_utf8(&mut [0; 4]));
         let mut chars = normalised.chars();
         match (chars.next(), chars.next()) {
-            (Some(only), None) => self.kind(only),
-            // Several characters, none of them a letter: `…` becomes three points.
+            (Some(only), None) => self.rule_by_category(only),
+            // Several characters without a letter: `…` becomes three points.
             _ if normalised
                 .chars()
-                .all(|c| !matches!(self.kind(c), Rule::Becomes(_))) =>
+                .all(|c| !matches!(self.rule_by_category(c), Rule::Becomes(_))) =>
             {
                 Rule::Separates
             }
@@ -395,8 +401,9 @@ impl Normaliser {
         }
     }
 
-    /// The rule of a character that NFKC, folding and simplification do not change.
-    fn kind(&self, c: char) -> Rule {
+    /// The rule of a character that NFKC, folding and simplification do not change, by its Unicode
+    /// category.
+    fn rule_by_category(&self, c: char) -> Rule {
         let category = c.general_category();
         match c.general_category_group() {
             GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number => Rule::Becomes(c),
@@ -579,7 +586,7 @@ mod tests {
         prop::collection::vec(some, 0..12).prop_map(String::from_iter)
     }
 
-    /// One round by the definition: one rule per character, without the fast ways.
+    /// One round by the definition: one rule per character, without the fast paths.
     fn plain_normalise_once<const SEPARATED: bool>(normaliser: &Normaliser, text: &str) -> String {
         let mut out = String::new();
         let mut at = 0;
@@ -601,7 +608,7 @@ mod tests {
         out
     }
 
-    /// Text for the fast ways, interrupted by other characters.
+    /// Text for the fast paths, interrupted by other characters.
     fn ordinary_text() -> impl Strategy<Value = String> {
         let part = prop_oneof![
             "[ -~\n]{0,90}",
@@ -616,7 +623,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn fast_ways_equal_definition(
+        fn fast_paths_equal_definition(
             texts in prop::collection::vec(prop_oneof![any::<String>(), ordinary_text()], 64),
         ) {
             let normaliser = Normaliser::new();

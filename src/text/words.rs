@@ -4,11 +4,7 @@ use std::ops::Range;
 
 use jieba_rs::Jieba;
 
-use super::ascii;
-
-/// At most 64 KiB of text per call of jieba-rs, which takes some 40 bytes of memory per byte of
-/// text. Part of the description of a recipe: a word across the end of a piece is cut.
-pub(crate) const MAX_PIECE_BYTES: usize = 1 << 16;
+use super::{DictionaryWord, MAX_PIECE_BYTES, ascii, floor_char_boundary};
 
 /// The word segmenter: the most probable path through the dictionary of jieba-rs, and a hidden
 /// Markov model for characters that the dictionary does not have.
@@ -20,10 +16,6 @@ pub(crate) struct WordSegmenter {
     /// `true` if a word that the caller added is plain ASCII: [`ascii`] does not know such words.
     has_plain_words: bool,
 }
-
-/// A word of a dictionary and its count in some corpus. For `None` jieba-rs computes a count with
-/// which the word is found whole.
-pub(crate) type DictionaryWord = (String, Option<u32>);
 
 impl WordSegmenter {
     /// Loads the dictionary, which takes about 0.1 s and 50 MB. An added word replaces the entry
@@ -100,14 +92,6 @@ fn piece_end(text: &str, start: usize) -> usize {
     text[start..full]
         .rfind(' ')
         .map_or(full, |space| start + space + 1)
-}
-
-/// The last character boundary of a text at or before an offset within the text.
-pub(crate) fn floor_char_boundary(text: &str, mut offset: usize) -> usize {
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
-    offset
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
-use simdb::{Builder, Change, Database, DocId, Document, Error, Retention, Timestamp};
+use simdb::{Builder, Change, Database, DocId, Document, Error, Outcome, Retention, Timestamp};
 use test_support::engine::with_engine;
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, folder, window,
@@ -14,7 +14,11 @@ use test_support::{
 const TWO_DAYS: Retention = window(Duration::from_secs(2 * 24 * 60 * 60));
 
 fn with_retention() -> Builder {
-    builder().retention(Retention::default())
+    // Any arrival, up to the latest that a file can hold.
+    builder().retention(Retention {
+        max_ahead: None,
+        ..Retention::default()
+    })
 }
 
 fn at(time: u64, id: u64, fingerprint: u64) -> Document {
@@ -61,7 +65,11 @@ fn retention_is_fixed_at_creation_and_read_from_the_file() {
     let sliding = |window| Retention {
         window,
         sliding: true,
-        by_clock: false,
+        ..Retention::default()
+    };
+    let max_ahead = |max_ahead| Retention {
+        max_ahead,
+        ..TWO_DAYS
     };
     for retention in [
         Retention::default(),
@@ -69,6 +77,9 @@ fn retention_is_fixed_at_creation_and_read_from_the_file() {
         sliding(None),
         sliding(Some(Duration::from_millis(1))),
         sliding(Some(Duration::from_millis(u64::MAX))),
+        max_ahead(None),
+        max_ahead(Some(Duration::ZERO)),
+        max_ahead(Some(Duration::from_millis(1))),
     ] {
         drop(builder().retention(retention).create(&path).unwrap());
         let database = builder().open(&path).unwrap();
@@ -105,9 +116,10 @@ fn document_without_arrival_arrives_now() {
     let before = now();
     let mut database = with_retention().create(&path).unwrap();
     let (one, two) = (document(1, 1), document(2, 2));
-    database.insert(one.id, one.fingerprint).unwrap();
-    database.upsert(two.id, two.fingerprint).unwrap();
-    database.upsert(two.id, two.fingerprint).unwrap();
+    test_support::insert(&database, one);
+    assert!(database.upsert(two.clone()).unwrap().is_inserted());
+    let stored = two.fingerprint;
+    assert_eq!(database.upsert(two).unwrap(), Outcome::Replaced { stored });
     load(database.bulk_load(64 << 20).unwrap(), [document(3, 3)]);
     let after = now();
     for document in database.snapshot().unwrap().documents() {

@@ -93,7 +93,7 @@ fn assert_matches_listing(path: &Path, model: &Model) {
     // The file also accepts writes.
     let more = documents(77, 1 << 50, 20);
     let inserts = more.iter().cloned().map(|document| Document {
-        arrival: Some(Timestamp(1_800_000_000_000)),
+        arrival: Some(Timestamp(1_750_000_000_000)),
         ..document
     });
     let inserts: Vec<Document> = inserts.collect();

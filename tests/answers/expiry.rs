@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use simdb::{Builder, Change, Database, DocId, Document, Outcome, Retention, Timestamp};
-use test_support::{SplitMix, assert_sound, builder, document, folder};
+use test_support::{INSERTED, SplitMix, assert_sound, builder, document, folder};
 
 /// The retention window, in milliseconds.
 const WINDOW_MS: u64 = 1000;
@@ -13,7 +13,7 @@ fn with_window(sliding: bool) -> Builder {
     builder().retention(Retention {
         window: Some(Duration::from_millis(WINDOW_MS)),
         sliding,
-        by_clock: false,
+        ..Retention::default()
     })
 }
 
@@ -57,10 +57,7 @@ fn arrival_is_no_duplicate_of_document_expired_by_then() {
             changes.into_iter().map(one).collect()
         };
         assert!(matches!(outcomes[1], Outcome::Duplicate(of) if of.id == DocId(1)));
-        assert_eq!(
-            [outcomes[0], outcomes[2], outcomes[3]],
-            [Outcome::Inserted; 3]
-        );
+        assert_eq!([outcomes[0], outcomes[2], outcomes[3]], [INSERTED; 3]);
         assert_eq!(ids(&database), [1]);
     }
 }

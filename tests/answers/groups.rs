@@ -34,8 +34,9 @@ fn document() -> impl Strategy<Value = Document> {
         .prop_map(|(centre, flips)| flips.iter().fold(centre, |bits, flip| bits ^ 1 << flip));
     let text = prop::sample::select(&TEXTS[..]);
     let reliable = prop::bool::weighted(0.85);
-    // Added to the time of the change, so that some documents arrive before an earlier one.
-    let delay = 0..600_u64;
+    // Added to the time of the change, so that some documents arrive before an earlier one, or
+    // before the window.
+    let delay = 0..1_400_u64;
     (0..IDS, fingerprint, reliable, delay, text).prop_map(|(id, bits, reliable, delay, text)| {
         Document {
             reliable,
@@ -136,7 +137,7 @@ proptest! {
             let retention = Retention {
                 window: window.then_some(Duration::from_millis(WINDOW_MS)),
                 sliding,
-                by_clock: false,
+                ..Retention::default()
             };
             let mut database = builder()
                 .keep_texts(true)

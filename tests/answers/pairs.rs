@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::history::{database_of, later_changes, steps};
 use proptest::prelude::*;
 use simdb::{
-    Change, Database, DocId, Document, Fingerprint, Pair, PairsEvent, Snapshot, Timestamp,
+    Change, Database, DocId, Document, Error, Fingerprint, Pair, PairsEvent, Snapshot, Timestamp,
 };
 use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 
@@ -265,15 +265,18 @@ fn visitor_can_stop_at_any_event_and_query_meanwhile() {
     let mut last = usize::MAX;
     for most in 1.. {
         let mut events = 0;
-        snapshot
-            .pairs(3, |_| {
-                events += 1;
-                match events >= most {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                }
-            })
-            .unwrap();
+        let ended = snapshot.pairs(3, |_| {
+            events += 1;
+            match events >= most {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        if events >= most {
+            assert!(matches!(ended, Err(Error::Interrupted { .. })), "{ended:?}");
+        } else {
+            ended.unwrap();
+        }
         assert!(events <= most);
         if std::mem::replace(&mut last, events) == events {
             break;
@@ -292,7 +295,7 @@ fn visitor_can_stop_at_any_event_and_query_meanwhile() {
                 }
                 let queries: Vec<_> = pairs.iter().map(|pair| pair.fingerprints[1]).collect();
                 snapshot.within_batch(&queries, 3).unwrap();
-                database.remove(pairs[0].b).unwrap();
+                let _ = database.remove(pairs[0].b).unwrap();
             }
             ControlFlow::Continue(())
         })

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use simdb::{Database, DocId, Error, Fingerprinter, Insertion, Recipe};
+use simdb::{Database, DocId, Document, Error, Fingerprinter, Outcome, Recipe};
 use test_support::vectors::{bits, cases, pairs, weights};
 
 #[test]
@@ -202,9 +202,9 @@ fn database_keeps_its_recipe_and_options() {
             .create(&path)
             .unwrap();
         if recipe.takes_texts() {
-            db.insert_text(DocId(1), text).unwrap();
-            let again = db.insert_unique_text(DocId(2), text, 0).unwrap();
-            assert!(matches!(again, Insertion::Duplicate(_)), "{recipe}");
+            test_support::insert_text(&db, 1, text);
+            let again = db.insert_unique(db.document(2, text).unwrap(), 0).unwrap();
+            assert!(matches!(again, Outcome::Duplicate(_)), "{recipe}");
         }
         db.close().unwrap();
         assert_eq!(&Database::open(&path).unwrap().settings().recipe, recipe);
@@ -233,10 +233,8 @@ fn weighted_database_refuses_texts_and_accepts_fingerprints() {
                 .starts_with("the recipe weighted v1 makes no fingerprints of texts")
         );
     };
-    said(db.insert_text(DocId(1), "text").unwrap_err());
-    said(db.upsert_text(DocId(1), "text").unwrap_err());
-    said(db.insert_unique_text(DocId(1), "text", 3).unwrap_err());
-    said(db.document(DocId(1), "text").unwrap_err());
+    said(db.document(1, "text").unwrap_err());
+    said(db.within_text("text", 3).unwrap_err());
     said(db.fingerprint("text").unwrap_err());
     assert!(db.is_empty().unwrap());
 
@@ -248,7 +246,7 @@ fn weighted_database_refuses_texts_and_accepts_fingerprints() {
     ];
     let made = db.fingerprinter().fingerprint_tokens(&features).unwrap();
     assert!(made.reliable);
-    db.insert(DocId(1), made.fingerprint).unwrap();
+    test_support::insert(&db, Document::new(1, made));
     assert_eq!(db.within(made.fingerprint, 0).unwrap()[0].id, DocId(1));
 }
 
@@ -319,11 +317,7 @@ fn database_with_recipe_files_opens_only_with_equal_files() {
         let recipe = recipe.with_stop_words("stop", b"the\n").unwrap();
         let builder = Database::builder().recipe(recipe.clone());
         let text = "海康云视界在北京举行新闻发布会介绍人工智能";
-        builder
-            .create(&path)
-            .unwrap()
-            .insert_text(DocId(1), text)
-            .unwrap();
+        test_support::insert_text(&builder.create(&path).unwrap(), 1, text);
 
         let refused = Database::open(&path).unwrap_err();
         let said = refused.to_string();

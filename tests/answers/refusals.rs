@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use redb::{ReadableTable, TableDefinition};
-use simdb::{Change, Database, DocId, Document, Error, Outcome, Ticket, Timestamp};
+use simdb::{Change, Database, DocId, Document, Error, Ticket, Timestamp};
 use test_support::disk::{Fault, Plan, SimDisk};
 use test_support::engine::with_engine;
-use test_support::{SplitMix, builder, document, documents, folder, names_in, window};
+use test_support::{INSERTED, SplitMix, builder, document, documents, folder, names_in, window};
 
 /// Stored documents have the even ids below twice this number.
 const STORED: u64 = 5_000;
@@ -92,7 +92,7 @@ fn assert_corrupt(ticket: Ticket) {
 #[test]
 fn change_refused_alone_is_reported_by_flush_and_close() {
     let folder = folder();
-    let mut database = damaged(folder.path());
+    let database = damaged(folder.path());
     drop(database.submit([insert(DAMAGED_FROM)]).unwrap());
     drop(database.submit([insert(1)]).unwrap());
     assert_not_all_written(database.flush());
@@ -195,10 +195,10 @@ fn group_with_thousands_of_refusals_is_decided_quickly() {
     let again = submit(vec![insert(3)]);
     let started = Instant::now();
     drop(transaction);
-    assert_eq!(taken.wait().unwrap(), [Outcome::Inserted]);
+    assert_eq!(taken.wait().unwrap(), [INSERTED]);
     assert!(started.elapsed() < QUICK, "{:?}", started.elapsed());
     alone.into_iter().chain(halves).for_each(assert_corrupt);
-    assert_eq!(again.wait().unwrap(), [Outcome::Inserted]);
+    assert_eq!(again.wait().unwrap(), [INSERTED]);
     assert_eq!(database.len().unwrap(), STORED + 2);
 }
 
@@ -224,7 +224,7 @@ fn damage_to_expired_documents_causes_no_refusal() {
             ..document(id, SplitMix(id).next())
         };
         let outcomes = database.apply([Change::Insert(late)]).unwrap();
-        assert_eq!(outcomes, [Outcome::Inserted]);
+        assert_eq!(outcomes, [INSERTED]);
     }
     assert_eq!(database.flush().ok(), Some(()));
     let read = database.snapshot().unwrap().get(DocId(0));

@@ -6,10 +6,10 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use simdb::similarity::{edit_similarity, shingle_jaccard};
 use simdb::{
-    Change, Database, DocId, Document, Error, Fingerprint, Insertion, Likeness, Normaliser,
-    Outcome, Resemblance, Similar, TextFingerprint,
+    Change, Database, DocId, Document, Error, Fingerprint, Likeness, Normaliser, Outcome,
+    Resemblance, Similar, TextFingerprint,
 };
-use test_support::{SplitMix, assert_sound, builder, caught, copy_open, folder, window};
+use test_support::{INSERTED, SplitMix, assert_sound, builder, caught, copy_open, folder, window};
 
 const WORDS: [&str; 64] = [
     "river", "stone", "window", "market", "yellow", "seven", "captain", "harbour", "letter",
@@ -72,6 +72,13 @@ fn similar(database: &Database, text: &str) -> Vec<Similar> {
 
 fn ids(found: &[Similar]) -> Vec<u64> {
     found.iter().map(|found| found.id.0).collect()
+}
+
+fn insert_unless_similar(database: &Database, id: u64, text: &str) -> Outcome {
+    let document = database.document(id, text).unwrap();
+    database
+        .insert_unless_similar(document, Likeness::default())
+        .unwrap()
 }
 
 /// A change that stores a text unless a similar text is stored.
@@ -205,7 +212,7 @@ fn lightly_edited_long_text_without_spaces_is_found() {
             (0..LETTERS).map(|_| letter()).collect()
         };
         let (text, other) = (letters(), letters());
-        database.insert_text(DocId(id), &text).unwrap();
+        test_support::insert_text(&database, id, &text);
         // Every hundredth letter is removed.
         let edited: String = (1..)
             .zip(text.chars())
@@ -292,17 +299,15 @@ fn uninformative_text_is_similar_to_equal_texts_only() {
         let half = changes.len() / 2;
         for part in [&changes[..half], &changes[half..]] {
             for outcome in database.apply(part.to_vec()).unwrap() {
-                assert_eq!(outcome, Outcome::Inserted, "{kind}");
+                assert!(outcome.is_inserted(), "{kind}");
             }
         }
         assert_eq!(database.len().unwrap(), texts.len() as u64, "{kind}");
         // Equal texts are found both in the memtable and in the tables.
         for place in 0..2 {
             for (id, text) in (0..).zip(&texts).step_by(7) {
-                let again = database
-                    .insert_unless_similar(DocId(1_000_000), text)
-                    .unwrap();
-                let Insertion::Similar(like) = again else {
+                let again = insert_unless_similar(&database, 1_000_000, text);
+                let Outcome::Similar(like) = again else {
                     panic!("{kind} {place}: {text:?} is not found")
                 };
                 assert_eq!(like.id.0, id, "{kind}");
@@ -322,13 +327,10 @@ fn prose_of_few_syllables_is_similar_beyond_any_radius() {
     let texts: Vec<String> = (0..4).map(|_| few_syllables(&mut sequence)).collect();
     for (id, text) in (0..).zip(&texts) {
         assert!(!database.fingerprint(text).unwrap().reliable);
-        let stored = database.insert_unless_similar(DocId(id), text).unwrap();
-        assert_eq!(stored, Insertion::Inserted);
+        let stored = insert_unless_similar(&database, id, text);
+        assert_eq!(stored, Outcome::Inserted { reliable: false });
         let edited = edited(&mut sequence, text, 20);
-        let Insertion::Similar(like) = database
-            .insert_unless_similar(DocId(1_000_000), &edited)
-            .unwrap()
-        else {
+        let Outcome::Similar(like) = insert_unless_similar(&database, 1_000_000, &edited) else {
             panic!("{edited} is not found")
         };
         assert_eq!(like.id.0, id);
@@ -363,9 +365,10 @@ fn uninformative_texts_are_no_duplicates_at_radius_3() {
         let database = new_database(&folder);
         let mut kept = 0;
         for (id, text) in (0..).zip(texts.iter().step_by(5)) {
-            let inserted = database.insert_unique_text(DocId(id), text, 3).unwrap();
+            let document = database.document(id, text).unwrap();
+            let inserted = database.insert_unique(document, 3).unwrap();
             // A number or a word may be enough for a fingerprint; then only equal texts are near.
-            if let Insertion::Duplicate(of) = inserted {
+            if let Outcome::Duplicate(of) = inserted {
                 panic!("{kind}: {text:?} is called a duplicate of {of:?}");
             }
             kept += 1;
@@ -401,11 +404,11 @@ fn concurrent_inserts_of_similar_texts_store_one() {
                 scope.spawn(move || {
                     let insert = |(round, texts): (u64, &Vec<String>)| {
                         barrier.wait();
-                        let id = DocId(round * THREADS + thread);
+                        let id = round * THREADS + thread;
                         let text = &texts[thread as usize];
-                        caught(|| match database.insert_unless_similar(id, text).unwrap() {
-                            Insertion::Inserted => true,
-                            Insertion::Similar(like) => {
+                        caught(|| match insert_unless_similar(database, id, text) {
+                            Outcome::Inserted { .. } => true,
+                            Outcome::Similar(like) => {
                                 assert_eq!(like.id.0 / THREADS, round);
                                 false
                             }
@@ -475,9 +478,9 @@ fn change_in_batch_sees_earlier_changes() {
         let outcomes = database
             .apply([change(1, FERRY), change(2, &ferries), change(3, CAT)])
             .unwrap();
-        assert_eq!(outcomes[0], Outcome::Inserted, "{bands}");
+        assert_eq!(outcomes[0], INSERTED, "{bands}");
         assert_eq!(refused_by(&outcomes[1]), Some(1));
-        assert_eq!(outcomes[2], Outcome::Inserted);
+        assert_eq!(outcomes[2], INSERTED);
 
         // A removed document, or one whose text was replaced, causes no refusal.
         let outcomes = database
@@ -490,9 +493,9 @@ fn change_in_batch_sees_earlier_changes() {
             ])
             .unwrap();
         assert!(matches!(outcomes[0], Outcome::Removed { .. }));
-        assert_eq!(outcomes[1], Outcome::Inserted);
+        assert_eq!(outcomes[1], INSERTED);
         assert!(matches!(outcomes[2], Outcome::Replaced { .. }));
-        assert_eq!(outcomes[3], Outcome::Inserted);
+        assert_eq!(outcomes[3], INSERTED);
         assert_eq!(refused_by(&outcomes[4]), Some(2));
 
         // Removed and inserted again in one batch.
@@ -507,7 +510,7 @@ fn change_in_batch_sees_earlier_changes() {
                 change(7, CAT),
             ])
             .unwrap();
-        assert_eq!(outcomes[3], Outcome::Inserted);
+        assert_eq!(outcomes[3], INSERTED);
         assert_eq!(refused_by(&outcomes[6]), Some(4));
     }
 }
@@ -516,12 +519,12 @@ fn change_in_batch_sees_earlier_changes() {
 fn two_texts_with_one_id_are_decided_separately() {
     let folder = folder();
     let database = new_database(&folder);
-    database.insert_text(DocId(1), FERRY).unwrap();
+    test_support::insert_text(&database, 1, FERRY);
     let change = |id, text: &str| unless_similar(&database, id, text);
     let outcomes = database
         .apply([change(2, CAT), change(2, FERRIES), change(3, FERRIES)])
         .unwrap();
-    assert_eq!(outcomes[0], Outcome::Inserted);
+    assert_eq!(outcomes[0], INSERTED);
     assert!(matches!(outcomes[1], Outcome::Exists { .. }));
     assert_eq!(refused_by(&outcomes[2]), Some(1));
 
@@ -537,7 +540,7 @@ fn two_texts_with_one_id_are_decided_separately() {
         .unwrap();
     assert!(matches!(outcomes[0], Outcome::Exists { .. }));
     assert_eq!(refused_by(&outcomes[2]), Some(2));
-    assert_eq!(outcomes[3], Outcome::Inserted);
+    assert_eq!(outcomes[3], INSERTED);
 }
 
 #[test]
@@ -559,7 +562,7 @@ fn text_is_refused_until_all_similar_texts_are_removed() {
     changes.push(unless_similar(&database, 101, FERRY));
     let outcomes = database.apply(changes).unwrap();
     assert_eq!(refused_by(&outcomes[39]), Some(40));
-    assert_eq!(outcomes[41], Outcome::Inserted);
+    assert_eq!(outcomes[41], INSERTED);
 }
 
 #[test]
@@ -576,7 +579,7 @@ fn equal_fingerprint_with_unlike_text_hides_no_match() {
     };
     let changes = [change(1, CAT), change(2, FERRY), change(3, FERRIES)];
     let outcomes = database.apply(changes).unwrap();
-    assert_eq!(outcomes[1], Outcome::Inserted);
+    assert_eq!(outcomes[1], INSERTED);
     assert_eq!(refused_by(&outcomes[2]), Some(2));
 }
 
@@ -599,7 +602,7 @@ fn expired_document_causes_no_refusal_and_a_live_one_does() {
     for place in 0..2 {
         let (from, id) = (10_000 + 1_000 * place, 10 * place);
         let outcomes = database.apply([arriving(id + 1, FERRY, from)]).unwrap();
-        assert_eq!(outcomes, [Outcome::Inserted]);
+        assert_eq!(outcomes, [INSERTED]);
         if place == 1 {
             database.merge().unwrap();
         }
@@ -613,8 +616,8 @@ fn expired_document_causes_no_refusal_and_a_live_one_does() {
             ])
             .unwrap();
         assert_eq!(refused_by(&outcomes[0]), Some(id + 1));
-        assert_eq!(outcomes[1], Outcome::Inserted);
-        assert_eq!(outcomes[2], Outcome::Inserted);
+        assert_eq!(outcomes[1], INSERTED);
+        assert_eq!(outcomes[2], INSERTED);
         assert_eq!(refused_by(&outcomes[3]), Some(id + 4));
         // A document of the same batch expires too.
         let outcomes = database
@@ -624,7 +627,7 @@ fn expired_document_causes_no_refusal_and_a_live_one_does() {
                 arriving(id + 8, FERRY, from + 600),
             ])
             .unwrap();
-        assert_eq!(outcomes, [Outcome::Inserted; 3]);
+        assert_eq!(outcomes, [INSERTED; 3]);
     }
 }
 
@@ -701,7 +704,7 @@ fn texts_stored_by_the_caller_are_compared() {
     let database = builder().create(path).unwrap();
     let texts = [FERRY, CAT];
     for (id, text) in (0..).zip(texts) {
-        database.insert_text(DocId(id), text).unwrap();
+        test_support::insert_text(&database, id, text);
     }
     let snapshot = database.snapshot().unwrap();
     let dressed = FERRY.to_uppercase();
@@ -722,7 +725,7 @@ fn texts_stored_by_the_caller_are_compared() {
         Err(Error::KeepsNoTexts { .. })
     ));
     assert!(matches!(
-        database.insert_unless_similar(DocId(5), FERRY),
+        database.insert_unless_similar(database.document(5, FERRY).unwrap(), Likeness::default()),
         Err(Error::KeepsNoTexts { .. })
     ));
     assert_eq!(database.len().unwrap(), 2);
@@ -738,12 +741,12 @@ fn comparison_without_text_is_an_error() {
     };
     assert!(matches!(
         database.apply([change.clone()]),
-        Err(Error::TextMissing { id: 3 })
+        Err(Error::TextMissing { id: DocId(3) })
     ));
     let mut transaction = database.begin().unwrap();
     assert!(matches!(
         transaction.apply([change]),
-        Err(Error::TextMissing { id: 3 })
+        Err(Error::TextMissing { id: DocId(3) })
     ));
     drop(transaction);
     assert!(database.is_empty().unwrap());
@@ -753,7 +756,7 @@ fn comparison_without_text_is_an_error() {
 fn query_obeys_likeness_radius_and_given_fingerprint() {
     let folder = folder();
     let database = new_database(&folder);
-    database.insert_text(DocId(1), FERRY).unwrap();
+    test_support::insert_text(&database, 1, FERRY);
     let query = database.text_query(FERRIES).unwrap();
     let snapshot = database.snapshot().unwrap();
     let ask = |query| ids(&snapshot.similar(&query).unwrap());

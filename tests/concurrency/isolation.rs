@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread::ScopedJoinHandle;
 
-use simdb::{Change, Database, DocId, Error, Fingerprint, Insertion, Outcome, Snapshot};
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, LockHolder, Outcome, Snapshot};
 use test_support::timing::{SetWhenDropped, wait_until};
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, documents, folder, planted,
@@ -51,7 +51,7 @@ fn reader_sees_each_batch_whole_during_writes() {
                             .documents()
                             .map(|found| found.unwrap().id.0)
                             .collect();
-                        assert_eq!(snapshot.len(), ids.len() as u64);
+                        assert_eq!(snapshot.len().unwrap(), ids.len() as u64);
                         let Some(last) = ids.last() else { continue };
                         let newest = last / SIZE;
                         // Every acknowledged batch is visible, and no snapshot is older than the
@@ -190,7 +190,9 @@ fn concurrent_near_duplicates_store_one_and_report_its_id() {
                     let id = DocId(group << 32 | thread);
                     // Any two documents of a group differ in at most two bits.
                     let fingerprint = planted(&mut sequence, cluster(group), 1);
-                    let answer = database.insert_unique(id, fingerprint, 3).unwrap();
+                    let answer = database
+                        .insert_unique(Document::new(id, fingerprint), 3)
+                        .unwrap();
                     answers.lock().unwrap().push((group, id, answer));
                 }
             });
@@ -206,11 +208,11 @@ fn concurrent_near_duplicates_store_one_and_report_its_id() {
         };
         for (_, id, answer) in answers {
             match answer {
-                Insertion::Inserted => assert_eq!(*id, winner.id),
-                Insertion::Duplicate(of) => {
+                Outcome::Inserted { .. } => assert_eq!(*id, winner.id),
+                Outcome::Duplicate(of) => {
                     assert_eq!((of.id, of.fingerprint), (winner.id, winner.fingerprint))
                 }
-                Insertion::Similar(_) => unreachable!("no comparison of texts was requested"),
+                other => panic!("{other}"),
             }
         }
     }
@@ -230,7 +232,7 @@ fn concurrent_writers_lose_no_change() {
                     let outcomes = database
                         .apply(batch.iter().cloned().map(Change::Insert))
                         .unwrap();
-                    assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Inserted));
+                    assert!(outcomes.iter().all(|outcome| outcome.is_inserted()));
                 }
             });
         }
@@ -275,18 +277,14 @@ fn snapshot_is_immutable() {
 fn check_is_refused_while_a_snapshot_exists() {
     let folder = folder();
     let mut database = builder().create(folder.path().join("docs.simdb")).unwrap();
-    database
-        .insert(DocId(1), Fingerprint::from_bits(1))
-        .unwrap();
+    test_support::insert(&database, document(1, 1));
     let snapshot = database.snapshot().unwrap();
     let refused = database.check().unwrap_err();
     assert!(matches!(refused, Error::SnapshotHeld { .. }), "{refused:?}");
-    assert_eq!(snapshot.len(), 1);
+    assert_eq!(snapshot.len().unwrap(), 1);
     drop(snapshot);
     assert_sound(&mut database);
-    database
-        .insert(DocId(2), Fingerprint::from_bits(2))
-        .unwrap();
+    test_support::insert(&database, document(2, 2));
 }
 
 #[test]
@@ -307,10 +305,10 @@ fn snapshot_outlives_its_handle() {
 
 // ---- locks ----
 
-fn assert_locked(opened: Result<Database, Error>, expected: &PathBuf) {
+fn assert_locked(opened: Result<Database, Error>, expected: &PathBuf, by: LockHolder) {
     let refused = opened.unwrap_err();
     assert!(
-        matches!(&refused, Error::Locked { path } if path == expected),
+        matches!(&refused, Error::Locked { path, holder } if path == expected && *holder == by),
         "{refused:?}"
     );
     assert!(refused.to_string().contains("docs.simdb"), "{refused}");
@@ -321,17 +319,13 @@ fn second_writing_handle_is_refused_until_first_is_dropped() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let database = builder().create(&path).unwrap();
-    database
-        .insert(DocId(1), Fingerprint::from_bits(1))
-        .unwrap();
-    assert_locked(builder().open(&path), &path);
-    assert_locked(builder().open_read_only(&path), &path);
-    assert_locked(builder().open_or_create(&path), &path);
+    test_support::insert(&database, document(1, 1));
+    assert_locked(builder().open(&path), &path, LockHolder::Database);
+    assert_locked(builder().open_read_only(&path), &path, LockHolder::Database);
+    assert_locked(builder().open_or_create(&path), &path, LockHolder::Database);
     let refused = Database::vacuum(&path).unwrap_err();
     assert!(matches!(refused, Error::Locked { .. }), "{refused:?}");
-    database
-        .insert(DocId(2), Fingerprint::from_bits(2))
-        .unwrap();
+    test_support::insert(&database, document(2, 2));
     drop(database);
     assert_eq!(builder().open(&path).unwrap().len().unwrap(), 2);
 }
@@ -340,24 +334,16 @@ fn second_writing_handle_is_refused_until_first_is_dropped() {
 fn read_only_handles_share_file_and_exclude_writers() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
-    builder()
-        .create(&path)
-        .unwrap()
-        .insert(DocId(1), Fingerprint::from_bits(1))
-        .unwrap();
+    test_support::insert(&builder().create(&path).unwrap(), document(1, 1));
     let readers: Vec<Database> = (0..3)
         .map(|_| builder().open_read_only(&path).unwrap())
         .collect();
     for reader in &readers {
         assert_eq!(reader.len().unwrap(), 1);
     }
-    assert_locked(builder().open(&path), &path);
+    assert_locked(builder().open(&path), &path, LockHolder::ReadOnlyDatabase);
     drop(readers);
-    builder()
-        .open(&path)
-        .unwrap()
-        .insert(DocId(2), Fingerprint::from_bits(2))
-        .unwrap();
+    test_support::insert(&builder().open(&path).unwrap(), document(2, 2));
 }
 
 const CHILD_PATH: &str = "SIMDB_TEST_CHILD_PATH";
@@ -397,8 +383,13 @@ fn other_process_holds_lock_until_it_ends() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap().contains("opened 0")));
-        assert_locked(builder().open(&path), &path);
-        assert_locked(builder().open_read_only(&path), &path);
+        let holder = if cfg!(target_os = "linux") {
+            LockHolder::Process(child.id())
+        } else {
+            LockHolder::AnotherProcess
+        };
+        assert_locked(builder().open(&path), &path, holder);
+        assert_locked(builder().open_read_only(&path), &path, holder);
         if is_killed {
             child.kill().unwrap();
         }

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
-use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Insertion, Outcome, Timestamp};
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Outcome, Timestamp};
 use test_support::gate::Gate;
 use test_support::timing::{PATIENCE, SetWhenDropped, shortest, timed, wait_until};
 use test_support::{
-    Model, SplitMix, assert_holds, assert_sound, builder, caught, document, documents, folder,
-    names_in, planted,
+    INSERTED, Model, SplitMix, assert_holds, assert_sound, builder, caught, document, documents,
+    folder, names_in, planted,
 };
 
 /// Changes that fit the submission queue of a database.
@@ -49,7 +49,7 @@ fn concurrent_near_duplicates_store_one_of_each_pair() {
     }
     let database = builder().create(&path).unwrap();
     let start = Barrier::new(THREADS);
-    let answers: BTreeMap<u64, Insertion> = std::thread::scope(|scope| {
+    let answers: BTreeMap<u64, Outcome> = std::thread::scope(|scope| {
         let writers: Vec<_> = all
             .chunks(all.len().div_ceil(THREADS))
             .map(|part| {
@@ -57,7 +57,7 @@ fn concurrent_near_duplicates_store_one_of_each_pair() {
                 scope.spawn(move || {
                     start.wait();
                     let insert = |document: &Document| {
-                        let answer = database.insert_unique(document.id, document.fingerprint, 3);
+                        let answer = database.insert_unique(document.clone(), 3);
                         (document.id.0, answer.unwrap())
                     };
                     part.iter().map(insert).collect::<Vec<_>>()
@@ -79,8 +79,8 @@ fn concurrent_near_duplicates_store_one_of_each_pair() {
         let (one, other) = (2 * pair, 2 * pair + 1);
         // Exactly one is stored, and the refusal of the other names the stored one.
         let (winner, of) = match (answers[&one], answers[&other]) {
-            (Insertion::Inserted, Insertion::Duplicate(of)) => (one, of),
-            (Insertion::Duplicate(of), Insertion::Inserted) => (other, of),
+            (Outcome::Inserted { .. }, Outcome::Duplicate(of)) => (one, of),
+            (Outcome::Duplicate(of), Outcome::Inserted { .. }) => (other, of),
             answers => panic!("pair {pair}: {answers:?}"),
         };
         let distance = fingerprints[&one].distance(fingerprints[&other]);
@@ -142,7 +142,10 @@ fn queued_changes_are_withdrawn_whole_on_timeout() {
     let refused = second.wait_timeout(Duration::from_millis(20)).unwrap_err();
     assert!(matches!(refused, Error::TimedOut { .. }), "{refused:?}");
     let fourth = inserts(&documents(4, 30, 10));
-    let refused = database.apply_timeout(fourth, Duration::from_millis(20));
+    let refused = std::thread::scope(|scope| {
+        let timed_out = || database.apply_timeout(fourth, Duration::from_millis(20));
+        scope.spawn(timed_out).join().unwrap()
+    });
     assert!(
         matches!(refused, Err(Error::TimedOut { .. })),
         "{refused:?}"
@@ -180,7 +183,7 @@ fn changes_being_written_are_awaited_on_timeout() {
         assert!(matches!(waits, Err(mpsc::RecvTimeoutError::Timeout)));
         drop(held);
         let outcomes = receive.recv_timeout(PATIENCE).unwrap().unwrap();
-        assert_eq!(outcomes, [Outcome::Inserted; 10]);
+        assert_eq!(outcomes, [INSERTED; 10]);
     });
     let expected = [documents(1, 0, 10), documents(2, 10, 10)].concat();
     assert_holds(&database.snapshot().unwrap(), &Model::new(expected, false));
@@ -210,7 +213,7 @@ fn timeout_reports_exactly_the_changes_not_made() {
                         let patience = Duration::from_micros(sequence.below(2_000));
                         match database.apply_timeout([change], patience) {
                             Ok(outcomes) => {
-                                assert_eq!(outcomes, [Outcome::Inserted]);
+                                assert_eq!(outcomes, [INSERTED]);
                                 inserted.push(id);
                                 made.fetch_add(1, Ordering::Relaxed);
                             }
@@ -331,7 +334,7 @@ fn copies_removed_by_batch_are_skipped_once() {
     };
     let assert_decided = |outcomes: &[Outcome]| {
         let (first, others) = outcomes[COPIES as usize..].split_first().unwrap();
-        assert_eq!(*first, Outcome::Inserted);
+        assert_eq!(*first, INSERTED);
         let is_copy =
             |other: &Outcome| matches!(other, Outcome::Duplicate(of) if of.id.0 == COPIES);
         assert!(others.iter().all(is_copy));
@@ -371,7 +374,7 @@ fn refused_or_panicking_caller_does_not_affect_others() {
             scope.spawn(move || {
                 for stored in documents(thread, thread << 32, 100) {
                     let outcomes = database.apply([Change::Insert(stored)]).unwrap();
-                    assert_eq!(outcomes, [Outcome::Inserted]);
+                    assert_eq!(outcomes, [INSERTED]);
                 }
             });
         }
@@ -490,9 +493,7 @@ fn bulk_load_sees_unflushed_changes() {
     }
     let report = load.finish(|_| ControlFlow::Continue(())).unwrap();
     let outcomes = model.apply_all(inserts(&loaded));
-    let inserted = outcomes
-        .iter()
-        .filter(|outcome| **outcome == Outcome::Inserted);
+    let inserted = outcomes.iter().filter(|outcome| outcome.is_inserted());
     assert_eq!(report.inserted, inserted.count() as u64);
     assert_holds(&database.snapshot().unwrap(), &model);
     let more = documents(12, 10_000, 100);
@@ -588,7 +589,7 @@ fn backup_during_writes_holds_a_prefix_of_each_writer() {
                         return;
                     }
                     let changes = [Change::Insert(document_of(thread, number))];
-                    assert_eq!(database.apply(changes).unwrap(), [Outcome::Inserted]);
+                    assert_eq!(database.apply(changes).unwrap(), [INSERTED]);
                     written.store(number + 1, Ordering::Release);
                 }
             });
@@ -648,7 +649,7 @@ fn copies_expired_by_batch_are_skipped_once() {
         let mut transaction = database.begin().unwrap();
         timed(|| {
             let outcomes = transaction.apply(unique(count)).unwrap();
-            assert_eq!(outcomes[0], Outcome::Inserted);
+            assert_eq!(outcomes[0], INSERTED);
             let is_copy =
                 |other: &Outcome| matches!(other, Outcome::Duplicate(of) if of.id.0 == COPIES);
             assert!(outcomes[1..].iter().all(is_copy));
@@ -673,9 +674,7 @@ fn waiting_writer_is_not_starved_by_group_commits() {
                     if is_done.load(Ordering::Relaxed) {
                         break;
                     }
-                    database
-                        .upsert(DocId(writer), Fingerprint::from_bits(turn))
-                        .unwrap();
+                    let _ = database.upsert(document(writer, turn)).unwrap();
                     made.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -719,9 +718,7 @@ fn unchanged_insert_writes_nothing() {
     let folder = folder();
     let database = builder().create(folder.path().join("docs.simdb")).unwrap();
     for _ in 0..3 {
-        database
-            .upsert(DocId(1), Fingerprint::from_bits(7))
-            .unwrap();
+        let _ = database.upsert(document(1, 7)).unwrap();
         let stats = database.snapshot().unwrap().stats().unwrap();
         assert_eq!((stats.documents, stats.unmerged_changes), (1, 1));
     }
@@ -734,7 +731,7 @@ fn refused_or_interrupted_check_leaves_flush_to_close() {
     for is_ended in [false, true] {
         let mut database = builder().open_or_create(&path).unwrap();
         let id = DocId(u64::from(is_ended));
-        database.insert(id, Fingerprint::from_bits(7)).unwrap();
+        test_support::insert(&database, Document::new(id, Fingerprint::from_bits(7)));
         if is_ended {
             database = database.on_progress(|_| ControlFlow::Break(()));
             let ended = database.check();

@@ -394,7 +394,10 @@ fn cut_or_flipped_journal_gives_error_or_every_commit() {
             let database = builder().open(&copy)?;
             let snapshot = database.snapshot()?;
             let stored: Result<Vec<Document>, Error> = snapshot.documents().collect();
-            assert_eq!(snapshot.len(), stored.as_ref().unwrap().len() as u64);
+            assert_eq!(
+                snapshot.len().unwrap(),
+                stored.as_ref().unwrap().len() as u64
+            );
             stored
         });
         match opened.unwrap() {

@@ -83,7 +83,7 @@ fn workloads() -> [Settings; 6] {
         retention: Some(Retention {
             window: Some(Duration::from_millis(1000)),
             sliding: true,
-            by_clock: false,
+            ..Retention::default()
         }),
         ..plain
     };

@@ -69,7 +69,7 @@ fn document(id: u64, len: Option<usize>) -> Document {
 /// Returns `true` if the database holds all of these documents. Compares some of the texts.
 fn has_documents(database: &Database, expected: &Expected, chance: &mut Chance) -> bool {
     let snapshot = database.snapshot().unwrap();
-    if snapshot.len() != expected.len() as u64 {
+    if snapshot.len().unwrap() != expected.len() as u64 {
         return false;
     }
     for (id, len) in expected {
@@ -197,7 +197,7 @@ impl Trial {
             self.disk = self.disk.after_cut(chance);
         }
 
-        let mut database = builder(&self.disk).open(PATH).unwrap();
+        let database = builder(&self.disk).open(PATH).unwrap();
         if !has_documents(&database, &self.expected, chance) {
             assert!(!is_acknowledged, "an acknowledged batch is lost");
             assert!(
@@ -250,7 +250,7 @@ fn file_growing_over_4_gib_survives_power_cuts() {
         let (at, is_done) = (chance.below(changes), chance.below(2) == 0);
         trial.survive(at, is_done, &mut chance, &mut beyond);
     }
-    let mut database = builder(&trial.disk).open(PATH).unwrap();
+    let database = builder(&trial.disk).open(PATH).unwrap();
     assert_eq!(database.check().unwrap(), Vec::<String>::new());
     println!(
         "beyond it: {beyond:?}; {begun} to {} bytes",

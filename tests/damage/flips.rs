@@ -112,7 +112,7 @@ impl Trial {
     /// Opens the file for writing, queries, checks and changes it. Returns `true` if opening or
     /// `check` reports damage.
     fn write(&self, sequence: &mut SplitMix) -> bool {
-        let mut database = match builder().open(&self.path) {
+        let database = match builder().open(&self.path) {
             Ok(database) => database,
             Err(error) => return !self.refused(WRITABLE, &error, false),
         };

@@ -140,7 +140,7 @@ fn inconsistent_tables_are_found_by_check() {
         let path = folder.path().join("docs.simdb");
         std::fs::copy(&sound, &path).unwrap();
         exchange(from, &path, table);
-        let mut database = builder().open(&path).unwrap();
+        let database = builder().open(&path).unwrap();
         let damage = database.check().unwrap();
         assert_eq!(damage.is_empty(), said.is_empty(), "{table}: {damage:?}");
         // The report is bounded, however much is wrong.
@@ -209,11 +209,10 @@ fn bands_that_contradict_texts_are_found_by_check() {
 fn wrong_counters_are_found_by_check() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
-    builder()
-        .create(&path)
-        .unwrap()
-        .insert(DocId(1), Fingerprint::from_bits(1))
-        .unwrap();
+    test_support::insert(
+        &builder().create(&path).unwrap(),
+        test_support::document(1, 1),
+    );
     for counter in 0..6 {
         let mut counters = [1_u64, 1, 0, 0, 1, 0];
         counters[counter] += 1;

@@ -18,6 +18,7 @@ pub mod engine;
 pub mod entries;
 pub mod gate;
 pub mod hostile;
+pub mod small_disk;
 pub mod timing;
 pub mod trial;
 pub mod vectors;
@@ -60,6 +61,7 @@ pub const fn window(length: Duration) -> Retention {
         window: Some(length),
         sliding: false,
         by_clock: false,
+        max_ahead: Some(Retention::DEFAULT_MAX_AHEAD),
     }
 }
 
@@ -95,6 +97,20 @@ pub fn copy_open(database: &Path, copy: &Path) {
 /// A reliable document without a text.
 pub fn document(id: u64, fingerprint: u64) -> Document {
     Document::new(DocId(id), Fingerprint::from_bits(fingerprint))
+}
+
+/// The outcome of an insert of a reliable document.
+pub const INSERTED: Outcome = Outcome::Inserted { reliable: true };
+
+/// Inserts a document, and asserts that it is stored.
+pub fn insert(database: &Database, document: Document) {
+    let outcome = database.insert(document).unwrap();
+    assert!(outcome.is_inserted(), "{outcome}");
+}
+
+/// Inserts a text, and asserts that it is stored.
+pub fn insert_text(database: &Database, id: u64, text: &str) {
+    insert(database, database.document(id, text).unwrap());
 }
 
 /// `count` documents with seeded fingerprints, ids from `first_id` on.
@@ -139,6 +155,12 @@ impl Model {
         self
     }
 
+    fn put_new(&mut self, document: Document) -> Outcome {
+        let reliable = document.reliable;
+        self.put(document);
+        Outcome::Inserted { reliable }
+    }
+
     fn put(&mut self, mut document: Document) {
         if !self.keeps_texts {
             document.text = None;
@@ -155,10 +177,7 @@ impl Model {
         match change {
             Change::Insert(document) => match stored(document.id) {
                 Some(stored) => Outcome::Exists { stored },
-                None => {
-                    self.put(document);
-                    Outcome::Inserted
-                }
+                None => self.put_new(document),
             },
             Change::InsertUnique { document, radius } => {
                 if let Some(stored) = stored(document.id) {
@@ -168,13 +187,12 @@ impl Model {
                 if let Some(nearest) = near.first().filter(|_| document.reliable) {
                     return Outcome::Duplicate(*nearest);
                 }
-                self.put(document);
-                Outcome::Inserted
+                self.put_new(document)
             }
             Change::Upsert(document) => {
                 let stored = stored(document.id);
-                self.put(document);
-                stored.map_or(Outcome::Inserted, |stored| Outcome::Replaced { stored })
+                let outcome = self.put_new(document);
+                stored.map_or(outcome, |stored| Outcome::Replaced { stored })
             }
             Change::Remove(id) => match self.documents.remove(&id) {
                 Some(document) => Outcome::Removed {
@@ -229,7 +247,7 @@ impl Model {
 /// Asserts that a snapshot holds exactly the documents of the model.
 pub fn assert_holds(snapshot: &Snapshot, model: &Model) {
     let stored: Vec<Document> = snapshot.documents().map(Result::unwrap).collect();
-    assert_eq!(snapshot.len(), model.documents.len() as u64);
+    assert_eq!(snapshot.len().unwrap(), model.documents.len() as u64);
     assert_eq!(stored.len(), model.documents.len());
     for (stored, expected) in stored.iter().zip(model.documents.values()) {
         assert_eq!(stored, expected);

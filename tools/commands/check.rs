@@ -63,7 +63,7 @@ impl Check {
     /// The damage of the database, and the number of documents in it.
     fn check(&self, builder: Builder) -> simdb::Result<(Vec<String>, u64)> {
         let path = &self.database.path;
-        let mut database = match builder.clone().open(path) {
+        let database = match builder.clone().open(path) {
             // A damaged file, or a file without write permission, may still open for reading.
             Err(refused @ (Error::Corrupt { .. } | Error::Io { .. } | Error::Storage { .. })) => {
                 builder.open_read_only(path).map_err(|_| refused)?

@@ -109,7 +109,7 @@ impl Clusters {
     fn find(&self, snapshot: Snapshot, sink: &mut ResultSink<'_>) -> Result<ClusterCounts> {
         let snapshot = snapshot.on_progress(sink.handler());
         let mut counts = ClusterCounts {
-            documents: snapshot.len(),
+            documents: snapshot.len()?,
             radius: self.clustering.radius,
             ..ClusterCounts::default()
         };

@@ -57,8 +57,12 @@ impl Dedup {
             .transpose()?;
         let against = self.open_against()?;
         let settings = self.settings(against.as_ref())?;
+        // The outputs are created before the first pass too: a folder without write permission is an
+        // error now, not after hours.
         let mut corpus = CorpusOutput::create(self, outputs.corpus, format, &inputs)?;
         let mut report = outputs.report.map(RecordReport::create).transpose()?;
+        // The temporary database can be as large as the corpus, so it lies on the disk of the output. The
+        // system's folder for temporary files may be in memory.
         let parent = folder_of(&self.output);
         let folder = tempfile::Builder::new()
             .prefix(TEMPORARY_PREFIX)
@@ -67,19 +71,24 @@ impl Dedup {
         let inputs = load::copies_of_streams(inputs, folder.path(), &interrupt)?;
         let mut statistics = Statistics::new(inputs, self.on_error, outputs.rejects)?;
 
-        let fingerprints = InputFingerprints::new(&statistics.inputs)?;
+        // First pass: load the corpus, and decide for each document.
+        let inputs_before = InputFingerprints::new(&statistics.inputs)?;
         let loaded = load::load(self, &settings, folder.path(), &mut statistics, &interrupt)?;
         let decisions = match &clusters {
             Some(clusters) => Decisions::from_external(clusters, &loaded, self, &interrupt)?,
             None => self.decide(&loaded, against.as_ref(), &statistics.inputs, &interrupt)?,
         };
+        // The second pass does not need the external clusters, and their maps take memory.
         drop(clusters);
+
+        // Second pass: copy the records to keep.
         let against_snapshot = against.as_ref().map(Database::snapshot).transpose()?;
         let copier = Copier {
             options: self,
             decisions: &decisions,
             against: against_snapshot.as_ref(),
             rejected: loaded.rejected,
+            // The set of all ids takes memory, and only repeated ids need it.
             ids: loaded.has_repeats.then(Default::default),
             statistics: &mut statistics,
             report: report.as_mut(),
@@ -87,8 +96,9 @@ impl Dedup {
             summary: Default::default(),
         };
         let mut summary = copier.copy_all(&mut corpus, &interrupt)?;
-        fingerprints.check(&statistics.inputs)?;
-        // Some file systems update the time of modification late, so records are counted too.
+        // The decisions are valid only for the records of the first pass. Some file systems update the
+        // time of modification late, so records are counted too.
+        inputs_before.check(&statistics.inputs)?;
         if statistics.counts.read != loaded.records {
             bail!(
                 "the inputs have changed while they were read: {} records at first, {} then; \
@@ -97,8 +107,11 @@ impl Dedup {
                 statistics.counts.read
             );
         }
+        // A snapshot keeps old pages, so with the snapshot the file would grow while documents are added.
         drop(against_snapshot);
+        // After the corpus is published, an interrupt can no longer leave everything unchanged.
         interrupt.check()?;
+
         // The corpus is published before documents are added to the database. After a crash in
         // between, the other order would leave documents in the database that no output has and
         // that every later run removes as duplicates.
@@ -117,6 +130,7 @@ impl Dedup {
         output.print(self.json, || &summary, || summary.table())
     }
 
+    /// Opens the database of `--against`; `None` without the option.
     fn open_against(&self) -> Result<Option<Database>> {
         let Some(path) = &self.against else {
             return Ok(None);
@@ -161,10 +175,11 @@ impl Dedup {
             None => self.recipe.recipe()?.unwrap_or_else(Recipe::ngram),
         };
         let is_kept = against.is_some_and(|database| self.add && database.settings().keep_texts);
+        // Keeps the arrival times, without a window, so no document expires.
         let arrivals = Retention {
-            window: None,
-            sliding: false,
-            by_clock: false,
+            // The times only choose the document to keep.
+            max_ahead: None,
+            ..Retention::default()
         };
         Ok(Settings {
             recipe,
@@ -179,8 +194,9 @@ impl Dedup {
         self.cached(Database::builder().settings(settings))
     }
 
+    /// Sets the cache of a database to its share of `--memory`.
     fn cached(&self, builder: Builder) -> Builder {
-        // During the load two databases may be open, which share the memory.
+        // With `--against`, two databases are open at the same time.
         builder.cache_bytes(MemoryBudget::new(self.memory).shared_cache_bytes())
     }
 

@@ -49,7 +49,11 @@ Examples:
   simdb-cli export news.simdb > news.jsonl
   simdb-cli export news.simdb --format raw -o news.raw
   simdb-cli export news.simdb --format parquet -o news-parquet
-  simdb-cli export old.simdb | simdb-load new.simdb - --fingerprint fingerprint")]
+  simdb-cli export old.simdb | simdb-load new.simdb - --fingerprint fingerprint
+
+Copy texts and times of arrival too, from a database that keeps both. A recipe other than ngram is
+named with --recipe:
+  simdb-cli export old.simdb | simdb-load new.simdb - --fingerprint fingerprint --text text --time arrival --keep-texts --arrivals")]
 pub struct Export {
     #[command(flatten)]
     database: DatabaseOptions,
@@ -105,7 +109,7 @@ impl Export {
         let documents = ExportedDocuments {
             options: self,
             settings: database.settings(),
-            bar: progress.steps("exporting", snapshot.len()),
+            bar: progress.steps("exporting", snapshot.len()?),
             snapshot,
         };
         let written = match target {

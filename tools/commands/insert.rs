@@ -1,6 +1,6 @@
 //! `simdb-cli insert`: insertion of one document.
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 use simdb::{Change, DocId, Document, Fingerprint, Outcome};
@@ -15,10 +15,10 @@ use crate::options::UniqueOptions;
 ///
 /// An insert can be repeated. If the id belongs to a document with another fingerprint, --replace
 /// replaces that document; without it this is an error. With --unique, a document that has a
-/// near-duplicate in the database is not inserted, and the exit code is 1. Use simdb-load for many
-/// documents.
+/// near-duplicate in the database is not inserted, and the exit code is 1; so is a document that
+/// arrives outside the retention window. Use simdb-load for many documents.
 ///
-/// --json prints id, fingerprint and outcome (inserted, present, replaced, duplicate); for a
+/// --json prints id, fingerprint and outcome (inserted, present, replaced, duplicate, expired); for a
 /// duplicate duplicate_of and distance; with --unique similar edit_similarity and jaccard.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -83,12 +83,9 @@ impl Insert {
             None if self.replace => Change::Upsert(document),
             None => Change::Insert(document),
         };
-        let outcomes = database.apply([change])?;
-        let outcome = outcomes
-            .first()
-            .ok_or_else(|| anyhow!("the change has no outcome"))?;
-        let duplicate = DuplicateOf::in_outcome(outcome);
-        let name = match *outcome {
+        let outcome = database.apply_one(change)?;
+        let duplicate = DuplicateOf::in_outcome(&outcome);
+        let name = match outcome {
             Outcome::Exists { stored } if stored == fingerprint => "present",
             Outcome::Exists { stored } => bail!(
                 "document {id} is already stored, with fingerprint {stored}; use another id, or \
@@ -96,9 +93,10 @@ impl Insert {
             ),
             _ if duplicate.is_some() => "duplicate",
             Outcome::Replaced { .. } => "replaced",
+            Outcome::Expired { .. } => "expired",
             _ => "inserted",
         };
-        output.decide(duplicate.is_none());
+        output.decide(duplicate.is_none() && name != "expired");
         let alike = duplicate.and_then(|duplicate| duplicate.alike);
         let distance = duplicate.and_then(|duplicate| duplicate.distance);
         let json = || {

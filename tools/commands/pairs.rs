@@ -68,7 +68,7 @@ impl Pairs {
         let started = Instant::now();
         let database = self.database.open_to_read()?;
         let snapshot = database.snapshot()?;
-        let documents = snapshot.len();
+        let documents = snapshot.len()?;
         let table = ResultTable {
             database: &database,
             key: "simdb.pairs",

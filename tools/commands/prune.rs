@@ -21,15 +21,23 @@ use crate::formats::time::time_of_text;
 /// moment stays. Documents are removed some thousands per transaction, so an interrupted prune can
 /// be repeated.
 ///
+/// One arrival time far ahead, for example in other units, moves the window's clock so far that
+/// every other document is expired. --reset-clock sets the clock back to the latest arrival that is
+/// at most a day ahead of the system clock (or as far as the database allows). Documents that only
+/// that time had expired are found again, unless later inserts have removed them. Documents that
+/// arrived later are removed; before the reset, `simdb-cli export` writes them.
+///
 /// The exit code is 0 also if nothing was removed. --json prints before (the moment, or null if no
 /// document ever arrived), older (the number of documents that arrived before it) and removed (the
-/// number of removed documents: 0 with --dry-run).
+/// number of removed documents: 0 with --dry-run); with --reset-clock clock_before, clock_after and
+/// removed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli prune news.simdb --older-than 2d
   simdb-cli prune news.simdb --older-than 36h --dry-run
-  simdb-cli prune news.simdb --before 2024-05-31T12:00:00Z --json")]
+  simdb-cli prune news.simdb --before 2024-05-31T12:00:00Z --json
+  simdb-cli prune news.simdb --reset-clock")]
 pub struct Prune {
     #[command(flatten)]
     database: DatabaseOptions,
@@ -38,7 +46,7 @@ pub struct Prune {
     age: PruneAge,
 
     /// Only print how many documents would be removed
-    #[arg(long)]
+    #[arg(long, conflicts_with = "reset_clock")]
     dry_run: bool,
 
     /// Print one line of JSON
@@ -56,10 +64,17 @@ struct PruneAge {
     /// Remove documents that arrived before this moment: 2024-05-31T12:00:00Z, or Unix seconds
     #[arg(long, value_name = "TIME", value_parser = time_of_text)]
     before: Option<Timestamp>,
+
+    /// Set the window's clock back after an arrival time far ahead of the system clock
+    #[arg(long)]
+    reset_clock: bool,
 }
 
 impl Prune {
     pub fn run(&self, output: &mut Output) -> Result<()> {
+        if self.age.reset_clock {
+            return self.reset_clock(output);
+        }
         let (before, older, removed, done);
         if self.dry_run {
             let database = self.database.open_to_read()?;
@@ -84,20 +99,43 @@ impl Prune {
         )
     }
 
+    fn reset_clock(&self, output: &mut Output) -> Result<()> {
+        let database = self.database.open()?;
+        self.refuse_without_arrivals(&database)?;
+        let reset = database.reset_clock()?;
+        database.close()?;
+        let [before, after] =
+            [reset.before, reset.after].map(|clock| clock.map(|clock| clock.to_string()));
+        let removed = reset.removed;
+        output.print(
+            self.json,
+            || json!({"clock_before": before, "clock_after": after, "removed": removed}),
+            || {
+                let [before, after] =
+                    [&before, &after].map(|clock| clock.as_deref().unwrap_or("-"));
+                let documents = counted(removed, "document");
+                format!("clock    {after}  before: {before}\nremoved  {documents}  too far ahead")
+            },
+        )
+    }
+
+    fn refuse_without_arrivals(&self, database: &Database) -> Result<()> {
+        if database.settings().retention.is_some() {
+            return Ok(());
+        }
+        let path = self.database.path.clone();
+        Err(anyhow!(
+            "{}; load its documents into a new one with --arrivals or --retention",
+            Error::NoArrivals { path }
+        ))
+    }
+
     /// The moment before which documents are removed; `None` if no document ever arrived.
     fn before(&self, database: &Database, snapshot: &Snapshot) -> Result<Option<Timestamp>> {
-        if database.settings().retention.is_none() {
-            let path = self.database.path.clone();
-            return Err(anyhow!(
-                "{}; load its documents into a new one with --arrivals or --retention",
-                Error::NoArrivals { path }
-            ));
-        }
+        self.refuse_without_arrivals(database)?;
         let Some(age) = self.age.older_than else {
             return Ok(self.age.before);
         };
-        let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-        let now = snapshot.now();
-        Ok(now.map(|now| Timestamp(now.0.saturating_sub(age_ms))))
+        Ok(snapshot.now().map(|now| now - age))
     }
 }

@@ -73,11 +73,11 @@ pub struct Query {
     radius: Option<u32>,
 
     /// Print at most N matches of a query, the nearest
-    #[arg(long, value_name = "N", conflicts_with = "nearest")]
+    #[arg(long, value_name = "N", value_parser = parse_limit, conflicts_with = "nearest")]
     limit: Option<usize>,
 
     /// Print the N nearest documents, at any distance, or within --radius
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_limit)]
     nearest: Option<usize>,
 
     /// Find texts that are like the text of the query, edited and short texts included
@@ -118,6 +118,17 @@ struct QueryOptions {
     /// Query by each line of a file; `-` is standard input, .gz and .zst are decompressed
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
+}
+
+/// Reads the most matches of a query. For clap.
+fn parse_limit(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("no match can be shown of 0; give 1 or more".to_owned()),
+        Ok(limit) => Ok(limit),
+        Err(_) => Err(format!(
+            "{text:?} is not a number of matches; give 1 or more"
+        )),
+    }
 }
 
 impl Query {

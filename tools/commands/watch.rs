@@ -26,6 +26,7 @@ use self::lines::{Event, Room};
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
 use crate::console::{Output, OutputClosed, counted, grouped, note};
+use crate::formats::arrival_check::ArrivalCheck;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
 use crate::options::{DuplicateRule, FieldNames, NewDatabase, OnError, UniqueOptions};
@@ -47,10 +48,11 @@ use crate::options::{DuplicateRule, FieldNames, NewDatabase, OnError, UniqueOpti
 /// exists: the id is taken, and the document is not stored. `stored` is the fingerprint of the
 /// stored document; `repeated` is true if both fingerprints are equal.
 ///
-/// rejected: the line is no document, for the reason in `error`.
+/// expired: the document arrived before `cutoff`, outside the retention window. It is not stored.
 ///
-/// In a database with --retention, an expired document makes no duplicate and holds no id; a line
-/// that is expired when it arrives is new.
+/// rejected: the line is no document, or its time is too far ahead, for the reason in `error`.
+///
+/// In a database with --retention, an expired document makes no duplicate and holds no id.
 ///
 /// watch ends at the end of the input, or at Ctrl-C or SIGTERM, with exit code 0: lines that were
 /// submitted are answered, and the database is closed; other lines are not stored. A second signal
@@ -134,6 +136,7 @@ impl Watch {
             rule,
             ids: self.ids(&database)?,
             on_error: self.on_error,
+            arrivals: ArrivalCheck::new(&database)?,
         };
         let room = Arc::new(Room::default());
         let mut answers = Answers {
@@ -222,18 +225,20 @@ impl VerdictCounts {
             new,
             duplicates,
             exist,
+            expired,
             rejected,
         } = self;
-        let lines = new + duplicates + exist + rejected;
+        let lines = new + duplicates + exist + expired + rejected;
         let seconds = started.elapsed().as_secs_f64();
         let per_second = lines as f64 / seconds.max(f64::MIN_POSITIVE);
         format!(
-            "{} in {seconds:.1} s, {} a second: {} new, {}, {} there already, {} rejected",
+            "{} in {seconds:.1} s, {} a second: {} new, {}, {} there already, {} expired, {} rejected",
             counted(lines, "line"),
             grouped(per_second as u64),
             grouped(new),
             counted(duplicates, "duplicate"),
             grouped(exist),
+            grouped(expired),
             grouped(rejected),
         )
     }

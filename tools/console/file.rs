@@ -156,7 +156,16 @@ pub fn make_database<T>(
     }
     TempPath::try_from_path(temporary)
         .and_then(|temporary| publish(temporary, path, is_replacing))
-        .with_context(|| format!("cannot put the new database in place as {}", path.display()))?;
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => simdb::Error::AlreadyExists {
+                path: path.to_path_buf(),
+            }
+            .into(),
+            _ => anyhow::Error::new(error).context(format!(
+                "cannot put the new database in place as {}",
+                path.display()
+            )),
+        })?;
     Ok(made)
 }
 
@@ -309,13 +318,15 @@ mod tests {
             let output = paths.database("TO", &path)?;
             make_or_replace_database(&output, Database::builder(), |path| {
                 let database = Database::builder().keep_texts(true).create(path)?;
-                database.insert_text(DocId(1), "a text")?;
+                let document = database.document(1, "a text")?;
+                assert!(database.insert(document)?.is_inserted());
                 Ok(database.close()?)
             })
         };
         let old = Database::builder().create(&path).unwrap();
         assert!(make().unwrap_err().to_string().contains("cannot replace"));
-        old.insert_text(DocId(7), "another text").unwrap();
+        let document = old.document(7, "another text").unwrap();
+        assert!(old.insert(document).unwrap().is_inserted());
         drop(old);
         for _ in 0..2 {
             make().unwrap();

@@ -25,11 +25,24 @@ pub fn parse_memory(text: &str) -> Result<u64, String> {
 
 /// Reads a duration: `90m`, `2d`, `1h 30m`. A day has 24 hours. For clap.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    SpanParser::new()
-        .parse_span(text)
-        .and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()))
-        .and_then(Duration::try_from)
-        .map_err(|_| format!("{text:?} is not a duration; write it like 90m, 2d or 1h 30m"))
+    if let Ok(duration) = duration_of(text) {
+        return Ok(duration);
+    }
+    // The same text with small numbers shows if only the size of a number is wrong.
+    let mut shortened = text.replace(|digit: char| digit.is_ascii_digit(), "1");
+    while shortened.contains("11") {
+        shortened = shortened.replace("11", "1");
+    }
+    Err(match duration_of(&shortened) {
+        Ok(_) => format!("{text:?} is too long; a duration of at most 19,998 years is possible"),
+        Err(_) => format!("{text:?} is not a duration; write it like 90m, 2d or 1h 30m"),
+    })
+}
+
+fn duration_of(text: &str) -> Result<Duration, jiff::Error> {
+    let span = SpanParser::new().parse_span(text)?;
+    let duration = span.to_duration(SpanRelativeTo::days_are_24_hours())?;
+    Duration::try_from(duration)
 }
 
 /// A duration as [`parse_duration`] reads it. Durations of more than 9,998 years are shown in whole
@@ -108,6 +121,10 @@ mod tests {
         for refused in ["", "2", "2x", "-2d", "2d ago", "1mo", "1y"] {
             let error = parse_duration(refused).unwrap_err();
             assert!(error.contains("like 90m"), "{error}");
+        }
+        for too_long in ["99999999d", "18446744073709551616s", "9999999999999w 1d"] {
+            let error = parse_duration(too_long).unwrap_err();
+            assert!(error.contains("is too long"), "{error}");
         }
         assert_eq!(
             duration(Duration::from_millis(u64::MAX)),

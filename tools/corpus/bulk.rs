@@ -11,6 +11,7 @@ use super::positions::RecordPositions;
 use super::statistics::Statistics;
 use crate::console::interrupt::{Interrupt, interrupted};
 use crate::console::progress::{ProgressMode, handler};
+use crate::formats::Reject;
 
 /// Loads all documents of a pipeline. Counts in `statistics` bad records, and documents whose id is
 /// stored with another fingerprint.
@@ -22,6 +23,8 @@ pub fn load(
     interrupt: &Interrupt,
 ) -> Result<BulkReport> {
     let mut positions = RecordPositions::default();
+    // The load finds ids that are taken after it has read everything, and reports them by id.
+    statistics.defer();
     while let Some(batch) = pipeline.next()? {
         let unit = statistics.inputs[batch.input].format.unit();
         for entry in batch.records {
@@ -29,14 +32,24 @@ pub fn load(
             match entry {
                 PipelineRecord::Reject(reject) => statistics.reject(batch.input, &reject)?,
                 PipelineRecord::Document(number, document) => {
-                    statistics.counts.unreliable += u64::from(!document.reliable);
-                    bulk.push(document)?;
+                    let (id, reliable) = (document.id, document.reliable);
+                    match bulk.push(document) {
+                        // The load can go on without the document.
+                        Err(error @ Error::ArrivalAhead { .. }) => {
+                            let (id, reason) = (Some(id), error.to_string());
+                            let reject = Reject { number, id, reason };
+                            statistics.reject(batch.input, &reject)?;
+                            continue;
+                        }
+                        pushed => pushed?,
+                    }
+                    statistics.counts.unreliable += u64::from(!reliable);
                     positions.push(batch.input, unit, number);
                 }
             }
         }
     }
-    write(
+    let report = write(
         bulk,
         &progress.work(),
         interrupt,
@@ -44,7 +57,9 @@ pub fn load(
             Some((input, number)) => statistics.conflict(input, number, id, stored),
             None => unreachable!("a conflict has the position of a pushed document"),
         },
-    )
+    )?;
+    statistics.write_deferred()?;
+    Ok(report)
 }
 
 /// Writes all pushed documents. Calls `conflict` with the position, the id and the stored fingerprint of

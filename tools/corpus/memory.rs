@@ -4,6 +4,12 @@ use simdb::{Builder, Database, Settings};
 
 use super::pipeline::PIPELINE_BYTES;
 
+/// A document in a memtable and in a transaction takes below 4 KiB, its text included: a transaction of
+/// more documents continues in the tables.
+const CHANGE_BYTES: u64 = 4 << 10;
+/// The default of the library.
+const MAX_MEMTABLE_CHANGES: usize = 64 << 10;
+
 /// The memory of `--memory`. Each share is an upper bound; a command uses only some of the shares at a
 /// time.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +29,15 @@ impl MemoryBudget {
 
     /// A builder of a database with these settings.
     pub fn builder(self, settings: &Settings) -> Builder {
-        Database::builder()
+        self.bounded(Database::builder()).settings(settings)
+    }
+
+    /// A builder whose database keeps to the memory.
+    pub fn bounded(self, builder: Builder) -> Builder {
+        let changes = usize::try_from(self.rest_bytes / CHANGE_BYTES).unwrap_or(usize::MAX);
+        builder
             .cache_bytes(self.cache_bytes())
-            .settings(settings)
+            .merge_after_changes(changes.min(MAX_MEMTABLE_CHANGES))
     }
 
     /// The cache of one database.

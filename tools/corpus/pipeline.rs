@@ -4,9 +4,9 @@
 //! inputs ──reader──batches──> fingerprints (a pool of threads) ──batches──> `Pipeline::next`
 //! ```
 //!
-//! Batches are bounded in records and in bytes of text, and at most two wait between stages, so memory is
-//! bounded even if the last stage is slow. The threads are not joined: a thread that waits for standard
-//! input would keep an interrupted tool from exiting.
+//! Batches are bounded in records and in bytes of text, and at most two batches wait between stages, so
+//! memory is bounded even if the last stage is slow. The threads are not joined: a thread that waits for
+//! standard input would keep an interrupted tool from exiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,18 +25,19 @@ use crate::console::interrupt::Interrupt;
 use crate::console::progress::ProgressMode;
 use crate::formats::{InputRecord, Item, MAX_TEXT_BYTES, Records, Reject, Wanted, reader};
 
-/// At most 8192 records per batch.
+/// At most 8,192 records per batch: without texts, a batch would not reach its bytes.
 const BATCH_RECORDS: usize = 8192;
 
-/// A batch is full at 4 MiB of text. Its last text may exceed that.
+/// A batch is full at 4 MiB of text. The last text of the batch may exceed this limit.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// At most two batches wait between two stages; then the earlier stage waits.
+/// At most two batches wait between two stages. Then the earlier stage blocks.
 const BATCHES_WAITING: usize = 2;
 
-/// The bytes of six batches, and as much again for the parts of records other than texts. Not included:
-/// one text of up to `--max-text` in each batch, and the memory to fingerprint such a text, 25 to 40
-/// times its size.
+/// The bytes of six batches, and as much again for the parts of records other than texts. Each of the two
+/// threads holds one batch, and two batches wait behind each thread. Not included: the batch that the
+/// caller of [`Pipeline::next`] holds, one text of up to `--max-text` in each batch, and the memory to
+/// fingerprint such a text, 25 to 40 times its size.
 pub const PIPELINE_BYTES: u64 = 12 * BATCH_BYTES as u64;
 
 const _: () = assert!(BATCH_BYTES <= MAX_TEXT_BYTES);
@@ -52,7 +53,7 @@ pub struct PipelineConfig {
     pub fingerprinter: Fingerprinter,
     /// The number of threads that compute fingerprints; `None` for one per core.
     pub threads: Option<u16>,
-    /// Documents keep their texts.
+    /// `false` removes the text of each document after its fingerprint is computed.
     pub keep_texts: bool,
 }
 
@@ -71,12 +72,13 @@ pub enum PipelineRecord {
     Reject(Reject),
 }
 
-/// A batch, or `None` after the last. A stage that ends without sending `None` has panicked.
+/// A batch, or `None` after the last. A panic only closes the channel, so `None` distinguishes
+/// the end from a panic.
 type Message<T> = Result<Option<RecordBatch<T>>>;
 
 /// The documents of inputs that other threads read. A progress bar shows the bytes read.
 pub struct Pipeline {
-    entries: Receiver<Message<PipelineRecord>>,
+    results: Receiver<Message<PipelineRecord>>,
     bytes_read: Arc<AtomicU64>,
     bar: ProgressBar,
     interrupt: Interrupt,
@@ -104,7 +106,7 @@ impl Pipeline {
         bar.set_prefix("reading");
         let bytes_read = Arc::<AtomicU64>::default();
         let (items_out, items) = sync_channel(BATCHES_WAITING);
-        let (entries_out, entries) = sync_channel(BATCHES_WAITING);
+        let (results_out, results) = sync_channel(BATCHES_WAITING);
         let counter = Arc::clone(&bytes_read);
         spawn("reader", move || {
             let outcome = read_all(&inputs, wanted, &counter, &items_out);
@@ -112,10 +114,10 @@ impl Pipeline {
             let _ = items_out.send(outcome.map(|()| None));
         })?;
         spawn("fingerprints", move || {
-            fingerprint_all(&pool, &fingerprinter, keep_texts, &items, &entries_out);
+            fingerprint_all(&pool, &fingerprinter, keep_texts, &items, &results_out);
         })?;
         Ok(Self {
-            entries,
+            results,
             bytes_read,
             bar,
             interrupt,
@@ -128,7 +130,7 @@ impl Pipeline {
             self.interrupt.check()?;
             self.bar
                 .set_position(self.bytes_read.load(Ordering::Relaxed));
-            match self.entries.recv_timeout(INTERRUPT_CHECK) {
+            match self.results.recv_timeout(INTERRUPT_CHECK) {
                 Ok(Ok(None)) => {
                     self.bar.finish_and_clear();
                     return Ok(None);
@@ -160,6 +162,7 @@ fn read_all(
 ) -> Result<()> {
     for (input, Input { source, format }) in inputs.iter().enumerate() {
         let mut reader = reader(*format, source, &wanted, bytes_read)?;
+        // An empty batch is the end of the input.
         loop {
             let records = read_batch(&mut *reader)?;
             if records.is_empty() {
@@ -172,6 +175,7 @@ fn read_all(
                 return Ok(());
             }
         }
+        // Counted ids continue from input to input. An input with ids of its own keeps the count.
         wanted.counted = reader.next_ids().or(wanted.counted);
     }
     Ok(())
@@ -200,31 +204,32 @@ fn fingerprint_all(
     fingerprinter: &Fingerprinter,
     keep_texts: bool,
     items: &Receiver<Message<Item>>,
-    entries: &SyncSender<Message<PipelineRecord>>,
+    results: &SyncSender<Message<PipelineRecord>>,
 ) {
-    let entry = |item| match item {
-        Item::Record(record) => entry_of(fingerprinter, keep_texts, record),
+    let fingerprint = |item| match item {
+        Item::Record(record) => fingerprint_record(fingerprinter, keep_texts, record),
         Item::Reject(reject) => PipelineRecord::Reject(reject),
     };
-    // Waking the pool takes longer than copying given fingerprints.
-    let is_work = |item: &Item| matches!(item, Item::Record(r) if r.content.fingerprint.is_none());
-    let entries_of = |RecordBatch { input, records }: RecordBatch<Item>| RecordBatch {
+    // A batch whose records all have fingerprints does not wake the pool: the copies take less time.
+    let needs_fingerprint =
+        |item: &Item| matches!(item, Item::Record(r) if r.content.fingerprint.is_none());
+    let fingerprint_batch = |RecordBatch { input, records }: RecordBatch<Item>| RecordBatch {
         input,
-        records: if records.iter().any(is_work) {
-            pool.install(|| records.into_par_iter().map(entry).collect())
+        records: if records.iter().any(needs_fingerprint) {
+            pool.install(|| records.into_par_iter().map(fingerprint).collect())
         } else {
-            records.into_iter().map(entry).collect()
+            records.into_iter().map(fingerprint).collect()
         },
     };
     for message in items {
-        let message = message.map(|batch| batch.map(entries_of));
-        if entries.send(message).is_err() {
+        let message = message.map(|batch| batch.map(fingerprint_batch));
+        if results.send(message).is_err() {
             return;
         }
     }
 }
 
-fn entry_of(
+fn fingerprint_record(
     fingerprinter: &Fingerprinter,
     keep_texts: bool,
     record: InputRecord,

@@ -1,10 +1,12 @@
 //! [`Statistics`]: the counts of records by outcome, and the bad records.
 
 use std::collections::HashSet;
+use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
 
-use anyhow::{Result, bail};
-use serde::Serialize;
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
 use simdb::{DocId, Fingerprint};
+use tempfile::SpooledTempFile;
 
 use super::inputs::{Input, Location};
 use super::report::RecordReport;
@@ -26,6 +28,8 @@ pub struct RecordCounts {
     pub rejected: u64,
     /// Documents stored before with the same fingerprint.
     pub present: u64,
+    /// Documents that arrived before the retention window.
+    pub expired: u64,
     /// Documents with unreliable fingerprints, which are counted above too.
     pub unreliable: u64,
 }
@@ -57,7 +61,40 @@ pub struct Statistics {
     pub rejected: Option<Rejected>,
     on_error: OnError,
     report: Option<RecordReport>,
+    /// The lines of the report, while they are put aside to be sorted.
+    deferred: Option<DeferredRejects>,
 }
+
+/// Bad records and taken ids of a bulk load, which finds the taken ids after the last record is read.
+///
+/// Bad records come in input order, and wait in a temporary file. Taken ids come in any order, and
+/// wait in memory: 48 bytes each.
+#[derive(Default)]
+struct DeferredRejects {
+    spool: Option<BufWriter<SpooledTempFile>>,
+    conflicts: Vec<Taken>,
+}
+
+/// A document whose id is taken. Ordered by its place in the inputs.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Taken {
+    input: usize,
+    number: u64,
+    id: DocId,
+    stored: Fingerprint,
+}
+
+/// A bad record in the temporary file.
+#[derive(Serialize, Deserialize)]
+struct SpooledReject {
+    input: usize,
+    number: u64,
+    id: Option<u64>,
+    reason: String,
+}
+
+/// Bad records beyond 4 MiB wait on disk.
+const SPOOL_BYTES: usize = 4 << 20;
 
 /// Without `--rejects`, the first 5 bad records are shown on standard error.
 const REJECTS_SHOWN: u64 = 5;
@@ -80,6 +117,7 @@ impl Statistics {
             rejected: None,
             on_error,
             report: report.map(RecordReport::create).transpose()?,
+            deferred: None,
         })
     }
 
@@ -93,7 +131,9 @@ impl Statistics {
             rejected.has_unnamed |= id.is_none();
         }
         let location = self.inputs[input].location(*number);
-        if let Some(report) = &mut self.report {
+        if let Some(deferred) = &mut self.deferred {
+            deferred.push(input, reject)?;
+        } else if let Some(report) = &mut self.report {
             let id = id.map(|id| id.0);
             report.line(&RejectLine {
                 location,
@@ -121,12 +161,63 @@ impl Statistics {
         id: DocId,
         stored: Fingerprint,
     ) -> Result<()> {
-        let reject = Reject {
+        let taken = Taken {
+            input,
             number,
-            id: Some(id),
-            reason: format!("the id {id} is taken: a document with fingerprint {stored} has it"),
+            id,
+            stored,
         };
-        self.reject(input, &reject)
+        if let Some(deferred) = &mut self.deferred {
+            deferred.conflicts.push(taken);
+            return Ok(());
+        }
+        self.reject(input, &taken.reject())
+    }
+
+    /// Returns `true` if the first bad record ends the command.
+    pub fn is_aborting(&self) -> bool {
+        self.on_error == OnError::Abort
+    }
+
+    /// Puts the lines of the report aside until [`write_deferred`](Self::write_deferred), if bad
+    /// records are left out and reported.
+    pub fn defer(&mut self) {
+        if self.report.is_some() && self.on_error == OnError::Skip {
+            self.deferred = Some(DeferredRejects::default());
+        }
+    }
+
+    /// Writes the lines that were put aside to the report, in the order of the inputs.
+    pub fn write_deferred(&mut self) -> Result<()> {
+        let Some(DeferredRejects { spool, conflicts }) = self.deferred.take() else {
+            return Ok(());
+        };
+        let mut taken = conflicts;
+        taken.sort_unstable();
+        let mut taken = taken.into_iter().peekable();
+        if let Some(spool) = spool {
+            let mut spool = spool.into_inner().map_err(|error| error.into_error())?;
+            spool.rewind()?;
+            for line in BufReader::new(spool).lines() {
+                let spooled: SpooledReject = serde_json::from_str(&line?)?;
+                let place = (spooled.input, spooled.number);
+                while let Some(next) = taken.next_if(|next| (next.input, next.number) < place) {
+                    self.reject(next.input, &next.reject())?;
+                }
+                let reject = Reject {
+                    number: spooled.number,
+                    id: spooled.id.map(DocId),
+                    reason: spooled.reason,
+                };
+                // Counted when it was put aside, and counted again here.
+                self.counts.rejected -= 1;
+                self.reject(spooled.input, &reject)?;
+            }
+        }
+        for next in taken {
+            self.reject(next.input, &next.reject())?;
+        }
+        Ok(())
     }
 
     /// Publishes the report of bad records, or prints the number of those that were not shown.
@@ -142,5 +233,34 @@ impl Statistics {
             ));
         }
         Ok(())
+    }
+}
+
+impl Taken {
+    fn reject(&self) -> Reject {
+        let Self { id, stored, .. } = self;
+        Reject {
+            number: self.number,
+            id: Some(*id),
+            reason: format!("the id {id} is taken: a document with fingerprint {stored} has it"),
+        }
+    }
+}
+
+impl DeferredRejects {
+    fn push(&mut self, input: usize, reject: &Reject) -> Result<()> {
+        let spool = self
+            .spool
+            .get_or_insert_with(|| BufWriter::new(SpooledTempFile::new(SPOOL_BYTES)));
+        let spooled = SpooledReject {
+            input,
+            number: reject.number,
+            id: reject.id.map(|id| id.0),
+            reason: reject.reason.clone(),
+        };
+        serde_json::to_writer(&mut *spool, &spooled)?;
+        spool
+            .write_all(b"\n")
+            .context("cannot put bad records aside in a temporary file")
     }
 }

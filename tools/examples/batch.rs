@@ -22,10 +22,7 @@ fn main() -> Result<()> {
         let id = DocId(line["id"].as_u64().context("a line without an id")?);
         let text =
             fingerprinter.fingerprint(line["text"].as_str().context("a line without a text")?)?;
-        documents.push(Document {
-            reliable: text.reliable,
-            ..Document::new(id, text.fingerprint)
-        });
+        documents.push(Document::new(id, text));
     }
 
     let folder = tempfile::tempdir()?;

@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
-use simdb::{Database, DocId, Insertion};
+use simdb::{Database, Outcome};
 
 const THREADS: usize = 8;
 
@@ -25,10 +25,10 @@ fn main() -> Result<()> {
     let (stored, duplicates) = (AtomicU64::new(0), AtomicU64::new(0));
     let insert_all = |pages: &[serde_json::Value]| -> Result<()> {
         for page in pages {
-            let id = DocId(page["id"].as_u64().context("a page without an id")?);
+            let id = page["id"].as_u64().context("a page without an id")?;
             let text = page["text"].as_str().context("a page without a text")?;
-            match db.insert_unique_text(id, text, 3)? {
-                Insertion::Inserted => stored.fetch_add(1, Ordering::Relaxed),
+            match db.insert_unique(db.document(id, text)?, 3)? {
+                Outcome::Inserted { .. } => stored.fetch_add(1, Ordering::Relaxed),
                 _ => duplicates.fetch_add(1, Ordering::Relaxed),
             };
         }

@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use simdb::{Change, Database, DocId, Document, Outcome, Retention, Timestamp};
+use simdb::{Database, Outcome, Retention};
 
 const HOUR_MS: u64 = 60 * 60 * 1000;
 /// At one article an hour, the window holds 48 articles and the latest.
@@ -27,8 +27,7 @@ fn main() -> Result<()> {
     let db = Database::builder()
         .retention(Retention {
             window: Some(Duration::from_millis(WINDOW_HOURS * HOUR_MS)),
-            sliding: false,
-            by_clock: false,
+            ..Retention::default()
         })
         .create(folder.path().join("feed.simdb"))?;
 
@@ -36,16 +35,9 @@ fn main() -> Result<()> {
     // The second round repeats all texts, after the first round has expired.
     for (hour, line) in (0_u64..).zip(texts.iter().chain(&texts)) {
         let text = line["text"].as_str().context("a line without a text")?;
-        let document = Document {
-            arrival: Some(Timestamp(hour * HOUR_MS)),
-            ..db.document(DocId(hour), text)?
-        };
-        let change = Change::InsertUnique {
-            document,
-            radius: 3,
-        };
-        match db.apply([change])?[..] {
-            [Outcome::Inserted] => stored += 1,
+        let document = db.document(hour, text)?.with_arrival(hour * HOUR_MS);
+        match db.insert_unique(document, 3)? {
+            Outcome::Inserted { .. } => stored += 1,
             _ => refused += 1,
         }
     }

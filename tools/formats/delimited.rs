@@ -60,7 +60,16 @@ impl Records for Delimited {
         };
         let columns = &self.columns;
         let values = record.map(|record| ColumnParts { columns, record });
-        Ok(Some(self.fields.item(line, self.counted.as_mut(), values)))
+        let mut item = self.fields.item(line, self.counted.as_mut(), values);
+        // The id may stand before the defect of the record.
+        if let Item::Reject(reject) = &mut item
+            && self.counted.is_none()
+            && reject.id.is_none()
+        {
+            let record = self.table.sound_fields();
+            reject.id = self.fields.id(&mut ColumnParts { columns, record }).ok();
+        }
+        Ok(Some(item))
     }
 
     fn next_ids(&self) -> Option<IdSequence> {
@@ -232,7 +241,8 @@ mod tests {
         .err();
         assert_eq!(
             error.unwrap().to_string(),
-            "t.csv:1: a quotation mark is opened and never closed"
+            "t.csv:1: a quotation mark is opened and never closed; lines 1 to 2 were read as one \
+             record, because of a quotation mark"
         );
     }
 

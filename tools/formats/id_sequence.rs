@@ -1,8 +1,8 @@
-//! [`IdSequence`]: the ids of documents that are counted.
+//! [`IdSequence`]: the ids of *counted* documents, whose input has no ids.
 
 use simdb::DocId;
 
-/// Ids that count up, from input to input. Each id is taken once.
+/// Ascending ids that continue from input to input. Each id is taken once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdSequence {
     /// `None` once the largest id is taken.

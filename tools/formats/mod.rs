@@ -4,6 +4,7 @@
 //! an error. So the loader skips single records, whose locations it reports, and never the rest of a
 //! file.
 
+pub mod arrival_check;
 mod catch_panics;
 pub mod copy;
 pub mod delimited;
@@ -83,7 +84,7 @@ impl Format {
         }
     }
 
-    /// The first id if documents are counted.
+    /// The first id of documents that are counted because the input has no ids.
     pub fn first_id(self) -> u64 {
         match self {
             Self::Npy => 0,
@@ -309,11 +310,7 @@ pub fn id_of(value: &Value) -> Result<DocId, String> {
 
 /// An id in decimal digits, without a sign or blanks.
 pub fn id_of_digits(text: &str) -> Result<DocId, String> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse() {
-        Ok(id) if digits => Ok(DocId(id)),
-        _ => Err(not_an_id(&format!("{text:?}"))),
-    }
+    text.parse().map_err(|_| not_an_id(&format!("{text:?}")))
 }
 
 /// The clap parser of an id.

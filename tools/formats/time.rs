@@ -1,7 +1,7 @@
 //! Arrival times in inputs.
 
 use serde_json::{Number, Value};
-use simdb::Timestamp;
+use simdb::{Error, Timestamp};
 
 use super::excerpt;
 
@@ -23,14 +23,20 @@ pub fn time_of(value: &Value) -> Result<Timestamp, String> {
 
 /// Parses RFC 3339 text, or seconds or milliseconds since 1970 in digits.
 pub fn time_of_text(text: &str) -> Result<Timestamp, String> {
-    let not_a_time = || not_a_time(&format!("{text:?}"));
     if let Ok(number) = serde_json::from_str(text) {
         return time_of_number(&number);
     }
-    let moment: jiff::Timestamp = text.parse().map_err(|_| not_a_time())?;
-    match u64::try_from(moment.as_millisecond()) {
-        Ok(ms) if moment >= jiff::Timestamp::UNIX_EPOCH => Ok(Timestamp(ms)),
-        _ => Err(before_1970(&format!("{text:?}"))),
+    match text.parse() {
+        Ok(Timestamp(ms)) if ms > LATEST_MS => {
+            let shown = format!("{text:?}");
+            Err(format!("{} is after the year 9999", excerpt(&shown)))
+        }
+        Ok(time) => Ok(time),
+        Err(Error::InvalidTimestamp { text, reason }) => {
+            let shown = format!("{text:?}");
+            Err(format!("{} is not a time: {reason}", excerpt(&shown)))
+        }
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -107,6 +113,9 @@ mod tests {
             ("1709210096007", 1_709_210_096_007),
             ("1709210096007.9", 1_709_210_096_007),
             ("253402300799999", LATEST_MS),
+            ("\"9999-12-31T23:59:59.999Z\"", LATEST_MS),
+            ("\"9999-12-31T23:59:59Z\"", LATEST_MS - 999),
+            ("\"2024-02-29T20:34:56.007+0800\"", 1_709_210_096_007),
         ] {
             assert_eq!(time(json), Ok(ms), "{json}");
         }
@@ -119,6 +128,15 @@ mod tests {
             ("-0.5", "is before 1970"),
             ("\"-3\"", "is before 1970"),
             ("\"1969-12-31T23:59:59.9999Z\"", "is before 1970"),
+            ("\"2024-02-29T12:34:56\"", "has no zone"),
+            ("\"2024-02-29 12:34\"", "has no zone"),
+            ("\"2024-02-29\"", "has no time of day"),
+            (
+                "\"9999-12-31T23:59:59.999-00:01\"",
+                "is after the year 9999",
+            ),
+            ("\"+10000-01-01T00:00:00Z\"", "is after the year 9999"),
+            ("253402300800000", "is after the year 9999"),
             ("1709210096007000", "is after the year 9999"),
             ("1e300", "is after the year 9999"),
             ("null", "null is not a time"),

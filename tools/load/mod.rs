@@ -14,20 +14,38 @@ mod plan;
 mod summary;
 mod unique;
 
+use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use simdb::Fingerprinter;
 
 use self::duplicates::DuplicateReport;
 use self::options::Options;
-use self::plan::Plan;
+use self::plan::{LoadTarget, Plan};
 use self::unique::UniqueLoad;
 use crate::console::Output;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::bulk;
 use crate::corpus::pipeline::{Pipeline, PipelineConfig};
 use crate::corpus::statistics::Statistics;
+
+/// The error of a load that failed, which says what is at the path now.
+fn naming_the_state(error: anyhow::Error, path: &Path, is_new: bool) -> anyhow::Error {
+    let path = path.display();
+    match error.downcast_ref() {
+        Some(simdb::Error::AlreadyExists { .. }) if is_new => anyhow!(
+            "nothing was loaded: another process has created {path} meanwhile; repeat the load to \
+             add to it"
+        ),
+        Some(simdb::Error::CommitUnknown { .. }) => error.context(format!(
+            "the load into {path} failed in its last step: all of it is there, or nothing; repeat \
+             the load, which is harmless"
+        )),
+        _ if is_new => error.context(format!("nothing was loaded: {path} was not created")),
+        _ => error.context(format!("nothing was loaded: {path} is as it was")),
+    }
+}
 
 /// Loads the inputs that the options name.
 pub fn run(options: &Options, output: &mut Output) -> Result<()> {
@@ -54,6 +72,8 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
         keep_texts: settings.keep_texts || rule.is_some(),
     };
     let pipeline = Pipeline::start(config, options.progress, interrupt.clone())?;
+    let is_new = matches!(target, LoadTarget::New(_));
+    let with_state = |error| naming_the_state(error, &options.database, is_new);
     if let Some(rule) = rule {
         let mut load = UniqueLoad {
             database: &options.database,
@@ -65,18 +85,23 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
             duplicates: &mut duplicates,
             interrupt,
         };
-        load.run(target)?;
+        load.run(target).map_err(with_state)?;
     } else {
-        let bulk = target.bulk_load(&options.database, memory)?;
-        let report = bulk::load(
-            bulk,
-            pipeline,
-            &mut statistics,
-            options.progress,
-            &interrupt,
-        )?;
+        let loaded = target
+            .bulk_load(&options.database, memory)
+            .and_then(|bulk| {
+                bulk::load(
+                    bulk,
+                    pipeline,
+                    &mut statistics,
+                    options.progress,
+                    &interrupt,
+                )
+            });
+        let report = loaded.map_err(with_state)?;
         statistics.counts.inserted = report.inserted;
         statistics.counts.present = report.present;
+        statistics.counts.expired = report.expired;
     }
 
     // The load has succeeded. A report that cannot be published must not withhold the other.

@@ -145,6 +145,12 @@ impl Options {
     /// Refuses options that contradict each other.
     pub fn check(&self) -> Result<()> {
         self.new.check()?;
+        if self.rejects.is_some() && self.on_error != OnError::Skip {
+            bail!(
+                "--rejects lists the records that are left out, so it needs --on-error skip; \
+                 otherwise the first bad record ends the command"
+            );
+        }
         if self.stdout_reports() == 2 {
             bail!("--duplicates and --rejects cannot both go to standard output; name a file");
         }
@@ -186,12 +192,13 @@ Formats:
           column b of struct a. A null id or text is a bad record. Exports of simdb-cli are known by
           their metadata: the database must have their recipe, and a new database gets it
 
-Summary (--json): read = inserted + duplicates + present + rejected
+Summary (--json): read = inserted + duplicates + present + expired + rejected
   read                  documents and bad records in the inputs
   inserted              documents that are new in the database
   duplicates            documents dropped by --unique
   rejected              records left out by --on-error skip
   present               documents stored before with the same id and fingerprint
+  expired               documents that arrived before the retention window
   unreliable            documents whose text is too short, or repeats one phrase: --unique RADIUS
                         never drops them, --unique similar drops equal texts (and similar ones if
                         longer runs of letters tell them apart)

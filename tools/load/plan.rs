@@ -123,7 +123,7 @@ impl LoadTarget {
             return Ok(Self::New(new_settings(options, rule, made_with)?));
         }
         let builder = options.new.recipe.builder()?;
-        let database = builder.cache_bytes(memory.cache_bytes()).open(path)?;
+        let database = memory.bounded(builder).open(path)?;
         let settings = database.settings();
         options.new.refuse_other(path, settings)?;
         if let Some(made_with) = made_with {

@@ -79,6 +79,11 @@ fn table(options: &Options, rule: Option<DuplicateRule>, summary: &LoadSummary) 
             "stored already with the same id and fingerprint",
         ),
         (
+            "expired",
+            counts.expired,
+            "arrived before the retention window",
+        ),
+        (
             "unreliable",
             counts.unreliable,
             "texts too short to compare by radius",

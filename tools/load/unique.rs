@@ -19,6 +19,7 @@ use crate::corpus::memory::MemoryBudget;
 use crate::corpus::pipeline::{Pipeline, PipelineRecord, RecordBatch};
 use crate::corpus::statistics::Statistics;
 use crate::formats::Reject;
+use crate::formats::arrival_check::ArrivalCheck;
 use crate::options::DuplicateRule;
 
 /// At most 262,144 documents per call of `Transaction::apply`. Ctrl-C waits for the end of the call.
@@ -48,6 +49,9 @@ pub struct UniqueLoad<'l> {
 struct Waiting {
     /// For each document the index of its input, its number there, and the parts that are reported.
     documents: Vec<(usize, u64, ReportedDocument)>,
+    /// Bad records among the documents, each with the index of its input and the number of documents
+    /// before it. They wait so that the report has the order of the input.
+    rejects: Vec<(usize, usize, Reject)>,
     changes: Vec<Change>,
     bytes: usize,
 }
@@ -100,18 +104,22 @@ impl UniqueLoad<'_> {
     /// Applies all documents in one transaction.
     fn apply_all(&mut self, database: &Database) -> Result<()> {
         let keep_texts = database.settings().keep_texts;
+        let mut arrivals = ArrivalCheck::new(database)?;
         let mut transaction = database.begin()?;
         let mut waiting = Waiting::default();
         while let Some(RecordBatch { input, records }) = self.pipeline.next()? {
             for entry in records {
                 self.statistics.counts.read += 1;
                 match entry {
-                    PipelineRecord::Reject(reject) => self.statistics.reject(input, &reject)?,
+                    PipelineRecord::Reject(reject) => {
+                        self.put_aside(&mut waiting, input, reject)?
+                    }
                     PipelineRecord::Document(number, document) => {
-                        if let Err(reason) = self.rule.check_text(&document) {
+                        let checked = self.rule.check_text(&document);
+                        if let Err(reason) = checked.and_then(|()| arrivals.check(&document)) {
                             let id = Some(document.id);
                             let reject = Reject { number, id, reason };
-                            self.statistics.reject(input, &reject)?;
+                            self.put_aside(&mut waiting, input, reject)?;
                             continue;
                         }
                         self.statistics.counts.unreliable += u64::from(!document.reliable);
@@ -131,6 +139,18 @@ impl UniqueLoad<'_> {
         bar.set_prefix("writing");
         transaction.commit()?;
         bar.finish_and_clear();
+        Ok(())
+    }
+
+    /// Puts a bad record behind the documents that wait. The first one ends a load that stops at it.
+    fn put_aside(&mut self, waiting: &mut Waiting, input: usize, reject: Reject) -> Result<()> {
+        if self.statistics.is_aborting() {
+            return self.statistics.reject(input, &reject);
+        }
+        waiting.bytes += size_of::<(usize, usize, Reject)>() + reject.reason.len();
+        waiting
+            .rejects
+            .push((input, waiting.documents.len(), reject));
         Ok(())
     }
 
@@ -160,7 +180,12 @@ impl UniqueLoad<'_> {
     fn apply(&mut self, waiting: &mut Waiting, transaction: &mut Transaction<'_>) -> Result<()> {
         waiting.bytes = 0;
         let outcomes = transaction.apply(waiting.changes.drain(..))?;
-        for ((input, number, document), outcome) in waiting.documents.drain(..).zip(outcomes) {
+        let mut rejects = std::mem::take(&mut waiting.rejects).into_iter().peekable();
+        let documents = waiting.documents.drain(..).zip(outcomes);
+        for (before, ((input, number, document), outcome)) in documents.enumerate() {
+            while let Some((input, _, reject)) = rejects.next_if(|(_, at, _)| *at <= before) {
+                self.statistics.reject(input, &reject)?;
+            }
             let counts = &mut self.statistics.counts;
             match (DuplicateOf::in_outcome(&outcome), outcome) {
                 (Some(of), _) => {
@@ -175,8 +200,12 @@ impl UniqueLoad<'_> {
                     let id = document.id;
                     self.statistics.conflict(input, number, id, stored)?;
                 }
+                (None, Outcome::Expired { .. }) => counts.expired += 1,
                 (None, _) => counts.inserted += 1,
             }
+        }
+        for (input, _, reject) in rejects {
+            self.statistics.reject(input, &reject)?;
         }
         self.interrupt.check()
     }
@@ -193,8 +222,5 @@ fn not_created(error: anyhow::Error, target: &Path) -> anyhow::Error {
         Ok(error) => return error.into(),
         Err(error) => return error,
     };
-    cause.context(format!(
-        "{} was not created; fix the cause and load again",
-        target.display()
-    ))
+    cause.context(format!("cannot write {}", target.display()))
 }

@@ -567,7 +567,15 @@ fn invalid_request_is_refused_before_reading() {
             "is an input",
         ),
         (
-            &["a.jsonl", "-o", "x.jsonl", "--rejects", "x.jsonl"],
+            &[
+                "a.jsonl",
+                "-o",
+                "x.jsonl",
+                "--on-error",
+                "skip",
+                "--rejects",
+                "x.jsonl",
+            ],
             "is the output",
         ),
         (

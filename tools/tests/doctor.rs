@@ -385,9 +385,9 @@ fn unflushed_changes_are_counted_and_not_sampled() {
     database.apply(inserts).unwrap();
     drop(database);
     let database = Database::open(&path).unwrap();
-    database.remove(DocId(0)).unwrap();
+    let copy = Document::new(1_000, Fingerprint::from_bits(fingerprint_at(0)));
     database
-        .insert(DocId(1_000), Fingerprint::from_bits(fingerprint_at(0)))
+        .apply([Change::Remove(DocId(0)), Change::Insert(copy)])
         .unwrap();
     let diagnosis = database.snapshot().unwrap().diagnose().unwrap();
     assert_eq!((diagnosis.documents, diagnosis.unmerged_changes), (100, 2));

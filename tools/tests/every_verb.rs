@@ -73,6 +73,7 @@ fn non_database_is_an_error_for_every_verb() {
             &["remove", database, "--clusters", "clusters.csv"],
             &["prune", database, "--older-than", "2d"],
             &["prune", database, "--older-than", "2d", "--dry-run"],
+            &["prune", database, "--reset-clock"],
             &["watch", database],
             &["check", database],
             &["doctor", database],

@@ -4,6 +4,8 @@ use std::io::Write;
 
 use crate::common::{Folder, Ran, TEXTS, raw_pairs, stop};
 use serde_json::{Value, json};
+#[cfg(unix)]
+use test_support::small_disk::SmallDisk;
 
 /// The counts of records by fate, from the summary.
 fn counts(ran: &Ran) -> [u64; 5] {
@@ -359,7 +361,7 @@ fn skipped_records_are_listed_with_file_line_id_and_reason() {
                 place("a.jsonl", 4, Some(2)),
                 place("b.csv", 5, None),
                 place("b.csv", 6, Some(1)),
-                place("b.csv", 7, None),
+                place("b.csv", 7, Some(5)),
             ]
         );
         assert_eq!(documents(&folder, "a.simdb"), 2);
@@ -574,17 +576,25 @@ fn failed_load_keeps_earlier_reports() {
     const REJECTS: &str = "{\"file\":\"a.jsonl\",\"line\":7,\"byte\":null}\n";
     folder.write("d.jsonl", DUPLICATES);
     folder.write("r.jsonl", REJECTS);
+    folder.write("x.csv", "no,columns\n");
     let reports = ["--duplicates", "d.jsonl", "--rejects", "r.jsonl"];
-    let fixed = ["a.simdb", "bad.jsonl", "--unique", "3"];
+    let fixed = [
+        "a.simdb",
+        "bad.jsonl",
+        "--unique",
+        "3",
+        "--on-error",
+        "skip",
+    ];
     let replaced = [&fixed[..], &reports, &["--force"]].concat();
-    folder.load(&replaced).fails(&["bad.jsonl:5"]);
+    folder
+        .load(&[&replaced[..], &["x.csv"]].concat())
+        .fails(&["x.csv:1: there is no column"]);
     assert_eq!(folder.read("d.jsonl"), DUPLICATES);
     assert_eq!(folder.read("r.jsonl"), REJECTS);
-    assert_eq!(folder.names(), ["bad.jsonl", "d.jsonl", "r.jsonl"]);
+    assert_eq!(folder.names(), ["bad.jsonl", "d.jsonl", "r.jsonl", "x.csv"]);
 
-    folder
-        .load(&[&replaced[..], &["--on-error", "skip"]].concat())
-        .ends(0);
+    folder.load(&replaced).ends(0);
     assert_eq!(folder.read_json("d.jsonl")[0]["id"], 2);
     assert_eq!(folder.read_json("r.jsonl")[0]["line"], 5);
 }
@@ -603,7 +613,10 @@ fn report_over_database_or_input_is_refused() {
     for target in ["old.simdb", "new.simdb"] {
         let refused = |options: &[&str], said: &str| {
             let fixed = [target, "b.jsonl", "a.jsonl", "--unique", "3", "--force"];
-            folder.load(&[&fixed, options].concat()).fails(&[said]);
+            let skip = ["--on-error", "skip"];
+            folder
+                .load(&[&fixed[..], &skip, options].concat())
+                .fails(&[said]);
         };
         for option in ["--rejects", "--duplicates"] {
             let other_name = format!("sub/../{target}");
@@ -632,7 +645,15 @@ fn report_over_linked_input_is_refused() {
     std::os::unix::fs::symlink("a.jsonl", folder.file("soft")).expect("a link");
     for link in ["hard", "soft"] {
         folder
-            .load(&["a.simdb", "a.jsonl", "--rejects", link, "--force"])
+            .load(&[
+                "a.simdb",
+                "a.jsonl",
+                "--on-error",
+                "skip",
+                "--rejects",
+                link,
+                "--force",
+            ])
             .fails(&[link, "is an input"]);
     }
     assert_eq!(folder.read("a.jsonl"), TEXTS);
@@ -1053,7 +1074,8 @@ fn contradictory_options_are_refused() {
 fn interrupted_load_leaves_no_file() {
     use std::process::Stdio;
     let reports = ["--unique", "3", "--duplicates", "d.jsonl"];
-    for mode in [&[][..], &["--rejects", "r.jsonl"], &reports] {
+    let rejects = ["--on-error", "skip", "--rejects", "r.jsonl"];
+    for mode in [&[][..], &rejects, &reports] {
         for signal in ["-INT", "-TERM"] {
             let folder = Folder::new();
             let mut child = folder
@@ -1131,6 +1153,81 @@ fn new_database_is_whole_or_reported_as_not_created() {
         }
     }
     assert!(ends.iter().all(|times| *times > 0), "{ends:?}");
+}
+
+/// Records of raw pairs with ids from `first` on.
+fn raw_records(first: u64, count: u64) -> Vec<u8> {
+    let pairs: Vec<_> = (first..first + count)
+        .map(|id| (id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        .collect();
+    raw_pairs(&pairs)
+}
+
+#[cfg(unix)]
+#[test]
+fn load_on_a_full_disk_says_what_is_there_and_to_free_space() {
+    let folder = Folder::new();
+    folder.write("some.raw", raw_records(0, 1_000));
+    folder.write("many.raw", raw_records(1_000, 150_000));
+    for options in [&[][..], &["--unique", "0"]] {
+        let Some(disk) = SmallDisk::new("8m") else {
+            return;
+        };
+        let database = disk.path().join("a.simdb");
+        let database = database.to_str().expect("a path in UTF-8");
+        let many = ["many.raw", "--memory", "64MiB"];
+        let load = [&[database], &many[..], options].concat();
+        let full = "the disk is full: free some space on it";
+        let ran = folder.load(&load);
+        let ran = ran.fails(&["nothing was loaded", "a.simdb was not created", full]);
+        assert_eq!(
+            ran.stderr.matches("No space left").count(),
+            1,
+            "{}",
+            ran.stderr
+        );
+
+        folder.load(&[database, "some.raw"]).ends(0);
+        let ran = folder.load(&load);
+        let ran = ran.fails(&["nothing was loaded", "a.simdb is as it was", full]);
+        assert_eq!(
+            ran.stderr.matches("No space left").count(),
+            1,
+            "{}",
+            ran.stderr
+        );
+        assert!(!ran.stderr.contains("unknown"), "{}", ran.stderr);
+        let checked = folder.cli(&["check", database]).ends(0);
+        assert!(checked.stdout.contains("1,000 documents"), "{checked:?}");
+    }
+}
+
+#[test]
+fn load_that_loses_the_race_to_create_the_database_says_to_repeat_it() {
+    use std::process::Stdio;
+    for mode in [&[][..], &["--unique", "3"]] {
+        let folder = Folder::new();
+        folder.write("a.jsonl", TEXTS);
+        let mut child = folder
+            .command("simdb-load")
+            .args(["a.simdb", "-"])
+            .args(mode)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the loader starts");
+        // Its temporary file or folder.
+        folder.wait_for(|name| name.starts_with(".simdb-"));
+        folder.load(&["a.simdb", "a.jsonl"]).ends(0);
+        let mut pipe = child.stdin.take().expect("a pipe");
+        pipe.write_all(TEXTS.as_bytes()).expect("written");
+        drop(pipe);
+        let ran = Ran::from(child.wait_with_output().expect("the loader ends"));
+        let ran = ran.fails(&["nothing was loaded", "a.simdb", "repeat the load"]);
+        assert!(!ran.stderr.contains("another name"), "{}", ran.stderr);
+        assert_eq!(folder.names(), ["a.jsonl", "a.simdb"]);
+    }
 }
 
 #[test]

@@ -3,23 +3,29 @@
 mod writing;
 
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use parking_lot::RwLock;
 
 use crate::api::snapshot::Snapshot;
 use crate::document::{DocId, Document, Match};
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
-use crate::ingest::group_commit::GroupCommit;
+use crate::fingerprint::{Fingerprint, TextFingerprint};
+use crate::ingest::group_commit::{GroupCommit, QueueLimits};
 use crate::progress::{Progress, ProgressHandler};
 use crate::query::{Similar, TextQuery};
-use crate::recipe::{Described, Fingerprinter, Recipe, TextFingerprint};
+use crate::recipe::{Described, Fingerprinter, LazyFingerprinter, Recipe};
 use crate::retention::Retention;
-use crate::store::{self, BandMaker, Header, Store};
+use crate::store::{
+    self, BandMaker, Header, HeldSnapshot, LockId, Store, View, wait_until_released,
+};
 
 /// The settings of a database, fixed at creation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
     /// The recipe that makes fingerprints of texts.
     pub recipe: Recipe,
@@ -33,52 +39,60 @@ pub struct Settings {
     pub frozen: bool,
 }
 
-/// A near-duplicate database in one file. `Send` and `Sync`.
+/// A near-duplicate database in one file. `Send` and `Sync`: threads share it in an
+/// [`Arc`](std::sync::Arc).
 ///
 /// A change is durable when its method returns ([`submit`](Self::submit) excepted). Readers never
 /// wait for writers; writers wait for each other. Each method that reads takes a new [`Snapshot`]:
 /// take one yourself for several queries of the same state, or for many fast queries.
 ///
 /// ```
-/// use simdb::{Database, DocId, Insertion};
+/// use simdb::{Database, DocId, Outcome};
 ///
 /// let folder = tempfile::tempdir().unwrap();
 /// let db = Database::create(folder.path().join("docs.simdb"))?;
-/// db.insert_text(DocId(1), "The quick brown fox jumps over the lazy dog.")?;
+/// let document = db.document(1, "The quick brown fox jumps over the lazy dog.")?;
+/// assert_eq!(db.insert(document)?, Outcome::Inserted { reliable: true });
 ///
 /// // The same words with other case and punctuation are the same document.
-/// let again = db.insert_unique_text(DocId(2), "the QUICK brown fox, jumps over the lazy dog", 3)?;
-/// let Insertion::Duplicate(of) = again else { panic!("{again:?}") };
+/// let document = db.document(2, "the QUICK brown fox, jumps over the lazy dog")?;
+/// let again = db.insert_unique(document, 3)?;
+/// let Outcome::Duplicate(of) = again else { panic!("{again}") };
 /// assert_eq!((of.id, of.distance), (DocId(1), 0));
 /// assert_eq!(db.len()?, 1);
 /// # Ok::<(), simdb::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Database {
-    pub(crate) store: Arc<Store>,
+    state: RwLock<State>,
+    path: PathBuf,
     settings: Settings,
-    fingerprinter: OnceLock<Fingerprinter>,
-    /// Made by the first change.
-    group_commit: OnceLock<GroupCommit>,
-    /// `true` if a group commit that has been stopped may have made changes.
-    was_written: bool,
+    fingerprinter: Arc<LazyFingerprinter>,
+    queue_limits: QueueLimits,
     /// `true` if changes were refused since the last [`flush`](Self::flush).
     has_refused: Arc<AtomicBool>,
     pub(crate) progress: ProgressHandler,
 }
 
-/// The result of [`Database::insert_unique`] and [`Database::insert_unless_similar`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Insertion {
-    /// The document is stored.
-    Inserted,
-    /// Not stored: this document lies within the radius, the nearest, then the one with the
-    /// smallest id. Only from [`Database::insert_unique`] and its variants.
-    Duplicate(Match),
-    /// Not stored: the text of this document is like the new one, more than any other text. Only
-    /// from [`Database::insert_unless_similar`].
-    Similar(Similar),
+/// The open database. Calls, transactions and bulk loads share the handle, and the last to drop it
+/// closes the file.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(crate) store: Arc<Store>,
+    /// Made by the first change.
+    group_commit: OnceLock<GroupCommit>,
 }
+
+#[derive(Debug)]
+enum State {
+    Open(Arc<Handle>),
+    /// Closed, but the file is locked while snapshots are held, which are counted.
+    Held(LockId, Arc<AtomicUsize>),
+    Closed,
+}
+
+/// The time for which [`Database::close`] waits for running queries.
+const MAX_WAIT_FOR_QUERIES: Duration = Duration::from_secs(1);
 
 impl Database {
     /// `asked` is the recipe that the caller named; it must be that of the file.
@@ -86,6 +100,7 @@ impl Database {
         store: Store,
         asked: Option<&Recipe>,
         progress: ProgressHandler,
+        queue_limits: QueueLimits,
     ) -> Result<Self> {
         let Header {
             recipe: stored,
@@ -103,11 +118,14 @@ impl Database {
             frozen: *frozen,
         };
         Ok(Self {
-            store: Arc::new(store),
+            path: store.path().to_path_buf(),
+            state: RwLock::new(State::Open(Arc::new(Handle {
+                store: Arc::new(store),
+                group_commit: OnceLock::new(),
+            }))),
+            fingerprinter: Arc::new(LazyFingerprinter::new(settings.recipe.clone())),
             settings,
-            fingerprinter: OnceLock::new(),
-            group_commit: OnceLock::new(),
-            was_written: false,
+            queue_limits,
             has_refused: Arc::default(),
             progress,
         })
@@ -130,14 +148,26 @@ impl Database {
 
     /// The path under which the database was opened.
     pub fn path(&self) -> &Path {
-        self.store.path()
+        &self.path
+    }
+
+    /// The open database; [`Error::Closed`] after [`close`](Self::close).
+    pub(crate) fn handle(&self) -> Result<Arc<Handle>> {
+        match &*self.state.read() {
+            State::Open(handle) => Ok(Arc::clone(handle)),
+            State::Held(..) | State::Closed => Err(self.closed()),
+        }
+    }
+
+    fn closed(&self) -> Error {
+        let path = self.path.clone();
+        Error::Closed { path }
     }
 
     /// The fingerprinter of this database. The first call makes it, which takes about a tenth of a
     /// second for the recipes `jieba` and `cppjieba`.
     pub fn fingerprinter(&self) -> &Fingerprinter {
-        self.fingerprinter
-            .get_or_init(|| Fingerprinter::new(self.settings.recipe.clone()))
+        self.fingerprinter.get()
     }
 
     /// The fingerprint of a text by the recipe of this database.
@@ -148,70 +178,116 @@ impl Database {
         self.fingerprinter().fingerprint(text)
     }
 
-    /// A document of a text: the fingerprint, and the text if texts are kept.
+    /// A document of a text: the fingerprint with its reliability, and the text if texts are kept.
     ///
     /// # Errors
     /// [`Error::NoTexts`] if the recipe is `weighted`.
-    pub fn document(&self, id: DocId, text: &str) -> Result<Document> {
-        let TextFingerprint {
-            fingerprint,
-            reliable,
-        } = self.fingerprint(text)?;
-        Ok(Document {
-            id,
-            fingerprint,
-            reliable,
-            arrival: None,
-            text: self.settings.keep_texts.then(|| text.to_owned()),
+    pub fn document(&self, id: impl Into<DocId>, text: &str) -> Result<Document> {
+        let document = Document::new(id, self.fingerprint(text)?);
+        Ok(if self.settings.keep_texts {
+            document.with_text(text)
+        } else {
+            document
         })
     }
 
-    /// Commits the submitted changes, merges the journal into the tables, and closes the file.
+    /// Commits the submitted changes, merges the journal into the tables, and closes the file. Every
+    /// later call that reads or changes the database returns [`Error::Closed`].
+    ///
+    /// Waits for transactions and bulk loads of other threads.
     ///
     /// To drop a database does the same without reporting errors; changes that could not be merged
     /// stay in the journal. A database that was only read leaves the journal as it was.
     ///
     /// # Errors
-    /// - [`Error::Corrupt`], [`Error::Storage`], [`Error::WritesFailed`]
+    /// - [`Error::TransactionOpen`] if this thread has a transaction or a bulk load; the database
+    ///   stays open
+    /// - [`Error::SnapshotHeld`] if snapshots are held. Everything is written and the database is
+    ///   closed, but the file stays locked until the last snapshot is dropped. A further call
+    ///   returns `Ok` when the file is released
+    /// - [`Error::Corrupt`], [`Error::Storage`], [`Error::WritesFailed`]: the database is closed
     /// - [`Error::NotAllWritten`] if changes were refused since the last [`flush`](Self::flush);
     ///   all others are written, and the file is closed
+    /// - [`Error::Closed`] after an earlier call
     ///
     /// # Cost
     /// That of [`merge`](Self::merge).
-    pub fn close(mut self) -> Result<()> {
-        self.stop_writing();
-        self.store.close()?;
+    pub fn close(&self) -> Result<()> {
+        let (lock, held_snapshots) = {
+            let mut state = self.state.write();
+            if let State::Open(handle) = &*state {
+                handle.store.refuse_own_transaction()?;
+            }
+            match std::mem::replace(&mut *state, State::Closed) {
+                State::Closed => return Err(self.closed()),
+                State::Held(lock, held_snapshots) => (lock, held_snapshots),
+                State::Open(handle) => {
+                    let (lock, held_snapshots) =
+                        (handle.store.file_lock().id(), handle.store.held_snapshots());
+                    *state = State::Held(lock, Arc::clone(&held_snapshots));
+                    // Unlocked: the other threads get `Closed` meanwhile.
+                    drop(state);
+                    handle.stop_writing();
+                    handle.store.close()?;
+                    (lock, held_snapshots)
+                }
+            }
+        };
+        let snapshots = held_snapshots.load(Ordering::Acquire);
+        // Queries of other threads are over in milliseconds. Snapshots that callers hold are not.
+        let is_released = snapshots == 0 && wait_until_released(lock, MAX_WAIT_FOR_QUERIES);
+        let mut state = self.state.write();
+        if !is_released {
+            *state = State::Held(lock, held_snapshots);
+            return Err(Error::SnapshotHeld {
+                path: self.path.clone(),
+                snapshots: snapshots.max(1),
+            });
+        }
+        *state = State::Closed;
+        drop(state);
         self.report_refused()
-    }
-
-    /// Commits the submitted changes and stops the group commit. Returns `true` if there was one.
-    fn stop_writing(&mut self) -> bool {
-        let group_commit = self.group_commit.take();
-        group_commit.inspect(GroupCommit::stop).is_some()
     }
 
     /// A snapshot of the database, which later changes do not affect.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], [`Error::Storage`].
+    /// [`Error::Corrupt`], [`Error::Storage`], [`Error::Closed`].
     pub fn snapshot(&self) -> Result<Snapshot> {
-        let view = self.store.read()?;
-        Ok(Snapshot::new(view, self.progress.clone()))
+        let handle = self.handle()?;
+        // Counted before it is opened, so that `close` does not miss it.
+        let held = handle.store.hold_snapshot();
+        Ok(self.snapshot_of(handle.store.read()?, Some(held)))
+    }
+
+    /// A snapshot for one call.
+    pub(crate) fn transient_snapshot(&self) -> Result<Snapshot> {
+        Ok(self.snapshot_of(self.handle()?.store.read()?, None))
+    }
+
+    fn snapshot_of(&self, view: View, held: Option<HeldSnapshot>) -> Snapshot {
+        let fingerprinter = Arc::clone(&self.fingerprinter);
+        Snapshot::new(view, fingerprinter, self.progress.clone(), held)
     }
 
     /// The document with this id: see [`Snapshot::get`].
     pub fn get(&self, id: DocId) -> Result<Option<Document>> {
-        self.snapshot()?.get(id)
+        self.transient_snapshot()?.get(id)
     }
 
     /// Every document within the radius: see [`Snapshot::within`].
     pub fn within(&self, fingerprint: Fingerprint, radius: u32) -> Result<Vec<Match>> {
-        self.snapshot()?.within(fingerprint, radius)
+        self.transient_snapshot()?.within(fingerprint, radius)
+    }
+
+    /// Every document within the radius of a text: see [`Snapshot::within_text`].
+    pub fn within_text(&self, text: &str, radius: u32) -> Result<Vec<Match>> {
+        self.transient_snapshot()?.within_text(text, radius)
     }
 
     /// Every document within the radius of each query: see [`Snapshot::within_batch`].
     pub fn within_batch(&self, queries: &[Fingerprint], radius: u32) -> Result<Vec<Vec<Match>>> {
-        self.snapshot()?.within_batch(queries, radius)
+        self.transient_snapshot()?.within_batch(queries, radius)
     }
 
     /// A query for [`Snapshot::similar`].
@@ -229,22 +305,28 @@ impl Database {
 
     /// Every document whose text is like this one: see [`Snapshot::similar`].
     pub fn similar_text(&self, text: &str) -> Result<Vec<Similar>> {
-        self.snapshot()?.similar(&self.text_query(text)?)
+        self.transient_snapshot()?.similar(&self.text_query(text)?)
     }
 
     /// The nearest documents: see [`Snapshot::nearest`].
     pub fn nearest(&self, fingerprint: Fingerprint, count: usize) -> Result<Vec<Match>> {
-        self.snapshot()?.nearest(fingerprint, count)
+        self.transient_snapshot()?.nearest(fingerprint, count)
     }
 
-    /// The number of stored documents: see [`Snapshot::len`].
+    /// Returns `true` if a document with this id is stored and not expired: see
+    /// [`Snapshot::contains`].
+    pub fn contains(&self, id: DocId) -> Result<bool> {
+        self.transient_snapshot()?.contains(id)
+    }
+
+    /// The number of documents, without expired documents: see [`Snapshot::len`].
     pub fn len(&self) -> Result<u64> {
-        Ok(self.snapshot()?.len())
+        self.transient_snapshot()?.len()
     }
 
-    /// Returns `true` if no document is stored.
+    /// Returns `true` if [`len`](Self::len) is 0.
     pub fn is_empty(&self) -> Result<bool> {
-        Ok(self.snapshot()?.is_empty())
+        self.transient_snapshot()?.is_empty()
     }
 
     /// Verifies all checksums, the order of every chunk, the counters, that all tables hold the
@@ -254,18 +336,18 @@ impl Database {
     /// A database open for reading only is checked without the storage engine's structures. If it
     /// was not closed, its tables are not compared with each other.
     ///
+    /// Writers wait until the end. Reads continue, and wait only while the storage engine's
+    /// structures are verified.
+    ///
     /// # Errors
-    /// [`Error::Storage`], [`Error::SnapshotHeld`], [`Error::Interrupted`].
+    /// - [`Error::SnapshotHeld`] if snapshots are held, unless the database is open for reading only
+    /// - [`Error::TransactionOpen`] if this thread has a transaction or a bulk load
+    /// - [`Error::Storage`], [`Error::Interrupted`], [`Error::Closed`]
     ///
     /// # Cost
     /// About three reads of the file.
-    pub fn check(&mut self) -> Result<Vec<String>> {
-        self.was_written |= self.stop_writing();
-        let Some(store) = Arc::get_mut(&mut self.store) else {
-            let path = self.path().to_path_buf();
-            return Err(Error::SnapshotHeld { path });
-        };
-        store::maintenance::check::check(store, &self.progress)
+    pub fn check(&self) -> Result<Vec<String>> {
+        store::maintenance::check::check(&self.handle()?.store, &self.progress)
     }
 
     /// Writes a copy of the database as of now to `path`, while reads and writes continue.
@@ -278,15 +360,27 @@ impl Database {
     /// [`Error::AlreadyExists`]; [`Error::Corrupt`] if a page is damaged; [`Error::Io`],
     /// [`Error::Storage`], [`Error::Interrupted`].
     pub fn backup(&self, path: impl AsRef<Path>) -> Result<()> {
-        store::maintenance::copy::backup(&self.store, path.as_ref(), &self.progress)
+        store::maintenance::copy::backup(&self.handle()?.store, path.as_ref(), &self.progress)
+    }
+}
+
+impl Handle {
+    /// Commits the submitted changes and stops the group commit. Returns `true` if there was one.
+    fn stop_writing(&self) -> bool {
+        self.group_commit
+            .get()
+            .inspect(|group_commit| group_commit.stop())
+            .is_some()
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if self.stop_writing() || self.was_written {
+        if let State::Open(handle) = self.state.get_mut()
+            && handle.stop_writing()
+        {
             // A drop cannot return the error. The journal keeps the changes that were not merged.
-            self.store.close().unwrap_or_default();
+            handle.store.close().unwrap_or_default();
         }
     }
 }

@@ -5,178 +5,124 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{Database, Insertion};
+use super::{Database, Handle};
 use crate::api::transaction::Transaction;
-use crate::document::{DocId, Document, Timestamp};
+use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
 use crate::ingest::group_commit::GroupCommit;
 use crate::ingest::ticket::Ticket;
-use crate::ingest::{Change, Outcome, prepare_all};
-use crate::recipe::TextFingerprint;
+use crate::ingest::{Change, Outcome, one, prepare_all};
 use crate::similarity::Likeness;
+use crate::store::maintenance::reset_clock::{self, ClockReset};
+use crate::timestamp::Timestamp;
 
 impl Database {
-    /// Stores a fingerprint under a new id.
+    /// Stores a document under a new id. A taken id is [`Outcome::Exists`].
     ///
-    /// # Errors
-    /// [`Error::DocumentExists`] if the id is taken; those of [`apply`](Self::apply).
-    pub fn insert(&self, id: DocId, fingerprint: Fingerprint) -> Result<()> {
-        self.insert_document(Document::new(id, fingerprint))
-    }
-
-    /// Stores a text under a new id, and returns its fingerprint.
-    ///
-    /// # Errors
-    /// Those of [`insert`](Self::insert) and [`fingerprint`](Self::fingerprint).
-    pub fn insert_text(&self, id: DocId, text: &str) -> Result<TextFingerprint> {
-        let document = self.document(id, text)?;
-        let Document {
-            fingerprint,
-            reliable,
-            ..
-        } = document;
-        self.insert_document(document)?;
-        Ok(TextFingerprint {
-            fingerprint,
-            reliable,
-        })
-    }
-
-    /// Stores a document under a new id: for arrival times, or fingerprints made elsewhere.
-    ///
-    /// # Errors
-    /// Those of [`insert`](Self::insert).
-    pub fn insert_document(&self, document: Document) -> Result<()> {
-        let id = document.id;
-        match self.apply_one(Change::Insert(document))? {
-            Outcome::Exists { stored } => Err(exists(id, stored)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Stores a fingerprint in place of the document with the same id. Returns the replaced
-    /// fingerprint.
+    /// [`document`](Self::document) makes a document of a text.
     ///
     /// # Errors
     /// Those of [`apply`](Self::apply).
-    pub fn upsert(&self, id: DocId, fingerprint: Fingerprint) -> Result<Option<Fingerprint>> {
-        self.upsert_document(Document::new(id, fingerprint))
+    pub fn insert(&self, document: Document) -> Result<Outcome> {
+        self.apply_one(Change::Insert(document))
     }
 
-    /// Stores a text in place of the document with the same id. Returns the replaced fingerprint.
-    ///
-    /// # Errors
-    /// Those of [`apply`](Self::apply) and [`fingerprint`](Self::fingerprint).
-    pub fn upsert_text(&self, id: DocId, text: &str) -> Result<Option<Fingerprint>> {
-        self.upsert_document(self.document(id, text)?)
-    }
-
-    /// Stores a document in place of the one with the same id. Returns the replaced fingerprint.
+    /// Stores a document in place of the document with the same id, or under a new id.
     ///
     /// # Errors
     /// Those of [`apply`](Self::apply).
-    pub fn upsert_document(&self, document: Document) -> Result<Option<Fingerprint>> {
-        Ok(match self.apply_one(Change::Upsert(document))? {
-            Outcome::Replaced { stored } => Some(stored),
-            _ => None,
-        })
+    pub fn upsert(&self, document: Document) -> Result<Outcome> {
+        self.apply_one(Change::Upsert(document))
     }
 
-    /// Stores a fingerprint under a new id, unless a document lies within the radius.
+    /// Stores a document under a new id, unless a document lies within the radius: see
+    /// [`Change::InsertUnique`].
     ///
     /// Query and insert are one transaction: of two near-duplicates that arrive together, one is
-    /// stored.
+    /// stored. A text whose fingerprint is not reliable has no near-duplicates. It is stored, and
+    /// its outcome is `Inserted { reliable: false }`. Only a database with bands
+    /// ([`Builder::similar`](crate::Builder::similar)) recognises a copy of such a text, by its
+    /// wording, and returns [`Outcome::Similar`].
     ///
     /// # Errors
-    /// [`Error::DocumentExists`] if the id is taken; those of [`apply`](Self::apply).
-    pub fn insert_unique(
-        &self,
-        id: DocId,
-        fingerprint: Fingerprint,
-        radius: u32,
-    ) -> Result<Insertion> {
-        self.insert_unique_document(Document::new(id, fingerprint), radius)
-    }
-
-    /// Stores a text like [`insert_unique`](Self::insert_unique). A text whose fingerprint is not
-    /// reliable is always stored.
+    /// Those of [`apply`](Self::apply).
     ///
-    /// # Errors
-    /// Those of [`insert_unique`](Self::insert_unique) and [`fingerprint`](Self::fingerprint).
-    pub fn insert_unique_text(&self, id: DocId, text: &str, radius: u32) -> Result<Insertion> {
-        self.insert_unique_document(self.document(id, text)?, radius)
-    }
-
-    /// Stores a document like [`insert_unique`](Self::insert_unique). A document that is not
-    /// reliable is always stored.
+    /// ```
+    /// use simdb::{Database, DocId, Outcome};
     ///
-    /// # Errors
-    /// Those of [`insert_unique`](Self::insert_unique).
-    pub fn insert_unique_document(&self, document: Document, radius: u32) -> Result<Insertion> {
-        let id = document.id;
-        match self.apply_one(Change::InsertUnique { document, radius })? {
-            Outcome::Exists { stored } => Err(exists(id, stored)),
-            Outcome::Duplicate(found) => Ok(Insertion::Duplicate(found)),
-            _ => Ok(Insertion::Inserted),
-        }
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::builder().similar(true).create(folder.path().join("docs.simdb"))?;
+    /// let first = db.insert_unique(db.document(1, "13800138000")?, 3)?;
+    /// assert_eq!(first, Outcome::Inserted { reliable: false });
+    ///
+    /// let copy = db.insert_unique(db.document(2, "138 0013 8000")?, 3)?;
+    /// assert!(matches!(copy, Outcome::Similar(of) if of.id == DocId(1)));
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn insert_unique(&self, document: Document, radius: u32) -> Result<Outcome> {
+        self.apply_one(Change::InsertUnique { document, radius })
     }
 
-    /// Stores a text under a new id, unless a stored text is [similar](crate::Snapshot::similar) by
-    /// the default [`Likeness`]. Query and insert are one transaction.
+    /// Stores a document under a new id, unless a stored text is like its text: see
+    /// [`Change::InsertUnlessSimilar`]. Query and insert are one transaction.
     ///
     /// Without bands ([`Builder::similar`](crate::Builder::similar)), a text whose fingerprint is
     /// not reliable is always stored.
     ///
     /// # Errors
-    /// [`Error::DocumentExists`] if the id is taken; [`Error::KeepsNoTexts`]; those of
-    /// [`apply`](Self::apply) and [`fingerprint`](Self::fingerprint).
+    /// [`Error::KeepsNoTexts`], [`Error::TextMissing`]; those of [`apply`](Self::apply).
     ///
     /// ```
-    /// use simdb::{Database, DocId, Insertion};
+    /// use simdb::{Database, DocId, Likeness, Outcome};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::builder().similar(true).create(folder.path().join("docs.simdb"))?;
-    /// db.insert_unless_similar(DocId(1), "The ferry to the islands was cancelled due to heavy fog.")?;
+    /// let text = "The ferry to the islands was cancelled due to heavy fog.";
+    /// assert!(db.insert(db.document(1, text)?)?.is_inserted());
     ///
     /// // Far more than three bits away, and the same news.
-    /// let text = "Ferries to the islands were cancelled because of heavy fog.";
-    /// let Insertion::Similar(like) = db.insert_unless_similar(DocId(2), text)? else { panic!() };
+    /// let edited = "Ferries to the islands were cancelled because of heavy fog.";
+    /// let document = db.document(2, edited)?;
+    /// let outcome = db.insert_unless_similar(document, Likeness::default())?;
+    /// let Outcome::Similar(like) = outcome else { panic!("{outcome}") };
     /// assert_eq!(like.id, DocId(1));
     /// assert!(like.resemblance.edit_similarity > Some(0.65));
     /// # Ok::<(), simdb::Error>(())
     /// ```
-    pub fn insert_unless_similar(&self, id: DocId, text: &str) -> Result<Insertion> {
-        let mut document = self.document(id, text)?;
-        document.text.get_or_insert_with(|| text.to_owned());
-        let likeness = Likeness::default();
-        match self.apply_one(Change::InsertUnlessSimilar { document, likeness })? {
-            Outcome::Exists { stored } => Err(exists(id, stored)),
-            Outcome::Similar(found) => Ok(Insertion::Similar(found)),
-            _ => Ok(Insertion::Inserted),
-        }
+    pub fn insert_unless_similar(&self, document: Document, likeness: Likeness) -> Result<Outcome> {
+        self.apply_one(Change::InsertUnlessSimilar { document, likeness })
     }
 
-    /// Removes a document. Returns its fingerprint, or `None` if there was no such document.
+    /// Removes a document: [`Outcome::Removed`], or [`Outcome::Missing`] if there was no such
+    /// document.
     ///
     /// # Errors
     /// Those of [`apply`](Self::apply).
-    pub fn remove(&self, id: DocId) -> Result<Option<Fingerprint>> {
-        Ok(match self.apply_one(Change::Remove(id))? {
-            Outcome::Removed { stored } => Some(stored),
-            _ => None,
-        })
+    pub fn remove(&self, id: DocId) -> Result<Outcome> {
+        self.apply_one(Change::Remove(id))
+    }
+
+    /// Makes one change, and returns its outcome.
+    ///
+    /// # Errors
+    /// Those of [`apply`](Self::apply).
+    pub fn apply_one(&self, change: Change) -> Result<Outcome> {
+        Ok(one(self.apply([change])?))
     }
 
     /// Makes changes in order, each as of those before it, and returns their outcomes.
     ///
     /// Changes of many threads are committed in groups, in the order of the calls. The call waits
-    /// while the queue is full: 65,536 changes, or 64 MiB of texts.
+    /// while the queue is full: see [`Builder::queue_changes`](crate::Builder::queue_changes) and
+    /// [`Builder::queue_bytes`](crate::Builder::queue_bytes).
     ///
     /// # Errors
     /// - [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
-    ///   [`Error::TextMissing`], [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`],
+    ///   [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`],
+    ///   [`Error::ArrivalAhead`], [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`],
     ///   [`Error::WritesFailed`]: nothing is changed
+    /// - [`Error::TransactionOpen`] if this thread has a transaction or a bulk load,
+    ///   [`Error::Closed`]: nothing is changed
     /// - [`Error::CommitUnknown`]: all changes are made, or none. Reopen the database and repeat
     ///   them, which is harmless. Until then each change returns [`Error::WritesFailed`]
     ///
@@ -185,6 +131,7 @@ impl Database {
     /// document without a text. Later, in the background, a share of a [merge](Self::merge).
     /// Changes that change nothing are not written.
     pub fn apply(&self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
+        self.handle()?.store.refuse_own_transaction()?;
         self.submit(changes)?.wait()
     }
 
@@ -198,6 +145,7 @@ impl Database {
         changes: impl IntoIterator<Item = Change>,
         timeout: Duration,
     ) -> Result<Vec<Outcome>> {
+        self.handle()?.store.refuse_own_transaction()?;
         let start = Instant::now();
         let deadline = start.checked_add(timeout);
         let ticket = self.submit_until(changes, deadline)?;
@@ -206,11 +154,13 @@ impl Database {
 
     /// Queues changes and returns a [`Ticket`] for their outcomes. The changes are made in the
     /// order of the calls, even if the ticket is dropped. The call waits only while the queue is
-    /// full.
+    /// full. In the thread of a transaction, the changes wait for the end of the transaction.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
-    /// [`Error::TextMissing`]; [`Error::Io`] if the commit thread cannot be started. All other
+    /// [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`],
+    /// [`Error::ArrivalAhead`], [`Error::Closed`]; [`Error::TransactionOpen`] if the queue is full in
+    /// the thread of a transaction; [`Error::Io`] if the commit thread cannot be started. All other
     /// errors are those of [`Ticket::wait`].
     ///
     /// ```
@@ -219,12 +169,12 @@ impl Database {
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
     /// let unique = |id, bits| Change::InsertUnique {
-    ///     document: Document::new(DocId(id), Fingerprint::from_bits(bits)),
+    ///     document: Document::new(id, Fingerprint::from_bits(bits)),
     ///     radius: 3,
     /// };
     /// let first = db.submit([unique(1, 0b1111)])?;
     /// let second = db.submit([unique(2, 0b0111)])?;
-    /// assert_eq!(first.wait()?, [Outcome::Inserted]);
+    /// assert_eq!(first.wait()?, [Outcome::Inserted { reliable: true }]);
     /// assert!(matches!(second.wait()?[..], [Outcome::Duplicate(of)] if of.id == DocId(1)));
     /// # Ok::<(), simdb::Error>(())
     /// ```
@@ -265,8 +215,10 @@ impl Database {
     /// # Cost
     /// That of the removals. Documents that stay are not read.
     pub fn prune(&self, older_than: Timestamp) -> Result<u64> {
-        self.store.refuse_changes()?;
-        let snapshot = self.snapshot()?;
+        let store = &self.handle()?.store;
+        store.refuse_changes()?;
+        store.refuse_own_transaction()?;
+        let snapshot = self.transient_snapshot()?;
         snapshot.refuse_without_arrivals()?;
         let mut removed = 0;
         let mut remove = |ids: &[DocId]| -> Result<()> {
@@ -287,12 +239,33 @@ impl Database {
         Ok(removed)
     }
 
+    /// Sets the clock of the retention window back after a document with a bad arrival time: the
+    /// latest arrival becomes that of the stored documents whose arrival is not ahead of the system
+    /// clock by more than [`max_ahead`](crate::Retention::max_ahead) (1 day if that is `None`).
+    ///
+    /// Documents that only the bad time had expired are found again, unless a later write or a bulk
+    /// load has removed them. Documents that arrived later than that limit are removed and counted:
+    /// they would never expire. Until the reset, [`Snapshot::documents`](crate::Snapshot::documents)
+    /// returns them, to be inserted again with the right time.
+    ///
+    /// Snapshots that were taken before do not change. A database with a right clock stays as it is,
+    /// except that the clock goes back to the latest stored document if a later one was removed.
+    ///
+    /// # Errors
+    /// [`Error::NoArrivals`]; those of [`merge`](Self::merge).
+    ///
+    /// # Cost
+    /// That of a [merge](Self::merge) and of the removals.
+    pub fn reset_clock(&self) -> Result<ClockReset> {
+        reset_clock::reset_clock(&self.handle()?.store, Timestamp::now())
+    }
+
     /// Merges the journal into the tables now; a background thread does so when the journal is
     /// [large](crate::Builder::merge_after_changes). Answers do not depend on it.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Io`],
-    /// [`Error::Storage`], [`Error::WritesFailed`].
+    /// [`Error::Storage`], [`Error::WritesFailed`], [`Error::TransactionOpen`], [`Error::Closed`].
     ///
     /// # Cost
     /// A page in each of five tables for each change; changes of one page share it. Seconds for a
@@ -300,27 +273,36 @@ impl Database {
     pub fn merge(&self) -> Result<()> {
         // Not `flush`: earlier refused changes must not prevent the merge, and are for `flush` to report.
         self.apply([])?;
-        let mut write_guard = self.store.lock_writes()?;
-        self.store.flush_all(&mut write_guard)
+        let handle = self.handle()?;
+        let mut write_guard = handle.store.lock_writes(None)?;
+        handle.store.flush_all(&mut write_guard)
     }
 
-    /// Begins a transaction of many batches. Other writers wait while it lives.
-    ///
-    /// A thread that has a transaction must not begin another, or change the database in another
-    /// way: it would wait for itself.
+    /// Begins a transaction of many batches. Waits for other writers, and other writers wait while
+    /// the transaction lives.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Io`],
-    /// [`Error::Storage`].
+    /// - [`Error::TransactionOpen`] if this thread has a transaction or a bulk load
+    /// - [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Io`],
+    ///   [`Error::Storage`], [`Error::Closed`]
     pub fn begin(&self) -> Result<Transaction<'_>> {
-        self.store.refuse_changes()?;
-        self.group_commit().start()?;
-        Transaction::begin(&self.store)
+        self.begin_until(None)
     }
 
-    fn apply_one(&self, change: Change) -> Result<Outcome> {
-        let outcomes = self.apply([change])?;
-        Ok(outcomes.into_iter().next().unwrap_or(Outcome::Missing))
+    /// Begins a transaction like [`begin`](Self::begin), but waits for other writers at most
+    /// `timeout`.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`]; those of [`begin`](Self::begin).
+    pub fn begin_timeout(&self, timeout: Duration) -> Result<Transaction<'_>> {
+        self.begin_until(Instant::now().checked_add(timeout))
+    }
+
+    fn begin_until(&self, deadline: Option<Instant>) -> Result<Transaction<'_>> {
+        let handle = self.handle()?;
+        handle.store.refuse_changes()?;
+        self.group_commit(&handle).start()?;
+        Transaction::begin(handle, deadline)
     }
 
     fn submit_until(
@@ -328,13 +310,15 @@ impl Database {
         changes: impl IntoIterator<Item = Change>,
         deadline: Option<Instant>,
     ) -> Result<Ticket> {
-        let prepared = prepare_all(changes.into_iter().collect(), &self.store)?;
-        self.group_commit().submit(prepared, deadline)
+        let handle = self.handle()?;
+        let prepared = prepare_all(changes.into_iter().collect(), &handle.store)?;
+        self.group_commit(&handle).submit(prepared, deadline)
     }
 
-    fn group_commit(&self) -> &GroupCommit {
-        self.group_commit.get_or_init(|| {
-            GroupCommit::new(Arc::clone(&self.store), Arc::clone(&self.has_refused))
+    fn group_commit<'h>(&self, handle: &'h Handle) -> &'h GroupCommit {
+        handle.group_commit.get_or_init(|| {
+            let (store, has_refused) = (Arc::clone(&handle.store), Arc::clone(&self.has_refused));
+            GroupCommit::new(store, has_refused, self.queue_limits)
         })
     }
 
@@ -350,10 +334,3 @@ impl Database {
 
 /// At most 8,192 removals per commit of [`Database::prune`].
 const PRUNED_PER_COMMIT: usize = 8 << 10;
-
-fn exists(id: DocId, stored: Fingerprint) -> Error {
-    Error::DocumentExists {
-        id: id.0,
-        stored: stored.bits(),
-    }
-}

@@ -7,6 +7,7 @@ use crate::query::limits::QueryLimits;
 
 /// Two documents or more that are near-duplicates of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Cluster {
     /// The smallest id of the members.
     pub id: DocId,
@@ -27,6 +28,7 @@ pub struct Cluster {
 
 /// A document of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Member {
     /// The id of the document.
     pub id: DocId,

@@ -11,15 +11,18 @@ mod grouping;
 mod text_filter;
 
 use std::cmp::Reverse;
+use std::fmt;
 use std::ops::ControlFlow;
+use std::str::FromStr;
 
 use super::limits::QueryLimits;
 use super::pairs::{PairsEvent, pairs};
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::error::{Error, Result};
-use crate::progress::{ProgressHandler, ProgressReporter, Stage};
+use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};
 use crate::similarity::Likeness;
 use crate::store::View;
+use crate::timestamp::Timestamp;
 pub use cluster::{Cluster, Member};
 use graph::{CompressedRows, Graph, GraphBuilder};
 use grouping::Grouping;
@@ -27,6 +30,7 @@ use text_filter::TextFilter;
 
 /// The rules by which near-duplicates become clusters.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Clustering {
     /// The largest Hamming distance of two near documents; 3 by default.
     pub radius: u32,
@@ -52,6 +56,7 @@ impl Default for Clustering {
 
 /// The shape of a cluster: the rule by which documents belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Shape {
     /// A keeper and the documents near the keeper. Documents are visited in order of their
     /// priority. Each document that has no cluster yet becomes the keeper of a new cluster, and
@@ -80,6 +85,41 @@ pub enum Keep {
     Longest,
 }
 
+impl Keep {
+    const ALL: [Self; 3] = [Self::First, Self::Oldest, Self::Longest];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Oldest => "oldest",
+            Self::Longest => "longest",
+        }
+    }
+}
+
+/// Writes `first`, `oldest` or `longest`.
+impl fmt::Display for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Reads the names that `Display` writes.
+///
+/// # Errors
+/// [`Error::UnknownKeep`].
+impl FromStr for Keep {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|keep| keep.name() == name);
+        found.ok_or_else(|| Error::UnknownKeep {
+            name: name.to_owned(),
+            known: "first, oldest, longest",
+        })
+    }
+}
+
 /// An event that [`Snapshot::clusters`](crate::Snapshot::clusters) passes to its visitor.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -104,7 +144,7 @@ pub(crate) enum Priority<'p> {
     Score(&'p mut dyn FnMut(DocId) -> f64),
 }
 
-/// Calls `visitor` with all clusters until `visitor` breaks.
+/// Calls `visitor` with all clusters. `Break` of the visitor is [`Error::Interrupted`].
 pub(crate) fn clusters(
     view: &View,
     clustering: &Clustering,
@@ -149,16 +189,12 @@ pub(crate) fn clusters(
 
     // Visited last: a slow visitor delays no other work, and progress is complete.
     for (id, documents) in too_large {
-        if visitor(ClustersEvent::Split { id, documents }).is_break() {
-            return Ok(());
-        }
+        refuse_break(visitor(ClustersEvent::Split { id, documents }), view.path())?;
     }
     for (keeper, documents) in by_first_document(grouping.keepers(), &members) {
         if documents.len() > 1 {
             let cluster = Cluster::new(&graph, keeper, documents, limits);
-            if visitor(ClustersEvent::Cluster(&cluster)).is_break() {
-                return Ok(());
-            }
+            refuse_break(visitor(ClustersEvent::Cluster(&cluster)), view.path())?;
         }
     }
     Ok(())
@@ -265,6 +301,18 @@ mod tests {
     use super::*;
     use crate::fingerprint::Fingerprint;
     use crate::query::fixtures::store_with_texts;
+
+    #[test]
+    fn displayed_keep_parses_to_itself() {
+        for keep in Keep::ALL {
+            assert_eq!(keep.to_string().parse::<Keep>().unwrap(), keep);
+        }
+        let error = "last".parse::<Keep>().unwrap_err().to_string();
+        assert!(
+            error.contains("known are first, oldest, longest"),
+            "{error}"
+        );
+    }
 
     /// The id and size of each split component, and the keeper and members of each cluster.
     fn groups(view: &View, clustering: &Clustering, limits: &QueryLimits) -> Vec<Vec<u64>> {

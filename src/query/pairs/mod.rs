@@ -1,8 +1,9 @@
 //! All pairs of documents within a radius.
 //!
 //! Copies are documents with the same fingerprint. [`copies`] finds them in one walk through `block0`.
-//! [`tasks`] and [`join`] find the pairs of distinct fingerprints in one walk through the table of each
-//! block, and [`postings`] the documents of these fingerprints.
+//! [`tasks`] and [`join`] find the pairs of distinct fingerprints in the table of each block: up to radius 3
+//! in one walk, at larger radii with several reads of a range. [`postings`] finds the documents of these
+//! fingerprints.
 //!
 //! The threads of the database do the work in turns. Between two turns these threads are idle, so a
 //! visitor may use the database.
@@ -26,7 +27,7 @@ use copies::CopyScan;
 use postings::PostingLists;
 use tasks::{FingerprintPair, JoinQueue};
 
-/// Tasks in each turn, at least.
+/// At least 16 tasks run in each turn, also on fewer than four cores.
 const MIN_TASKS_AT_ONCE: usize = 16;
 /// Four tasks for each core in each turn. With more tasks, the cores wait less for each other; with
 /// fewer tasks, the visitor can stop the search sooner.
@@ -39,6 +40,7 @@ const COPIES_SHARE: f64 = 0.15;
 ///
 /// Pairs are ordered by the first document, then by the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pair {
     /// The document with the smaller id.
     pub a: DocId,
@@ -167,8 +169,8 @@ fn document_pairs(postings: &PostingLists<'_>, found: &[FingerprintPair]) -> Res
     }))
 }
 
-/// Takes the next tasks off the end of `pending`, and runs them on the threads of the database. Returns
-/// their outcomes in the order of the tasks.
+/// Runs one turn: removes tasks from the end of `pending`, and runs these tasks on the threads of the
+/// database. Returns their outcomes in the order of the tasks.
 fn run_concurrently<T: Send, O: Send>(
     tables: &SnapshotTables,
     pending: &mut Vec<T>,
@@ -179,7 +181,7 @@ fn run_concurrently<T: Send, O: Send>(
         pending
             .split_off(pending.len().saturating_sub(at_once))
             .into_par_iter()
-            // One job for each task: the times of tasks differ too much to divide the tasks in advance.
+            // One rayon job for each task: the times of tasks differ too much for larger jobs.
             .with_max_len(1)
             .map(run)
             .collect()
@@ -284,7 +286,7 @@ mod tests {
                 text: TextEdit::Keep,
             })
             .collect();
-        let mut write_guard = store.lock_writes().unwrap();
+        let mut write_guard = store.lock_writes(None).unwrap();
         store.commit(&mut write_guard, edits, None).unwrap();
         let view = store.read().unwrap();
         let mut reported = Vec::new();

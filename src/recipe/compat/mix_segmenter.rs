@@ -4,18 +4,9 @@ use std::ops::Range;
 
 use jieba_rs::Jieba;
 
+use super::cppjieba::{DEFAULT_COUNT, USER_WORDS};
 use super::hmm;
 use crate::text::{DictionaryWord, MAX_PIECE_BYTES, floor_char_boundary, jieba_with};
-
-/// The count of a word without a count, as in cppjieba: the median of the dictionary.
-const DEFAULT_COUNT: u32 = 3;
-
-/// The words of cppjieba's default user dictionary.
-pub(super) const USER_WORDS: [(&str, u32); 3] = [
-    ("云计算", DEFAULT_COUNT),
-    ("蓝翔", DEFAULT_COUNT),
-    ("区块链", 10),
-];
 
 /// The characters at which cppjieba cuts first. They are part of no word.
 const SEPARATORS: [char; 5] = [' ', '\t', '\n', '，', '。'];

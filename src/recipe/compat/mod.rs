@@ -15,14 +15,18 @@
 
 mod character_class;
 pub(super) mod cppjieba;
+#[cfg(feature = "jieba")]
 mod exact_idf;
+#[cfg(feature = "jieba")]
 mod hmm;
 pub(super) mod java_string_hash;
 mod lookup3;
 mod lower;
+#[cfg(feature = "jieba")]
 mod mix_segmenter;
 mod numpy;
 pub(super) mod python_simhash;
+#[cfg(feature = "jieba")]
 mod top_k;
 
 use std::ops::Range;

@@ -26,11 +26,11 @@ mod text_writer;
 mod worker;
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use crate::document::{Document, Timestamp};
+use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::progress::ProgressHandler;
+use crate::retention::Retention;
 use crate::store::Store;
 use crate::store::bulk::in_order::InOrderWriter;
 use crate::store::bulk::new_documents::{NewDocuments, PushedDocument, PushedSorter};
@@ -44,6 +44,7 @@ use crate::store::disk::path::DbPath;
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::schema::{Header, Keeps};
 use crate::store::tables::texts::refuse_too_long;
+use crate::timestamp::Timestamp;
 
 pub use crate::store::bulk::reporter::Conflict;
 
@@ -57,12 +58,15 @@ pub(super) const MIN_MEMORY_BYTES: u64 = 16 << 20;
 /// The result of a bulk load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BulkReport {
-    /// New documents.
+    /// New documents, expired ones excepted.
     pub inserted: u64,
     /// Documents whose id and fingerprint were stored or pushed before.
     pub present: u64,
     /// Documents left out: see [`Conflict`].
     pub conflicts: u64,
+    /// New documents that arrived before the retention window, as of the latest arrival after the
+    /// load. No query finds them, and later writes remove them. Not counted in `inserted`.
+    pub expired: u64,
 }
 
 pub(crate) struct Load {
@@ -78,6 +82,7 @@ pub(crate) struct Load {
     /// The default arrival time.
     now: Timestamp,
     path: PathBuf,
+    retention: Option<Retention>,
     /// The memory of one sort.
     sorter_bytes: usize,
     context: SortContext,
@@ -102,7 +107,7 @@ impl Load {
     pub(crate) fn create(db_path: &DbPath, header: &Header, memory_bytes: u64) -> Result<Self> {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let file = NewFile::create(db_path, header, CACHE_BYTES.min(memory_bytes / 8), None)?;
-        let mut load = Self::new(db_path.path(), memory_bytes, header.keeps(), file.bands());
+        let mut load = Self::new(db_path.path(), memory_bytes, header, file.bands());
         load.stage = Some(if header.keep_texts {
             // Texts are written while documents are pushed, and redb allows one writer.
             PushStage::Sorting(Target::New(Box::new(file)))
@@ -115,13 +120,14 @@ impl Load {
     pub(crate) fn into_existing(store: &Store, memory_bytes: u64) -> Result<Self> {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let target = Target::Existing(Box::new(store.begin_write()?));
-        let (keeps, bands) = (store.header().keeps(), store.tables().bands().cloned());
-        let mut load = Self::new(store.path(), memory_bytes, keeps, bands);
+        let bands = store.tables().bands().cloned();
+        let mut load = Self::new(store.path(), memory_bytes, store.header(), bands);
         load.stage = Some(PushStage::Sorting(target));
         Ok(load)
     }
 
-    fn new(path: &Path, memory_bytes: usize, keeps: Keeps, bands: Option<BandMaker>) -> Self {
+    fn new(path: &Path, memory_bytes: usize, header: &Header, bands: Option<BandMaker>) -> Self {
+        let keeps = header.keeps();
         let context = SortContext::new(folder_of(path));
         // Three quarters are for sorts, the rest for redb's cache and the texts. Bands outnumber all
         // other entries and are sorted beside them, so they get half. The other half is for two sorts
@@ -138,8 +144,9 @@ impl Load {
             texts: TextWriter::new(text_batch_bytes, bands, &context),
             documents: 0,
             keeps,
-            now: Timestamp::from(SystemTime::now()),
+            now: Timestamp::now(),
             path: path.to_path_buf(),
+            retention: header.retention,
             sorter_bytes,
             context,
         }
@@ -239,6 +246,8 @@ impl Load {
             context: self.context,
             sorter_bytes: self.sorter_bytes,
             documents: self.documents,
+            retention: self.retention,
+            now: self.now,
         };
         writer.run(self.new_documents, self.pushed, self.texts)
     }

@@ -130,8 +130,8 @@ struct IdHolder {
 }
 
 impl NewDocuments {
-    /// `memory_bytes` each for fingerprints and arrival times; a 64th for the others, which are mostly
-    /// empty.
+    /// The sorters of fingerprints and of arrival times take `memory_bytes` each. The other sorters, which
+    /// are mostly empty, take a 64th of `memory_bytes` each.
     pub(super) fn new(memory_bytes: usize, with_arrivals: bool, context: &SortContext) -> Self {
         let few_bytes = memory_bytes / 64;
         Self {

@@ -55,6 +55,11 @@ impl<'o> LoadReporter<'o> {
         self.progress.advance_to(self.steps_of_tables)
     }
 
+    /// Reports the end of the load, before its commit.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.progress.finish()
+    }
+
     pub(super) fn conflict(&mut self, conflict: Conflict) -> Result<()> {
         self.progress.check_flow((self.on_conflict)(conflict))
     }

@@ -9,6 +9,7 @@ use redb::ReadableTable;
 
 use crate::block::BLOCK_BITS;
 use crate::error::Result;
+use crate::retention::{Expiry, Retention};
 use crate::store::bulk::BulkReport;
 use crate::store::bulk::new_documents::{NewDocuments, PushedSorter};
 use crate::store::bulk::new_file::NewFile;
@@ -19,6 +20,7 @@ use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::tables::packed::chunk::{Entry, pair, swapped};
 use crate::store::tables::packed::{Op, Packed, VisitFlow};
 use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
+use crate::timestamp::Timestamp;
 
 /// The file that a bulk load writes.
 pub(super) enum Target {
@@ -76,6 +78,9 @@ pub(super) struct TableWriter<'o> {
     pub(super) sorter_bytes: usize,
     /// Documents pushed: the steps of each table except `bands`.
     pub(super) documents: u64,
+    pub(super) retention: Option<Retention>,
+    /// The system clock as the load began.
+    pub(super) now: Timestamp,
 }
 
 impl TableWriter<'_> {
@@ -95,21 +100,42 @@ impl TableWriter<'_> {
             |tables| &mut tables.unreliable,
             new_documents.unreliable.sorted()?,
         )?;
+        let mut expired = 0;
         if let Some(times) = new_documents.times {
             let by_time = self.write_and_sort(TIMES_TABLE, times, swapped)?;
-            self.write(ARRIVALS_TABLE, by_time.sorted()?)?;
+            let cutoff = self.cutoff(new_documents.latest_arrival)?;
+            let entries = feeding(by_time.sorted()?, |entry| {
+                expired += u64::from(Some(Timestamp(entry.first())) < cutoff);
+                Ok(())
+            });
+            self.write(ARRIVALS_TABLE, entries)?;
         }
         let distinct_fingerprints = self.write_blocks(new_documents.by_fingerprint)?;
 
-        let report = new_documents.report;
+        let mut report = new_documents.report;
         self.target.in_transaction(|transaction| {
             let counters = transaction.counters_mut();
             counters.add(report.inserted, distinct_fingerprints, unreliable);
             counters.latest_arrival = counters.latest_arrival.max(new_documents.latest_arrival);
             Ok(())
         })?;
+        self.reporter.finish()?;
         self.target.commit()?;
+        // The counters count an expired document until it is removed.
+        report.inserted -= expired;
+        report.expired = expired;
         Ok(report)
+    }
+
+    /// The arrival time before which documents are expired after the load; `None` if no document is.
+    fn cutoff(&mut self, latest_arrival: u64) -> Result<Option<Timestamp>> {
+        let counts = (self.target).in_transaction(|transaction| Ok(transaction.counts()))?;
+        let by_clock = self.retention.is_some_and(|retention| retention.by_clock);
+        let loaded = Some(Timestamp(latest_arrival));
+        let latest = loaded
+            .max(counts.latest_arrival)
+            .max(by_clock.then_some(self.now));
+        Ok(Expiry::new(self.retention, latest).cutoff())
     }
 
     fn write_fingerprints(

@@ -4,8 +4,8 @@ use std::io;
 use std::panic::resume_unwind;
 use std::thread::{Builder, JoinHandle};
 
-/// A thread that is joined on drop: after a failed load it would keep temporary files open, and
-/// their space taken.
+/// A thread that is joined on drop. A thread that outlived a failed load would keep the deleted
+/// temporary files open, and the disk would not free their space.
 #[derive(Debug)]
 pub(super) struct Worker<T>(Option<JoinHandle<T>>);
 
@@ -15,7 +15,8 @@ impl<T: Send + 'static> Worker<T> {
         Ok(Self(Some(thread)))
     }
 
-    /// The result of the thread; `None` if it was joined before. A panic continues in the caller.
+    /// Waits for the thread, and returns its result; `None` after the first call. A panic of the
+    /// thread continues in the caller.
     pub(super) fn join(&mut self) -> Option<T> {
         let ended = self.0.take()?.join();
         Some(ended.unwrap_or_else(|panic| resume_unwind(panic)))
@@ -25,7 +26,8 @@ impl<T: Send + 'static> Worker<T> {
 impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
-            // A panic while another one unwinds would abort.
+            // A panic of the thread is ignored: another panic may be dropping this handle, and a
+            // second panic would abort the process.
             drop(thread.join());
         }
     }

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use tempfile::TempDir;
 
-use crate::document::{DocId, Document, Timestamp};
+use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::progress::ProgressHandler;
@@ -24,6 +24,7 @@ use crate::store::maintenance::{check, copy};
 use crate::store::tables::bands::BandMaker;
 use crate::store::view::limits::Limits;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit};
+use crate::timestamp::Timestamp;
 
 const CACHE_BYTES: usize = 16 << 20;
 const MEMORY_BYTES: u64 = 16 << 20;
@@ -88,7 +89,7 @@ fn window() -> Retention {
     Retention {
         window: Some(Duration::from_millis(WINDOW_MS)),
         sliding: true,
-        by_clock: false,
+        ..Retention::default()
     }
 }
 
@@ -210,7 +211,7 @@ impl CheckedStore {
             };
         }
         let latest = self.keeps_arrivals.then_some(Timestamp(self.latest));
-        let mut write_guard = self.store().lock_writes().unwrap();
+        let mut write_guard = self.store().lock_writes(None).unwrap();
         let edits = edits.into_values().collect();
         self.store()
             .commit(&mut write_guard, edits, latest)
@@ -266,7 +267,7 @@ impl CheckedStore {
                 self.commit(&flood);
             }
             Step::FlushAll => {
-                let mut write_guard = self.store().lock_writes().unwrap();
+                let mut write_guard = self.store().lock_writes(None).unwrap();
                 self.store().flush_all(&mut write_guard).unwrap();
             }
             Step::Kill => self.reopen(),
@@ -335,9 +336,9 @@ fn document(id: u64, state: StoredDocument, number: Option<usize>) -> Document {
     }
 }
 
-fn assert_sound(mut store: Store) {
+fn assert_sound(store: Store) {
     assert_eq!(
-        check::check(&mut store, &ProgressHandler::default()).unwrap(),
+        check::check(&store, &ProgressHandler::default()).unwrap(),
         [""; 0]
     );
 }
@@ -484,11 +485,8 @@ fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
         if frozen {
             assert!(bands.fill > 0.99, "{}", bands.fill);
             drop(store);
-            let mut store = open(&checked.path);
-            assert_eq!(
-                check::check(&mut store, &ProgressHandler::default())?,
-                [""; 0]
-            );
+            let store = open(&checked.path);
+            assert_eq!(check::check(&store, &ProgressHandler::default())?, [""; 0]);
         } else {
             assert_sound(store);
         }

@@ -5,10 +5,10 @@
 //! first. Both hold the flush lock, so one flush runs at a time. The thresholds are in
 //! [`flush_options`](super::flush_options).
 //!
-//! A large memtable is flushed by many transactions ([`flush_edits`]). Each is short and takes little
-//! memory, and the pages that it frees are reused by the next. Between two transactions the tables hold
-//! old entries of some documents and new entries of others, so readers take every document of the
-//! memtable from the memtable.
+//! A large memtable is flushed by many transactions ([`flush_edits`]). Each transaction is short and takes
+//! little memory, and the next transaction reuses the pages that were freed. Between two transactions
+//! the tables hold old entries of some documents and new entries of other documents, so readers take
+//! every document of the memtable from the memtable.
 //!
 //! After a crash the flush is repeated from the beginning. A flush is idempotent: to put an entry that
 //! exists, or to remove an entry that does not exist, changes nothing.
@@ -146,8 +146,15 @@ impl Committer {
         if self.tables.refuse_changes().is_err() {
             return Ok(());
         }
-        let mut write_guard = self.write_lock.lock_arc();
-        self.flush_all(&mut write_guard)?;
+        let mut write_guard = self.lock_writes(None)?;
+        self.flush_and_remove_journals(&mut write_guard)
+    }
+
+    pub(in crate::store) fn flush_and_remove_journals(
+        &self,
+        write_guard: &mut WriteGuard,
+    ) -> Result<()> {
+        self.flush_all(write_guard)?;
         let mut memtables = self.memtables.lock();
         if std::mem::take(&mut memtables.has_files) {
             // The two files take turns, so the last two generations name both.

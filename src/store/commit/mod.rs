@@ -27,11 +27,11 @@ pub(crate) mod write_transaction;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::panicking;
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::document::Timestamp;
-use crate::error::{Error, Result};
+use crate::error::{Error, LockHolder, Result};
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_lock::{ActiveLog, WriteLock};
 use crate::store::commit::write_transaction::WriteTransaction;
@@ -42,8 +42,9 @@ use crate::store::tables::schema::JournalMark;
 use crate::store::view::View;
 use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::table_store::TableStore;
+use crate::timestamp::Timestamp;
 
-pub(crate) use write_lock::WriteGuard;
+pub(crate) use write_lock::{WriteGuard, WriteHolder};
 
 /// From 1,024 edits on, a commit is appended to the memtable on all cores.
 const MIN_EDITS_IN_PARALLEL: usize = 1024;
@@ -58,7 +59,7 @@ pub(crate) struct Committer {
     /// Held during a flush, by the flush thread or by a writer in [`flush_all`](Self::flush_all).
     /// Locked before `memtables`.
     flush_lock: Mutex<()>,
-    write_lock: Arc<WriteLock>,
+    write_lock: WriteLock,
     flush_options: FlushOptions,
     /// The identity of the database; each of its journals has it in the header.
     identity: u64,
@@ -124,6 +125,13 @@ impl Drop for PoisonOnPanic<'_> {
     }
 }
 
+impl Drop for Committer {
+    fn drop(&mut self) {
+        // Snapshots may keep the file open, and other handles are told of them.
+        self.tables.backend.lock().set_holder(LockHolder::Snapshot);
+    }
+}
+
 impl Committer {
     /// The database as of the last commit.
     pub(super) fn read(&self) -> Result<View> {
@@ -138,9 +146,33 @@ impl Committer {
         Ok(View::new(tables, memtables, counts, retention))
     }
 
-    pub(super) fn lock_writes(&self) -> Result<WriteGuard> {
+    /// Waits for the write lock, at most until `deadline`.
+    pub(super) fn lock_writes(&self, deadline: Option<Instant>) -> Result<WriteGuard> {
         self.tables.refuse_changes()?;
-        Ok(self.write_lock.lock_arc())
+        self.lock_for_maintenance(deadline)
+    }
+
+    /// [`lock_writes`](Self::lock_writes), also for a database that takes no changes.
+    pub(super) fn lock_for_maintenance(&self, deadline: Option<Instant>) -> Result<WriteGuard> {
+        self.refuse_own_transaction()?;
+        self.write_lock
+            .lock(deadline)
+            .ok_or_else(|| Error::TimedOut {
+                path: self.tables.db_path.path().to_path_buf(),
+            })
+    }
+
+    pub(super) fn write_holder(&self) -> &Arc<WriteHolder> {
+        self.write_lock.holder()
+    }
+
+    /// [`Error::TransactionOpen`] if the calling thread holds the write lock.
+    pub(super) fn refuse_own_transaction(&self) -> Result<()> {
+        if self.write_holder().is_this_thread() {
+            let path = self.tables.db_path.path().to_path_buf();
+            return Err(Error::TransactionOpen { path });
+        }
+        Ok(())
     }
 
     /// Makes edits durable, and then visible. Each document is edited at most once.

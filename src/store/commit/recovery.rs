@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 
 use super::{Committer, Memtables};
+use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_lock::{ActiveLog, WriteLock};
@@ -14,10 +15,6 @@ use crate::store::memtable::Memtable;
 use crate::store::tables::edit::{Counts, DocumentEdit};
 use crate::store::tables::schema;
 use crate::store::view::table_store::TableStore;
-
-/// Advice for a journal that is newer than its database file.
-const REMOVE_NEWER_JOURNAL: &str = "if the database was restored from an older copy, remove that \
-                                    journal; if not, recover the documents with `simdb-cli salvage`";
 
 impl Committer {
     /// Replays the journals of a database into memtables. If the database is open for writing, also
@@ -51,7 +48,7 @@ impl Committer {
             memtables: Mutex::new(memtables),
             memtables_changed: Condvar::new(),
             flush_lock: Mutex::default(),
-            write_lock: Arc::new(WriteLock::new(active)),
+            write_lock: WriteLock::new(active),
             flush_options: FlushOptions::new(tables.limits.min_flush_changes),
             identity,
             file,
@@ -127,7 +124,7 @@ impl Journals<'_> {
                 let path = Journal::path(self.file, second);
                 return Err(self.tables.db_path.corrupt_advising(
                     format!("its journal {} is newer than the file", path.display()),
-                    REMOVE_NEWER_JOURNAL,
+                    Advice::RemoveNewerJournal,
                 ));
             }
             // A journal that was flushed, or the journal of an earlier database of this name. The next
@@ -188,7 +185,7 @@ impl Journals<'_> {
         // A crash can leave an empty later journal, which is created before the file is marked. It cannot
         // leave commits, which are appended after.
         for number in [1, 2] {
-            // A file that is no journal is refused when a journal is created under its name.
+            // A file that is no journal is removed when a journal is created under its name.
             let Ok(Some(owner)) = Journal::owner_of(self.file, number, db_path) else {
                 continue;
             };
@@ -209,7 +206,7 @@ impl Journals<'_> {
                         "the file is marked as closed, but its journal {} holds commits",
                         path.display()
                     ),
-                    REMOVE_NEWER_JOURNAL,
+                    Advice::RemoveNewerJournal,
                 ));
             }
         }

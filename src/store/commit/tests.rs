@@ -40,14 +40,14 @@ fn commit(store: &Store, stored: &mut Stored, changes: impl Iterator<Item = (u64
     });
     let edits = edits.collect();
     store
-        .commit(&mut store.lock_writes().unwrap(), edits, None)
+        .commit(&mut store.lock_writes(None).unwrap(), edits, None)
         .unwrap();
 }
 
 fn assert_holds(store: &Store, stored: &Stored) {
     let view = store.read().unwrap();
-    assert_eq!(view.len(), stored.len() as u64);
-    let documents = view.documents().map(Result::unwrap);
+    assert_eq!(view.stored_len(), stored.len() as u64);
+    let documents = view.documents_from(DocId(0)).map(Result::unwrap);
     let found: Stored = documents
         .map(|document| (document.id.0, document.fingerprint.bits()))
         .collect();
@@ -92,7 +92,7 @@ fn without_second_journal_memtable_stays_bounded_and_commit_fails() {
     for round in 1..100_u64 {
         let ids = round * 1000..round * 1000 + 100;
         let edits: Vec<DocumentEdit> = ids.clone().map(insert).collect();
-        match store.commit(&mut store.lock_writes().unwrap(), edits, None) {
+        match store.commit(&mut store.lock_writes(None).unwrap(), edits, None) {
             Ok(()) => stored.extend(ids.map(|id| (id, id << 32))),
             Err(error) => {
                 failed = Some(error);
@@ -118,7 +118,7 @@ fn panic_within_commit_poisons_writes() {
     let mut stored = Stored::new();
     commit(&store, &mut stored, [(0, Some(0))].into_iter());
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let _write_guard = store.lock_writes().unwrap();
+        let _write_guard = store.lock_writes(None).unwrap();
         let _guard = PoisonOnPanic::new(&store.committer);
         // `panic!` would print a message and a backtrace.
         resume_unwind(Box::new("on purpose"));
@@ -130,7 +130,7 @@ fn panic_within_commit_poisons_writes() {
         after: Some(state(1)),
         text: TextEdit::Keep,
     };
-    let refused = store.commit(&mut store.lock_writes().unwrap(), vec![next], None);
+    let refused = store.commit(&mut store.lock_writes(None).unwrap(), vec![next], None);
     assert!(
         matches!(refused, Err(Error::WritesFailed { .. })),
         "{refused:?}"
@@ -153,7 +153,9 @@ fn documents_of_interrupted_flush_can_be_changed_after_reopen() {
             &mut stored,
             (0..150).map(|id| (id, Some(fingerprint(id)))),
         );
-        store.flush_all(&mut store.lock_writes().unwrap()).unwrap();
+        store
+            .flush_all(&mut store.lock_writes(None).unwrap())
+            .unwrap();
         // Changed, inserted and removed documents, in the memtable only.
         let changed = (100..200).map(|id| (id, Some(fingerprint(id) ^ 1)));
         commit(
@@ -178,8 +180,7 @@ fn documents_of_interrupted_flush_can_be_changed_after_reopen() {
         let is_complete = remaining.get() != u32::MAX;
         drop(store);
 
-        let mut store =
-            Store::open(&DbPath::on_system_disk(&path), 16 << 20, Limits::small()).unwrap();
+        let store = Store::open(&DbPath::on_system_disk(&path), 16 << 20, Limits::small()).unwrap();
         assert_holds(&store, &stored);
         let removed = (100..130).chain(50..60).map(|id| (id, None));
         let changed_back = (130..160).map(|id| (id, Some(fingerprint(id))));
@@ -197,7 +198,7 @@ fn documents_of_interrupted_flush_can_be_changed_after_reopen() {
         store.close().unwrap();
         assert_holds(&store, &stored);
         assert_eq!(
-            check::check(&mut store, &crate::progress::ProgressHandler::default()).unwrap(),
+            check::check(&store, &crate::progress::ProgressHandler::default()).unwrap(),
             [""; 0]
         );
         if is_complete {

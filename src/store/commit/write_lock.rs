@@ -2,8 +2,14 @@
 //!
 //! The group-commit thread holds the lock for one commit and locks again at once. Without fairness it
 //! would starve a bulk load, which holds the lock for minutes.
+//!
+//! The lock knows the thread that holds it: a thread that has a transaction open and inserts would wait
+//! for itself, and gets an error instead.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use parking_lot::lock_api::ArcMutexGuard;
 use parking_lot::{FairMutex, RawFairMutex};
@@ -14,10 +20,96 @@ use crate::store::tables::edit::Counts;
 
 /// The lock around the state that only the writer uses. The state is `None` when the tables hold every
 /// commit; the next commit sets it.
-pub(crate) type WriteLock = FairMutex<Option<ActiveLog>>;
+pub(crate) struct WriteLock {
+    state: Arc<FairMutex<Option<ActiveLog>>>,
+    holder: Arc<WriteHolder>,
+}
+
+/// The number of the thread that holds the write lock; 0 if no thread does.
+#[derive(Debug, Default)]
+pub(crate) struct WriteHolder(AtomicU64);
+
+impl WriteHolder {
+    /// Returns `true` if the calling thread holds the lock, so that a wait for it would not end.
+    pub(crate) fn is_this_thread(&self) -> bool {
+        // Relaxed: only this thread stores its own number, and a transaction that another thread hands
+        // over is handed over by means that synchronise.
+        self.0.load(Ordering::Relaxed) == this_thread()
+    }
+
+    fn set_to_this_thread(&self) {
+        self.0.store(this_thread(), Ordering::Relaxed);
+    }
+}
+
+/// The number of the calling thread, from 1 on.
+fn this_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    NUMBER.with(|number| *number)
+}
+
+impl WriteLock {
+    pub(super) fn new(state: Option<ActiveLog>) -> Self {
+        Self {
+            state: Arc::new(FairMutex::new(state)),
+            holder: Arc::default(),
+        }
+    }
+
+    pub(super) fn holder(&self) -> &Arc<WriteHolder> {
+        &self.holder
+    }
+
+    /// Waits for the lock, at most until `deadline`; `None` if the deadline passes.
+    pub(super) fn lock(&self, deadline: Option<Instant>) -> Option<WriteGuard> {
+        let state = match deadline {
+            None => self.state.lock_arc(),
+            Some(deadline) => self.state.try_lock_arc_until(deadline)?,
+        };
+        self.holder.set_to_this_thread();
+        Some(WriteGuard {
+            holder: Arc::clone(&self.holder),
+            state,
+        })
+    }
+}
 
 /// The right to write, until the guard is dropped.
-pub(crate) type WriteGuard = ArcMutexGuard<RawFairMutex, Option<ActiveLog>>;
+pub(crate) struct WriteGuard {
+    holder: Arc<WriteHolder>,
+    state: ArcMutexGuard<RawFairMutex, Option<ActiveLog>>,
+}
+
+impl WriteGuard {
+    /// Makes the calling thread the holder, after the guard has moved from another thread.
+    pub(crate) fn move_to_this_thread(&self) {
+        self.holder.set_to_this_thread();
+    }
+}
+
+impl Drop for WriteGuard {
+    fn drop(&mut self) {
+        // Before the lock is released, or the number of the next holder would be overwritten.
+        self.holder.0.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Deref for WriteGuard {
+    type Target = Option<ActiveLog>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.state
+    }
+}
+
+impl DerefMut for WriteGuard {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.state
+    }
+}
 
 /// The journal and the memtable that commits are appended to.
 pub(crate) struct ActiveLog {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use redb::ReadableTable;
 
 use crate::block::BLOCKS;
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::error::Result;
 use crate::store::commit::bucket_changes::BucketChanges;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes, table_changes};
@@ -22,6 +22,7 @@ use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{self, Counters, JournalMark, Keeps};
 use crate::store::tables::texts;
 use crate::store::view::table_store::TableStore;
+use crate::timestamp::Timestamp;
 
 pub(crate) struct WriteTransaction {
     transaction: AbortOnDrop,
@@ -36,7 +37,7 @@ pub(crate) struct WriteTransaction {
     /// The open database, for its bucket cache. `None` for a new file, which has no readers yet.
     store: Option<Arc<TableStore>>,
     /// Keeps other writers out until the transaction ends; `None` if the caller holds the lock.
-    _write_guard: Option<WriteGuard>,
+    write_guard: Option<WriteGuard>,
 }
 
 impl WriteTransaction {
@@ -72,12 +73,19 @@ impl WriteTransaction {
             is_changed: false,
             bucket_changes: BucketChanges::default(),
             store: None,
-            _write_guard: None,
+            write_guard: None,
         })
     }
 
     pub(super) fn set_write_guard(&mut self, write_guard: WriteGuard) {
-        self._write_guard = Some(write_guard);
+        self.write_guard = Some(write_guard);
+    }
+
+    /// Makes the calling thread the holder of the write lock, if the transaction has the lock.
+    pub(crate) fn move_to_this_thread(&self) {
+        if let Some(write_guard) = &self.write_guard {
+            write_guard.move_to_this_thread();
+        }
     }
 
     /// The tables with the changes so far, for reading.
@@ -220,8 +228,9 @@ impl WriteTransaction {
         tables.block0.apply(changes.iter().copied().map(Ok))?;
         let mut distinct: Vec<(u64, Op)> = Vec::with_capacity(changes.len());
         for changes in changes.chunk_by(|(a, _), (b, _)| a.first() == b.first()) {
-            // A removed document may share its fingerprint with others, so the table is asked unless a
-            // document was put. An `Op::Put` of a fingerprint that is in the other tables has no effect.
+            // The other block tables hold a fingerprint as long as some document has that fingerprint. If
+            // documents were only removed, `block0` is searched for another document. An `Op::Put` of a
+            // fingerprint that the other tables hold already has no effect.
             let fingerprint = changes[0].0.first();
             let is_stored = changes.iter().any(|(_, op)| *op == Op::Put)
                 || tables.has_fingerprint(fingerprint)?;
@@ -384,12 +393,21 @@ impl WriteTransaction {
             let commit = self.counters.commits;
             self.bucket_changes.apply(&store.buckets, commit);
         }
+        let header_writes = || {
+            let store = self.store.as_ref()?;
+            Some(store.backend.header_writes())
+        };
+        let before = header_writes();
         self.transaction.commit().map_err(|cause| {
             // The cached buckets now hold changes that may not have been committed.
             if let Some(store) = &self.store {
                 store.buckets.clear();
             }
-            self.db_path.committing(cause)
+            if before.is_some() && before == header_writes() {
+                self.db_path.writing(cause)
+            } else {
+                self.db_path.committing(cause)
+            }
         })
     }
 }

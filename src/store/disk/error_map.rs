@@ -11,7 +11,8 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::path::DbPath;
-use crate::error::{Error, Result};
+use crate::advice::Advice;
+use crate::error::{Error, LockHolder, Result};
 
 /// Damage found by the pager, as the inner error of an [`io::Error`]; the text describes the
 /// damage.
@@ -24,10 +25,6 @@ impl From<Damage> for io::Error {
         Self::new(io::ErrorKind::InvalidData, damage)
     }
 }
-
-/// The default advice in [`Error::Corrupt`].
-const SAVE_OR_RESTORE: &str = "run `simdb-cli check` on it, then save what is left with \
-                               `simdb-cli salvage`, or restore a backup";
 
 /// The panic payload of a failed read.
 struct FailedRead(io::Error);
@@ -52,11 +49,11 @@ pub(crate) fn unwind_or_return(error: io::Error) -> io::Error {
 impl DbPath {
     /// The error for a damaged file; `what` names the place and the damage.
     pub(crate) fn corrupt(&self, what: impl Into<String>) -> Error {
-        self.corrupt_advising(what, SAVE_OR_RESTORE)
+        self.corrupt_advising(what, Advice::Salvage)
     }
 
     /// [`corrupt`](Self::corrupt) with other advice than salvage or a backup.
-    pub(crate) fn corrupt_advising(&self, what: impl Into<String>, advice: &'static str) -> Error {
+    pub(crate) fn corrupt_advising(&self, what: impl Into<String>, advice: Advice) -> Error {
         Error::Corrupt {
             path: self.path().to_path_buf(),
             what: what.into(),
@@ -82,6 +79,10 @@ impl DbPath {
             // redb rolls a poisoned transaction back.
             redb::CommitError::TransactionPoisoned => self.writing(cause),
             // The header may have reached the disk before the sync failed.
+            redb::CommitError::Storage(redb::StorageError::Io(cause)) => Error::CommitUnknown {
+                path: self.path().to_path_buf(),
+                source: Box::new(cause),
+            },
             _ => Error::CommitUnknown {
                 path: self.path().to_path_buf(),
                 source: Box::new(cause),
@@ -95,6 +96,10 @@ impl DbPath {
     pub(crate) fn flushing(&self, error: Error) -> Error {
         let Error::CommitUnknown { path, source } = error else {
             return error;
+        };
+        let source = match source.downcast::<io::Error>() {
+            Ok(cause) => return self.failed_read("write", *cause),
+            Err(source) => source,
         };
         match source.downcast::<redb::CommitError>() {
             Ok(cause) => self.writing(*cause),
@@ -110,8 +115,14 @@ impl DbPath {
     pub(crate) fn opening(&self, cause: redb::DatabaseError) -> Error {
         let path = self.path().to_path_buf();
         match cause {
-            redb::DatabaseError::DatabaseAlreadyOpen => Error::Locked { path },
-            redb::DatabaseError::TransactionInProgress => Error::SnapshotHeld { path },
+            redb::DatabaseError::DatabaseAlreadyOpen => Error::Locked {
+                path,
+                holder: LockHolder::AnotherProcess,
+            },
+            redb::DatabaseError::TransactionInProgress => {
+                let snapshots = 1;
+                Error::SnapshotHeld { path, snapshots }
+            }
             redb::DatabaseError::Storage(redb::StorageError::Io(source)) => match source.kind() {
                 io::ErrorKind::NotFound => Error::NotFound { path },
                 io::ErrorKind::InvalidData => self.failed_read("open", source),
@@ -208,7 +219,7 @@ impl<T, E: Into<redb::Error>> RedbResult<T, E> for std::result::Result<T, E> {
 pub(crate) fn message_without_path(error: &Error) -> String {
     match error {
         Error::Corrupt { what, .. } => what.clone(),
-        Error::NotADatabase { .. } => "it does not begin with a simdb superblock".to_owned(),
+        Error::NotADatabase { found, .. } => found.to_string(),
         error => error.to_string(),
     }
 }

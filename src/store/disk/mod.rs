@@ -7,11 +7,13 @@
 //! do.
 //!
 //! This folder uses nothing else of the store. [`path`] names the database file in errors,
+//! [`lock`] knows the holders of locks,
 //! [`error_map`] is the boundary to errors and panics of redb, [`page`] has the page size and the
 //! checksum that every format of the store shares.
 
 mod error_map;
 pub(crate) mod folder;
+pub(crate) mod lock;
 pub(crate) mod page;
 pub(crate) mod path;
 mod system;
@@ -29,6 +31,8 @@ pub use system::SystemDisk;
 pub struct FileInfo {
     /// `true` for a regular file; `false` for a folder, device or link.
     pub is_file: bool,
+    /// `true` for a folder.
+    pub is_folder: bool,
     /// The length in bytes.
     pub len_bytes: u64,
     /// The identity of the file, which a rename does not change: device and inode on Unix. Two
@@ -109,4 +113,10 @@ pub trait DiskFile: Debug + Send + Sync {
     /// Returns `false` if another handle, in any process, holds a conflicting lock. Called at most
     /// once for a handle.
     fn try_lock(&self, alone: bool) -> io::Result<bool>;
+
+    /// The id of a process that holds a lock of this file, for the error message of a refused lock;
+    /// `None` if the system does not tell.
+    fn locking_process(&self) -> Option<u32> {
+        None
+    }
 }

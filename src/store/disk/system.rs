@@ -153,6 +153,31 @@ impl DiskFile for SystemFile {
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
+
+    #[cfg(target_os = "linux")]
+    fn locking_process(&self) -> Option<u32> {
+        let locks = std::fs::read_to_string("/proc/locks").ok()?;
+        let (device, inode) = DiskFile::info(self).ok()?.identity;
+        locking_process(&locks, device, inode)
+    }
+}
+
+/// The process of a lock in `/proc/locks`, whose lines are
+/// `1: FLOCK  ADVISORY  WRITE 4711 fd:00:1234567 0 EOF`: the process, then device and inode.
+#[cfg(target_os = "linux")]
+fn locking_process(locks: &str, device: u64, inode: u64) -> Option<u32> {
+    let major = (device >> 8) & 0xfff | (device >> 32) & !0xfff;
+    let minor = device & 0xff | (device >> 12) & !0xff;
+    let file = format!("{major:02x}:{minor:02x}:{inode}");
+    locks.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        // A line with `->` is a process that waits for the lock.
+        let is_flock = words.next() == Some("FLOCK");
+        let (process, locked) = (words.nth(2)?, words.next()?);
+        // 0 or less in a container that does not see the process.
+        let process = process.parse::<u32>().ok().filter(|id| *id > 0);
+        process.filter(|_| is_flock && locked == file)
+    })
 }
 
 impl Drop for SystemFile {
@@ -174,8 +199,27 @@ fn info_of(metadata: &Metadata) -> FileInfo {
     let identity = (0, 0);
     FileInfo {
         is_file: metadata.is_file(),
+        is_folder: metadata.is_dir(),
         len_bytes: metadata.len(),
         identity,
         permissions: Some(metadata.permissions()),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::locking_process;
+
+    #[test]
+    fn locking_process_is_found_by_device_and_inode() {
+        let locks = "1: POSIX  ADVISORY  WRITE 11 fe:00:77 0 EOF\n\
+                     2: FLOCK  ADVISORY  WRITE 12 fe:01:77 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 13 fe:00:77 0 EOF\n\
+                     3: -> FLOCK  ADVISORY  WRITE 14 fe:00:78 0 EOF\n\
+                     4: FLOCK  ADVISORY  READ  0 fe:00:79 0 EOF\n";
+        let found = |inode| locking_process(locks, 0xfe00, inode);
+        assert_eq!(found(77), Some(13));
+        assert_eq!(found(78), None);
+        assert_eq!(found(79), None);
     }
 }

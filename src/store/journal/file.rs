@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::frame::{FileHeader, Identity, MIN_FILE_BYTES};
 use super::reader::{LogOwner, Reader};
+use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
 use crate::store::disk::page::crc32_append;
@@ -91,7 +92,7 @@ pub(super) fn refuse_unless_older(
                     new.generation,
                     new.database
                 ),
-                "move that journal to the database that it belongs to, or elsewhere",
+                Advice::MoveJournal,
             ))
         }
         _ => Ok(()),
@@ -100,7 +101,7 @@ pub(super) fn refuse_unless_older(
 
 /// Extends a short file to [`MIN_FILE_BYTES`], then writes the header of a new generation, both
 /// durably. Returns the length of the file.
-pub(super) fn begin(file: &dyn DiskFile, identity: Identity) -> io::Result<u64> {
+pub(super) fn write_header(file: &dyn DiskFile, identity: Identity) -> io::Result<u64> {
     let found = file.info()?.len_bytes;
     let length = found.max(MIN_FILE_BYTES);
     if found < length {

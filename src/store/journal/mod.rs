@@ -27,7 +27,9 @@ use crate::error::{Error, Result};
 use crate::store::disk::folder::sync_folder;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::{Counts, DocumentEdit};
-use file::{ChecksumWriter, begin, create_like, open_existing, refuse_unless_older, write_zeros};
+use file::{
+    ChecksumWriter, create_like, open_existing, refuse_unless_older, write_header, write_zeros,
+};
 use frame::{FIRST_RECORD, HEADER_BYTES, RecordHeader};
 use reader::{LogEnd, LogOwner, Reader};
 
@@ -95,8 +97,9 @@ impl Journal {
 
     /// Creates the journal of a generation that has no journal yet.
     pub(crate) fn begin(database: &Path, identity: Identity, db_path: &DbPath) -> Result<Self> {
-        // A file in the way is left over from a crash, a full disk, or a deleted database that had
-        // the same path. No live journal can be there, so the file may be removed.
+        // A file that `create` refuses is left over from a crash, a full disk, or a deleted database
+        // that had the same path. The file may be removed, because recovery has replayed or refused
+        // each journal of this database that holds commits that the tables lack.
         Self::create(database, identity, db_path).or_else(|_| {
             Self::remove(database, identity.generation, db_path)?;
             let created = Self::create(database, identity, db_path);
@@ -108,8 +111,8 @@ impl Journal {
         })
     }
 
-    /// Creates the journal of a generation, in a new file or in the file of an older generation of
-    /// the same database. Refuses any other file.
+    /// Creates the journal of a generation, in a new file, in the file of an older generation of the
+    /// same database, or in a file without a sound header. Refuses any other file.
     fn create(database: &Path, identity: Identity, db_path: &DbPath) -> Result<Self> {
         let path = Self::path(database, identity.generation);
         let file = match open_existing(&path, db_path, true)? {
@@ -120,7 +123,7 @@ impl Journal {
             None => create_like(database, &path, db_path),
         };
         let (file, length) = file
-            .and_then(|file| begin(&*file, identity).map(|length| (file, length)))
+            .and_then(|file| write_header(&*file, identity).map(|length| (file, length)))
             .map_err(|source| Error::Io {
                 action: "create",
                 path: path.clone(),
@@ -134,6 +137,25 @@ impl Journal {
             is_sealed: false,
         };
         Ok(Self::with_end(file, identity, log_end, length, db_path))
+    }
+
+    fn with_end(
+        file: Arc<dyn DiskFile>,
+        identity: Identity,
+        log_end: LogEnd,
+        length: u64,
+        db_path: &DbPath,
+    ) -> Self {
+        Self {
+            file,
+            identity,
+            records: log_end.records,
+            end: log_end.end,
+            is_sealed: log_end.is_sealed,
+            length,
+            is_poisoned: false,
+            db_path: db_path.clone(),
+        }
     }
 
     /// Passes the changes of each commit of a generation to `visitor`, in order, and returns the
@@ -159,7 +181,8 @@ impl Journal {
         })?;
         let journal = Self::with_end(read.file, identity, read.log_end, read.length, db_path);
         if journal.records > 0 {
-            // A crash may have come between the last record and its end marker.
+            // A crash may have come between the last record and its end marker. The end marker
+            // proves that the record before it was complete, so without records it proves nothing.
             journal.write_end_marker();
         }
         Ok(Lookup::Found(journal))
@@ -186,23 +209,24 @@ impl Journal {
     /// no record can be appended.
     ///
     /// # Errors
-    /// [`Error::Storage`]: the seal may or may not be durable.
+    /// [`Error::Storage`]: the seal may or may not be durable. The caller must stop writing, because
+    /// a second call returns `Ok` without a sync.
     pub(crate) fn seal(&mut self) -> Result<()> {
         if self.is_sealed {
             return Ok(());
         }
-        // Set before the write: after a failed write the seal may be on disk, so no record may
-        // follow.
+        // Set before the write, for two reasons: `encoded_end` encodes the flag, and after a failed
+        // write the seal may be on disk, so no record may follow.
         self.is_sealed = true;
         let sealed = self
             .grow_to(RecordHeader::beyond_end(self.end))
             .and_then(|()| self.file.write_at(self.end, &self.encoded_end()))
             .and_then(|()| self.file.sync());
-        sealed.map_err(|cause| self.refusal(cause))
+        sealed.map_err(|cause| self.write_error(cause))
     }
 
-    /// The identity of the journal file at the path of `generation`, whatever generation the file
-    /// is of; `None` if there is no file or no sound header.
+    /// The identity in the header of the journal file at the path of `generation`, which may be of
+    /// another generation; `None` if there is no file or no sound header.
     pub(crate) fn owner_of(
         database: &Path,
         generation: u64,
@@ -231,40 +255,21 @@ impl Journal {
         }
     }
 
-    fn with_end(
-        file: Arc<dyn DiskFile>,
-        identity: Identity,
-        log_end: LogEnd,
-        length: u64,
-        db_path: &DbPath,
-    ) -> Self {
-        Self {
-            file,
-            identity,
-            records: log_end.records,
-            end: log_end.end,
-            is_sealed: log_end.is_sealed,
-            length,
-            is_poisoned: false,
-            db_path: db_path.clone(),
-        }
-    }
-
     /// Appends the changes of a commit and the totals after it, durably.
     ///
     /// # Errors
     /// [`Error::Storage`]: nothing was written. [`Error::CommitUnknown`]: the record may or may not be
     /// durable, and all later records are refused.
     pub(crate) fn append(&mut self, edits: &[DocumentEdit], counts: Counts) -> Result<()> {
-        // A record after one that is not on the disk would look like damage.
+        // If an earlier record is not on the disk, recovery would take its gap for damage.
         if self.is_poisoned {
-            return Err(self.refusal(std::io::Error::other("an earlier journal write failed")));
+            return Err(self.write_error(std::io::Error::other("an earlier journal write failed")));
         }
         if self.is_sealed {
-            return Err(self.refusal(std::io::Error::other("the journal is sealed")));
+            return Err(self.write_error(std::io::Error::other("the journal is sealed")));
         }
         let Ok(payload_bytes) = u32::try_from(payload::encoded_bytes(edits)) else {
-            return Err(self.refusal(std::io::Error::other(
+            return Err(self.write_error(std::io::Error::other(
                 "a commit is limited to 4 GiB of changes; split the commit",
             )));
         };
@@ -278,7 +283,7 @@ impl Journal {
         let next = header.next(self.end);
         // A full disk fails here, before any byte of the record is written.
         self.grow_to(RecordHeader::beyond_end(next))
-            .map_err(|cause| self.refusal(cause))?;
+            .map_err(|cause| self.write_error(cause))?;
         if let Err(cause) = self.write_record(&mut header, edits, counts) {
             self.poison();
             return Err(Error::CommitUnknown {
@@ -292,14 +297,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Bytes of the header and the records.
-    #[cfg(test)]
-    pub(crate) fn used_bytes(&self) -> u64 {
-        self.end
-    }
-
-    /// Writes a record after the others, durably, over zeros, over records of an older generation,
-    /// or over an unfinished record of this generation.
+    /// Writes a record after the last record, durably. The record overwrites zeros, records of an
+    /// older generation, or an unfinished record of this generation.
     fn write_record(
         &self,
         header: &mut RecordHeader,
@@ -333,6 +332,8 @@ impl Journal {
     /// Writes the end marker after the last record, not durably. A failure is ignored: without an
     /// end marker, damage to the last record only looks like a crash.
     fn write_end_marker(&self) {
+        // Without space for the end marker in the file, the end marker is left out. A write beyond
+        // the end would grow the file without the sync of `grow_to`.
         if RecordHeader::beyond_end(self.end) <= self.length {
             let _ = self.file.write_at(self.end, &self.encoded_end());
         }
@@ -354,13 +355,19 @@ impl Journal {
         Ok(())
     }
 
-    /// The error for a record that was refused before it was written.
-    fn refusal(&self, cause: std::io::Error) -> Error {
+    /// The error of a failed seal, or of a record that was refused before it was written.
+    fn write_error(&self, cause: std::io::Error) -> Error {
         Error::Storage {
             action: "write",
             path: self.db_path.path().to_path_buf(),
             source: Box::new(cause),
         }
+    }
+
+    /// Bytes of the header and the records.
+    #[cfg(test)]
+    pub(crate) fn used_bytes(&self) -> u64 {
+        self.end
     }
 }
 

@@ -24,9 +24,10 @@
 use std::io::{Result, Write};
 
 use super::frame::Fields;
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::edit::{BandedText, Counts, DocumentEdit, StoredDocument, TextEdit};
+use crate::timestamp::Timestamp;
 
 /// Bytes of the totals.
 const COUNTS_BYTES: u64 = 17;

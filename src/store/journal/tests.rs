@@ -8,9 +8,10 @@ use tempfile::TempDir;
 use super::frame::ALIGNMENT_BYTES;
 use super::payload::tests::edit;
 use super::*;
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::edit::{BandedText, StoredDocument, TextEdit};
+use crate::timestamp::Timestamp;
 
 type Batch = (Vec<DocumentEdit>, Counts);
 

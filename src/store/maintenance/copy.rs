@@ -5,11 +5,12 @@ use std::path::Path;
 use redb::ReadOnlyTable;
 
 use super::check;
+use crate::advice::Advice;
 use crate::document::DocId;
-use crate::error::Result;
+use crate::error::{LockHolder, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
-use crate::store::bulk::new_file::{FinishedFile, NOT_MADE, NewFile};
+use crate::store::bulk::new_file::{FinishedFile, NewFile};
 use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::Entry;
@@ -25,6 +26,9 @@ const CACHE_BYTES: usize = 160 << 20;
 /// 32 MiB of texts per commit.
 const TEXT_BYTES_PER_COMMIT: usize = 32 << 20;
 
+/// The times of copy and check, which read the same entries.
+const STAGE_TIMES: [u64; 2] = [1, 1];
+
 /// Writes a snapshot of the database to a new file.
 pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> Result<()> {
     let info = store.db_path().info("read the permissions of")?;
@@ -33,6 +37,7 @@ pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> 
     let permissions = info.permissions.as_ref();
     let file = NewFile::create(&target, store.header(), CACHE_BYTES, permissions)?;
     let view = store.read()?;
+    let progress = &progress.for_operation(&STAGE_TIMES);
     copy(&view.tables, &file, progress)?;
     for edits in view.unflushed_edits() {
         let mut transaction = file.write()?;
@@ -49,6 +54,7 @@ pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> 
 
 /// The result of a vacuum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Vacuumed {
     /// The length of the old file, with its journal flushed.
     pub before_bytes: u64,
@@ -59,6 +65,7 @@ pub struct Vacuumed {
 pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vacuumed> {
     // The store stays open until the end, so its lock keeps other writers out.
     let store = Store::open(db_path, CACHE_BYTES, Limits::default())?;
+    store.file_lock().set_holder(LockHolder::Vacuum);
     store.close()?;
     // A link stays; the file that it leads to is replaced.
     let target = db_path.disk().resolve(db_path.path());
@@ -69,6 +76,7 @@ pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vac
     let journal = store.journal_mark()?;
     let file =
         NewFile::create_replacement(&target, store.header(), CACHE_BYTES, permissions, journal)?;
+    let progress = &progress.for_operation(&STAGE_TIMES);
     copy(&store.read()?.tables, &file, progress)?;
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
@@ -88,7 +96,7 @@ fn check_copy(copy: &FinishedFile, target: &DbPath, progress: &ProgressHandler) 
         None => Ok(()),
         Some(what) => Err(target.corrupt_advising(
             format!("what was written to the copy is not what is read back: {what}"),
-            NOT_MADE,
+            Advice::CheckDisk,
         )),
     }
 }

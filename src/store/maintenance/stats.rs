@@ -5,15 +5,17 @@ use std::collections::BTreeSet;
 use redb::ReadOnlyTable;
 
 use crate::block;
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::error::Result;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::view::View;
+use crate::timestamp::Timestamp;
 
 /// Counts and sizes of a database, returned by [`Snapshot::stats`](crate::Snapshot::stats).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Stats {
     /// Documents stored, expired ones included until they are removed.
     pub documents: u64,
@@ -41,6 +43,7 @@ pub struct Stats {
 /// Counts of one packed table.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TableStats {
     /// The name in the file.
     pub name: &'static str,
@@ -117,7 +120,7 @@ fn with_counts(view: &View) -> Result<Stats> {
     };
     let counters = tables.counters();
     let mut stats = Stats {
-        documents: view.len(),
+        documents: view.stored_len(),
         distinct_fingerprints: changed(counters.distinct_fingerprints, distinct)?,
         unreliable: changed(counters.unreliable, unreliable)?,
         texts: changed(counters.texts, texts)?,

@@ -86,8 +86,8 @@ type LatestSeqnos = HashMap<u64, u32, KeyHasher>;
 /// State that only appends and flushes use.
 #[derive(Default)]
 struct Appender {
-    /// For each document that was stored before its first version here: the seqno of that version,
-    /// and the stored state. Ascends by seqno.
+    /// For each document that was stored before this memtable edited it: the seqno of its first
+    /// version, and the stored state, whose table entries a flush removes. Ascends by seqno.
     old_states: Vec<(u32, StoredDocument)>,
     memory: MemoryUse,
 }
@@ -120,6 +120,7 @@ const FINGERPRINT_BYTES: usize = ENTRY_BYTES + 4 * 12;
 const COPY_BYTES: usize = 24;
 /// Bytes of a posting list's B-tree with one node of eleven entries, and of its hash table entry.
 const TREE_BYTES: usize = 200;
+/// Bytes of an empty memtable, mostly its 3 × 256 shards: 128 KiB.
 const EMPTY_BYTES: usize = 128 << 10;
 
 impl Memtable {
@@ -150,28 +151,29 @@ impl Memtable {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Appends committed edits in order, and returns the number of edits with them. A reader sees the
-    /// new edits only if it is given this number. Several edits of one document are allowed.
+    /// Appends edits in commit order. Returns the number of all edits in the memtable: a reader that
+    /// holds a smaller number does not see the new edits. Several edits of one document are allowed.
     ///
     /// Large batches are appended on the caller's rayon pool. No other task of that pool may append to
-    /// the same memtable: it would deadlock.
+    /// the same memtable. A thread that waits for its part of a batch runs other tasks of the pool, and
+    /// a second append in such a task would wait for the lock of the first.
     pub(crate) fn append(&self, edits: &[DocumentEdit]) -> u32 {
         let mut appender = self.appender.lock();
-        // Fits: a flush is due long before `u32::MAX` edits.
         let from = self.len();
         if edits.len() < self.min_grouped_edits {
             self.append_one_by_one(edits, from, &mut appender);
         } else {
-            let mut from = from;
+            let mut group_from = from;
             for group in edits.chunks(MAX_GROUPED_EDITS) {
-                self.append_grouped(group, from, &mut appender);
-                from += group.len() as u32;
+                self.append_grouped(group, group_from, &mut appender);
+                group_from += group.len() as u32;
             }
         }
         for edit in edits {
             appender.memory.text_bytes += edit.text.len_bytes();
             appender.memory.text_keys += edit.text.keys().len();
         }
+        // Seqnos fit in 32 bits: a flush is due long before `u32::MAX` edits.
         let visible = from + edits.len() as u32;
         let bytes = EMPTY_BYTES
             + appender.memory.bytes()
@@ -187,6 +189,7 @@ impl Memtable {
     fn append_one_by_one(&self, edits: &[DocumentEdit], from: u32, appender: &mut Appender) {
         for (seqno, edit) in zip(from.., edits) {
             let is_first = {
+                // Locked for one version only, because readers of the shard wait meanwhile.
                 let mut latest = self.latest.write(edit.id.0);
                 self.add_version(&mut latest, seqno, edit)
             };
@@ -219,8 +222,8 @@ impl Memtable {
 
     /// Appends a large batch on all cores: each shard is locked once and takes its own edits.
     fn append_grouped(&self, edits: &[DocumentEdit], from: u32, appender: &mut Appender) {
-        // Versions come first: the posting lists below read the ids of versions. A group ascends, so
-        // the edits of one document keep their order.
+        // Versions come first: the posting lists below read the ids of versions. `write_groups` passes
+        // the indices of a shard in ascending order, so the edits of one document keep their order.
         let ids = edits.iter().map(|edit| edit.id.0);
         let new_documents = self.latest.write_groups(ids, |latest, group| {
             let mut old_states = Vec::new();
@@ -306,7 +309,8 @@ impl Memtable {
         let previous = latest_seqno.as_deref().copied();
         let replaced = previous.and_then(|previous| self.versions.get(previous));
         let text = match (&edit.text, replaced) {
-            // The latest version alone must say the text: a flush reads no earlier one.
+            // A version that keeps the text repeats the earlier change of the text, because a flush
+            // and a query read only one version of a document.
             (TextEdit::Keep, Some(replaced)) => replaced.text.clone(),
             (text, _) => text.clone(),
         };
@@ -322,8 +326,9 @@ impl Memtable {
             },
         );
         if let Some(replaced) = replaced {
-            // Relaxed: a reader that may see `seqno` got its number of visible edits after this store.
-            // For every other reader `seqno` and `NO_SEQNO` mean the same: not replaced yet.
+            // Relaxed is enough: a reader that may see `seqno` got its number of visible edits after
+            // this store. To every other reader, `seqno` and `NO_SEQNO` both say that `replaced` is the
+            // latest visible version.
             replaced.next.store(seqno, Ordering::Relaxed);
         }
         match latest_seqno {
@@ -349,7 +354,8 @@ impl Memtable {
         }
     }
 
-    /// Each document among the visible edits, with the seqno of its first version, by that seqno.
+    /// Each document among the visible edits, with the seqno of its first version, in order of these
+    /// seqnos.
     fn documents(&self, visible: u32) -> impl Iterator<Item = (DocId, u32)> {
         (0..visible).filter_map(|seqno| {
             let version = self.versions.get(seqno)?;

@@ -12,8 +12,9 @@ use super::postings::PAGE;
 use super::view::LatestVersion;
 use super::*;
 use crate::block::{BLOCK_BITS, BLOCKS};
-use crate::document::{Match, Timestamp};
+use crate::document::Match;
 use crate::store::tables::edit::BandedText;
+use crate::timestamp::Timestamp;
 
 const CENTRES: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0x1ee7_79b9_7f4a_0000];
 
@@ -104,7 +105,7 @@ impl Model {
                 distance: state.fingerprint.distance(query),
             })
             .collect();
-        matches.sort_unstable_by_key(Match::order);
+        matches.sort_unstable();
         matches
     }
 }

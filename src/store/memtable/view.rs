@@ -38,7 +38,8 @@ impl MemtableView {
         Self {
             parts: memtables
                 .into_iter()
-                // `is_empty` and the lookups need not ask a memtable without visible edits.
+                // A memtable without visible edits is left out, so that `is_empty` and the lookups need
+                // not search it.
                 .filter(|(_, visible)| *visible > 0)
                 .map(|(memtable, visible)| VisibleMemtable { memtable, visible })
                 .collect(),

@@ -18,12 +18,12 @@ use super::PageFile;
 use crate::store::disk::page::PAGE_BYTES;
 use crate::store::pager::layout::PAGE;
 
-/// A page file under the pages that redb has written. All clones share both.
+/// A page file, and the pages that redb has written over it. All clones share both.
 #[derive(Clone, Debug)]
 pub(crate) struct CowFile {
     under: PageFile,
     written: Arc<Mutex<Written>>,
-    is_closing: Arc<AtomicBool>,
+    refuses_writes: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -42,20 +42,21 @@ impl CowFile {
         Ok(Self {
             under,
             written: Arc::new(Mutex::new(written)),
-            is_closing: Arc::default(),
+            refuses_writes: Arc::default(),
         })
     }
 
-    /// Makes later writes fail. redb writes its free lists at close; here they would only be
-    /// dropped.
-    pub(crate) fn close_soon(&self) {
-        self.is_closing.store(true, Ordering::Release);
+    /// Makes later writes fail. Reads are unaffected.
+    ///
+    /// redb writes its free lists at close. In this layer they would only be dropped.
+    pub(crate) fn refuse_writes(&self) {
+        self.refuses_writes.store(true, Ordering::Release);
     }
 }
 
-/// Splits `count` bytes from `offset` on at page boundaries, into page number, start within the
-/// page, and length.
-fn parts(offset: u64, count: usize) -> impl Iterator<Item = (u64, usize, usize)> {
+/// Splits `count` bytes from `offset` on at page boundaries. Each item is a page number, the start
+/// within the page, and a length.
+fn split_at_pages(offset: u64, count: usize) -> impl Iterator<Item = (u64, usize, usize)> {
     let end = offset + count as u64;
     let mut from = offset;
     std::iter::from_fn(move || {
@@ -77,57 +78,61 @@ impl StorageBackend for CowFile {
         let written = self.written.lock();
         // Most reads touch no written page. They need not hold the lock during the disk read.
         let is_written = |(page, _, _)| written.pages.contains_key(&page);
-        if !parts(offset, out.len()).any(is_written) {
+        if !split_at_pages(offset, out.len()).any(is_written) {
             drop(written);
             return self.under.read(offset, out);
         }
         let mut rest = out;
-        for (page, start, count) in parts(offset, rest.len()) {
-            let (part, others) = rest.split_at_mut(count);
+        for (page, start, count) in split_at_pages(offset, rest.len()) {
+            let (part, after) = rest.split_at_mut(count);
             match written.pages.get(&page) {
                 Some(bytes) => part.copy_from_slice(&bytes[start..start + count]),
                 None => self.under.read(page * PAGE + start as u64, part)?,
             }
-            rest = others;
+            rest = after;
         }
         Ok(())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut written = self.written.lock();
-        written.pages.split_off(&len.div_ceil(PAGE));
+        // Drops the pages beyond the new end: `split_off` returns them.
+        drop(written.pages.split_off(&len.div_ceil(PAGE)));
         written.len_bytes = len;
         Ok(())
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        // Written pages are in memory only.
         Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        if self.is_closing.load(Ordering::Acquire) {
+        if self.refuses_writes.load(Ordering::Acquire) {
             return Err(io::ErrorKind::ReadOnlyFilesystem.into());
         }
         let mut written = self.written.lock();
         let under_bytes = self.under.len()?;
         let mut rest = data;
-        for (page, start, count) in parts(offset, data.len()) {
-            let (part, others) = rest.split_at(count);
+        for (page, start, count) in split_at_pages(offset, data.len()) {
+            let (part, after) = rest.split_at(count);
             let bytes = match written.pages.entry(page) {
                 Entry::Occupied(bytes) => bytes.into_mut(),
-                Entry::Vacant(none) => {
+                Entry::Vacant(vacant) => {
                     let mut bytes = Box::new([0; PAGE_BYTES]);
-                    let begins = page * PAGE;
-                    let left = under_bytes.saturating_sub(begins).min(PAGE) as usize;
-                    // Only a partial write needs the old bytes of its page.
+                    // Only a partial write needs the old bytes of its page. The file may end within
+                    // the page or before it; the bytes beyond its end are zeros.
                     if count < PAGE_BYTES {
-                        self.under.read(begins, &mut bytes[..left])?;
+                        let start_of_page = page * PAGE;
+                        let old_bytes = under_bytes.saturating_sub(start_of_page).min(PAGE);
+                        self.under
+                            .read(start_of_page, &mut bytes[..old_bytes as usize])?;
                     }
-                    none.insert(bytes)
+                    vacant.insert(bytes)
                 }
             };
             bytes[start..start + count].copy_from_slice(part);
-            rest = others;
+            rest = after;
         }
         Ok(())
     }

@@ -36,6 +36,7 @@ mod superblock;
 use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use redb::{BackendError, StorageBackend};
@@ -55,6 +56,8 @@ pub(crate) struct PageFile {
     checksums: Arc<Checksums>,
     /// The header of a one-phase commit, which [`sync`](Self::sync) writes after the pages.
     deferred_header: Arc<Mutex<Option<[u8; redb_header::BYTES]>>>,
+    /// The number of writes of redb's header, including failed writes.
+    header_writes: Arc<AtomicU64>,
 }
 
 impl PageFile {
@@ -87,6 +90,10 @@ impl PageFile {
         Self::wrap(file)
     }
 
+    fn header_writes(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.header_writes)
+    }
+
     /// The number of whole redb pages in the file.
     pub(crate) fn pages(&self) -> io::Result<u64> {
         Ok(redb_bytes(self.file.info()?.len_bytes) / PAGE)
@@ -113,6 +120,7 @@ impl PageFile {
             checksums: Arc::new(Checksums::new(Arc::clone(&file))),
             file,
             deferred_header: Arc::default(),
+            header_writes: Arc::default(),
         }
     }
 
@@ -122,6 +130,7 @@ impl PageFile {
         self.file.sync()?;
         // The second sync makes the commit durable only after its pages are.
         if let Some(header) = self.deferred_header.lock().take() {
+            self.header_writes.fetch_add(1, Ordering::Relaxed);
             self.write_pieces(0, &header)?;
             self.file.sync()?;
         }
@@ -158,6 +167,7 @@ impl PageFile {
         }
         // In a two-phase commit redb itself syncs the pages before it makes the slot primary.
         *deferred_header = None;
+        self.header_writes.fetch_add(1, Ordering::Relaxed);
         self.write_pieces(0, &header)
     }
 

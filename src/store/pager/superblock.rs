@@ -7,8 +7,9 @@
 //! | 16..20 | crc32 of bytes 0..16 |
 //! | 20.. | zeros |
 //!
-//! Every format has these first 20 bytes; a newer format may use the others.
+//! The first 20 bytes have this layout in every format. A newer format may use the bytes behind.
 
+use crate::advice::ForeignFile;
 use crate::error::{Error, Result};
 use crate::store::disk::page::{PAGE_BYTES, crc32_append};
 use crate::store::disk::path::DbPath;
@@ -29,6 +30,24 @@ pub(super) fn encode() -> Vec<u8> {
     page
 }
 
+/// The program that wrote a file, by its first page.
+fn foreign_file(page: &[u8]) -> ForeignFile {
+    let is_text_byte = |byte: &u8| *byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c);
+    // The end of the page may cut the last character.
+    let is_utf8 = match std::str::from_utf8(page) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
+    };
+    match page {
+        [] => ForeignFile::Empty,
+        page if page.starts_with(b"redb\x1a") => ForeignFile::Redb,
+        page if page.starts_with(b"SQLite format 3\0") => ForeignFile::Sqlite,
+        page if page.starts_with(b"simdbjnl") => ForeignFile::Journal,
+        page if is_utf8 && page.iter().all(is_text_byte) => ForeignFile::Text,
+        _ => ForeignFile::Other,
+    }
+}
+
 /// Returns an error unless `page` is the superblock of a database in this format.
 pub(super) fn verify(page: &[u8], db_path: &DbPath) -> Result<()> {
     let path = || db_path.path().to_path_buf();
@@ -38,11 +57,9 @@ pub(super) fn verify(page: &[u8], db_path: &DbPath) -> Result<()> {
     };
     let (Some(version), Some(crc), true) = (word(VERSION), word(CRC), page.starts_with(MAGIC))
     else {
-        let is_redb = page.starts_with(b"redb");
-        let why = "it is a plain redb file, of another program or of simdb before format 4";
         return Err(Error::NotADatabase {
             path: path(),
-            source: is_redb.then(|| why.into()),
+            found: foreign_file(page),
         });
     };
     if crc32_append(0, &page[..CRC.start]) != crc {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
+use crate::timestamp::Timestamp;
 
 /// The stored state of a document, without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@
 //! | `times` | packed pairs | document id, arrival time in ms: every document, if times are kept |
 //! | `bands` | packed pairs | band key, document id: each distinct key of each text in `texts`, if the file is made for similar texts |
 //! | `texts` | plain | document id → crc32, compressed text |
-//! | `meta` | plain | name → crc32, value: recipe, settings, description of the bands, counters, identity, journal mark |
+//! | `meta` | plain | name → crc32, value: recipe, settings, `max_ahead` if not the default, description of the bands, counters, identity, journal mark |
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
@@ -19,12 +19,12 @@ use redb::{ReadableTable, TableDefinition};
 
 use super::edit::Counts;
 use super::packed::TableId;
-use crate::document::Timestamp;
 use crate::error::Result;
 use crate::retention::Retention;
 use crate::store::disk::page::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
+use crate::timestamp::Timestamp;
 
 pub(crate) const FINGERPRINTS: TableId = TableId {
     name: "fingerprints",
@@ -71,6 +71,7 @@ pub(crate) const META: TableDefinition<'static, &str, &[u8]> = TableDefinition::
 const RECIPE_KEY: &str = "recipe";
 const SETTINGS_KEY: &str = "settings";
 const BANDS_KEY: &str = "bands";
+const MAX_AHEAD_KEY: &str = "max_ahead";
 const COUNTERS_KEY: &str = "counters";
 const IDENTITY_KEY: &str = "identity";
 const JOURNAL_KEY: &str = "journal";
@@ -81,12 +82,15 @@ const KEEP_ARRIVALS_FLAG: u8 = 4;
 const SLIDING_FLAG: u8 = 8;
 const BY_CLOCK_FLAG: u8 = 16;
 const KEEP_BANDS_FLAG: u8 = 32;
+/// The value `max_ahead` is present. Without the flag, the setting has its default.
+const MAX_AHEAD_FLAG: u8 = 64;
 const FLAGS: u8 = KEEP_TEXTS_FLAG
     | FROZEN_FLAG
     | KEEP_ARRIVALS_FLAG
     | SLIDING_FLAG
     | BY_CLOCK_FLAG
-    | KEEP_BANDS_FLAG;
+    | KEEP_BANDS_FLAG
+    | MAX_AHEAD_FLAG;
 
 /// The settings that are fixed when a file is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,17 +173,23 @@ type Meta<'t> = redb::Table<'t, &'static str, &'static [u8]>;
 /// Writes the settings of a new file.
 pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, db_path: &DbPath) -> Result<()> {
     let retention = header.retention.unwrap_or_default();
+    let max_ahead_ms = retention.max_ahead_ms();
+    let has_max_ahead = max_ahead_ms != Retention::default().max_ahead_ms();
     let flags = u8::from(header.keep_texts) * KEEP_TEXTS_FLAG
         + u8::from(header.frozen) * FROZEN_FLAG
         + u8::from(header.retention.is_some()) * KEEP_ARRIVALS_FLAG
         + u8::from(retention.sliding) * SLIDING_FLAG
         + u8::from(retention.by_clock) * BY_CLOCK_FLAG
-        + u8::from(header.bands.is_some()) * KEEP_BANDS_FLAG;
+        + u8::from(header.bands.is_some()) * KEEP_BANDS_FLAG
+        + u8::from(has_max_ahead) * MAX_AHEAD_FLAG;
     let mut settings = vec![flags];
     settings.extend(retention.window_ms()?.to_le_bytes());
     put(meta, RECIPE_KEY, header.recipe.as_bytes(), db_path)?;
     if let Some(bands) = &header.bands {
         put(meta, BANDS_KEY, bands.as_bytes(), db_path)?;
+    }
+    if has_max_ahead {
+        put(meta, MAX_AHEAD_KEY, &max_ahead_ms.to_le_bytes(), db_path)?;
     }
     put(meta, SETTINGS_KEY, &settings, db_path)
 }
@@ -206,7 +216,17 @@ pub(crate) fn header_from(
     if flags & !FLAGS != 0 {
         return Err(db_path.corrupt("the settings have an unknown flag"));
     }
+    let max_ahead = if flags & MAX_AHEAD_FLAG == 0 {
+        Retention::default().max_ahead
+    } else {
+        let bytes: [u8; 8] = value(MAX_AHEAD_KEY)?
+            .try_into()
+            .map_err(|_| db_path.corrupt("the setting max_ahead is not 8 bytes long"))?;
+        let max_ahead_ms = u64::from_le_bytes(bytes);
+        (max_ahead_ms < u64::MAX).then(|| Duration::from_millis(max_ahead_ms))
+    };
     let retention = Retention {
+        max_ahead,
         window: (window_ms > 0).then(|| Duration::from_millis(window_ms)),
         sliding: flags & SLIDING_FLAG != 0,
         by_clock: flags & BY_CLOCK_FLAG != 0,

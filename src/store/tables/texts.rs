@@ -25,7 +25,7 @@ const ZSTANDARD_LEVEL: i32 = 3;
 pub(crate) fn refuse_too_long(id: DocId, text: &str) -> Result<()> {
     if text.len() > TEXT_LIMIT_BYTES {
         return Err(Error::TextTooLong {
-            id: id.0,
+            id,
             len_bytes: text.len(),
             limit_bytes: TEXT_LIMIT_BYTES,
         });

@@ -2,10 +2,11 @@
 
 use redb::ReadableTable;
 
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::error::Result;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::chunk::{Entry, pair};
+use crate::timestamp::Timestamp;
 
 impl<P, S, C> Tables<P, S, C>
 where
@@ -44,6 +45,50 @@ where
             })?;
         }
         Ok(found)
+    }
+
+    /// The first `most` documents that arrived after `time`, ordered by arrival time, then id.
+    pub(crate) fn arrivals_after(
+        &self,
+        time: Timestamp,
+        most: usize,
+    ) -> Result<Vec<(Timestamp, DocId)>> {
+        let mut found = Vec::new();
+        if let Some(kept) = &self.times
+            && let Some(from) = time.0.checked_add(1)
+            && most > 0
+        {
+            kept.arrivals
+                .visit_entries(pair(from, 0), u128::MAX, |entry| {
+                    found.push((Timestamp(entry.first()), DocId(entry.second())));
+                    found.len() < most
+                })?;
+        }
+        Ok(found)
+    }
+
+    /// The latest arrival time that is not after `limit`. About 64 look-ups.
+    pub(crate) fn latest_arrival_until(&self, limit: Timestamp) -> Result<Option<Timestamp>> {
+        let Some(kept) = &self.times else {
+            return Ok(None);
+        };
+        let first_from = |from| {
+            kept.arrivals
+                .first_in(pair(from, 0), pair(limit.0, u64::MAX))
+        };
+        let Some(first) = first_from(0)? else {
+            return Ok(None);
+        };
+        // A binary search: an arrival lies at `found`, none after `end` up to the limit.
+        let (mut found, mut end) = (first.first(), limit.0);
+        while found < end {
+            let middle = end - (end - found) / 2;
+            match first_from(middle)? {
+                Some(entry) => found = entry.first(),
+                None => end = middle - 1,
+            }
+        }
+        Ok(Some(Timestamp(found)))
     }
 
     /// The earliest arrival time; `None` without documents, or if the database keeps no arrival

@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use super::View;
-use crate::document::{DocId, Document, Timestamp};
+use crate::document::{DocId, Document};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
 use crate::store::view::pages::{Page, paged};
 use crate::store::view::source::FingerprintSource;
+use crate::timestamp::Timestamp;
 
 impl View {
-    pub(crate) fn len(&self) -> u64 {
+    /// The number of documents, including expired ones that are not removed yet.
+    pub(crate) fn stored_len(&self) -> u64 {
         self.counts.documents
     }
 
@@ -43,9 +45,15 @@ impl View {
         }))
     }
 
-    /// All documents by id, without their texts.
-    pub(crate) fn documents(&self) -> impl Iterator<Item = Result<Document>> {
-        paged(DocId(0), |from| self.documents_page(from))
+    /// Returns `true` if the document is stored and not expired.
+    pub(crate) fn contains(&self, id: DocId) -> Result<bool> {
+        let state = self.stored(id)?;
+        Ok(state.is_some_and(|state| !self.expiry.is_expired(state.arrival)))
+    }
+
+    /// The documents from id `first` on, by id and without their texts.
+    pub(crate) fn documents_from(&self, first: DocId) -> impl Iterator<Item = Result<Document>> {
+        paged(first, |from| self.documents_page(from))
     }
 
     /// Some of the documents from id `from` on, by id and without their texts; empty only after the last

@@ -3,6 +3,9 @@
 /// A bucket of up to 16,384 fingerprints, 128 KiB, is read and cached whole.
 pub(crate) const MAX_BUCKET_LEN: usize = 16 << 10;
 
+/// A transaction holds at most 64 MiB of texts in memory.
+const MAX_TRANSACTION_BYTES: usize = 64 << 20;
+
 /// The sizes at which the store changes its method. Unit tests set smaller sizes, so that a small
 /// database takes each path.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +18,8 @@ pub(crate) struct Limits {
     /// A memtable with fewer changes is not flushed before the database is closed, unless it takes much
     /// memory. At least 1.
     pub(crate) min_flush_changes: usize,
+    /// A transaction with more bytes of texts in memory continues in the tables.
+    pub(crate) max_transaction_bytes: usize,
 }
 
 impl Default for Limits {
@@ -23,6 +28,7 @@ impl Default for Limits {
             max_bucket_len: MAX_BUCKET_LEN,
             min_chunks_for_bucket_scan: 16 << 10,
             min_flush_changes: 64 << 10,
+            max_transaction_bytes: MAX_TRANSACTION_BYTES,
         }
     }
 }
@@ -35,6 +41,7 @@ impl Limits {
             max_bucket_len: 1 << 10,
             min_chunks_for_bucket_scan: 64,
             min_flush_changes: 256,
+            max_transaction_bytes: MAX_TRANSACTION_BYTES,
         }
     }
 }

@@ -22,9 +22,8 @@ pub(crate) mod source;
 pub(crate) mod table_store;
 
 use std::sync::OnceLock;
-use std::time::SystemTime;
 
-use crate::document::{DocId, Match, Timestamp};
+use crate::document::{DocId, Match};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::retention::{Expiry, Retention};
@@ -32,6 +31,7 @@ use crate::store::memtable::MemtableView;
 use crate::store::tables::edit::{Counts, StoredDocument, TextEdit};
 use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::source::FingerprintSource;
+use crate::timestamp::Timestamp;
 
 /// The database as of one commit.
 ///
@@ -59,7 +59,7 @@ impl<T: FingerprintSource> View<T> {
     ) -> Self {
         // The clock is read once: all answers of a view have one expiry.
         let by_clock = retention.is_some_and(|retention| retention.by_clock);
-        let clock = by_clock.then(|| Timestamp::from(SystemTime::now()));
+        let clock = by_clock.then(Timestamp::now);
         Self {
             counts,
             expiry: Expiry::new(retention, counts.latest_arrival.max(clock)),

@@ -1,4 +1,5 @@
-//! Reads of a range of one block, as slices of fingerprints, as documents or as buckets.
+//! Range scans of the table of one block. A visitor receives slices of fingerprints, documents, or
+//! buckets.
 
 use redb::ReadableTable;
 
@@ -30,8 +31,8 @@ where
                 cursor.visit(visitor)
             });
         }
-        // Table `block0` has an entry for each document: a fingerprint can be repeated within a chunk, and
-        // over chunk boundaries, where the cursor skips it.
+        // Table `block0` has an entry for each document, so a fingerprint can be repeated. `dedup` removes
+        // the repetitions within a chunk. The cursor skips a fingerprint that the chunk before ended with.
         let (from, to) = (pair(from, 0), pair(to, u64::MAX));
         self.block0.visit(from, to, |_, chunk| {
             cursor.load(chunk.firsts());
@@ -44,8 +45,8 @@ where
         })
     }
 
-    /// Visits each reliable document whose fingerprint is in `from..=to`, by fingerprint, then id, until the
-    /// visitor returns `false`.
+    /// Visits each document whose fingerprint is in `from..=to`, by fingerprint, then id, until the visitor
+    /// returns `false`. `block0` holds reliable documents only.
     pub(crate) fn visit_documents(
         &self,
         from: u64,
@@ -77,7 +78,7 @@ where
         // The key whose bucket is being collected; `None` after the last key.
         let mut current = Some(first);
         let mut bucket = Vec::new();
-        // Passes the collected bucket to the visitor and returns the next key.
+        // Passes the collected bucket to the visitor, and returns the key of the next bucket.
         let mut finish = |bucket: &mut Vec<u64>, key: u16| {
             if bucket.len() > max_len {
                 visitor(key, Bucket::TooLarge)?;
@@ -90,15 +91,15 @@ where
         self.visit_block_range(block, from, to, &mut |fingerprints| {
             let same_key = |a: &u64, b: &u64| block::front_key(*a) == block::front_key(*b);
             for fingerprints in fingerprints.chunk_by(same_key) {
-                // The keys in between have empty buckets.
+                // Finishes the bucket of the key before, and the empty buckets of the keys in between.
                 let key = block::front_key(fingerprints[0]);
                 while let Some(before) = current.filter(|current| *current < key) {
                     current = finish(&mut bucket, before)?;
                 }
                 bucket.extend_from_slice(fingerprints);
             }
-            // More of the bucket may follow in the next slice. A bucket that is too large is not read to
-            // its end: the visit continues at the next key.
+            // The bucket of the last key stays open, because the next slice may continue it. A bucket that
+            // is too large already is not read to its end: the visit continues at the next key.
             if bucket.len() <= max_len {
                 return Ok(VisitFlow::Next);
             }
@@ -117,8 +118,8 @@ where
     }
 }
 
-/// The next step in `block0` after a chunk: past its fingerprint if the chunk has only one, because a
-/// fingerprint that fills a chunk may fill thousands.
+/// The next step in `block0` after a chunk. If the chunk holds one fingerprint only, the step seeks past
+/// that fingerprint, because the copies of a fingerprint that fills a chunk may fill thousands.
 fn next_fingerprint(chunk: &Chunk<'_, u128>, to: u128) -> VisitFlow<u128> {
     let mut entries = chunk.entries();
     match (entries.next(), entries.next_back()) {
@@ -163,11 +164,12 @@ impl RangeCursor {
     ) -> Result<VisitFlow<u64>> {
         let start = self.fingerprints.partition_point(|each| *each < self.from);
         let end = self.fingerprints.partition_point(|each| *each <= self.to);
+        // `SeekTo` may have moved `from` beyond `to`, and then `start` can be after `end`.
         let visited = &self.fingerprints[start.min(end)..end];
         let Some(last) = visited.last() else {
             return Ok(VisitFlow::Next);
         };
-        // After the largest `u64` the rest of the range is empty, which `from` cannot say.
+        // After `u64::MAX` the rest of the range is empty, and no value of `from` can express that.
         let Some(next) = last.checked_add(1) else {
             return visitor(visited).map(|_| VisitFlow::Stop);
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::block;
-use crate::document::{DocId, Document, Timestamp};
+use crate::document::{DocId, Document};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::disk::path::RedbResult;
@@ -17,6 +17,7 @@ use crate::store::view::bucket_cache::{Bucket, KEYS_PER_BLOCK};
 use crate::store::view::pages::Page;
 use crate::store::view::source::{DocumentLookup, FingerprintSource, SCAN_BLOCK};
 use crate::store::view::table_store::TableStore;
+use crate::timestamp::Timestamp;
 
 /// The tables as of one redb commit.
 pub(crate) type SnapshotTables = ReadTables<SnapshotContext>;

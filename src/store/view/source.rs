@@ -166,7 +166,8 @@ impl DocumentLookup {
             .take_while(|(other, _)| *other == fingerprint);
         let before = self.documents.len();
         self.documents.extend(own);
-        // Without documents, it is one of `all.others`, or has none during a flush.
+        // A fingerprint without documents here is in `all.others`, or lost its documents in a flush that
+        // is not complete.
         if self.documents.len() == before {
             self.others.push(fingerprint);
         }

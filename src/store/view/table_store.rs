@@ -1,7 +1,11 @@
 //! [`TableStore`]: an open database file, without journals and memtables.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use redb::TableError;
 
+use crate::advice::ForeignFile;
 use crate::error::{Error, Result};
 use crate::store::disk::path::DbPath;
 use crate::store::pager::backend::Backend;
@@ -27,6 +31,24 @@ pub(crate) struct TableStore {
     pub(crate) db_path: DbPath,
     pub(crate) header: Header,
     pub(crate) limits: Limits,
+    /// The number of snapshots that callers hold.
+    pub(crate) held_snapshots: Arc<AtomicUsize>,
+}
+
+/// One of the snapshots that callers hold.
+pub(crate) struct HeldSnapshot(Arc<AtomicUsize>);
+
+impl HeldSnapshot {
+    pub(crate) fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for HeldSnapshot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl TableStore {
@@ -47,6 +69,7 @@ impl TableStore {
             db_path: db_path.clone(),
             header,
             limits,
+            held_snapshots: Arc::default(),
         })
     }
 
@@ -82,7 +105,7 @@ fn open_meta(backend: &Backend, db_path: &DbPath) -> Result<MetaTable> {
             TableError::TableDoesNotExist(_) | TableError::TableTypeMismatch { .. } => {
                 Error::NotADatabase {
                     path: db_path.path().to_path_buf(),
-                    source: Some(Box::new(cause)),
+                    found: ForeignFile::NoTables,
                 }
             }
             cause => db_path.reading(cause),

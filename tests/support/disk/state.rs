@@ -49,6 +49,7 @@ impl State {
         let file = self.files.get(&inode);
         FileInfo {
             is_file: true,
+            is_folder: false,
             len_bytes: file.map_or(0, |file| file.now.len()),
             identity: (1, inode),
             permissions: None,

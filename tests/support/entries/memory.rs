@@ -136,6 +136,7 @@ impl DiskFile for MemoryFile {
     fn info(&self) -> io::Result<FileInfo> {
         Ok(FileInfo {
             is_file: true,
+            is_folder: false,
             len_bytes: self.locked().len() as u64,
             identity: (1, self.number),
             permissions: None,

@@ -71,7 +71,7 @@ fn made() -> &'static Made {
             "!?",
         ];
         for (id, text) in (0..).zip(texts) {
-            database.insert_text(DocId(id), text).unwrap();
+            crate::insert_text(&database, id, text);
         }
         database.merge().unwrap();
         Made {
@@ -209,21 +209,23 @@ fn query(made: &Made, one: &str, other: &str) {
 fn store(one: &str, other: &str) {
     let disk = MemoryDisk::default();
     let database = builder(&disk).similar(true).create(path()).unwrap();
-    database.insert_text(DocId(1), one).unwrap();
+    crate::insert_text(&database, 1, one);
     let found = database.similar_text(one).unwrap();
     assert!(
         found.iter().any(|found| found.id == DocId(1)),
         "{one:?} is not found"
     );
-    let kept = database.insert_unless_similar(DocId(2), other).unwrap();
+    let document = database.document(2, other).unwrap();
+    let kept = database
+        .insert_unless_similar(document, Likeness::default())
+        .unwrap();
     let stored = database
         .get(DocId(2))
         .unwrap()
         .and_then(|document| document.text);
-    let is_kept = matches!(kept, simdb::Insertion::Inserted);
-    assert_eq!(stored.as_deref(), is_kept.then_some(other));
+    assert_eq!(stored.as_deref(), kept.is_inserted().then_some(other));
     database.close().unwrap();
-    let mut database = builder(&disk).open(path()).unwrap();
+    let database = builder(&disk).open(path()).unwrap();
     assert_eq!(database.check().unwrap(), Vec::<String>::new());
     let stored = database.get(DocId(1)).unwrap().unwrap();
     assert_eq!(stored.text.as_deref(), Some(one));

@@ -69,6 +69,9 @@ impl Expected {
         // A document is compared with those alive at its arrival.
         self.now = self.now.max(arrival.map_or(0, |arrival| arrival.0));
         self.forget_expired();
+        if let Some(expired) = self.expired(change) {
+            return Prediction::Exactly(expired);
+        }
         let prediction = match change {
             Change::InsertUnlessSimilar { document, .. } => {
                 let like = self.like(document.text.as_deref().unwrap_or_default());
@@ -115,14 +118,25 @@ impl Expected {
         (before - self.len()) as u64
     }
 
+    /// The time before which documents are expired.
+    fn cutoff(&self) -> Option<Timestamp> {
+        self.settings.retention?.window?;
+        self.now.checked_sub(WINDOW_MS).map(Timestamp)
+    }
+
     fn forget_expired(&mut self) {
-        let window = self
-            .settings
-            .retention
-            .and_then(|retention| retention.window);
-        if window.is_some() && self.now >= WINDOW_MS {
-            self.prune(Timestamp(self.now - WINDOW_MS));
+        if let Some(cutoff) = self.cutoff() {
+            self.prune(cutoff);
         }
+    }
+
+    /// The outcome of a change whose document arrives before the window, unless its id is taken.
+    fn expired(&self, change: &Change) -> Option<Outcome> {
+        let cutoff = self.cutoff()?;
+        let is_upsert = matches!(change, Change::Upsert(_));
+        let exists = self.model.documents.contains_key(&change.id()) && !is_upsert;
+        let is_expired = arrival_of(change)? < cutoff && !exists;
+        is_expired.then_some(Outcome::Expired { cutoff })
     }
 
     /// The documents with a text similar to this one, by id.

@@ -27,7 +27,7 @@ impl Settings {
         let window = |sliding| Retention {
             window: Some(Duration::from_millis(WINDOW_MS)),
             sliding,
-            by_clock: false,
+            ..Retention::default()
         };
         let mut settings = Self {
             cache_bytes: [1 << 20, 2 << 20, 16 << 20][sequence.below(3) as usize],

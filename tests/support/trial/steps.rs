@@ -2,10 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use simdb::{
-    BulkReport, Change, DocId, Document, Error, Fingerprint, Insertion, Outcome, Result, Ticket,
-    Timestamp,
-};
+use simdb::{BulkReport, Change, DocId, Document, Error, Outcome, Result, Ticket, Timestamp};
 
 use super::expected::Prediction;
 use super::step::Step;
@@ -123,20 +120,10 @@ impl World {
     fn insert(&mut self) -> Result<()> {
         self.advance_time()?;
         let document = self.changes.document(&mut self.sequence);
-        if document.text.is_some() || document.arrival.is_some() || !document.reliable {
-            return self.apply(vec![Change::Insert(document)]);
-        }
         let mut tried = self.expected.clone();
         let prediction = tried.apply(&Change::Insert(document.clone()));
         self.changed += 1;
-        let inserted = match self.database().insert(document.id, document.fingerprint) {
-            Err(Error::DocumentExists { id, stored }) => {
-                assert_eq!(id, document.id.0);
-                let stored = Fingerprint::from_bits(stored);
-                Ok(Outcome::Exists { stored })
-            }
-            inserted => inserted.map(|()| Outcome::Inserted),
-        };
+        let inserted = self.database().insert(document);
         let outcome = self.conclude(tried, inserted)?;
         assert_predicted(&[prediction], &[outcome]);
         Ok(())
@@ -147,29 +134,23 @@ impl World {
         let document = self.changes.document(&mut self.sequence);
         let radius = self.sequence.below(6) as u32;
         let by_text = document.text.is_some() && self.settings.similar;
-        if by_text || document.text.is_some() || document.arrival.is_some() || !document.reliable {
-            let change = match by_text {
-                true => Change::InsertUnlessSimilar {
-                    document,
-                    likeness: simdb::Likeness::default(),
-                },
-                false => Change::InsertUnique { document, radius },
-            };
-            return self.apply(vec![change]);
-        }
+        let likeness = simdb::Likeness::default();
+        let change = match by_text {
+            true => Change::InsertUnlessSimilar {
+                document: document.clone(),
+                likeness,
+            },
+            false => Change::InsertUnique {
+                document: document.clone(),
+                radius,
+            },
+        };
         let mut tried = self.expected.clone();
-        let (id, fingerprint) = (document.id, document.fingerprint);
-        let prediction = tried.apply(&Change::InsertUnique { document, radius });
+        let prediction = tried.apply(&change);
         self.changed += 1;
-        let inserted = match self.database().insert_unique(id, fingerprint, radius) {
-            Err(Error::DocumentExists { stored, .. }) => Ok(Outcome::Exists {
-                stored: Fingerprint::from_bits(stored),
-            }),
-            inserted => inserted.map(|inserted| match inserted {
-                Insertion::Inserted => Outcome::Inserted,
-                Insertion::Duplicate(of) => Outcome::Duplicate(of),
-                Insertion::Similar(like) => Outcome::Similar(like),
-            }),
+        let inserted = match by_text {
+            true => self.database().insert_unless_similar(document, likeness),
+            false => self.database().insert_unique(document, radius),
         };
         let outcome = self.conclude(tried, inserted)?;
         assert_predicted(&[prediction], &[outcome]);
@@ -191,10 +172,7 @@ impl World {
         let prediction = tried.apply(&Change::Remove(id));
         self.changed += 1;
         let removed = self.database().remove(id);
-        let outcome = match self.conclude(tried, removed)? {
-            Some(stored) => Outcome::Removed { stored },
-            None => Outcome::Missing,
-        };
+        let outcome = self.conclude(tried, removed)?;
         assert_predicted(&[prediction], &[outcome]);
         Ok(())
     }
@@ -384,7 +362,7 @@ fn predict_load(tried: &mut super::expected::Expected, documents: &[Document]) -
     for document in documents {
         let change = Change::Insert(document.clone());
         match tried.apply(&change) {
-            Prediction::Exactly(Outcome::Inserted) => report.inserted += 1,
+            Prediction::Exactly(Outcome::Inserted { .. }) => report.inserted += 1,
             Prediction::Exactly(Outcome::Exists { stored }) if stored == document.fingerprint => {
                 report.present += 1;
             }

@@ -19,11 +19,18 @@ use crate::formats::parquet::copy::{MOST_GROUPS, check_marks};
 use crate::formats::parquet::metadata::recipe_of;
 use crate::formats::parquet::same_columns::check_same_columns;
 use crate::formats::{DocumentFields, Format};
+use crate::options::OnError;
 
 impl Dedup {
     /// Refuses contradicting options.
     pub(super) fn check(&self) -> Result<()> {
         self.clustering.check()?;
+        if self.rejects.is_some() && self.on_error != OnError::Skip {
+            bail!(
+                "--rejects lists the records that are left out, so it needs --on-error skip; \
+                 otherwise the first bad record ends the command"
+            );
+        }
         self.document_fields()?;
         ensure!(
             !is_stdout(&self.output),

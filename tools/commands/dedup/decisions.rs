@@ -119,7 +119,7 @@ impl Decisions {
         interrupt: &Interrupt,
     ) -> Result<()> {
         let (stored, snapshot) = (against.snapshot()?, corpus.snapshot()?);
-        let bar = options.progress.steps("comparing", snapshot.len());
+        let bar = options.progress.steps("comparing", snapshot.len()?);
         let mut documents = snapshot.documents();
         loop {
             let (mut chunk, mut bytes) = (Vec::new(), 0);

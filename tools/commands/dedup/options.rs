@@ -43,6 +43,10 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 /// database, or by Spark. Documents of the clusters that are not in the inputs are counted on
 /// standard error.
 ///
+/// Formats: jsonl (.jsonl, .ndjson, .json), csv (.csv), tsv (.tsv, .tab), lines (.txt, .lines) and
+/// parquet (.parquet), all but the last also as .gz and .zst; `simdb-load --help` describes each.
+/// raw and npy hold fingerprints only and cannot be copied.
+///
 /// The counts are printed on standard output; --json prints them as one line of JSON. --report
 /// writes a line
 /// {"id":7,"keeper":1,"distance":2,"cluster":1,"against":false,"file":"a.jsonl","line":7} for each

@@ -127,7 +127,7 @@ impl Printer<'_> {
         let fingerprints: Vec<_> = searched.clone().map(|made| made.fingerprint).collect();
         let unmatched = |made: &TextFingerprint| Answered::by_fingerprint(*made, Vec::new());
         let (mut waiting, mut waiting_matches, mut printed) = (Vec::new(), 0, Ok(()));
-        snapshot.within_batch_with(&fingerprints, radius, most, |_, matches| {
+        let outcome = snapshot.within_batch_with(&fingerprints, radius, most, |_, matches| {
             waiting_matches += matches.len();
             // `take_while` also consumes the query of these matches, which `searched` returns next.
             let unsearched = all.by_ref().take_while(|made| !made.reliable);
@@ -142,8 +142,10 @@ impl Printer<'_> {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
             }
-        })?;
+        });
+        // Before the error that the visitor returned `Break`.
         printed?;
+        outcome?;
         waiting.extend(all.map(unmatched));
         self.print_all(waiting, Ok)
     }

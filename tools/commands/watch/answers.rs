@@ -18,6 +18,7 @@ pub(super) struct VerdictCounts {
     pub(super) new: u64,
     pub(super) duplicates: u64,
     pub(super) exist: u64,
+    pub(super) expired: u64,
     pub(super) rejected: u64,
 }
 
@@ -44,6 +45,9 @@ enum Verdict<'a> {
     Exists {
         stored: String,
         repeated: bool,
+    },
+    Expired {
+        cutoff: String,
     },
     Rejected {
         error: &'a str,
@@ -109,8 +113,9 @@ impl Answers<'_> {
                 }
             };
             *self.counts.of(&verdict) += 1;
-            // The id assigned to a duplicate belongs to no document.
-            if matches!(verdict, Verdict::Duplicate { .. }) && line.is_assigned {
+            // The id assigned to a document that is not stored belongs to no document.
+            let is_stored = !matches!(verdict, Verdict::Duplicate { .. } | Verdict::Expired { .. });
+            if !is_stored && line.is_assigned {
                 id = None;
             }
             if let (
@@ -145,6 +150,7 @@ impl VerdictCounts {
             Verdict::New => &mut self.new,
             Verdict::Duplicate { .. } => &mut self.duplicates,
             Verdict::Exists { .. } => &mut self.exist,
+            Verdict::Expired { .. } => &mut self.expired,
             Verdict::Rejected { .. } => &mut self.rejected,
         }
     }
@@ -168,6 +174,9 @@ impl Verdict<'_> {
                     repeated,
                 }
             }
+            Outcome::Expired { cutoff } => Self::Expired {
+                cutoff: cutoff.to_string(),
+            },
             _ => Self::New,
         }
     }

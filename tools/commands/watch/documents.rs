@@ -8,6 +8,7 @@ use simdb::{Change, Database, DocId, Document, Fingerprint, Ticket};
 
 use super::lines::{Event, InputLine};
 use crate::console::interrupt::Interrupt;
+use crate::formats::arrival_check::ArrivalCheck;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::jsonl::JsonParts;
 use crate::formats::{DocumentFields, DocumentPart, utf8};
@@ -44,6 +45,7 @@ pub(super) struct Documents<'d> {
     /// The ids to assign; `None` without `--assign-ids`.
     pub(super) ids: Option<IdSequence>,
     pub(super) on_error: OnError,
+    pub(super) arrivals: ArrivalCheck,
 }
 
 impl Documents<'_> {
@@ -135,8 +137,12 @@ impl Documents<'_> {
     }
 
     /// The change that stores the document of a line, with an assigned id if the line has no id.
-    /// `None` if no id is left.
+    /// `None` if the arrival time is refused, or no id is left.
     fn change(&mut self, line: &mut PendingLine, mut document: Document) -> Option<Change> {
+        if let Err(reason) = self.arrivals.check(&document) {
+            line.fingerprint = Err(reason);
+            return None;
+        }
         match (&mut self.ids, line.id) {
             (Some(ids), Some(id)) => ids.skip_to_after(id),
             (Some(ids), None) => match ids.take() {

@@ -29,8 +29,8 @@ use crate::formats::copy::{CopyDecision, KeeperMark, MarkNames, NextDecision};
 /// The most row groups of a file, because Parquet numbers row groups with a signed 16-bit integer.
 pub const MOST_GROUPS: usize = i16::MAX as usize;
 
-/// The keys of the schemas of Arrow, Spark and Avro. A copy with marks leaves these keys out: these
-/// readers ignore a column that their own schema lacks.
+/// The metadata keys under which Arrow, Spark and Avro store schemas of their own. A copy with marks leaves
+/// these keys out, because a reader ignores a column that its own schema lacks.
 const OTHER_SCHEMA_KEYS: [&str; 4] = [
     "ARROW:schema",
     "org.apache.spark.sql.parquet.row.metadata",
@@ -50,8 +50,9 @@ impl<W: Write + Send> ParquetCopy<W> {
     /// Starts a file with the columns and keys of `first`, compressed and encoded as the first row
     /// group of `packed_like`.
     ///
-    /// With `marks`, two more columns of these names hold the mark of each row, or nulls: the id of the
-    /// keeper as INT64 bits, and the distance as INT32. An error if `first` has columns of these names.
+    /// With `marks`, two more columns of these names hold the mark of each row, or nulls. The first is the
+    /// id of the keeper, as an INT64 with the same bits; the second is the distance, an INT32. An error if
+    /// `first` has columns of these names.
     pub fn new(
         first: &Arc<ParquetFile>,
         packed_like: &ParquetFile,
@@ -93,7 +94,7 @@ impl<W: Write + Send> ParquetCopy<W> {
     /// Copies rows of a file. `next` returns the decision about each row, counted from 0. A row group
     /// without kept rows is left out.
     ///
-    /// Memory: for each row of a row group 1 byte, with marks 25, and a column of the new row group.
+    /// Memory: for each row of a row group 1 byte, with marks up to 27, and one column of the new row group.
     pub fn copy(&mut self, file: &ParquetFile, next: &mut NextDecision<'_>) -> Result<()> {
         check_same_columns(&self.first, file)?;
         let mut start = 0;
@@ -101,7 +102,7 @@ impl<W: Write + Send> ParquetCopy<W> {
             let end = start + u64::try_from(group.num_rows())?;
             let (mut kept, mut marks) = (Vec::new(), Vec::new());
             for row in start..end {
-                // The decisions come from another reader of the file, which may change in between.
+                // `next` reads the file a second time, so the file may have changed in between.
                 let Some((_, decision)) = next()?.filter(|(number, _)| *number == row) else {
                     bail!(
                         "{} has changed while it was read: row {row} is missing",
@@ -115,6 +116,8 @@ impl<W: Write + Send> ParquetCopy<W> {
             }
             let rows = kept.iter().filter(|is_kept| **is_kept).count();
             if rows > 0 {
+                // The crate `parquet` panics on some damaged files. `next` is called outside, so that a
+                // panic of the decisions stays a panic.
                 catch_panics(|| self.copy_group((file, index), &kept, &marks))
                     .with_context(|| format!("cannot copy {} beyond row {start}", file.name()))?;
             }
@@ -215,14 +218,14 @@ fn copy_values<T: DataType>(
             )?;
             ensure!(records > 0, UNEQUAL);
             left -= records;
-            // A column without nulls or lists has no levels.
+            // Levels mark nulls and the starts of lists. A column without nulls or lists has no levels.
             let [definitions, repetitions] = [&definitions, &repetitions]
                 .map(|levels| (!levels.is_empty()).then_some(&levels[..]));
             let writer = writer.typed::<T>();
             writer.write_batch(&values, definitions, repetitions)?;
         }
     }
-    // A column longer than its row group would be cut silently.
+    // Without this test, a column longer than its row group would be cut silently.
     ensure!(reader.skip_records(1)? == 0, UNEQUAL);
     Ok(())
 }
@@ -234,6 +237,7 @@ fn write_optional<T: DataType, W: Write + Send>(
 ) -> Result<()> {
     let (mut definitions, mut values) = (Vec::new(), Vec::new());
     for cell in cells {
+        // Definition level 1: the value is present; 0: it is null and takes no value.
         definitions.push(i16::from(cell.is_some()));
         values.extend(cell);
     }
@@ -252,6 +256,8 @@ fn pack_like(
     let groups = file.metadata().row_groups().iter().take(1);
     for column in groups.flat_map(|group| group.columns()) {
         let path = column.column_path();
+        // By default the writer uses dictionaries. Here only a column that has a dictionary gets a
+        // dictionary.
         properties = properties
             .set_column_compression(path.clone(), column.compression())
             .set_column_dictionary_enabled(path.clone(), false);

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use redb::{ReadableDatabase, StorageBackend};
 
+use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::disk::folder::sync_folder;
@@ -24,10 +25,6 @@ use crate::store::tables::{ReadTables, TableOf, WriteTables};
 use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
 use temporary_file::TemporaryFile;
 use write_behind::WriteBehind;
-
-/// The advice for a damaged new file.
-pub(crate) const NOT_MADE: &str = "it was not created, and nothing was changed; check the disk, \
-                                   and try again";
 
 /// A commit writes chunks of a third of redb's cache. A transaction of more than half of the cache,
 /// other pages included, writes its pages twice.
@@ -58,6 +55,9 @@ pub(crate) struct NewFile {
 
 /// Refuses the name of an existing file, folder or link, even of a dangling link.
 pub(crate) fn refuse_existing(target: &DbPath) -> Result<()> {
+    if target.path().as_os_str().is_empty() {
+        return Err(Error::EmptyPath);
+    }
     // Any other error is reported when the file is created.
     if target.disk().link_info(target.path()).is_err() {
         return Ok(());
@@ -262,10 +262,10 @@ impl NewFile {
             .set_cache_size(READ_BACK_CACHE_BYTES)
             .create_with_backend(closed.clone())
             .map_err(|cause| db_path.opening(cause))?;
-        closed.close_soon();
+        closed.refuse_writes();
         if counters_of(&database, &db_path)? != expected {
             let what = "what was written is not what is read back";
-            return Err(db_path.corrupt_advising(what, NOT_MADE));
+            return Err(db_path.corrupt_advising(what, Advice::CheckDisk));
         }
         Ok(FinishedFile { temporary, db_path })
     }

@@ -162,6 +162,7 @@ mod tests {
         fn info(&self) -> io::Result<FileInfo> {
             Ok(FileInfo {
                 is_file: true,
+                is_folder: false,
                 len_bytes: 0,
                 identity: (0, 0),
                 permissions: None,

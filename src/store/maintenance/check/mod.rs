@@ -12,6 +12,7 @@ mod times;
 
 use std::fmt::LowerHex;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use redb::ReadOnlyTable;
 
@@ -27,14 +28,18 @@ use crate::store::view::snapshot_tables::SnapshotTables;
 /// At most 10 entries are named for each kind of damage.
 const NAMED: usize = 10;
 
+/// The check of redb's pages waits at most a second for running queries.
+const MAX_WAIT_FOR_QUERIES: Duration = Duration::from_secs(1);
+
 type PackedTable<E> = Packed<ReadOnlyTable<E, &'static [u8]>>;
 
-/// Checks a database, and returns a sentence for each damage found.
-pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec<String>> {
+/// Checks a database, and returns a sentence for each damage found. Writers wait until the end.
+pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<String>> {
     if !store.is_read_only() {
         // Fails now if a snapshot is held, instead of at redb's own check at the end.
-        store.tables_mut()?;
+        store.refuse_held_snapshots()?;
     }
+    let mut write_guard = store.committer.lock_for_maintenance(None)?;
     // Cached buckets may hide damage that came after they were read.
     store.tables().buckets.clear();
     let mut damage = Vec::new();
@@ -44,6 +49,13 @@ pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec
     let Some(is_flushed) = unless_corrupt(is_flushed, &mut damage)? else {
         return Ok(damage);
     };
+    // Tables that are to be flushed are checked before and after.
+    let progress = if is_flushed || store.is_read_only() {
+        progress.for_operation(&[1])
+    } else {
+        progress.for_operation(&[1, 1])
+    };
+    let progress = &progress;
     if !is_flushed {
         // A flush stops at the first damage, so all damage is found before.
         let damage = check_tables(store, progress, store.path())?;
@@ -51,8 +63,11 @@ pub(crate) fn check(store: &mut Store, progress: &ProgressHandler) -> Result<Vec
             return Ok(damage);
         }
     }
-    if unless_corrupt(store.close(), &mut damage)?.is_none() {
-        return Ok(damage);
+    if store.refuse_changes().is_ok() {
+        let flushed = store.committer.flush_and_remove_journals(&mut write_guard);
+        if unless_corrupt(flushed, &mut damage)?.is_none() {
+            return Ok(damage);
+        }
     }
     damage.extend(check_tables(store, progress, store.path())?);
     if damage.is_empty() {
@@ -109,14 +124,28 @@ pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
         .saturating_sub(unreliable))
 }
 
-fn check_redb(store: &mut Store, damage: &mut Vec<String>) -> Result<()> {
-    let db_path = store.db_path().clone();
-    let tables = store.tables_mut()?;
+fn check_redb(store: &Store, damage: &mut Vec<String>) -> Result<()> {
+    let backend = &store.tables().backend;
     // redb repairs the damage that it finds, so the file must be writable.
-    if !tables.backend.is_writable() {
+    if !backend.is_writable() {
         return Ok(());
     }
-    let is_sound = db_path.catch_panics(|| tables.backend.check_integrity());
+    let deadline = Instant::now() + MAX_WAIT_FOR_QUERIES;
+    let is_sound = loop {
+        let checked = store.db_path().catch_panics(|| backend.check_integrity());
+        // Queries of other threads are over in milliseconds. Snapshots that callers hold are not.
+        let may_end = matches!(&checked, Err(Error::SnapshotHeld { .. }))
+            && store.refuse_held_snapshots().is_ok()
+            && Instant::now() < deadline;
+        if !may_end {
+            break checked;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    if matches!(is_sound, Err(Error::SnapshotHeld { .. })) {
+        // Names the number of snapshots.
+        store.refuse_held_snapshots()?;
+    }
     if unless_corrupt(is_sound, damage)? == Some(false) {
         damage.push("redb found damage in its pages and repaired it".to_owned());
     }

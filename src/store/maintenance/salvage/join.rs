@@ -1,6 +1,6 @@
 //! [`SourceJoin`]: the merge join of all sources of a salvage, by document id.
 
-use crate::document::{DocId, Timestamp};
+use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::disk::path::{DbPath, message_without_path};
@@ -9,17 +9,19 @@ use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
 use crate::store::tables::schema::UNRELIABLE;
+use crate::timestamp::Timestamp;
 
 pub(super) const TEXTS_NAME: &str = "texts";
 
-/// The content of one row.
+/// The content of one row, without the document id.
 pub(super) enum Fact {
     Fingerprint(u64),
-    /// From `block0`, in a damaged range of `fingerprints`.
-    TwinFingerprint(u64),
+    /// From `block0`, for an id in a damaged range of `fingerprints`.
+    Block0Fingerprint(u64),
     Unreliable,
     /// In ms.
     Arrival(u64),
+    /// A stored text, not decoded yet.
     Text(Vec<u8>),
 }
 
@@ -27,13 +29,16 @@ pub(super) enum Fact {
 pub(super) struct JoinedDocument {
     pub(super) id: DocId,
     pub(super) fingerprint: Option<Fingerprint>,
-    /// `None` if `unreliable` and `block0` are damaged.
+    /// `None` if neither `unreliable` nor `block0` can decide, because of damage.
     pub(super) reliable: Option<bool>,
     pub(super) arrival: Option<Timestamp>,
     pub(super) sealed_text: Option<Vec<u8>>,
-    pub(super) from_one_table: bool,
-    /// The table with the fingerprint holds another one for this id.
+    /// `true` if `fingerprints` is damaged at this id, and the fingerprint comes from `block0`.
+    pub(super) is_from_block0: bool,
+    /// `true` if the source of the fingerprint holds a second, different fingerprint of this id. A scan
+    /// of all pages also finds pages that the database no longer uses.
     pub(super) is_ambiguous: bool,
+    /// `true` if the document has no text here, and its text may have been in a damaged range.
     pub(super) lost_text: bool,
 }
 
@@ -42,7 +47,7 @@ impl JoinedDocument {
     fn add(&mut self, fact: Fact) {
         match fact {
             Fact::Fingerprint(bits) => self.add_fingerprint(bits, false),
-            Fact::TwinFingerprint(bits) => self.add_fingerprint(bits, true),
+            Fact::Block0Fingerprint(bits) => self.add_fingerprint(bits, true),
             Fact::Unreliable => self.reliable = Some(false),
             Fact::Arrival(time) => {
                 self.arrival.get_or_insert(Timestamp(time));
@@ -53,23 +58,27 @@ impl JoinedDocument {
         }
     }
 
-    fn add_fingerprint(&mut self, bits: u64, is_twin: bool) {
+    fn add_fingerprint(&mut self, bits: u64, is_from_block0: bool) {
         let fingerprint = Fingerprint::from_bits(bits);
         if let Some(first) = self.fingerprint {
-            self.is_ambiguous |= is_twin == self.from_one_table && fingerprint != first;
+            self.is_ambiguous |= is_from_block0 == self.is_from_block0 && fingerprint != first;
         } else {
-            (self.fingerprint, self.from_one_table) = (Some(fingerprint), is_twin);
+            (self.fingerprint, self.is_from_block0) = (Some(fingerprint), is_from_block0);
         }
     }
 }
 
-/// A merge join. Facts of one document come in the order of the sources.
+/// A merge join of sources, each sorted by document id.
 pub(super) struct SourceJoin<'s> {
+    /// `fingerprints` comes before `block0`, and `times` before `arrivals`: the first fact of a kind
+    /// counts.
     pub(super) sources: Vec<Source<'s>>,
+    /// The whole table, to look up single entries; `None` if it cannot be opened.
     pub(super) block0: Option<&'s Packed<Table<u128>>>,
 }
 
 impl SourceJoin<'_> {
+    /// The document with the next id that any source mentions.
     pub(super) fn next(&mut self) -> Result<Option<JoinedDocument>> {
         let mut next_id = None;
         for source in &mut self.sources {
@@ -81,10 +90,11 @@ impl SourceJoin<'_> {
         let mut document = JoinedDocument {
             id: DocId(id),
             fingerprint: None,
+            // `unreliable` lists the exceptions.
             reliable: Some(true),
             arrival: None,
             sealed_text: None,
-            from_one_table: false,
+            is_from_block0: false,
             is_ambiguous: false,
             lost_text: false,
         };
@@ -95,9 +105,10 @@ impl SourceJoin<'_> {
         }
         document.lost_text = document.sealed_text.is_none() && self.may_lack(TEXTS_NAME, id);
         if document.reliable == Some(true) && self.may_lack(UNRELIABLE.name, id) {
-            // Only reliable documents are in `block0`.
+            // `unreliable` is damaged at this id. Only reliable documents are in `block0`, so `block0`
+            // decides instead.
             let fingerprint = document.fingerprint;
-            document.reliable = if document.from_one_table {
+            document.reliable = if document.is_from_block0 {
                 Some(true)
             } else {
                 fingerprint.and_then(|bits| self.is_in_block0(pair(bits.bits(), id)))
@@ -106,13 +117,14 @@ impl SourceJoin<'_> {
         Ok(Some(document))
     }
 
+    /// Returns `true` if a damaged range of the named source may have held this id.
     fn may_lack(&mut self, name: &str, id: u64) -> bool {
         let mut sources = self.sources.iter_mut();
         let source = sources.find(|source| source.name == name);
         source.is_some_and(|source| source.may_lack(id))
     }
 
-    /// `None` if the chunk of the entry cannot be read.
+    /// `None` if the table or the chunk of the entry cannot be read.
     fn is_in_block0(&self, entry: u128) -> Option<bool> {
         let found = self.block0?.first_in(entry, entry);
         Some(found.ok()?.is_some())
@@ -185,16 +197,17 @@ impl<'s> Source<'s> {
         Ok(self.next.as_ref().map(|(id, _)| *id))
     }
 
-    /// The next fact, if it is about this document.
+    /// Removes and returns the next fact, if that fact is about this document.
     fn take(&mut self, id: u64) -> Result<Option<Fact>> {
         let is_next = self.next_id()? == Some(id);
         Ok(self.next.take_if(|_| is_next).map(|(_, fact)| fact))
     }
 
-    /// Returns `true` if the id is in a damaged range. Ids must ascend.
+    /// Returns `true` if the id is in a damaged range. Ids must ascend from call to call.
     fn may_lack(&mut self, id: u64) -> bool {
-        let is_ahead = |range: &Damaged<u64>| range.to.is_none_or(|to| to > id);
-        self.ranges.retain(is_ahead);
+        // Ranges that end at or before this id are dropped: no later id is in them.
+        let may_hold_later_ids = |range: &Damaged<u64>| range.to.is_none_or(|to| to > id);
+        self.ranges.retain(may_hold_later_ids);
         self.ranges.iter().any(|range| range.from <= id)
     }
 }

@@ -35,6 +35,7 @@ pub(crate) use source::DamagedFile;
 /// The result of a salvage: the documents saved, and the damage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Salvage {
     /// Documents in the new database.
     pub documents: u64,
@@ -58,6 +59,7 @@ pub struct Salvage {
     pub damage: Vec<String>,
 }
 
+/// At most 100 ids of lost documents are reported, so a large loss takes no memory.
 const MAX_LOST_IDS: usize = 100;
 
 impl DamagedFile {
@@ -148,7 +150,7 @@ impl DamagedFile {
         salvage.damage = damage;
         // The join yields each id once, so there are no conflicts.
         let report = load.finish(progress, &mut |_| ControlFlow::Continue(()))?;
-        salvage.documents = report.inserted;
+        salvage.documents = report.inserted + report.expired;
         Ok(salvage)
     }
 }
@@ -179,7 +181,7 @@ impl Salvage {
                 (made, reliable && found_reliable != Some(false))
             }
         };
-        self.from_one_table += u64::from(joined.from_one_table);
+        self.from_one_table += u64::from(joined.is_from_block0);
         self.ambiguous += u64::from(joined.is_ambiguous);
         Some(Document {
             id: joined.id,

@@ -9,7 +9,6 @@ use std::path::Path;
 
 use super::join::{Fact, Source, SourceJoin, TEXTS_NAME};
 use super::leaf;
-use crate::document::Timestamp;
 use crate::error::Result;
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
@@ -21,6 +20,7 @@ use crate::store::pager::PageFile;
 use crate::store::tables::packed::chunk::{Chunk, Entry, pair, swapped};
 use crate::store::tables::packed::damaged_ranges::Part;
 use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, TIMES, UNRELIABLE};
+use crate::timestamp::Timestamp;
 
 /// A leaf with more rows than table `meta` can have is not searched for settings.
 const MAX_META_ROWS: usize = 64;
@@ -71,12 +71,13 @@ impl ScannedPages {
             if number % PAGES_PER_REPORT == 0 {
                 progress.report()?;
             }
-            // The disk cannot read the page.
+            // A page that the disk cannot read is skipped.
             let Ok(is_sound) = found.file.read_and_check(number, &mut page) else {
                 continue;
             };
             let is_leaf = leaf::is_leaf(&page);
-            // A chunk has its own checksum, if that of the page is lost.
+            // A chunk has a checksum of its own, so a chunk is readable even if the checksum of its
+            // page is lost.
             let is_chunk = is_leaf && found.take_chunk(&page)?;
             found.sound_pages += u64::from(is_sound || is_chunk);
             if is_leaf && is_sound && !is_chunk {
@@ -150,7 +151,8 @@ impl ScannedPages {
     pub(super) fn join(self) -> Result<SourceJoin<'static>> {
         let file = self.file;
         let mut last = None;
-        // The first text of each id that can be read: its page may have been reused since.
+        // The first text of each id that matches its checksum. A row can be left over from an old state
+        // of the database, and the further pages of a long row may have been reused since.
         let texts = self.texts.sorted()?.filter_map(move |position| {
             let (id, position) = match position {
                 Ok(entry) => (entry.first(), entry.second()),

@@ -4,16 +4,18 @@ use redb::{TableDefinition, TableHandle};
 
 use super::pages::ScannedPages;
 use super::wal_overlay;
-use crate::document::Timestamp;
-use crate::error::{Error, Result};
+use crate::advice::ForeignFile;
+use crate::error::{Error, LockHolder, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::new_file::refuse_existing;
+use crate::store::disk::lock::FileLock;
 use crate::store::disk::path::{DbPath, RedbResult, message_without_path};
 use crate::store::pager::PageFile;
 use crate::store::pager::backend::Backend;
 use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{self, Header, JournalMark};
+use crate::timestamp::Timestamp;
 
 /// 64 MiB for redb's cache while a damaged file is read.
 const CACHE_BYTES: usize = 64 << 20;
@@ -30,6 +32,8 @@ pub(crate) struct DamagedFile {
     pub(super) latest_arrival: Option<Timestamp>,
     /// A sentence for each part that cannot be read.
     pub(super) damage: Vec<String>,
+    /// `None` if the lock belongs to a backend.
+    _lock: Option<FileLock>,
 }
 
 pub(super) enum Content {
@@ -60,10 +64,16 @@ impl DamagedFile {
         // redb panics at some damaged pages while it opens a file.
         let opened = db_path.catch_panics(|| OpenFile::new(&db_path));
         let mut damage = Vec::new();
+        let mut lock = None;
         let content = match opened {
             Ok(opened) => Content::Tables(Box::new(opened)),
             Err(
-                error @ (Error::NotFound { .. }
+                error @ (Error::EmptyPath
+                | Error::NotFound { .. }
+                | Error::NotADatabase {
+                    found: ForeignFile::Folder,
+                    ..
+                }
                 | Error::Locked { .. }
                 | Error::FormatVersion { .. }),
             ) => return Err(error),
@@ -75,9 +85,7 @@ impl DamagedFile {
                 let path = db_path.path();
                 let file = db_path.disk().open(path, false);
                 let file = file.map_err(db_path.io("open"))?;
-                if !file.try_lock(false).map_err(db_path.io("lock"))? {
-                    return Err(Error::Locked { path: path.into() });
-                }
+                lock = Some(db_path.lock(&*file, false, LockHolder::Salvage)?);
                 let file = PageFile::open_damaged(file);
                 let target = target.path();
                 let progress = ProgressReporter::new(progress, Stage::Salvage, None, target);
@@ -97,6 +105,7 @@ impl DamagedFile {
             mark: None,
             latest_arrival: None,
             damage,
+            _lock: lock,
         };
         damaged.read_meta();
         Ok(damaged)
@@ -152,6 +161,7 @@ impl DamagedFile {
 impl OpenFile {
     fn new(db_path: &DbPath) -> Result<Self> {
         let backend = Backend::open(db_path, CACHE_BYTES, false)?;
+        backend.lock().set_holder(LockHolder::Salvage);
         Ok(Self {
             transaction: backend.begin_read()?,
             _backend: backend,

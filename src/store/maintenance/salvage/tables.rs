@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::join::{Fact, Source, SourceJoin, TEXTS_NAME};
 use super::source::{OpenFile, Table};
-use crate::document::Timestamp;
 use crate::error::Result;
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
@@ -18,6 +17,7 @@ use crate::store::tables::schema::{
     ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TEXTS, TIMES, UNRELIABLE,
 };
 use crate::store::tables::texts;
+use crate::timestamp::Timestamp;
 
 type Pairs = Packed<Table<u128>>;
 
@@ -80,7 +80,7 @@ impl SalvageTables {
         let only_in_block0 = only_in_twin(fingerprints, block0)?;
         let mut sources = vec![
             self.source(FINGERPRINTS, fingerprints, Fact::Fingerprint),
-            Source::sorted(BLOCK0.name, only_in_block0, Fact::TwinFingerprint),
+            Source::sorted(BLOCK0.name, only_in_block0, Fact::Block0Fingerprint),
             self.source(UNRELIABLE, self.unreliable.as_ref(), |_| Fact::Unreliable),
         ];
         if self.keeps.arrivals {

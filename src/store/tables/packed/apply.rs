@@ -53,8 +53,8 @@ impl Fill {
             Self::Full => capacity,
             Self::Room => {
                 let (low, high) = BULK_FILL_PERCENT.into_inner();
-                // The finaliser of splitmix64 as a hash of the number: every run gives the same
-                // file.
+                // The finaliser of splitmix64 as a hash of the number. A random source would give
+                // another file in each run.
                 let mut draw = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 draw = (draw ^ (draw >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
                 draw = (draw ^ (draw >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -87,17 +87,19 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         while let Some((first, _)) = peek(&mut changes)? {
             let mut open = self.open_chunk(first)?;
             let before = counts;
-            // After an absorbed chunk, the changes up to the new upper fence belong to the open
-            // chunk.
-            loop {
+            // Only a removal makes a chunk a candidate for a merge. A split leaves chunks half full,
+            // and an insert must not merge these again.
+            let has_removals = loop {
                 self.merge_into(&mut open, &mut changes, &mut counts, &mut writer)?;
-                let shrunk = counts.removed > before.removed;
-                if !(shrunk && self.absorb_next(&mut open)?) {
-                    break;
+                let has_removals = counts.removed > before.removed;
+                if !(has_removals && self.absorb_next(&mut open)?) {
+                    break has_removals;
                 }
-            }
+                // The absorbed chunk has raised the upper fence, so the next round merges the
+                // changes up to the new upper fence.
+            };
             if counts != before {
-                self.put_back(open, counts.removed > before.removed, &mut writer)?;
+                self.put_back(open, has_removals, &mut writer)?;
             }
         }
         Ok(counts)
@@ -144,8 +146,8 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         writer: &mut ChunkWriter,
     ) -> Result<()> {
         let old = std::mem::take(&mut open.entries);
-        // Ascending ids append to the table: no later entry falls into their chunks, so chunks are
-        // filled.
+        // Changes behind the last entry of the table append to it, as ascending ids do. Later entries
+        // come behind them too, so their chunks need no room.
         let is_append = match (open.upper, old.last(), peek(changes)?) {
             (None, Some(last), Some((first, _))) => first > *last,
             _ => false,
@@ -157,6 +159,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
             if open.upper.is_some_and(|upper| entry >= upper) {
                 break;
             }
+            // Consumes the change that `peek` returned.
             changes.next();
             while let Some(kept) = old.next_if(|kept| *kept < entry) {
                 open.entries.push(kept);
@@ -169,8 +172,8 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
                 }
                 Op::Remove => counts.removed += u64::from(present),
             }
-            // At four chunks one is written: this bounds memory for any number of changes, and
-            // leaves enough entries to divide evenly at the end.
+            // With the entries of four chunks, one chunk is written. So memory is bounded for any
+            // number of changes, and at least three chunks of entries remain to be divided evenly.
             if open.entries.len() >= 4 * E::CAPACITY {
                 written += 1;
                 self.split_off(open, fill.entries(E::CAPACITY, written), writer)?;
@@ -213,22 +216,23 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         if (open.entries.len() + next.entries.len()) * 100 > E::CAPACITY * MAX_MERGED_PERCENT {
             return Ok(false);
         }
+        // The open chunk keeps its fence, which also bounds the absorbed entries from below.
         self.delete(upper)?;
         open.entries.extend(next.entries);
         open.upper = next.upper;
         Ok(true)
     }
 
-    /// Writes the open chunk: divided evenly if it is too large, merged into the chunk before if it
-    /// is small, deleted if it is empty.
+    /// Writes the open chunk: divided evenly if it is too large, and after removals merged into the
+    /// chunk before if it is small, or deleted if it is empty.
     fn put_back(
         &mut self,
         mut open: OpenChunk<E>,
-        shrunk: bool,
+        has_removals: bool,
         writer: &mut ChunkWriter,
     ) -> Result<()> {
         // The first chunk has fence 0 and stays, even if empty: a fence never changes.
-        if shrunk
+        if has_removals
             && open.entries.len() * 100 < E::CAPACITY * MERGE_BELOW_PERCENT
             && open.fence > E::MIN
         {

@@ -1,62 +1,28 @@
-//! The recipe `jieba`: the 20 heaviest words that jieba-rs finds, weighted by tf × idf.
+//! [`Jieba`]: the keywords of a text.
 
 use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::weighted_features::WeightedFeatures;
-use super::word_files::WordFiles;
-use super::{Constants, SIMHASH};
-use crate::feature::{
-    Idf, STOP_WORDS, TokenCounter, TokenCounts, UNKNOWN_WORD_WEIGHT, UnreliableReason, WEIGHT_UNIT,
-    WORD_WEIGHTS, Weights,
-};
-use crate::text::{MAX_PIECE_BYTES, Normaliser, Traditional, WordSegmenter};
-
-/// At most 20 keywords per text.
-pub(super) const KEYWORDS: usize = 20;
+use super::{CONSTANTS, KEYWORDS};
+use crate::feature::{Idf, TokenCounter, TokenCounts, UnreliableReason, WEIGHT_UNIT, Weights};
+use crate::recipe::weighted_features::WeightedFeatures;
+use crate::recipe::word_files::WordFiles;
+use crate::text::{Normaliser, Traditional, WordSegmenter};
 
 /// A low estimate of the bytes of text per distinct word: the initial capacity of the counter.
 const BYTES_PER_WORD: usize = 8;
 
-pub(super) const CONSTANTS: Constants = Constants {
-    name: "jieba",
-    weight_unit: WEIGHT_UNIT,
-    ..Constants::OWN
-};
-
-pub(super) const TRADITIONAL: Constants = Constants {
-    name: "jieba-traditional",
-    traditional: Traditional::Kept,
-    ..CONSTANTS
-};
-
-/// The description without the name. Databases store it, so it must never change.
-pub(super) fn description(traditional: Traditional) -> String {
-    format!(
-        "{}; separators to spaces except +#&._%-; words of 2 and more \
-         characters by jieba-rs 0.11.0 with its dictionary and the model of \
-         jieba-macros 0.11.0, in pieces of {MAX_PIECE_BYTES} bytes cut at spaces, without stop words \
-         {:016x}; weight tf x idf, of table {:016x}, other words \
-         {UNKNOWN_WORD_WEIGHT}; top {KEYWORDS}, ties by word; {SIMHASH}; unreliable below {} distinct or if one \
-         outweighs the rest",
-        traditional.normalisation(),
-        xxh3_64(STOP_WORDS.as_bytes()),
-        xxh3_64(WORD_WEIGHTS),
-        CONSTANTS.min_features,
-    )
-}
-
-pub(super) struct Jieba {
-    pub(super) normaliser: Normaliser,
+pub(in crate::recipe) struct Jieba {
+    normaliser: Normaliser,
     segmenter: WordSegmenter,
     idf: Idf,
 }
 
 impl Jieba {
-    /// Loads the tables. Words of given files are normalised like a text: otherwise no normalised
+    /// Loads the tables; `None` only in a build without the dictionary. Words of given files are normalised like a text: otherwise no normalised
     /// text would contain them.
-    pub(super) fn new(traditional: Traditional, files: &WordFiles) -> Self {
+    pub(in crate::recipe) fn load(traditional: Traditional, files: &WordFiles) -> Option<Self> {
         let normaliser = Normaliser::with_traditional(traditional);
         let normalised = |word: &str| normaliser.sentences(word).trim().to_owned();
         let dictionary: Vec<_> = files
@@ -76,15 +42,19 @@ impl Jieba {
             .stop_words
             .as_deref()
             .map(|words| words.iter().map(|word| normalised(word)).collect());
-        Self {
+        Some(Self {
             segmenter: WordSegmenter::new(&dictionary),
             idf: Idf::new(idf.as_deref(), stop_words.as_deref()),
             normaliser,
-        }
+        })
+    }
+
+    pub(in crate::recipe) fn normaliser(&self) -> &Normaliser {
+        &self.normaliser
     }
 
     /// The features of a text. `position_of` converts the byte range of each first occurrence.
-    pub(super) fn weigh<P>(
+    pub(in crate::recipe) fn weigh<P>(
         &self,
         text: &str,
         position_of: impl Fn(Range<usize>) -> P,
@@ -141,7 +111,7 @@ impl Jieba {
     }
 
     /// The words of a text, in text order, stop words included.
-    pub(super) fn words(&self, text: &str) -> Vec<String> {
+    pub(in crate::recipe) fn words(&self, text: &str) -> Vec<String> {
         let normalised = self.normaliser.sentences(text);
         let mut words = Vec::new();
         self.segmenter.for_each(&normalised, |range| {
@@ -154,7 +124,7 @@ impl Jieba {
     }
 
     /// The inverse document frequency of a normalised word; `None` for a stop word.
-    pub(super) fn idf(&self, word: &str) -> Option<f64> {
+    pub(in crate::recipe) fn idf(&self, word: &str) -> Option<f64> {
         let hash = xxh3_64(word.as_bytes());
         let weight = self.idf.weight(hash, self.idf.first_slot(hash))?;
         Some(weight as f64 / WEIGHT_UNIT as f64)
@@ -166,4 +136,17 @@ fn is_word(token: &[u8]) -> bool {
     token
         .iter()
         .any(|b| !b.is_ascii() || b.is_ascii_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{STOP_WORDS_XXH3, WORD_WEIGHTS_XXH3};
+    use super::*;
+    use crate::feature::{STOP_WORDS, WORD_WEIGHTS};
+
+    #[test]
+    fn hashes_in_description_are_those_of_the_tables() {
+        assert_eq!(xxh3_64(STOP_WORDS.as_bytes()), STOP_WORDS_XXH3);
+        assert_eq!(xxh3_64(WORD_WEIGHTS), WORD_WEIGHTS_XXH3);
+    }
 }

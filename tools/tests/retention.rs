@@ -1,0 +1,186 @@
+//! Documents that arrive before the retention window, or too far ahead, and the reset of its clock.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use simdb::{Change, Database, Document, Fingerprint, Retention, Timestamp};
+
+use crate::common::Folder;
+
+const FIELDS: [&str; 4] = ["--fingerprint", "fp", "--time", "t"];
+const HOUR: u64 = 60 * 60;
+/// The year 2100, which the tests take for far ahead.
+const FAR: u64 = 4_102_444_800;
+
+/// A line with a time in seconds.
+fn line(id: u64, seconds: u64) -> String {
+    let fingerprint = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    format!("{{\"id\":{id},\"fp\":\"{fingerprint:016x}\",\"t\":{seconds}}}\n")
+}
+
+fn now() -> u64 {
+    Timestamp::from(SystemTime::now()).0 / 1000
+}
+
+fn ids(folder: &Folder) -> Vec<u64> {
+    let documents = folder.cli(&["export", "a.simdb"]).ends(0).json();
+    let id = |document: &Value| document["id"].as_u64().expect("an id");
+    documents.iter().map(id).collect()
+}
+
+fn input() -> String {
+    let now = now();
+    [
+        line(1, now - HOUR),
+        line(2, FAR),
+        line(3, now),
+        line(4, now - 3 * HOUR),
+        line(5, now),
+    ]
+    .concat()
+}
+
+#[test]
+fn watch_reports_expired_lines_and_rejects_arrivals_far_ahead() {
+    let folder = Folder::new();
+    let create = ["watch", "a.simdb", "--create", "--retention", "2h"];
+    let watch =
+        |more: &[&str]| folder.cli_from(&[&create, &FIELDS[..], more].concat(), input().as_bytes());
+    for rule in [&[][..], &["--unique", "3"]] {
+        let ran = watch(rule).ends(0);
+        let answers = ran.json();
+        let verdicts: Vec<&str> = answers
+            .iter()
+            .map(|answer| answer["verdict"].as_str().expect("a verdict"))
+            .collect();
+        assert_eq!(verdicts, ["new", "rejected", "new", "expired", "new"]);
+        let error = answers[1]["error"].as_str().expect("an error");
+        assert!(
+            error.contains("document 2 has the arrival time 2100-01-01T"),
+            "{error}"
+        );
+        assert_eq!(
+            (&answers[1]["line"], &answers[1]["id"]),
+            (&json!(2), &json!(2))
+        );
+        let cutoff = answers[3]["cutoff"].as_str().expect("a time");
+        assert!(cutoff.starts_with("20"), "{cutoff}");
+        assert!(
+            ran.stderr.contains("1 expired, 1 rejected"),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(ids(&folder), [1, 3, 5]);
+        std::fs::remove_file(folder.file("a.simdb")).expect("it is removed");
+    }
+    let aborted = watch(&["--on-error", "abort"]).ends(2);
+    let said = "error: <stdin>:2: document 2 has the arrival time 2100-";
+    assert!(aborted.stderr.contains(said), "{}", aborted.stderr);
+    assert_eq!(ids(&folder), [1]);
+}
+
+#[test]
+fn load_counts_expired_documents_and_rejects_arrivals_far_ahead() {
+    for rule in [&[][..], &["--unique", "3"]] {
+        let folder = Folder::new();
+        folder.write("a.jsonl", input());
+        let load = ["a.simdb", "a.jsonl", "--retention", "2h", "--json"];
+        let load = |more: &[&str]| folder.load(&[&load[..], &FIELDS, rule, more].concat());
+        load(&[]).fails(&[
+            "a.jsonl:2: document 2 has the arrival time 2100-01-01T",
+            "skip",
+        ]);
+        assert_eq!(folder.names(), ["a.jsonl"]);
+
+        let skip = ["--on-error", "skip", "--rejects", "r.jsonl"];
+        let summary = load(&skip).ends(0).one_json();
+        for (name, count) in [
+            ("read", 5),
+            ("inserted", 3),
+            ("expired", 1),
+            ("rejected", 1),
+        ] {
+            assert_eq!(summary[name], count, "{name}: {summary}");
+        }
+        let rejects = folder.read_json("r.jsonl");
+        assert_eq!(
+            (&rejects[0]["line"], &rejects[0]["id"]),
+            (&json!(2), &json!(2))
+        );
+        assert_eq!(ids(&folder), [1, 3, 5]);
+
+        // Into the same database again.
+        let summary = folder
+            .load(
+                &[
+                    &["a.simdb", "a.jsonl", "--json", "--on-error", "skip"],
+                    &FIELDS[..],
+                    rule,
+                ]
+                .concat(),
+            )
+            .ends(0)
+            .one_json();
+        for (name, count) in [("present", 3), ("expired", 1), ("rejected", 1)] {
+            assert_eq!(summary[name], count, "{name}: {summary}");
+        }
+    }
+}
+
+#[test]
+fn prune_resets_a_clock_that_one_bad_time_has_moved() {
+    let folder = Folder::new();
+    let path = folder.file("a.simdb");
+    let any = Retention {
+        window: Some(Duration::from_secs(2 * HOUR)),
+        max_ahead: None,
+        ..Retention::default()
+    };
+    let database = Database::builder()
+        .retention(any)
+        .create(&path)
+        .expect("it is created");
+    let now_ms = now() * 1000;
+    let inserts = [(1, now_ms - 1000), (2, now_ms), (3, now_ms * 1000)].map(|(id, time)| {
+        Change::Insert(Document::new(id, Fingerprint::from_bits(id << 20)).with_arrival(time))
+    });
+    database.apply(inserts).expect("they are inserted");
+    database.close().expect("it is closed");
+    assert_eq!(ids(&folder), [3]);
+    let insert = [
+        "insert",
+        "a.simdb",
+        "4",
+        "--fingerprint",
+        "00000000000000ff",
+        "--json",
+    ];
+    let expired = folder.cli(&insert).ends(1).one_json();
+    assert_eq!(expired["outcome"], "expired");
+    folder.cli(&["vacuum", "a.simdb"]).ends(0);
+
+    let both = ["prune", "a.simdb", "--reset-clock", "--older-than", "2d"];
+    folder.cli(&both).fails(&["cannot be used with"]);
+    let reset = ["prune", "a.simdb", "--reset-clock"];
+    let said = folder
+        .cli(&[&reset[..], &["--json"]].concat())
+        .ends(0)
+        .one_json();
+    let time = |ms| json!(Timestamp(ms).to_string());
+    assert_eq!(
+        said,
+        json!({"clock_before": time(now_ms * 1000), "clock_after": time(now_ms), "removed": 1})
+    );
+    assert_eq!(ids(&folder), [1, 2]);
+    assert_eq!(
+        folder.cli(&insert).ends(0).one_json()["outcome"],
+        "inserted"
+    );
+    let human = folder.cli(&reset).ends(0);
+    assert!(
+        human.stdout.contains("removed  0 documents"),
+        "{}",
+        human.stdout
+    );
+    folder.cli(&["check", "a.simdb"]).ends(0);
+}
