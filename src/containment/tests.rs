@@ -61,6 +61,8 @@ fn weighty_differences_are_kept_apart() {
         ("Meeting on 5 May 2020", "Meeting on 6 May 2020"),
         ("Meeting on Monday", "Meeting on Tuesday"),
         ("三月的会议", "四月的会议"),
+        ("看见一个女人", "看见六个女人"),
+        ("a ticket to Calais", "two tickets to Calais"),
         ("the trip is 50 km long", "the trip is 50 miles long"),
         ("a ticket for $5", "a ticket for €5"),
         ("票价5元", "票价5美元"),
