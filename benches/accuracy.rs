@@ -5,6 +5,9 @@
 //! `SET.pairs.jsonl.gz` with `a`, `b`, `label`, `kind`, `strength` and `bucket`;
 //! `SET.grey.jsonl.gz` with `a` and `b`. Without a directory the small sets of the tests are used.
 //!
+//! The judged pairs come first: `judged_pairs.jsonl` of the directory, or those of the tests. Each line
+//! has the texts `a` and `b`, and `gold`: `removable`, `different`, or another word.
+//!
 //! Pairs are planted in a set that has only `SET.docs.jsonl.gz`, and also in the sets of the tests.
 //! The near-duplicates are edited copies of 1,000 documents (200 in the tests): typos, replaced
 //! words, moved sentences, a shortened end, another beginning, each at three strengths. A random
@@ -20,6 +23,8 @@
 //! similar.
 
 #![allow(clippy::print_stdout)]
+
+mod judged;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -70,6 +75,9 @@ fn main() {
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/labelled"),
         PathBuf::from,
     );
+    let judged = folder.join("judged_pairs.jsonl");
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/judged/pairs.jsonl");
+    judged::print_judged(if judged.exists() { &judged } else { &sample });
     let sets = sets_in(&folder);
     assert!(!sets.is_empty(), "no labelled set in {}", folder.display());
     for set in sets {
@@ -258,6 +266,10 @@ impl LabelledSet {
             let strict = within(STRICT_RADIUS);
             self.show_kinds(&strict, &documents);
             self.show_fingerprints(&documents, &strict);
+            judged::print_kinds(self.pairs.iter().map(|((a, b), label)| {
+                let text = |id: &u64| self.texts[id].text.as_str();
+                (label.kind.as_str(), text(a), text(b))
+            }));
         }
         println!(
             "one query for similar texts {}; one comparison of two texts {}",

@@ -49,6 +49,7 @@
 //! | salvage a damaged file | [`Builder::salvage`] |
 //! | make fingerprints without a database | [`Fingerprinter`]; step by step [`simhash`] |
 //! | compare two texts | [`Resemblance`], [`similarity`] |
+//! | decide if a text may be deleted for another | [`containment`] |
 //!
 //! The [`guide`] explains how texts match, what is promised, and how to run a database.
 //!
@@ -78,6 +79,7 @@ mod timestamp;
 mod block;
 mod hamming;
 
+pub mod containment;
 mod feature;
 mod minhash;
 mod recipe;

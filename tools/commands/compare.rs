@@ -1,13 +1,18 @@
 //! `simdb-cli compare`: all measures of the similarity of two texts.
 
+mod containment;
+
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use simdb::containment::{Containment, Weights};
 use simdb::similarity;
 use simdb::{Error, Fingerprinter, Normaliser, Recipe};
 
+use self::containment::{compare_pairs, rows, weights_of, words};
 use super::STRICT_RADIUS;
 use super::text_input::two_texts;
 use crate::console::rows::{cells, yes_or_no};
@@ -27,30 +32,51 @@ use crate::options::RecipeOptions;
 ///
 /// --json prints one object: recipe, simhash64 and simhash128 (null for recipes of 64 bits) with
 /// distance and reliable, edit_similarity (null if it would take too long), shingle_jaccard,
-/// bloom_jaccard, cosine_tokens, cosine_words, cosine_words_tf_idf, longest_sentences_equal.
+/// bloom_jaccard, cosine_tokens, cosine_words, cosine_words_tf_idf, longest_sentences_equal, verdict,
+/// missing_in_b, missing_in_a.
+///
+/// The last rows say if one text may be deleted: the verdict (same, a_in_b, b_in_a, template,
+/// different), and the words of each text that the other does not say, with their weights in nats. A
+/// text is contained in the other if its missing words weigh at most 3. Case, misspellings, word
+/// forms and order do not count.
+///
+/// --pairs compares each line {"a": text, "b": text} of a file in this way, and prints one object per
+/// line: verdict, missing_in_b and missing_in_a (lists of word and weight), edit_similarity and
+/// jaccard.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli compare \"the cat sat on the mat\" \"the cat sat on a mat\"
   simdb-cli compare --files draft.txt printed.txt
-  curl -s https://example.org | simdb-cli compare --files - archived.txt --json")]
+  curl -s https://example.org | simdb-cli compare --files - archived.txt --json
+  simdb-cli compare --pairs candidates.jsonl --json --weights news.simdb")]
 pub struct Compare {
     /// A text; put -- before a text that begins with -
-    #[arg(value_name = "A")]
-    one: String,
+    #[arg(value_name = "A", required_unless_present = "pairs")]
+    one: Option<String>,
 
     /// A second text
-    #[arg(value_name = "B")]
-    other: String,
+    #[arg(value_name = "B", required_unless_present = "pairs")]
+    other: Option<String>,
 
     /// A and B are files that hold the texts; - is standard input
     #[arg(long)]
     files: bool,
 
+    /// Compare the pairs of this file, JSON Lines {"a": text, "b": text}; - is standard input
+    #[arg(long, value_name = "FILE", requires = "json")]
+    #[arg(conflicts_with_all = ["one", "files", "recipe"])]
+    pairs: Option<PathBuf>,
+
+    /// Learn the weights of words from a database with texts (.simdb), from the field "text" of JSON
+    /// Lines (.jsonl), or from the lines of another file
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
+
     #[command(flatten)]
     recipe: RecipeOptions,
 
-    /// Print one line of JSON
+    /// Print one line of JSON for each pair
     #[arg(long)]
     json: bool,
 }
@@ -80,6 +106,11 @@ struct Measures {
     cosine_words: f64,
     cosine_words_tf_idf: f64,
     longest_sentences_equal: bool,
+    verdict: &'static str,
+    missing_in_b: serde_json::Value,
+    missing_in_a: serde_json::Value,
+    #[serde(skip)]
+    containment: Containment,
     #[serde(skip)]
     longer_characters: usize,
     #[serde(skip)]
@@ -94,16 +125,21 @@ struct SimHashMeasure {
 
 impl Compare {
     pub fn run(&self, output: &mut Output) -> Result<()> {
+        let weights = weights_of(self.weights.as_deref())?;
+        if let Some(pairs) = &self.pairs {
+            return compare_pairs(pairs, &weights, output);
+        }
         let recipe = self.recipe.recipe()?.unwrap_or_else(Recipe::ngram);
-        let texts = two_texts(&self.one, &self.other, self.files)?;
+        let [one, other] = [&self.one, &self.other].map(|text| text.as_deref().unwrap_or_default());
+        let texts = two_texts(one, other, self.files)?;
         let texts = texts.each_ref().map(String::as_str);
-        let measures = Measures::new(&Fingerprinter::new(recipe), texts)?;
+        let measures = Measures::new(&Fingerprinter::new(recipe), &weights, texts)?;
         output.print(self.json, || &measures, || measures.table())
     }
 }
 
 impl Measures {
-    fn new(fingerprinter: &Fingerprinter, texts: [&str; 2]) -> Result<Self> {
+    fn new(fingerprinter: &Fingerprinter, weights: &Weights, texts: [&str; 2]) -> Result<Self> {
         let normaliser = Normaliser::new();
         let letters = texts.map(|text| normaliser.letters(text));
         let lengths = letters.each_ref().map(|letters| letters.chars().count());
@@ -143,6 +179,7 @@ impl Measures {
             Err(Error::Only64Bits { .. }) => None,
             Err(error) => return Err(error.into()),
         };
+        let containment = Containment::new(&normaliser, weights, texts[0], texts[1]);
         Ok(Self {
             recipe: fingerprinter.recipe().name(),
             simhash64: simhash(made.fingerprint.distance(other_made.fingerprint)),
@@ -154,6 +191,10 @@ impl Measures {
             cosine_words,
             cosine_words_tf_idf: cosine(&by_words.map(|vector| vector.weighed(idf))),
             longest_sentences_equal: longest[0] == longest[1],
+            verdict: containment.verdict.name(),
+            missing_in_b: rows(&containment.missing_in_b),
+            missing_in_a: rows(&containment.missing_in_a),
+            containment,
             longer_characters: lengths[0].max(lengths[1]),
             bloom_bits,
         })
@@ -218,6 +259,22 @@ impl Measures {
         let not = if equal { "" } else { "not " };
         let meaning = format!("the {LONGEST_SENTENCES} longest sentences are {not}the same");
         table.row(["longest sentences", yes_or_no(equal), &meaning]);
+        let found = &self.containment;
+        table.row(["verdict", self.verdict, "by the words that are missing"]);
+        for (side, weight, missing) in [
+            (
+                "missing in B",
+                found.weight_missing_in_b(),
+                &found.missing_in_b,
+            ),
+            (
+                "missing in A",
+                found.weight_missing_in_a(),
+                &found.missing_in_a,
+            ),
+        ] {
+            table.row(cells![side, format!("{weight:.1}"), words(missing)]);
+        }
         table
     }
 }

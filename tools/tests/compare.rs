@@ -116,11 +116,14 @@ fn table_has_one_row_per_similarity() {
         (6, "words, cosine", "  0."),
         (7, "words, tf-idf cosine", "1.000"),
         (8, "longest sentences", "no  the 3"),
+        (9, "verdict", "same"),
+        (10, "missing in B", "0.0  nothing"),
+        (11, "missing in A", "0.0  nothing"),
     ] {
         assert!(rows[row].starts_with(starts), "{table}");
         assert!(rows[row].contains(holds), "{holds:?}: {table}");
     }
-    assert_eq!(rows.len(), 9, "{table}");
+    assert_eq!(rows.len(), 12, "{table}");
 }
 
 #[test]
@@ -210,4 +213,53 @@ fn long_texts_are_compared_without_edit_similarity() {
         .ends(0)
         .stdout;
     assert!(table.contains("too long"), "{table}");
+}
+
+#[test]
+fn pairs_are_judged_line_by_line() {
+    let folder = Folder::new();
+    let pairs = [
+        json!({"a": "Dataclass for boto3 dax.", "b": "Dataclass for boto3 ecs."}),
+        json!({"a": "Ferry to Calais", "b": "The ferry to Calais leaves at noon", "gold": 1}),
+        json!({"a": CAT, "b": OTHER_CAT}),
+    ];
+    let lines = pairs.map(|pair| format!("{pair}\n")).concat();
+    folder.write("pairs.jsonl", &lines);
+    let from_file = folder.cli(&["compare", "--pairs", "pairs.jsonl", "--json"]);
+    let printed = from_file.ends(0).stdout;
+    let printed: Vec<serde_json::Value> = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let verdicts = ["template", "a_in_b", "same"];
+    assert_eq!(printed.len(), verdicts.len());
+    for (line, verdict) in printed.iter().zip(verdicts) {
+        assert_eq!(line["verdict"], json!(verdict), "{line}");
+        assert!(line["edit_similarity"].is_number() && line["jaccard"].is_number());
+    }
+    assert_eq!(printed[0]["missing_in_b"][0][0], json!("dax"));
+    assert_eq!(printed[0]["missing_in_a"][0][0], json!("ecs"));
+    assert_eq!(printed[1]["missing_in_b"], json!([]));
+
+    folder
+        .cli_from(
+            &["compare", "--pairs", "-", "--json"],
+            b"{\"a\": \"alone\"}\n",
+        )
+        .fails(&[":1:", "\"b\""]);
+}
+
+#[test]
+fn weights_are_learned_from_lines() {
+    let folder = Folder::new();
+    folder.write("feed.txt", "the harbour ferry\n".repeat(5000));
+    let arguments = ["compare", "harbour news", "news", "--json"];
+    let weight = |more: &[&str]| {
+        let line = folder
+            .cli(&[&arguments[..], more].concat())
+            .ends(0)
+            .one_json();
+        line["missing_in_b"][0][1].as_f64().expect("a weight")
+    };
+    assert!(weight(&["--weights", "feed.txt"]) < weight(&[]));
 }

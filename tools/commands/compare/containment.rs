@@ -1,0 +1,124 @@
+//! The words that one of two texts misses, for `simdb-cli compare`.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use serde_json::{Map, Value, json};
+use simdb::containment::{Containment, Missing, Weights};
+use simdb::{Database, Normaliser};
+
+use crate::commands::json_object::for_each_object;
+use crate::commands::open_to_read;
+use crate::console::Output;
+use crate::formats::input::{LineReader, Source, extension_of};
+use crate::formats::{MAX_LINE_BYTES, MAX_TEXT_BYTES, text_of, utf8};
+use crate::options::OnError;
+
+/// Writes one object for each line {"a": text, "b": text} of a file.
+pub(super) fn compare_pairs(pairs: &Path, weights: &Weights, output: &mut Output) -> Result<()> {
+    let normaliser = Normaliser::new();
+    let mut failed = None;
+    let read = for_each_object(pairs, OnError::Abort, |_, fields| {
+        let [a, b] = [text(&fields, "a")?, text(&fields, "b")?];
+        let (found, resemblance) = Containment::with_resemblance(&normaliser, weights, &a, &b);
+        let line = json!({
+            "verdict": found.verdict.name(),
+            "missing_in_b": rows(&found.missing_in_b),
+            "missing_in_a": rows(&found.missing_in_a),
+            "edit_similarity": resemblance.edit_similarity,
+            "jaccard": resemblance.jaccard,
+        });
+        // The callback returns reasons why a line is bad. This error ends the reading too.
+        output.json(&line).map_err(|error| {
+            failed = Some(error);
+            String::new()
+        })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => read,
+    }
+}
+
+/// The weights of the words of a collection: of a database that stores texts, of the field "text"
+/// of JSON Lines, or of the lines of another file. Without a collection, the built-in weights.
+pub(super) fn weights_of(collection: Option<&Path>) -> Result<Weights> {
+    let Some(path) = collection else {
+        return Ok(Weights::builtin().clone());
+    };
+    let normaliser = Normaliser::new();
+    let mut failed = None;
+    let mut kept = |text: Result<Option<String>>| match text {
+        Ok(text) => text,
+        Err(error) => {
+            failed = Some(error);
+            None
+        }
+    };
+    let weights = if extension_of(path).as_deref() == Some("simdb") {
+        let database = open_to_read(path, Database::builder())?;
+        let snapshot = database.snapshot()?;
+        let texts = snapshot.documents().map_while(|document| {
+            let text = document.map(|document| document.text.unwrap_or_default());
+            kept(text.map(Some).map_err(Into::into))
+        });
+        Weights::from_texts(&normaliser, texts)
+    } else {
+        let input = Source::new(path)?.open(&Default::default())?;
+        let name = input.name.clone();
+        let is_jsonl = extension_of(path).as_deref() == Some("jsonl");
+        let mut lines = LineReader::new(input, MAX_LINE_BYTES)?;
+        let texts = std::iter::from_fn(|| {
+            let line = match lines.next_not_blank() {
+                Ok(line) => line?,
+                Err(error) => return kept(Err(error)),
+            };
+            let (number, line) = line;
+            let text = line.and_then(utf8).and_then(|line| {
+                if is_jsonl {
+                    let fields = serde_json::from_str(line).map_err(|error| error.to_string())?;
+                    text(&fields, "text")
+                } else {
+                    Ok(line.to_owned())
+                }
+            });
+            let text = text.map_err(|reason| anyhow!("cannot read {name}:{number}: {reason}"));
+            kept(text.map(Some))
+        });
+        Weights::from_texts(&normaliser, texts)
+    };
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(weights),
+    }
+}
+
+fn text(fields: &Map<String, Value>, name: &str) -> Result<String, String> {
+    match fields.get(name) {
+        Some(Value::String(text)) => text_of(text.clone(), MAX_TEXT_BYTES),
+        _ => Err(format!("the field \"{name}\" is missing, or no string")),
+    }
+}
+
+/// The words with their weights in hundredths of a nat.
+pub(super) fn rows(missing: &[Missing]) -> Value {
+    let rows = missing.iter();
+    rows.map(|missing| json!([missing.word, rounded(missing.weight)]))
+        .collect()
+}
+
+/// The words with their weights, for a line of a table.
+pub(super) fn words(missing: &[Missing]) -> String {
+    if missing.is_empty() {
+        return "nothing".to_owned();
+    }
+    let words = missing.iter();
+    let words: Vec<_> = words
+        .map(|missing| format!("{} ({:.1})", missing.word, missing.weight))
+        .collect();
+    words.join(", ")
+}
+
+fn rounded(weight: f64) -> f64 {
+    (weight * 100.0).round() / 100.0
+}
