@@ -227,7 +227,7 @@ impl Containment {
         sides.weigh();
         let [missing_in_b, missing_in_a] = [0, 1].map(|side| sides.missing(side));
         let is_contained = [0, 1].map(|side| {
-            total(&[&missing_in_b, &missing_in_a][side]) <= MAX_MISSING
+            total([&missing_in_b, &missing_in_a][side]) <= MAX_MISSING
                 && sides.has_enough_in_common(side)
         });
         let verdict = match is_contained {
