@@ -135,10 +135,8 @@ impl<'s, 't> Sides<'s, 't> {
             let Some(others) = places.get_mut(&self.keys[0][at]) else {
                 continue;
             };
-            let found = (0..others.len()).rev();
-            let found = found
-                .filter(|place| self.may_move([at, others[*place]]))
-                .next();
+            let mut nearest = (0..others.len()).rev();
+            let found = nearest.find(|place| self.may_move([at, others[*place]]));
             if let Some(place) = found {
                 let other = others.remove(place);
                 self.match_pair([at, other]);

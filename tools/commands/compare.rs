@@ -12,7 +12,7 @@ use simdb::containment::{Containment, Weights};
 use simdb::similarity;
 use simdb::{Error, Fingerprinter, Normaliser, Recipe};
 
-use self::containment::{compare_pairs, rows, weights_of, words};
+use self::containment::{compare_pairs, rows, weights_of, word_list};
 use super::STRICT_RADIUS;
 use super::text_input::two_texts;
 use crate::console::rows::{cells, yes_or_no};
@@ -273,7 +273,7 @@ impl Measures {
                 &found.missing_in_a,
             ),
         ] {
-            table.row(cells![side, format!("{weight:.1}"), words(missing)]);
+            table.row(cells![side, format!("{weight:.1}"), word_list(missing)]);
         }
         table
     }

@@ -108,7 +108,7 @@ pub(super) fn rows(missing: &[Missing]) -> Value {
 }
 
 /// The words with their weights, for a line of a table.
-pub(super) fn words(missing: &[Missing]) -> String {
+pub(super) fn word_list(missing: &[Missing]) -> String {
     if missing.is_empty() {
         return "nothing".to_owned();
     }
