@@ -180,8 +180,7 @@ fn documents_of_interrupted_flush_can_be_changed_after_reopen() {
         let is_complete = remaining.get() != u32::MAX;
         drop(store);
 
-        let mut store =
-            Store::open(&DbPath::on_system_disk(&path), 16 << 20, Limits::small()).unwrap();
+        let store = Store::open(&DbPath::on_system_disk(&path), 16 << 20, Limits::small()).unwrap();
         assert_holds(&store, &stored);
         let removed = (100..130).chain(50..60).map(|id| (id, None));
         let changed_back = (130..160).map(|id| (id, Some(fingerprint(id))));
@@ -199,7 +198,7 @@ fn documents_of_interrupted_flush_can_be_changed_after_reopen() {
         store.close().unwrap();
         assert_holds(&store, &stored);
         assert_eq!(
-            check::check(&mut store, &crate::progress::ProgressHandler::default()).unwrap(),
+            check::check(&store, &crate::progress::ProgressHandler::default()).unwrap(),
             [""; 0]
         );
         if is_complete {
