@@ -148,6 +148,10 @@ impl BucketCache {
         }
     }
 
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        self.cache.capacity()
+    }
+
     /// The bucket as of a commit, if it is cached.
     pub(crate) fn get(&self, block: usize, key: u16, commit: u64) -> Option<CachedBucket> {
         let index = index(block, key);
