@@ -174,7 +174,8 @@ impl ArrivalGuard {
         let Some(retention) = &self.retention else {
             return Ok(());
         };
-        let mut latest_ms = self.latest_ms.load(Ordering::Relaxed);
+        let before_ms = self.latest_ms.load(Ordering::Relaxed);
+        let mut latest_ms = before_ms;
         for (id, arrival) in arrivals {
             if arrival.0 > latest_ms {
                 let latest = (latest_ms > 0).then_some(Timestamp(latest_ms));
@@ -182,7 +183,10 @@ impl ArrivalGuard {
                 latest_ms = arrival.0;
             }
         }
-        self.latest_ms.fetch_max(latest_ms, Ordering::Relaxed);
+        // Only a later arrival is recorded: the value that was read may have been reset since.
+        if latest_ms > before_ms {
+            self.latest_ms.fetch_max(latest_ms, Ordering::Relaxed);
+        }
         Ok(())
     }
 

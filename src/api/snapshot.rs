@@ -87,11 +87,11 @@ impl Snapshot {
     /// Those of [`get`](Self::get).
     ///
     /// ```
-    /// use simdb::{Database, DocId, Fingerprint};
+    /// use simdb::{Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
-    /// db.insert(Document::new(7, Fingerprint::from_bits(0b0111)))?;
+    /// let _ = db.insert(Document::new(7, Fingerprint::from_bits(0b0111)))?;
     /// assert!(db.contains(DocId(7))?);
     /// assert!(!db.contains(DocId(8))?);
     /// # Ok::<(), simdb::Error>(())
@@ -255,7 +255,8 @@ impl Snapshot {
     /// None without a [window](crate::Retention::window); otherwise a read of the arrival times of
     /// the expired documents that are not removed yet, usually a few pages.
     pub fn len(&self) -> Result<u64> {
-        Ok(self.stored_len() - self.count_expired()?)
+        // The count of a damaged file may be any number.
+        Ok(self.stored_len().saturating_sub(self.count_expired()?))
     }
 
     /// Returns `true` if [`len`](Self::len) is 0.
@@ -296,12 +297,12 @@ impl Snapshot {
     /// an export after the last exported id.
     ///
     /// ```
-    /// use simdb::{Database, DocId, Fingerprint};
+    /// use simdb::{Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
     /// for id in [3, 5, 8] {
-    ///     db.insert(Document::new(id, Fingerprint::from_bits(id)))?;
+    ///     let _ = db.insert(Document::new(id, Fingerprint::from_bits(id)))?;
     /// }
     /// let snapshot = db.snapshot()?;
     /// let rest: Vec<_> = snapshot.documents_from(DocId(4)).collect::<Result<_, _>>()?;
@@ -417,7 +418,9 @@ impl Snapshot {
             Some(cutoff) => self.count_arrived_before(cutoff.min(older_than))?,
             None => 0,
         };
-        Ok(self.count_arrived_before(older_than)? - expired)
+        Ok(self
+            .count_arrived_before(older_than)?
+            .saturating_sub(expired))
     }
 
     /// The time by which documents expire: the latest arrival, or the clock at the time of the

@@ -50,6 +50,24 @@ fn close_beside_snapshots_says_how_many_and_succeeds_after_their_drop() {
 }
 
 #[test]
+fn first_change_that_meets_a_close_is_refused_and_leaves_the_file_unlocked() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().create(&path).unwrap();
+    // The changes are taken after the call has begun.
+    let refused = database.apply(std::iter::once_with(|| {
+        let closed = database.close();
+        assert!(
+            matches!(closed, Ok(()) | Err(Error::SnapshotHeld { .. })),
+            "{closed:?}"
+        );
+        insert(1)
+    }));
+    assert!(matches!(refused, Err(Error::Closed { .. })), "{refused:?}");
+    assert_eq!(builder().open(&path).unwrap().len().unwrap(), 0);
+}
+
+#[test]
 fn closed_database_refuses_every_call() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
@@ -339,6 +357,23 @@ fn transaction_goes_to_another_thread_with_its_right_to_write() {
         transaction.commit().unwrap();
         let transaction = database.begin_timeout(Duration::from_secs(600)).unwrap();
         transaction.commit().unwrap();
+    });
+    assert_eq!(database.len().unwrap(), 1);
+}
+
+#[test]
+fn bulk_load_goes_to_another_thread_with_its_right_to_write() {
+    let folder = folder();
+    let database = builder().create(folder.path().join("docs.simdb")).unwrap();
+    let mut load = database.bulk_load(16 << 20).unwrap();
+    std::thread::scope(|scope| {
+        let database = &database;
+        let other = scope.spawn(move || {
+            load.push(document(1, 1)).unwrap();
+            assert_open(database.insert(document(2, 2)));
+            load.finish(|_| ControlFlow::Continue(())).unwrap();
+        });
+        other.join().unwrap();
     });
     assert_eq!(database.len().unwrap(), 1);
 }

@@ -227,7 +227,9 @@ impl Database {
                     *state = State::Held(lock, Arc::clone(&held_snapshots));
                     // Unlocked: the other threads get `Closed` meanwhile.
                     drop(state);
-                    handle.stop_writing();
+                    // Made if there is none, so that a first change in another thread cannot start it
+                    // after it was stopped.
+                    self.group_commit(&handle).stop();
                     handle.store.close()?;
                     (lock, held_snapshots)
                 }

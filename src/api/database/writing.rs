@@ -199,9 +199,9 @@ impl Database {
     /// Those of [`apply`](Self::apply); [`Error::NotAllWritten`] if changes were refused since the
     /// last call, even if their own calls returned the error.
     pub fn flush(&self) -> Result<()> {
-        let flushed = self.apply([]);
-        let reported = self.report_refused();
-        flushed.and(reported)
+        // Reported only by a flush that succeeds: the report is given once.
+        self.apply([])?;
+        self.report_refused()
     }
 
     /// Removes every document that arrived before `older_than`, and returns their number.
@@ -302,7 +302,10 @@ impl Database {
         let handle = self.handle()?;
         handle.store.refuse_changes()?;
         self.group_commit(&handle).start()?;
-        Transaction::begin(handle, deadline)
+        let transaction = Transaction::begin(Arc::clone(&handle), deadline)?;
+        // Race: another thread may have closed the database while this one waited for the lock.
+        self.group_commit(&handle).start()?;
+        Ok(transaction)
     }
 
     fn submit_until(
@@ -315,7 +318,7 @@ impl Database {
         self.group_commit(&handle).submit(prepared, deadline)
     }
 
-    fn group_commit<'h>(&self, handle: &'h Handle) -> &'h GroupCommit {
+    pub(super) fn group_commit<'h>(&self, handle: &'h Handle) -> &'h GroupCommit {
         handle.group_commit.get_or_init(|| {
             let (store, has_refused) = (Arc::clone(&handle.store), Arc::clone(&self.has_refused));
             GroupCommit::new(store, has_refused, self.queue_limits)

@@ -164,6 +164,10 @@ impl Load {
         if let Some(text) = document.text.as_ref().filter(|_| self.keeps.texts) {
             refuse_too_long(document.id, text)?;
         }
+        if let Some(PushStage::Sorting(Target::Existing(transaction))) = &self.stage {
+            // The load may have been begun by another thread.
+            transaction.move_to_this_thread();
+        }
         let taken = self.take(document);
         if taken.is_err() {
             self.stage = None;

@@ -55,11 +55,12 @@ pub(crate) fn reset_clock(store: &Store, system_clock: Timestamp) -> Result<Cloc
         transaction.apply(edits)?;
     }
     let after = transaction.tables()?.latest_arrival_until(limit)?;
+    // Before the commit releases the lock: a later change may advance the guard again.
+    store.arrival_guard().reset(after);
     if removed > 0 || before != after {
         transaction.counters_mut().latest_arrival = after.map_or(0, |after| after.0);
         transaction.commit().inspect_err(|_| store.poison())?;
     }
-    store.arrival_guard().reset(after);
     Ok(ClockReset {
         before,
         after,
