@@ -66,6 +66,130 @@ fn push_pairs_with(a: u64, others: &[u64], radius: u32, found: &mut Vec<(u64, u6
     }
 }
 
+/// Appends the indices of the fingerprints whose low 32 bits differ in at most `radius` bits from those of
+/// `query`. `low` has the low 32 bits of each fingerprint.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
+    "x86_64+avx2+popcnt+bmi1+bmi2",
+    "x86_64+sse4.2+popcnt",
+    "aarch64+neon",
+))]
+pub(crate) fn push_near_32(low: &[u32], query: u64, radius: u32, indices: &mut Vec<u32>) {
+    push_near_32_portable(low, query, radius, indices);
+}
+
+/// Like [`push_near_32`], for the low 40 bits. `middle` has bits 32 to 39 of each fingerprint.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
+    "x86_64+avx2+popcnt+bmi1+bmi2",
+    "x86_64+sse4.2+popcnt",
+    "aarch64+neon",
+))]
+pub(crate) fn push_near_40(
+    low: &[u32],
+    middle: &[u8],
+    query: u64,
+    radius: u32,
+    indices: &mut Vec<u32>,
+) {
+    push_near_40_portable(low, middle, query, radius, indices);
+}
+
+/// Like [`push_near_32`], for the low 48 bits. `high` has bits 40 to 47 of each fingerprint.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
+    "x86_64+avx2+popcnt+bmi1+bmi2",
+    "x86_64+sse4.2+popcnt",
+    "aarch64+neon",
+))]
+pub(crate) fn push_near_48(
+    low: &[u32],
+    middle: &[u8],
+    high: &[u8],
+    query: u64,
+    radius: u32,
+    indices: &mut Vec<u32>,
+) {
+    push_near_48_portable(low, middle, high, query, radius, indices);
+}
+
+#[inline(always)]
+fn push_near_32_portable(low: &[u32], query: u64, radius: u32, indices: &mut Vec<u32>) {
+    let query = query as u32;
+    for (batch, low) in low.chunks(BATCH).enumerate() {
+        let is_near = low.iter().map(|low| (low ^ query).count_ones() <= radius);
+        push_near_of_batch(batch, is_near, indices);
+    }
+}
+
+#[inline(always)]
+fn push_near_40_portable(
+    low: &[u32],
+    middle: &[u8],
+    query: u64,
+    radius: u32,
+    indices: &mut Vec<u32>,
+) {
+    let (query_low, query_middle) = (query as u32, u32::from((query >> 32) as u8));
+    let batches = low.chunks(BATCH).zip(middle.chunks(BATCH));
+    for (batch, (low, middle)) in batches.enumerate() {
+        let is_near = low.iter().zip(middle).map(|(low, middle)| {
+            let in_middle = (u32::from(*middle) ^ query_middle).count_ones();
+            (low ^ query_low).count_ones() + in_middle <= radius
+        });
+        push_near_of_batch(batch, is_near, indices);
+    }
+}
+
+#[inline(always)]
+fn push_near_48_portable(
+    low: &[u32],
+    middle: &[u8],
+    high: &[u8],
+    query: u64,
+    radius: u32,
+    indices: &mut Vec<u32>,
+) {
+    let (query_low, query_above) = (query as u32, u32::from((query >> 32) as u16));
+    let above = middle.chunks(BATCH).zip(high.chunks(BATCH));
+    for (batch, (low, (middle, high))) in low.chunks(BATCH).zip(above).enumerate() {
+        let is_near = low
+            .iter()
+            .zip(middle)
+            .zip(high)
+            .map(|((low, middle), high)| {
+                let above = u32::from(*high) << 8 | u32::from(*middle);
+                (low ^ query_low).count_ones() + (above ^ query_above).count_ones() <= radius
+            });
+        push_near_of_batch(batch, is_near, indices);
+    }
+}
+
+#[inline(always)]
+fn push_near_of_batch(
+    batch: usize,
+    is_near: impl Iterator<Item = bool> + Clone,
+    indices: &mut Vec<u32>,
+) {
+    let near: u32 = is_near.clone().map(u32::from).sum();
+    if near == 0 {
+        return;
+    }
+    let mut flags = [0_u8; BATCH];
+    for (flag, is_near) in flags.iter_mut().zip(is_near) {
+        *flag = u8::from(is_near);
+    }
+    let (words, _) = flags.as_chunks::<8>();
+    for (word, flags) in words.iter().enumerate() {
+        let mut flags = u64::from_le_bytes(*flags);
+        while flags != 0 {
+            let index = batch * BATCH + word * 8;
+            indices.push(index as u32 + flags.trailing_zeros() / 8);
+            flags &= flags - 1;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +236,42 @@ mod tests {
                 let mut found = Vec::new();
                 push_within(fingerprints, query, radius, &mut found);
                 assert_eq!(found, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn near_indices_equal_plain_loop_in_both_versions() {
+        let query = 0x0123_4567_89ab_cdef_u64;
+        let fingerprints: Vec<u64> = (0..300)
+            .map(|n| query ^ (u64::MAX.checked_shl(n * 7 % 71).unwrap_or(0)))
+            .collect();
+        let low: Vec<u32> = fingerprints.iter().map(|each| *each as u32).collect();
+        let byte = |shift: u32| fingerprints.iter().map(move |each| (each >> shift) as u8);
+        let (middle, high): (Vec<u8>, Vec<u8>) = (byte(32).collect(), byte(40).collect());
+        for length in (0..40).chain([127, 128, 129, 300]) {
+            let (low, middle, high) = (&low[..length], &middle[..length], &high[..length]);
+            for radius in 0..=49 {
+                let expected = |bits: u32| -> Vec<u32> {
+                    let distance = |each: &u64| ((each ^ query) << (64 - bits)).count_ones();
+                    let numbered = (0..).zip(&fingerprints[..length]);
+                    let near = numbered.filter(|(_, each)| distance(each) <= radius);
+                    near.map(|(index, _)| index).collect()
+                };
+                let mut found: [Vec<u32>; 6] = Default::default();
+                push_near_32(low, query, radius, &mut found[0]);
+                push_near_32_portable(low, query, radius, &mut found[1]);
+                push_near_40(low, middle, query, radius, &mut found[2]);
+                push_near_40_portable(low, middle, query, radius, &mut found[3]);
+                push_near_48(low, middle, high, query, radius, &mut found[4]);
+                push_near_48_portable(low, middle, high, query, radius, &mut found[5]);
+                for (found, bits) in found.iter().zip([32, 32, 40, 40, 48, 48]) {
+                    assert_eq!(
+                        *found,
+                        expected(bits),
+                        "{length}, {bits} bits, radius {radius}"
+                    );
+                }
             }
         }
     }

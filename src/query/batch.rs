@@ -137,8 +137,9 @@ impl BatchQuery<'_> {
         let sorted = tables.in_parallel(|| QueriesByKey::new(queries, block));
         // A bucket is probed for a query if the xor of their keys is one of these differences.
         let differences = probes.keys(block, 0);
-        let keys = sorted.keys_near(&differences);
-        tables.look_up(block, &keys, |source, key, bucket, matches| {
+        let keys = sorted.keys_near(&differences).into_iter();
+        let keys: Vec<(usize, u16)> = keys.map(|key| (block, key)).collect();
+        tables.look_up(&keys, |source, (_, key), bucket, matches| {
             let mut near = Vec::new();
             // Moves the matches that this block owns from `near` to `matches`. The other matches are
             // found again, in the block that owns them.
@@ -167,7 +168,7 @@ impl BatchQuery<'_> {
                     return Ok(());
                 }
                 if let Bucket::Whole(fingerprints) = bucket {
-                    hamming::push_within(fingerprints, rotated, self.radius, &mut near);
+                    fingerprints.push_within(rotated, self.radius, &mut near);
                 } else if let Some(parts) = parts_to_read(probes, block, key, rotated) {
                     push_near_in_parts(source, block, &parts, rotated, self.radius, &mut near)?;
                 } else {
@@ -196,7 +197,9 @@ impl BatchQuery<'_> {
     /// Compares every query with every stored fingerprint.
     fn scan(&self, queries: &[Fingerprint], count: &AtomicUsize) -> Result<Vec<BatchMatch>> {
         self.view.tables.scan(|fingerprints, matches| {
-            let mut near = Vec::new();
+            let (mut near, mut unpacked) = (Vec::new(), Vec::new());
+            // Unpacked once for all queries.
+            let fingerprints = fingerprints.as_slice(&mut unpacked);
             for (query_index, query) in (0..).zip(queries) {
                 if are_too_many(count) {
                     return;

@@ -28,19 +28,34 @@ fn probe<S: FingerprintSource>(
     radius: u32,
     probes: &Probes,
 ) -> Result<Vec<Fingerprint>> {
-    let mut found = Vec::new();
-    for block in probes.blocks() {
+    let keys: Vec<(usize, u16)> = probes
+        .blocks()
+        .flat_map(|block| {
+            let own_key = block::front_key(block::rotate(query, block));
+            probes
+                .keys(block, own_key)
+                .into_iter()
+                .map(move |key| (block, key))
+        })
+        .collect();
+    source.look_up(&keys, |source, (block, key), bucket, found| {
         let rotated = block::rotate(query, block);
-        let keys = probes.keys(block, block::front_key(rotated));
-        let near = source.look_up(block, &keys, |source, key, bucket, near| {
-            push_near(source, probes, block, (key, bucket), rotated, radius, near)
-        })?;
+        let mut near = Vec::new();
+        push_near(
+            source,
+            probes,
+            block,
+            (key, bucket),
+            rotated,
+            radius,
+            &mut near,
+        )?;
         let matches = near.into_iter().map(|bits| block::unrotate(bits, block));
         // Several blocks may find a match. Only the block that owns the match keeps it, so no set of
         // the fingerprints found so far is needed.
         found.extend(matches.filter(|each| probes.owner(query, *each) == Some(block)));
-    }
-    Ok(found)
+        Ok(())
+    })
 }
 
 /// Of a bucket that is too large for the cache, at most 1,024 parts are read: the ranges that can hold
@@ -60,7 +75,7 @@ fn push_near(
 ) -> Result<()> {
     match bucket {
         Bucket::Whole(fingerprints) => {
-            hamming::push_within(fingerprints, rotated, radius, near);
+            fingerprints.push_within(rotated, radius, near);
             Ok(())
         }
         Bucket::TooLarge => {
@@ -129,7 +144,7 @@ fn scan(
     // once rather than each fingerprint.
     let rotated = block::rotate(query, SCAN_BLOCK);
     let near = source.scan(|fingerprints, near| {
-        hamming::push_within(fingerprints, rotated, radius, near);
+        fingerprints.push_within(rotated, radius, near);
     })?;
     Ok(near
         .into_iter()

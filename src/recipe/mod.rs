@@ -63,10 +63,9 @@ pub(crate) use fingerprinter::LazyFingerprinter;
 ///
 /// `weighted` takes no texts, but features with weights.
 ///
-/// `jieba`, `jieba-traditional` and `cppjieba` need the dictionary of jieba, 6 MiB of a program. A
-/// build of simdb without its default feature `jieba` leaves the dictionary out. These recipes then
-/// open databases and take [tokens](Fingerprinter::fingerprint_tokens), but refuse texts with
-/// [`Error::NoDictionary`].
+/// `jieba`, `jieba-traditional` and `cppjieba` need the dictionary of jieba. A build of simdb without
+/// its default feature `jieba` leaves the dictionary out. These recipes then open databases and take
+/// [tokens](Fingerprinter::fingerprint_tokens), but refuse texts with [`Error::NoDictionary`].
 ///
 /// # Examples
 ///

@@ -8,7 +8,6 @@
 //! write path; [`bulk`] and [`maintenance`] work on whole databases.
 
 pub(crate) mod bulk;
-mod clock;
 mod commit;
 pub(crate) mod disk;
 mod journal;

@@ -5,6 +5,8 @@
 //! `src/containment/weights.bin` was made with `MIN_TEXTS` 4 from `summaries_256k`,
 //! `descriptions_61k`, `edits_en.docs` and `edits_zh.docs`.
 
+#![allow(clippy::print_stdout)]
+
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 

@@ -3,6 +3,7 @@
 //! The load is one transaction. A new database is built under a temporary name and renamed when it is
 //! complete.
 
+use std::io;
 use std::path::Path;
 
 use anyhow::Result;
@@ -216,7 +217,11 @@ impl UniqueLoad<'_> {
 fn not_created(error: anyhow::Error, target: &Path) -> anyhow::Error {
     let cause = match error.downcast::<Error>() {
         Ok(Error::CommitUnknown { source, .. } | Error::Storage { source, .. }) => {
-            anyhow::Error::from_boxed(source)
+            // Unboxed, so that a full disk is recognised by its `io::Error`.
+            match source.downcast::<io::Error>() {
+                Ok(source) => (*source).into(),
+                Err(source) => anyhow::Error::from_boxed(source),
+            }
         }
         Ok(Error::Io { source, .. }) => source.into(),
         Ok(error) => return error.into(),

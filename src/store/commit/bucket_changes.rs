@@ -3,7 +3,8 @@
 use crate::store::tables::packed::Op;
 use crate::store::view::bucket_cache::BucketCache;
 
-/// At most 1 Mi changes, 16 MiB, are collected. A transaction with more invalidates the whole cache.
+/// At most 1 Mi changes, 16 MiB, are collected, and no more bytes than the bucket cache holds. A
+/// transaction with more invalidates the whole cache.
 const MAX_CHANGES: usize = 1 << 20;
 
 /// The fingerprints that a transaction adds to buckets and removes from them.
@@ -17,12 +18,14 @@ pub(super) struct BucketChanges {
 }
 
 impl BucketChanges {
-    pub(super) fn add(&mut self, block: usize, changes: &[(u64, Op)]) {
+    /// `cache_bytes` is the capacity of the bucket cache.
+    pub(super) fn add(&mut self, block: usize, changes: &[(u64, Op)], cache_bytes: u64) {
         if self.is_unknown {
             return;
         }
         self.len += changes.len();
-        if self.len > MAX_CHANGES {
+        let bytes = self.len as u64 * size_of::<(u64, Op)>() as u64;
+        if self.len > MAX_CHANGES || bytes > cache_bytes {
             self.add_unknown();
         } else {
             self.by_block.push((block, changes.to_vec()));

@@ -260,8 +260,9 @@ impl WriteTransaction {
     }
 
     fn record_bucket_changes(&mut self, block: usize, changes: &[(u64, Op)]) {
-        if self.store.is_some() {
-            self.bucket_changes.add(block, changes);
+        if let Some(store) = &self.store {
+            let cache_bytes = store.buckets.capacity_bytes();
+            self.bucket_changes.add(block, changes, cache_bytes);
         }
     }
 

@@ -11,6 +11,7 @@
 //! [`error_map`] is the boundary to errors and panics of redb, [`page`] has the page size and the
 //! checksum that every format of the store shares.
 
+mod clock;
 mod error_map;
 pub(crate) mod folder;
 pub(crate) mod lock;

@@ -1,27 +1,64 @@
 //! [`BucketCache`]: buckets in memory. A bucket is the distinct fingerprints of one block key.
 //!
 //! A query reads one bucket for each key that it probes. In the file, a bucket is a range of chunks to
-//! find and verify. In the cache, a bucket is one slice, smaller than the pages of that range.
+//! find and verify. In the cache, a bucket is one [`PackedBucket`], smaller than the pages of that range.
 
+use std::hint::black_box;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
 
 use crate::block::{self, BLOCK_BITS, BLOCKS};
+use crate::hamming;
 use crate::store::tables::packed::Op;
+use crate::store::view::packed_bucket::{MAX_BYTES_PER_FINGERPRINT, PackedBucket};
+use crate::store::view::source::SCAN_BLOCK;
 
 pub(crate) const KEYS_PER_BLOCK: usize = 1 << BLOCK_BITS;
 
 /// The distinct reliable fingerprints whose rotation by a block begins with one key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bucket<'b> {
-    /// All fingerprints, rotated, in order.
-    Whole(&'b [u64]),
+    Whole(Fingerprints<'b>),
     /// More than [`Limits::max_bucket_len`](crate::store::view::limits::Limits::max_bucket_len)
     /// fingerprints: queries read the parts that they need.
     TooLarge,
+}
+
+/// Rotated fingerprints in order, from the file or from the cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fingerprints<'b> {
+    Unpacked(&'b [u64]),
+    Packed(&'b PackedBucket),
+}
+
+impl<'b> Fingerprints<'b> {
+    /// Appends the fingerprints within `radius` of the rotated `query` to `found`, in order.
+    pub(crate) fn push_within(self, query: u64, radius: u32, found: &mut Vec<u64>) {
+        match self {
+            Self::Unpacked(fingerprints) => {
+                hamming::push_within(fingerprints, query, radius, found);
+            }
+            Self::Packed(packed) => packed.push_within(query, radius, found),
+        }
+    }
+
+    /// The fingerprints as a slice, unpacked into `unpacked` if they are packed.
+    pub(crate) fn as_slice<'s>(self, unpacked: &'s mut Vec<u64>) -> &'s [u64]
+    where
+        'b: 's,
+    {
+        match self {
+            Self::Unpacked(fingerprints) => fingerprints,
+            Self::Packed(packed) => {
+                unpacked.clear();
+                packed.unpack(unpacked);
+                unpacked
+            }
+        }
+    }
 }
 
 /// A bucket as of one commit.
@@ -29,20 +66,37 @@ pub(crate) enum Bucket<'b> {
 pub(crate) struct CachedBucket {
     commit: u64,
     /// `None` if the bucket is too large.
-    fingerprints: Option<Arc<[u64]>>,
+    packed: Option<PackedBucket>,
 }
 
 impl CachedBucket {
     pub(crate) fn bucket(&self) -> Bucket<'_> {
-        match &self.fingerprints {
-            Some(fingerprints) => Bucket::Whole(fingerprints),
+        match &self.packed {
+            Some(packed) => Bucket::Whole(Fingerprints::Packed(packed)),
             None => Bucket::TooLarge,
         }
     }
 }
 
-/// A cached bucket takes 96 bytes besides its fingerprints: the cache entry and the reference counts.
-const OVERHEAD_BYTES: u64 = 96;
+/// Cache lines of a bucket that [`touch`] reads. Measured with 50 million documents, a query at radius 3:
+/// one line of each bucket saves 28 % of its time, 8 lines 31 %, 16 lines 24 %, all lines 23 %.
+const TOUCHED_LINES: usize = 8;
+const WORDS_PER_LINE: usize = 16;
+
+/// Reads a word of each of the first cache lines of all these buckets. No read waits for another, so the
+/// processor fetches the lines of all buckets from memory at the same time.
+pub(crate) fn touch<'c>(buckets: impl Iterator<Item = &'c CachedBucket>) {
+    let mut sum = 0;
+    for packed in buckets.filter_map(|cached| cached.packed.as_ref()) {
+        let words = packed.words().iter().step_by(WORDS_PER_LINE);
+        sum = words.take(TOUCHED_LINES).fold(sum, |sum, word| sum ^ word);
+    }
+    // The compiler would remove the reads of an unused sum.
+    black_box(sum);
+}
+
+/// A cached bucket takes 104 bytes besides its fingerprints: the cache entry and the reference counts.
+const OVERHEAD_BYTES: u64 = 104;
 
 /// Each shard of the cache has a lock of its own, and space for at least 16 of the largest buckets.
 const MIN_BUCKETS_PER_SHARD: u64 = 16;
@@ -53,8 +107,8 @@ struct WeightInBytes;
 
 impl Weighter<u32, CachedBucket> for WeightInBytes {
     fn weight(&self, _: &u32, cached: &CachedBucket) -> u64 {
-        let len = cached.fingerprints.as_ref().map_or(0, |all| all.len());
-        OVERHEAD_BYTES + 8 * len as u64
+        let bytes = cached.packed.as_ref().map_or(0, PackedBucket::bytes);
+        OVERHEAD_BYTES + bytes as u64
     }
 }
 
@@ -69,7 +123,7 @@ pub(crate) struct BucketCache {
 impl BucketCache {
     pub(crate) fn new(bytes: u64, max_bucket_len: usize) -> Self {
         let capacity = (BLOCKS * KEYS_PER_BLOCK).min((bytes / OVERHEAD_BYTES) as usize);
-        let max_bucket_bytes = 8 * max_bucket_len as u64 + OVERHEAD_BYTES;
+        let max_bucket_bytes = MAX_BYTES_PER_FINGERPRINT * max_bucket_len as u64 + OVERHEAD_BYTES;
         let shards = (bytes / (MIN_BUCKETS_PER_SHARD * max_bucket_bytes)).clamp(1, MAX_SHARDS);
         // quick_cache rounds the number of shards up to a power of two, so it is rounded down here:
         // otherwise a shard could be too small for the largest bucket.
@@ -94,6 +148,10 @@ impl BucketCache {
         }
     }
 
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        self.cache.capacity()
+    }
+
     /// The bucket as of a commit, if it is cached.
     pub(crate) fn get(&self, block: usize, key: u16, commit: u64) -> Option<CachedBucket> {
         let index = index(block, key);
@@ -115,15 +173,15 @@ impl BucketCache {
         let index = index(block, key);
         // A commit between this check and the insert is harmless: `get` checks again.
         if self.last_changes.last_change(index) <= commit {
-            let fingerprints = match bucket {
-                Bucket::Whole(fingerprints) => Some(fingerprints.into()),
+            let packed = match bucket {
+                Bucket::Whole(fingerprints) => {
+                    let mut unpacked = Vec::new();
+                    let fingerprints = fingerprints.as_slice(&mut unpacked);
+                    Some(PackedBucket::new(fingerprints, may_be_unary(block)))
+                }
                 Bucket::TooLarge => None,
             };
-            let cached = CachedBucket {
-                commit,
-                fingerprints,
-            };
-            self.cache.insert(index, cached);
+            self.cache.insert(index, CachedBucket { commit, packed });
         }
     }
 
@@ -133,7 +191,8 @@ impl BucketCache {
 
     /// Returns `true` if the largest bucket fits without an eviction.
     pub(crate) fn has_room(&self) -> bool {
-        self.cache.weight() + 8 * (self.max_bucket_len as u64) < self.cache.capacity()
+        let max_bucket_bytes = MAX_BYTES_PER_FINGERPRINT * self.max_bucket_len as u64;
+        self.cache.weight() + max_bucket_bytes < self.cache.capacity()
     }
 
     /// Applies the changes of a commit to the cached buckets of one block. `changes` are rotated by
@@ -143,6 +202,7 @@ impl BucketCache {
     pub(crate) fn apply_changes(&self, block: usize, changes: &[(u64, Op)], commit: u64) {
         let last_changes = self.last_changes.by_bucket();
         let key_of = |change: &(u64, Op)| block::front_key(change.0);
+        let mut unpacked = Vec::new();
         for changes in changes.chunk_by(|a, b| key_of(a) == key_of(b)) {
             let index = index(block, key_of(&changes[0]));
             let last_change = last_changes[index as usize].fetch_max(commit, Ordering::AcqRel);
@@ -153,17 +213,14 @@ impl BucketCache {
             // A bucket from before the previous change lacks that change. It stays out of date, and
             // `get` removes it.
             if cached.commit >= last_change {
-                let fingerprints = cached
-                    .fingerprints
-                    .map(|fingerprints| with_changes(&fingerprints, changes))
+                let packed = cached.packed.and_then(|packed| {
+                    let fingerprints = Fingerprints::Packed(&packed).as_slice(&mut unpacked);
+                    let changed = with_changes(fingerprints, changes);
                     // A bucket that is now too large is cached without fingerprints.
-                    .filter(|fingerprints| fingerprints.len() <= self.max_bucket_len)
-                    .map(Arc::from);
-                let cached = CachedBucket {
-                    commit,
-                    fingerprints,
-                };
-                self.cache.insert(index, cached);
+                    let is_whole = changed.len() <= self.max_bucket_len;
+                    is_whole.then(|| PackedBucket::new(&changed, may_be_unary(block)))
+                });
+                self.cache.insert(index, CachedBucket { commit, packed });
             }
         }
     }
@@ -190,6 +247,11 @@ fn with_changes(fingerprints: &[u64], changes: &[(u64, Op)]) -> Vec<u64> {
     }
     changed.extend_from_slice(rest);
     changed
+}
+
+/// A scan reads the high bytes of every fingerprint of its block.
+fn may_be_unary(block: usize) -> bool {
+    block != SCAN_BLOCK
 }
 
 /// The number of a bucket among those of all blocks.
@@ -231,7 +293,7 @@ mod tests {
     fn changed_bucket_is_not_returned_to_older_snapshot() {
         let cache = BucketCache::new(1 << 20, 1 << 10);
         let bucket = [0x2233_0000_0000_0001_u64, 0x2233_0000_0000_0005];
-        cache.insert(1, 0x2233, 5, Bucket::Whole(&bucket));
+        cache.insert(1, 0x2233, 5, Bucket::Whole(Fingerprints::Unpacked(&bucket)));
         cache.insert(0, 0x9999, 5, Bucket::TooLarge);
         assert!(cache.get(1, 0x2233, 5).is_some());
         assert!(cache.get(1, 0x2233, 4).is_some());
@@ -248,14 +310,16 @@ mod tests {
         cache.apply_changes(1, &changes, 6);
         // An older snapshot reads the bucket from the file, and must not put it back into the cache.
         assert!(cache.get(1, 0x2233, 5).is_none());
-        cache.insert(1, 0x2233, 5, Bucket::Whole(&bucket));
+        cache.insert(1, 0x2233, 5, Bucket::Whole(Fingerprints::Unpacked(&bucket)));
         assert!(cache.get(1, 0x2233, 5).is_none());
         // A later snapshot gets the updated bucket, if the bucket was cached.
+        let mut unpacked = Vec::new();
         for commit in [6, 7] {
             let cached = cache.get(1, 0x2233, commit).unwrap();
             let Bucket::Whole(fingerprints) = cached.bucket() else {
                 panic!("the bucket is small");
             };
+            let fingerprints = fingerprints.as_slice(&mut unpacked);
             assert_eq!(fingerprints, [0x2233_0000_0000_0003, 0x2233_0000_0000_0005]);
         }
         assert!(cache.get(1, 0x2234, 6).is_none());
@@ -277,7 +341,8 @@ mod tests {
             let cache = BucketCache::new(bytes, 1 << 10);
             let bucket = vec![7; 800];
             for key in 0..2_000 {
-                cache.insert(2, key, 0, Bucket::Whole(&bucket));
+                let fingerprints = Fingerprints::Unpacked(&bucket);
+                cache.insert(2, key, 0, Bucket::Whole(fingerprints));
             }
             assert!(cache.cache.weight() <= bytes, "{bytes}");
             assert_eq!(bytes >= 1 << 20, cache.cache.len() > 50, "{bytes}");

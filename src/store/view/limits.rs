@@ -1,6 +1,6 @@
 //! [`Limits`]: the sizes at which the store changes its method.
 
-/// A bucket of up to 16,384 fingerprints, 128 KiB, is read and cached whole.
+/// A bucket of up to 16,384 fingerprints is read whole, 128 KiB, and cached, in at most 96 KiB.
 pub(crate) const MAX_BUCKET_LEN: usize = 16 << 10;
 
 /// A transaction holds at most 64 MiB of texts in memory.

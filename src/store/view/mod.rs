@@ -13,6 +13,7 @@ pub(crate) mod bucket_cache;
 mod contents;
 pub(crate) mod limits;
 mod overlay;
+mod packed_bucket;
 pub(crate) mod pages;
 pub(crate) mod pool;
 mod postings;

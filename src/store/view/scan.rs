@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::{Chunk, Entry, pair};
-use crate::store::view::bucket_cache::Bucket;
+use crate::store::view::bucket_cache::{Bucket, Fingerprints};
 
 impl<P, S, C> Tables<P, S, C>
 where
@@ -83,7 +83,7 @@ where
             if bucket.len() > max_len {
                 visitor(key, Bucket::TooLarge)?;
             } else {
-                visitor(key, Bucket::Whole(bucket))?;
+                visitor(key, Bucket::Whole(Fingerprints::Unpacked(bucket)))?;
             }
             bucket.clear();
             Ok((key < last).then(|| key + 1))

@@ -9,7 +9,7 @@ use crate::store::tables::edit::StoredDocument;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::{Tables, WriteTables, texts};
-use crate::store::view::bucket_cache::Bucket;
+use crate::store::view::bucket_cache::{Bucket, Fingerprints};
 use crate::store::view::limits::MAX_BUCKET_LEN;
 use crate::store::view::pages::{Page, paged};
 
@@ -34,33 +34,35 @@ pub(crate) trait FingerprintSource: Sized {
         work()
     }
 
-    /// Calls `visitor` with each of the ascending `keys`, its bucket in `block`, and a vector to which it
-    /// appends results. Returns all results in order of the keys. A snapshot looks up many keys on all
-    /// cores.
+    /// Calls `visitor` with each of the `keys`, its bucket, and a vector to which it appends results. A key
+    /// is a block and the value of that block; keys ascend. Returns all results in order of the keys. A
+    /// snapshot looks up many keys on all cores.
     fn look_up<T: Send>(
         &self,
-        block: usize,
-        keys: &[u16],
-        visitor: impl Fn(&Self, u16, Bucket<'_>, &mut Vec<T>) -> Result<()> + Sync,
+        keys: &[(usize, u16)],
+        visitor: impl Fn(&Self, (usize, u16), Bucket<'_>, &mut Vec<T>) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
         let mut found = Vec::new();
-        // Consecutive keys are read in one pass over the table.
-        for keys in keys.chunk_by(|a, b| a + 1 == *b) {
-            let (first, last) = (keys[0], keys[keys.len() - 1]);
-            let visitor = |key, bucket: Bucket<'_>| visitor(self, key, bucket, &mut found);
+        // Consecutive keys of a block are read in one pass over the table.
+        for keys in keys.chunk_by(|a, b| a.0 == b.0 && a.1 + 1 == b.1) {
+            let ((block, first), (_, last)) = (keys[0], keys[keys.len() - 1]);
+            let visitor = |key, bucket: Bucket<'_>| visitor(self, (block, key), bucket, &mut found);
             self.as_tables()
                 .visit_buckets(block, first, last, MAX_BUCKET_LEN, visitor)?;
         }
         Ok(found)
     }
 
-    /// Calls `visitor` with slices of fingerprints and a vector to which it appends results. The slices
-    /// together hold every distinct reliable fingerprint once, rotated by [`SCAN_BLOCK`]. Returns all
+    /// Calls `visitor` with fingerprints and a vector to which it appends results. All calls together pass
+    /// every distinct reliable fingerprint once, rotated by [`SCAN_BLOCK`]. Returns all
     /// results in order of the fingerprints.
-    fn scan<T: Send>(&self, visitor: impl Fn(&[u64], &mut Vec<T>) + Sync) -> Result<Vec<T>> {
+    fn scan<T: Send>(
+        &self,
+        visitor: impl Fn(Fingerprints<'_>, &mut Vec<T>) + Sync,
+    ) -> Result<Vec<T>> {
         let mut found = Vec::new();
         self.visit_range(SCAN_BLOCK, 0, u64::MAX, &mut |fingerprints| {
-            visitor(fingerprints, &mut found);
+            visitor(Fingerprints::Unpacked(fingerprints), &mut found);
             Ok(VisitFlow::Next)
         })?;
         Ok(found)

@@ -15,8 +15,10 @@ use crate::store::view::bucket_cache::BucketCache;
 use crate::store::view::limits::Limits;
 use crate::store::view::pool::Pool;
 
-/// A half of the cache memory is for buckets, the rest for redb's pages.
-const BUCKET_CACHE_SHARE: usize = 2;
+/// All buckets take at most a half of the file: 22 of its 57 bytes a document, or of 74.
+const FILE_BYTES_PER_BUCKET_BYTE: u64 = 2;
+/// At least 1/16 of the cache memory is for redb's pages: the inner pages, and those that a flush changes.
+const MIN_PAGE_CACHE_SHARE: usize = 16;
 
 type MetaTable = redb::ReadOnlyTable<&'static str, &'static [u8]>;
 
@@ -58,7 +60,10 @@ impl TableStore {
         limits: Limits,
         writable: bool,
     ) -> Result<Self> {
-        let bucket_bytes = cache_bytes / BUCKET_CACHE_SHARE;
+        // The file cannot be opened without a size for its page cache. If the length cannot be read, the
+        // open below fails and says why.
+        let file_bytes = db_path.info("open").map_or(0, |info| info.len_bytes);
+        let bucket_bytes = bucket_cache_bytes(cache_bytes, file_bytes);
         let backend = Backend::open(db_path, cache_bytes - bucket_bytes, writable)?;
         let header = schema::read_header(&open_meta(&backend, db_path)?, db_path)?;
         refuse_other_bands(&header, db_path)?;
@@ -96,6 +101,16 @@ impl TableStore {
     }
 }
 
+/// The part of the cache memory for buckets. A query at radius 3 reads four buckets, and a page for each
+/// match, so buckets come first. If the buckets of the file fit in a half, pages get the other half.
+fn bucket_cache_bytes(cache_bytes: usize, file_bytes: u64) -> usize {
+    let wanted = usize::try_from(file_bytes / FILE_BYTES_PER_BUCKET_BYTE).unwrap_or(usize::MAX);
+    wanted.clamp(
+        cache_bytes / 2,
+        cache_bytes - cache_bytes / MIN_PAGE_CACHE_SHARE,
+    )
+}
+
 fn open_meta(backend: &Backend, db_path: &DbPath) -> Result<MetaTable> {
     backend
         .begin_read()?
@@ -122,5 +137,23 @@ fn refuse_other_bands(header: &Header, db_path: &DbPath) -> Result<()> {
             known,
         }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_get_a_half_of_the_cache_and_more_if_the_file_is_large() {
+        assert_eq!(bucket_cache_bytes(1 << 30, 0), 1 << 29);
+        assert_eq!(bucket_cache_bytes(1 << 30, 1 << 30), 1 << 29);
+        assert_eq!(bucket_cache_bytes(1 << 30, 3 << 29), 3 << 28);
+        assert_eq!(bucket_cache_bytes(1 << 30, 1 << 40), 15 << 26);
+        for cache_bytes in 0..100 {
+            for file_bytes in [0, 10, 100, u64::MAX] {
+                assert!(bucket_cache_bytes(cache_bytes, file_bytes) <= cache_bytes);
+            }
+        }
     }
 }
