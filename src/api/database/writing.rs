@@ -199,9 +199,9 @@ impl Database {
     /// Those of [`apply`](Self::apply); [`Error::NotAllWritten`] if changes were refused since the
     /// last call, even if their own calls returned the error.
     pub fn flush(&self) -> Result<()> {
-        // Reported only by a flush that succeeds: the report is given once.
-        self.apply([])?;
-        self.report_refused()
+        let flushed = self.apply([]);
+        let reported = self.report_refused();
+        flushed.and(reported)
     }
 
     /// Removes every document that arrived before `older_than`, and returns their number.
